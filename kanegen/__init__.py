@@ -1,0 +1,1 @@
+from kanegen._version import __version__ as __version__

@@ -1,0 +1,57 @@
+"""The errors kanegen raises. Each message says what was found, what was expected, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class KanegenError(Exception):
+    """Base class of every error kanegen raises on purpose."""
+
+
+class ModelError(KanegenError, ValueError):
+    """A description of a system that cannot be honoured.
+
+    ``problems`` holds one sentence per problem: all problems of a model are reported together.
+    """
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
+        if len(self.problems) == 1:
+            text = self.problems[0]
+        else:
+            text = f"{len(self.problems)} problems:\n" + "\n".join(f"  - {p}" for p in self.problems)
+        super().__init__(text)
+
+
+class DerivationError(KanegenError):
+    """An expression that cannot be derived or lowered, named in the user's symbols."""
+
+
+class BuildError(KanegenError, RuntimeError):
+    """A failed build: ``command`` that failed, its full ``stderr`` and the ``folder`` that was kept."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        command: Sequence[str] = (),
+        stderr: str = "",
+        folder: Path | None = None,
+    ) -> None:
+        self.command = tuple(command)
+        self.stderr = stderr
+        self.folder = folder
+        parts = [message]
+        if command:
+            parts.append("command: " + " ".join(command))
+        if folder is not None:
+            parts.append(f"kept for inspection: {folder}")
+        if stderr:
+            parts.append(stderr.rstrip())
+        super().__init__("\n".join(parts))
+
+
+class SolveError(KanegenError, RuntimeError):
+    """A state or an argument for which the equations cannot be evaluated or integrated."""

@@ -1,0 +1,1 @@
+"""Jinja templates and C runtime headers of the generated code (package data of kanegen)."""
