@@ -1,0 +1,213 @@
+"""Derivatives on the graph: forward mode along one direction, reverse mode of many outputs at once, substitution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kanegen.graph.nodes import Graph, Node
+
+
+def reachable(roots: Iterable[Node]) -> list[Node]:
+    """Every node the roots need, operands before results."""
+    seen: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node.index not in seen:
+            seen[node.index] = node
+            stack.extend(node.args)
+    return [seen[index] for index in sorted(seen)]
+
+
+def partials(node: Node) -> list[tuple[Node, Node]]:
+    """The pairs (operand, derivative of ``node`` with respect to it) with a derivative that is not zero."""
+    g, op = node.graph, node.op
+    if op in ("const", "input", "lt", "le", "eq", "ne", "and", "or", "not", "floor", "ceil"):
+        return []
+    if op == "call":
+        return [(x, node.payload.derivative(i)(*node.args)) for i, x in enumerate(node.args)]
+    if len(node.args) == 1:
+        (a,) = node.args
+        return [(a, _unary_derivative(g, node, op, a))]
+    if op == "select":
+        condition, true, false = node.args
+        return [(true, g.select(condition, g.one, g.zero)), (false, g.select(condition, g.zero, g.one))]
+    a, b = node.args
+    if op == "add":
+        return [(a, g.one), (b, g.one)]
+    if op == "sub":
+        return [(a, g.one), (b, g.neg(g.one))]
+    if op == "mul":
+        return [(a, b), (b, a)]
+    if op == "div":
+        return [(a, g.div(g.one, b)), (b, g.neg(g.div(node, b)))]
+    if op == "atan2":
+        norm = a * a + b * b
+        return [(a, b / norm), (b, -(a / norm))]
+    if op == "pow":
+        return [(a, b * g.apply("pow", a, b - 1)), (b, node * g.apply("log", a))]
+    # min and max: the derivative is that of the active branch
+    first = g.apply("le" if op == "min" else "lt", a, b)
+    if op == "max":
+        first = g.apply("lt", b, a)
+    return [(a, g.select(first, g.one, g.zero)), (b, g.select(first, g.zero, g.one))]
+
+
+def _unary_derivative(g: Graph, node: Node, op: str, a: Node) -> Node:
+    match op:
+        case "neg":
+            return g.neg(g.one)
+        case "sqrt":
+            return g.const(1) / (2 * node)
+        case "sin":
+            return g.apply("cos", a)
+        case "cos":
+            return -g.apply("sin", a)
+        case "tan":
+            return 1 + node * node
+        case "asin":
+            return 1 / g.apply("sqrt", 1 - a * a)
+        case "acos":
+            return -(1 / g.apply("sqrt", 1 - a * a))
+        case "atan":
+            return 1 / (1 + a * a)
+        case "sinh":
+            return g.apply("cosh", a)
+        case "cosh":
+            return g.apply("sinh", a)
+        case "tanh":
+            return 1 - node * node
+        case "asinh":
+            return 1 / g.apply("sqrt", a * a + 1)
+        case "acosh":
+            return 1 / (g.apply("sqrt", a - 1) * g.apply("sqrt", a + 1))
+        case "atanh":
+            return 1 / (1 - a * a)
+        case "exp":
+            return node
+        case "log":
+            return 1 / a
+        case "cbrt":
+            return 1 / (3 * node * node)
+        case "abs":
+            return g.select(g.apply("lt", a, g.zero), g.const(-1), g.one)
+        case "erf":
+            two_over_root_pi = 1.1283791670955126
+            return two_over_root_pi * g.apply("exp", -(a * a))
+    raise ValueError(f"no derivative for {op!r}")
+
+
+class Tangent:
+    """Forward mode: the derivative of any node along one direction.
+
+    ``seeds`` gives the derivative of each input node that moves; all others stand still. Results are kept, so
+    that one Tangent differentiates shared subexpressions once.
+    """
+
+    def __init__(self, graph: Graph, seeds: Mapping[Node, Node]) -> None:
+        self._graph = graph
+        self._known: dict[int, Node] = {node.index: value for node, value in seeds.items()}
+
+    def __call__(self, node: Node) -> Node:
+        known = self._known
+        value = known.get(node.index)
+        if value is not None:
+            return value
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top.index in known:
+                stack.pop()
+                continue
+            pending = [a for a in top.args if a.index not in known]
+            if pending:
+                stack.extend(pending)
+                continue
+            known[top.index] = self._rule(top)
+            stack.pop()
+        return known[node.index]
+
+    def _rule(self, node: Node) -> Node:
+        g, op, known = self._graph, node.op, self._known
+        zero = g.zero
+        moving = [known[a.index] for a in node.args]
+        if all(d is zero for d in moving):
+            return zero
+        if op == "add":
+            return g.add(moving[0], moving[1])
+        if op == "sub":
+            return g.sub(moving[0], moving[1])
+        if op == "neg":
+            return g.neg(moving[0])
+        if op == "select":
+            return g.select(node.args[0], moving[1], moving[2])
+        if op == "mul" and node.args[0] is node.args[1]:
+            return g.mul(g.const(2), g.mul(node.args[0], moving[0]))
+        if op == "div":
+            a, b = node.args
+            if moving[1] is zero:
+                return g.div(moving[0], b)
+            return g.div(g.sub(moving[0], g.mul(node, moving[1])), b)
+        total = zero
+        for operand, derivative in partials(node):
+            moved = known[operand.index]
+            if moved is not zero:
+                total = g.add(total, g.mul(derivative, moved))
+        return total
+
+
+def gradient(outputs: Sequence[Node], weights: Sequence[Node], inputs: Sequence[Node]) -> list[Node]:
+    """Reverse mode: the derivatives of ``sum weights_k outputs_k`` with respect to the inputs, weights held fixed."""
+    if not outputs:
+        return []
+    g = outputs[0].graph
+    zero = g.zero
+    order = reachable(outputs)
+    moves = {x.index for x in inputs}
+    for node in order:
+        if any(a.index in moves for a in node.args):
+            moves.add(node.index)
+    adjoint: dict[int, Node] = {}
+    for output, weight in zip(outputs, weights, strict=True):
+        adjoint[output.index] = adjoint.get(output.index, zero) + weight
+    for node in reversed(order):
+        bar = adjoint.get(node.index)
+        if bar is None or bar is zero or node.index not in moves:
+            continue
+        for operand, derivative in partials(node):
+            if operand.index in moves and derivative is not zero:
+                adjoint[operand.index] = adjoint.get(operand.index, zero) + bar * derivative
+    return [adjoint.get(x.index, zero) for x in inputs]
+
+
+def substitute(roots: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
+    """The roots with input nodes replaced; every node is rebuilt through the Graph, so that the rules apply again."""
+    new: dict[int, Node] = {node.index: value for node, value in replacements.items()}
+    for node in reachable(roots):
+        if node.index not in new:
+            args = tuple(new[a.index] for a in node.args)
+            unchanged = all(a is b for a, b in zip(args, node.args, strict=True))
+            new[node.index] = node if unchanged else rebuild(node, args)
+    return [new[root.index] for root in roots]
+
+
+def rebuild(node: Node, args: tuple[Node, ...]) -> Node:
+    """The same operation as ``node`` on other operands, which may live in another graph."""
+    g = args[0].graph
+    match node.op:
+        case "add":
+            return g.add(*args)
+        case "sub":
+            return g.sub(*args)
+        case "mul":
+            return g.mul(*args)
+        case "div":
+            return g.div(*args)
+        case "neg":
+            return g.neg(*args)
+        case "select":
+            return g.select(*args)
+        case "call":
+            return g.call(node.payload, *args)
+        case _:
+            return g.apply(node.op, *args)

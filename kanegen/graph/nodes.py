@@ -1,0 +1,378 @@
+"""The hash-consed scalar expression graph.
+
+A :class:`Graph` hands out :class:`Node` objects; the same operation on the same operands gives the same node, so
+common subexpressions are eliminated by construction. Constant folding and the zero, one and sign rules happen
+here and nowhere else. Node indices grow from operands to results: sorting by index is a topological order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from kanegen.graph.functions import UserFunction
+
+Number: TypeAlias = int | Fraction | float
+
+UNARY: Final = frozenset(
+    "sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp log cbrt abs floor ceil erf".split()
+)
+BINARY: Final = frozenset({"atan2", "pow", "min", "max"})
+COMPARISONS: Final = frozenset({"lt", "le", "eq", "ne"})
+LOGICAL: Final = frozenset({"and", "or", "not"})
+
+PARAMETER_ARRAYS: Final = frozenset({"p", "g"})
+"""Input arrays that are constant during a run: what depends on these alone is hoisted into ``prepare``."""
+
+_FOLDABLE: Final = {
+    "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
+    "atan": math.atan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asinh": math.asinh,
+    "acosh": math.acosh, "atanh": math.atanh, "exp": math.exp, "log": math.log, "cbrt": math.cbrt, "erf": math.erf,
+    "floor": math.floor, "ceil": math.ceil, "abs": abs,
+}  # fmt: skip
+
+
+class Node:
+    """One scalar value: an operation and its operands. Compare with ``is``; build with operators or the Graph.
+
+    ``payload`` is the number of a ``const``, the ``(array, index)`` of an ``input``, the function of a ``call``.
+    ``constant`` says that the value does not change during a run (constants, parameters and gains only).
+    """
+
+    __slots__ = ("args", "constant", "graph", "index", "op", "payload")
+
+    def __init__(
+        self, graph: Graph, index: int, op: str, args: tuple[Node, ...], payload: Any, constant: bool
+    ) -> None:
+        self.graph = graph
+        self.index = index
+        self.op = op
+        self.args = args
+        self.payload = payload
+        self.constant = constant
+
+    def __repr__(self) -> str:
+        if self.op == "const":
+            return f"<{self.payload}>"
+        if self.op == "input":
+            return f"<{self.payload[0]}[{self.payload[1]}]>"
+        return f"<{self.index}: {self.op} {' '.join(str(a.index) for a in self.args)}>"
+
+    @property
+    def is_zero(self) -> bool:
+        return self is self.graph.zero
+
+    @property
+    def is_one(self) -> bool:
+        return self is self.graph.one
+
+    def __add__(self, other: Node | Number) -> Node:
+        return self.graph.add(self, other if isinstance(other, Node) else self.graph.const(other))
+
+    def __radd__(self, other: Number) -> Node:
+        return self.graph.add(self.graph.const(other), self)
+
+    def __sub__(self, other: Node | Number) -> Node:
+        return self.graph.sub(self, other if isinstance(other, Node) else self.graph.const(other))
+
+    def __rsub__(self, other: Number) -> Node:
+        return self.graph.sub(self.graph.const(other), self)
+
+    def __mul__(self, other: Node | Number) -> Node:
+        return self.graph.mul(self, other if isinstance(other, Node) else self.graph.const(other))
+
+    def __rmul__(self, other: Number) -> Node:
+        return self.graph.mul(self.graph.const(other), self)
+
+    def __truediv__(self, other: Node | Number) -> Node:
+        return self.graph.div(self, other if isinstance(other, Node) else self.graph.const(other))
+
+    def __rtruediv__(self, other: Number) -> Node:
+        return self.graph.div(self.graph.const(other), self)
+
+    def __neg__(self) -> Node:
+        return self.graph.neg(self)
+
+
+class Graph:
+    """An append-only table of nodes. Everything derived from one model lives in one graph."""
+
+    def __init__(self) -> None:
+        self._table: dict[tuple[Any, ...], Node] = {}
+        self.nodes: list[Node] = []
+        self.zero = self._const(0)
+        self.one = self._const(1)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    # -- leaves ----------------------------------------------------------------------------------------------
+
+    def const(self, value: Number) -> Node:
+        """The constant ``value``; integers and fractions stay exact, floats with an integer value become exact."""
+        if isinstance(value, Fraction):
+            if value.denominator == 1:
+                value = value.numerator
+        elif isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+            value = int(value)
+        return self._const(value)
+
+    def _const(self, value: Number) -> Node:
+        # 1 == 1.0 == Fraction(1): the type belongs to the key, so that exactness is not lost to whoever came first.
+        return self._intern("const", (), value, ("const", type(value), value))
+
+    def input(self, array: str, index: int) -> Node:
+        """Element ``index`` of the input array ``array`` (``q``, ``u``, ``p``, ``r``, ``t``, ``g`` or a work array)."""
+        return self._intern("input", (), (array, index), ("input", array, index))
+
+    def _intern(self, op: str, args: tuple[Node, ...], payload: Any, key: tuple[Any, ...]) -> Node:
+        node = self._table.get(key)
+        if node is None:
+            if op == "const":
+                constant = True
+            elif op == "input":
+                constant = payload[0] in PARAMETER_ARRAYS
+            else:
+                constant = all(a.constant for a in args)
+            node = Node(self, len(self.nodes), op, args, payload, constant)
+            self._table[key] = node
+            self.nodes.append(node)
+        return node
+
+    def _binary(self, op: str, a: Node, b: Node) -> Node:
+        key = (op, a.index, b.index)
+        node = self._table.get(key)
+        if node is None:
+            node = Node(self, len(self.nodes), op, (a, b), None, a.constant and b.constant)
+            self._table[key] = node
+            self.nodes.append(node)
+        return node
+
+    # -- ring operations ------------------------------------------------------------------------------------
+
+    def add(self, a: Node, b: Node) -> Node:
+        zero = self.zero
+        if a is zero:
+            return b
+        if b is zero:
+            return a
+        if a.op == "const" and b.op == "const":
+            return self.const(a.payload + b.payload)
+        if b.op == "neg":
+            return self.sub(a, b.args[0])
+        if a.op == "neg":
+            return self.sub(b, a.args[0])
+        if a is b:
+            return self.mul(self._const(2), a)
+        factored = self._factor(a, b, self.add)
+        if factored is not None:
+            return factored
+        if a.index > b.index:
+            a, b = b, a
+        if a.op == "mul" and b.op == "mul" and _is_square_pair(a, b):
+            return self.one
+        return self._binary("add", a, b)
+
+    def sub(self, a: Node, b: Node) -> Node:
+        zero = self.zero
+        if b is zero:
+            return a
+        if a is zero:
+            return self.neg(b)
+        if a is b:
+            return zero
+        if a.op == "const" and b.op == "const":
+            return self.const(a.payload - b.payload)
+        if b.op == "neg":
+            return self.add(a, b.args[0])
+        if a.op == "neg":
+            return self.neg(self.add(a.args[0], b))
+        factored = self._factor(a, b, self.sub)
+        return self._binary("sub", a, b) if factored is None else factored
+
+    def _factor(self, a: Node, b: Node, combine: Any) -> Node | None:
+        """``x*y + x*z -> (y + z)*x`` where y + z costs nothing at run time or one operation is saved for sure."""
+        # Composite masses arise here: m1*x + m2*x becomes (m1 + m2)*x, and m1 + m2 is hoisted.
+        if a.op == "mul" and a.args[0].constant and not a.args[1].constant:
+            x = a.args[1]
+            if x is b:
+                return self.mul(combine(a.args[0], self.one), x)
+            if b.op == "mul" and b.args[1] is x and b.args[0].constant:
+                return self.mul(combine(a.args[0], b.args[0]), x)
+        elif b.op == "mul" and b.args[1] is a and b.args[0].constant and not a.constant:
+            return self.mul(combine(self.one, b.args[0]), a)
+        return None
+
+    def mul(self, a: Node, b: Node) -> Node:
+        zero, one = self.zero, self.one
+        if a is zero or b is zero:
+            return zero
+        if a is one:
+            return b
+        if b is one:
+            return a
+        if a.op == "neg":
+            return self.neg(self.mul(a.args[0], b))
+        if b.op == "neg":
+            return self.neg(self.mul(a, b.args[0]))
+        if a.op == "const":
+            if b.op == "const":
+                return self.const(a.payload * b.payload)
+            if a.payload < 0:
+                return self.neg(self.mul(self.const(-a.payload), b))
+            if b.op == "mul" and b.args[0].op == "const":
+                return self.mul(self.const(a.payload * b.args[0].payload), b.args[1])
+        elif b.op == "const":
+            return self.mul(b, a)
+        # What is constant during a run stands first and is gathered: m*(l*x) -> (m*l)*x, hoisted.
+        if a.constant:
+            if not b.constant:
+                if b.op == "mul" and b.args[0].constant:
+                    return self.mul(self.mul(a, b.args[0]), b.args[1])
+            elif a.op != "const" and a.index > b.index:
+                a, b = b, a
+        elif b.constant:
+            return self.mul(b, a)
+        elif a.index > b.index:
+            a, b = b, a
+        if a.op == "div" and a.args[0] is one and a.args[1] is b:
+            return one
+        if b.op == "div" and b.args[0] is one:
+            if b.args[1] is a:
+                return one
+            if not b.constant:
+                return self.div(a, b.args[1])
+        return self._binary("mul", a, b)
+
+    def div(self, a: Node, b: Node) -> Node:
+        if b is self.zero:
+            raise ZeroDivisionError("an expression divides by zero")
+        if a is self.zero:
+            return a
+        if b is self.one:
+            return a
+        if a is b:
+            return self.one
+        if a.op == "neg":
+            return self.neg(self.div(a.args[0], b))
+        if b.op == "neg":
+            return self.neg(self.div(a, b.args[0]))
+        if b.op == "const":
+            if isinstance(b.payload, float):
+                reciprocal: Number = 1.0 / b.payload
+                exact = math.frexp(b.payload)[0] in (0.5, -0.5)
+                if not exact and a.op != "const":
+                    return self._binary("div", a, b)
+            else:
+                reciprocal = Fraction(1) / b.payload
+            if a.op == "const":
+                return self.const(a.payload * reciprocal)
+            return self.mul(self.const(reciprocal), a)
+        if a.op == "mul":
+            if a.args[0] is b:
+                return a.args[1]
+            if a.args[1] is b:
+                return a.args[0]
+        if b.constant and not a.constant:
+            # One reciprocal in prepare() instead of a division in every evaluation.
+            return self.mul(self._binary("div", self.one, b), a)
+        return self._binary("div", a, b)
+
+    def neg(self, a: Node) -> Node:
+        if a.op == "const":
+            return self.const(-a.payload)
+        if a.op == "neg":
+            return a.args[0]
+        if a.op == "sub":
+            return self.sub(a.args[1], a.args[0])
+        key = ("neg", a.index)
+        return self._table.get(key) or self._intern("neg", (a,), None, key)
+
+    def power(self, a: Node, exponent: int) -> Node:
+        """``a ** exponent`` for an integer, expanded into multiplications by repeated squaring."""
+        if exponent < 0:
+            return self.div(self.one, self.power(a, -exponent))
+        result, square = self.one, a
+        while exponent:
+            if exponent & 1:
+                result = self.mul(result, square)
+            exponent >>= 1
+            if exponent:
+                square = self.mul(square, square)
+        return result
+
+    # -- functions ------------------------------------------------------------------------------------------
+
+    def apply(self, op: str, *args: Node) -> Node:
+        """A named C99 function, comparison or logical operation of the arguments."""
+        if len(args) == 1 and op in UNARY:
+            return self._unary(op, args[0])
+        if op in BINARY or op in COMPARISONS or op in LOGICAL:
+            if op in ("min", "max", "le", "eq") and args[0] is args[1]:
+                return args[0] if op in ("min", "max") else self.one
+            return self._intern(op, args, None, (op, *(a.index for a in args)))
+        raise ValueError(f"unknown operation {op!r} of {len(args)} arguments")
+
+    def _unary(self, op: str, a: Node) -> Node:
+        if a.op == "neg":
+            if op == "cos" or op == "cosh" or op == "abs":
+                return self._unary(op, a.args[0])
+            if op in ("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "cbrt"):
+                return self.neg(self._unary(op, a.args[0]))
+        if a.op == "const":
+            folded = _fold(op, a.payload)
+            if folded is not None:
+                return self.const(folded)
+        if op == "abs" and a.op in ("abs", "sqrt", "exp"):
+            return a
+        return self._intern(op, (a,), None, (op, a.index))
+
+    def select(self, condition: Node, true: Node, false: Node) -> Node:
+        """``true`` where ``condition`` is not zero, else ``false``; both are evaluated."""
+        if true is false:
+            return true
+        if condition.op == "const":
+            return true if condition.payload else false
+        return self._intern(
+            "select", (condition, true, false), None, ("select", condition.index, true.index, false.index)
+        )
+
+    def call(self, function: UserFunction, *args: Node) -> Node:
+        """A user's function or spline of the arguments (see :mod:`kanegen.graph.functions`)."""
+        return self._intern("call", args, function, ("call", function, *(a.index for a in args)))
+
+    def sum(self, terms: Iterable[Node]) -> Node:
+        total = self.zero
+        for term in terms:
+            total = self.add(total, term)
+        return total
+
+
+def _is_square_pair(a: Node, b: Node) -> bool:
+    """Whether a and b are sin(x)*sin(x) and cos(x)*cos(x) in some order."""
+    x, y = a.args[0], b.args[0]
+    return (
+        x is a.args[1]
+        and y is b.args[1]
+        and ((x.op == "sin" and y.op == "cos") or (x.op == "cos" and y.op == "sin"))
+        and x.args[0] is y.args[0]
+    )
+
+
+def _fold(op: str, value: Number) -> Number | None:
+    """The value of ``op`` at a constant, or None where it is undefined (left for run time to report)."""
+    if op in ("sin", "tan", "asin", "atan", "sinh", "tanh", "erf") and value == 0:
+        return 0
+    if op in ("cos", "cosh", "exp") and value == 0:
+        return 1
+    if op == "abs":
+        return abs(value)
+    if op == "sqrt" and isinstance(value, int) and value >= 0 and math.isqrt(value) ** 2 == value:
+        return math.isqrt(value)
+    try:
+        return float(_FOLDABLE[op](float(value)))
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,92 @@
+"""The program: what is computed, as straight-line blocks over the graph and calls of runtime kernels.
+
+A program knows nothing of C. A work array is an input array of the graph (``Graph.input(name, i)``) for the blocks
+after the step that filled it, so the interpreter and the printer read the same records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kanegen.graph.nodes import Graph, Node
+
+
+@dataclass(frozen=True)
+class Store:
+    """``array[index] = value``; the array is ``out``, ``c`` (in prepare) or a work array of the function."""
+
+    array: str
+    index: int
+    value: Node
+
+
+@dataclass(frozen=True)
+class Block:
+    """Straight-line stores. ``title`` names the section in the generated code."""
+
+    title: str
+    stores: tuple[Store, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A runtime kernel on integers (sizes) and arrays (names): ``status = kg_<kernel>(*arguments)``.
+
+    A negative status ends the function with that status; a positive one is reported at its end.
+    """
+
+    kernel: str
+    arguments: tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Unless ``condition`` holds (not zero, not NaN) the function ``otherwise`` is evaluated in place of the rest."""
+
+    condition: Node
+    otherwise: str
+
+
+Step = Block | Call | Guard
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function of the generated code.
+
+    ``shape``: () scalar, (rows,) or (rows, cols). ``arrays``: work arrays and their lengths. ``section`` and
+    ``legend`` describe it to the reader of the C. Internal functions (fallbacks) are not listed in the table.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    steps: tuple[Step, ...]
+    arrays: Mapping[str, int]
+    summary: str
+    internal: bool = False
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The names and units the reader of generated code sees, in the order of the arrays."""
+
+    coordinates: tuple[str, ...]
+    speeds: tuple[str, ...]
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    gains: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """All functions of one model over one graph, with the constants ``prepare`` fills in array ``c``."""
+
+    name: str
+    graph: Graph
+    symbols: Symbols
+    functions: tuple[Function, ...]
+    constants: tuple[Node, ...] = ()
+
+    def function(self, name: str) -> Function:
+        return next(f for f in self.functions if f.name == name)
