@@ -1,0 +1,287 @@
+"""User functions and splines in SymPy expressions.
+
+Calling a :class:`Function` or :class:`Spline` on SymPy expressions gives an applied SymPy function whose
+class carries the object as ``kanegen_function``. By that attribute the lowering recognises it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Union
+
+import sympy
+from sympy.core.function import ArgumentIndexError
+
+from kanegen.errors import DerivationError, ModelError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+Derivative = Union["Function", "Spline", Callable[..., Any]]
+
+
+def _applied_class(owner: Function | Spline) -> Any:
+    """The SymPy function class of ``owner``; made at run time because its name is the user's."""
+
+    def fdiff(self: Any, argindex: int = 1) -> Any:
+        if not 1 <= argindex <= owner.arity:
+            raise ArgumentIndexError(self, argindex)
+        return owner.derivative_at(argindex - 1)(*self.args)
+
+    body = {
+        "kanegen_function": owner,
+        "nargs": owner.arity,
+        "fdiff": fdiff,
+        "is_real": True,
+        "_imp_": staticmethod(owner.python),
+    }
+    return type(owner.name, (sympy.Function,), body)
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A scalar function of scalars that the user supplies in Python and in C.
+
+    Parameters
+    ----------
+    name
+        Printed name; any string.
+    arity
+        Number of arguments, at least 1.
+    python
+        Callable of ``arity`` floats (or arrays of one shape) that returns the value.
+    c
+        C99 text of the same function: an expression, or the body of a function with its ``return``. The
+        arguments are ``double`` and named by ``arguments``; ``<math.h>`` is included.
+    derivatives
+        One entry per argument: another ``Function`` or ``Spline`` of the same arguments, or a callable that
+        takes the SymPy arguments and returns a SymPy expression. Needed only where the equations are
+        differentiated.
+    arguments
+        Names of the arguments in ``c``; ``("x",)`` for one argument and ``("x1", "x2", ...)`` for more
+        by default.
+
+    Raises
+    ------
+    ModelError
+        For anything else in one of these places.
+    """
+
+    name: str
+    arity: int
+    python: Callable[..., Any]
+    c: str
+    derivatives: tuple[Derivative, ...] = ()
+    arguments: tuple[str, ...] = ()
+    _applied: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "derivatives", tuple(self.derivatives))
+        if not self.arguments and isinstance(self.arity, int):
+            names = ("x",) if self.arity == 1 else tuple(f"x{k + 1}" for k in range(self.arity))
+            object.__setattr__(self, "arguments", names)
+        problems = _function_problems(self)
+        if problems:
+            raise ModelError(problems)
+        object.__setattr__(self, "_applied", _applied_class(self))
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The SymPy expression of the function applied to SymPy expressions."""
+        return self._applied(*arguments)
+
+    @property
+    def c_body(self) -> str:
+        """The body of the C function, ending in a ``return`` statement."""
+        text = self.c.strip()
+        return text if re.search(r"\breturn\b", text) else f"return {text.rstrip(';')};"
+
+    def derivative_at(self, index: int) -> Callable[..., Any]:
+        """What gives the derivative with respect to argument ``index`` (from 0) as a SymPy expression.
+
+        Raises ``DerivationError`` when the user gave none.
+        """
+        if index >= len(self.derivatives):
+            raise DerivationError(
+                f"kg.Function {self.name!r} is differentiated with respect to its argument "
+                f"{self.arguments[index]}, but has no derivative there: give derivatives=, one per argument"
+            )
+        return self.derivatives[index]
+
+
+def _function_problems(function: Function) -> list[str]:
+    what = f"kg.Function {function.name!r}"
+    problems = []
+    if not isinstance(function.name, str) or not function.name:
+        problems.append(f"a kg.Function has the name {function.name!r}: expected a string that is not empty")
+    if not isinstance(function.arity, int) or function.arity < 1:
+        problems.append(f"{what} has the arity {function.arity!r}: expected a positive integer")
+        return problems
+    if not callable(function.python):
+        problems.append(f"{what} has python={function.python!r}: expected a callable")
+    if not isinstance(function.c, str) or not function.c.strip():
+        problems.append(f"{what} has c={function.c!r}: expected a C expression or function body")
+    if len(function.arguments) != function.arity or not all(
+        re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) for name in function.arguments
+    ):
+        problems.append(
+            f"{what} has arguments={function.arguments!r}: expected {function.arity} C identifier(s)"
+        )
+    if function.derivatives and len(function.derivatives) != function.arity:
+        problems.append(
+            f"{what} has {len(function.derivatives)} derivatives: expected {function.arity}, or none"
+        )
+    if not all(callable(item) for item in function.derivatives):
+        problems.append(f"{what} has a derivative that is neither a kg.Function nor a callable")
+    return problems
+
+
+class Spline:
+    """A piecewise polynomial of one argument through given points.
+
+    Parameters
+    ----------
+    x, y
+        Abscissae, strictly increasing, and ordinates; arrays of one length, at least 2 points.
+    kind
+        ``"cubic"`` (not-a-knot ends), ``"natural"`` (cubic, second derivative zero at the ends) or
+        ``"linear"``.
+    name
+        Printed name; any string.
+
+    Outside of ``[x[0], x[-1]]`` the first or last polynomial continues. At a breakpoint the piece to its
+    right counts, which matters for the derivatives of a linear spline only.
+
+    Attributes
+    ----------
+    breakpoints : tuple of n floats
+    coefficients : n - 1 tuples ``(c0, c1, ...)``: the value is ``c0 + c1 d + ...`` with
+    ``d = x - breakpoints[i]``
+
+    Raises
+    ------
+    ModelError
+        For points that do not make a function.
+    """
+
+    arity = 1
+    __slots__ = ("_applied", "_derivative", "breakpoints", "coefficients", "name")
+
+    name: str
+    breakpoints: tuple[float, ...]
+    coefficients: tuple[tuple[float, ...], ...]
+
+    def __init__(self, x: ArrayLike, y: ArrayLike, kind: str = "cubic", name: str = "spline") -> None:
+        abscissae, ordinates = _spline_points(x, y, kind, name)
+        self._set(name, tuple(abscissae.tolist()), _fit(abscissae, ordinates, kind))
+
+    def _set(self, name: str, breakpoints: tuple[float, ...], pieces: tuple[tuple[float, ...], ...]) -> None:
+        self.name = name
+        self.breakpoints = breakpoints
+        self.coefficients = pieces
+        self._derivative: Spline | None = None
+        self._applied = _applied_class(self)
+
+    def __call__(self, argument: Any) -> Any:
+        """The SymPy expression of the spline applied to a SymPy expression."""
+        return self._applied(argument)
+
+    def __repr__(self) -> str:
+        return f"<Spline {self.name!r}: {len(self.breakpoints)} points, degree {self.degree}>"
+
+    @property
+    def degree(self) -> int:
+        """The degree of the polynomials."""
+        return len(self.coefficients[0]) - 1
+
+    def python(self, x: Any) -> Any:
+        """The value at ``x``, a number (also of mpmath) or an array."""
+        if getattr(x, "ndim", 0):
+            return self._at_array(x)
+        i = min(max(bisect_right(self.breakpoints, x) - 1, 0), len(self.coefficients) - 1)
+        return _horner(self.coefficients[i], x - self.breakpoints[i])
+
+    def _at_array(self, x: NDArray[np.float64]) -> Any:
+        import numpy as np
+
+        knots = np.array(self.breakpoints)
+        i = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(self.coefficients) - 1)
+        return _horner(np.moveaxis(np.array(self.coefficients)[i], -1, 0), x - knots[i])
+
+    def derivative(self, order: int = 1) -> Spline:
+        """The exact derivative, again a piecewise polynomial; constant zero beyond the degree."""
+        spline = self
+        for _ in range(order):
+            spline = spline._first_derivative()
+        return spline
+
+    def _first_derivative(self) -> Spline:
+        # Kept, so that equal derivatives are the same SymPy function and share a node of the graph.
+        if self._derivative is None:
+            pieces = tuple(
+                tuple(k * c for k, c in enumerate(piece) if k) or (0.0,) for piece in self.coefficients
+            )
+            derived = Spline.__new__(Spline)
+            derived._set(f"{self.name}'", self.breakpoints, pieces)
+            self._derivative = derived
+        return self._derivative
+
+    def derivative_at(self, index: int) -> Spline:
+        """The derivative with respect to the only argument, ``index`` 0."""
+        if index != 0:
+            raise IndexError(f"a spline has one argument, not {index + 1}")
+        return self._first_derivative()
+
+
+def _horner(coefficients: Sequence[Any] | NDArray[np.float64], d: Any) -> Any:
+    value = coefficients[-1]
+    for k in range(len(coefficients) - 2, -1, -1):
+        value = value * d + coefficients[k]
+    return value
+
+
+def _spline_points(x: Any, y: Any, kind: str, name: str) -> tuple[Any, Any]:
+    import numpy as np
+
+    what = f"kg.Spline {name!r}"
+    try:
+        abscissae, ordinates = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{what}: x and y must be arrays of numbers ({error})") from error
+    problems = []
+    if not isinstance(name, str) or not name:
+        problems.append(f"a kg.Spline has the name {name!r}: expected a string that is not empty")
+    if kind not in ("cubic", "natural", "linear"):
+        problems.append(f"{what} has kind={kind!r}: expected 'cubic', 'natural' or 'linear'")
+    if abscissae.ndim != 1 or abscissae.shape != ordinates.shape or abscissae.size < 2:
+        problems.append(
+            f"{what} has x of shape {abscissae.shape} and y of shape {ordinates.shape}: "
+            "expected one dimension, one length, at least 2 points"
+        )
+    elif not (np.all(np.isfinite(abscissae)) and np.all(np.isfinite(ordinates))):
+        problems.append(f"{what} has points that are not finite")
+    elif np.any(np.diff(abscissae) <= 0.0):
+        k = int(np.argmax(np.diff(abscissae) <= 0.0))
+        problems.append(
+            f"{what} has x[{k}] = {abscissae[k]} and x[{k + 1}] = {abscissae[k + 1]}: "
+            "x must increase strictly"
+        )
+    if problems:
+        raise ModelError(problems)
+    return abscissae, ordinates
+
+
+def _fit(x: NDArray[np.float64], y: NDArray[np.float64], kind: str) -> tuple[tuple[float, ...], ...]:
+    """Ascending coefficients of every piece."""
+    import numpy as np
+
+    if kind == "linear" or x.size == 2:
+        slopes = np.diff(y) / np.diff(x)
+        return tuple(zip(y[:-1].tolist(), slopes.tolist(), strict=True))
+    from scipy.interpolate import CubicSpline
+
+    fitted = CubicSpline(x, y, bc_type="natural" if kind == "natural" else "not-a-knot")
+    return tuple(tuple(piece) for piece in fitted.c[::-1].T.tolist())

@@ -1,0 +1,176 @@
+"""Baumgarte's stabilisation of constraints (Baumgarte, Comput. Methods Appl. Mech. Eng. 1, 1972)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kanegen.errors import ModelError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Baumgarte:
+    """Gains with which drifting constraints decay: ``phi'' - G1 phi' - G2 phi = 0`` and ``psi' - G psi = 0``.
+
+    ``Baumgarte(alpha, beta)`` means ``G1 = -2 alpha``, ``G2 = -beta**2`` for holonomic rows and
+    ``G = -alpha`` for velocity-level rows (alpha, beta in 1/s, both positive; ``beta = alpha`` is critically
+    damped). ``Baumgarte(G1=, G2=, G=)`` takes the gains themselves. Each is a number, or a square matrix
+    with one row per constraint of its kind.
+
+    Raises
+    ------
+    ModelError
+        For gains under which a violated constraint would not decay: ``[[0, I], [G2, G1]]`` and ``G`` must
+        have eigenvalues with negative real parts only. Matrices of the wrong size are refused when the
+        number of constraints is known (:meth:`gains`).
+    """
+
+    alpha: Any = None
+    beta: Any = None
+    G1: Any = None
+    G2: Any = None
+    G: Any = None
+
+    def __init__(
+        self, alpha: Any = None, beta: Any = None, *, G1: Any = None, G2: Any = None, G: Any = None
+    ) -> None:
+        problems: list[str] = []
+        given = {"alpha": alpha, "beta": beta, "G1": G1, "G2": G2, "G": G}
+        read = {name: _gain(value, name, problems) for name, value in given.items()}
+        if (alpha is not None or beta is not None) and (G1 is not None or G2 is not None or G is not None):
+            problems.append("Baumgarte got alpha or beta together with G1, G2 or G: give one kind of gains")
+        elif alpha is None and beta is not None:
+            problems.append("Baumgarte got beta without alpha, and would not be damped: give alpha as well")
+        elif (G1 is None) != (G2 is None):
+            present, absent = ("G2", "G1") if G1 is None else ("G1", "G2")
+            problems.append(f"Baumgarte got {present} without {absent}: give both")
+        elif all(value is None for value in given.values()):
+            problems.append("Baumgarte got no gains: give alpha and beta, or G1, G2 and G")
+        if not problems and alpha is not None:
+            read["G"] = -read["alpha"]
+            if beta is not None:
+                read["G1"] = -2.0 * read["alpha"]
+                read["G2"] = -_square(read["beta"])
+        for name, value in read.items():
+            object.__setattr__(self, name, value)
+        if not problems:
+            problems += _decay_problems(self)
+        if problems:
+            raise ModelError(problems)
+
+    def gains(
+        self, n_h: int, n_v: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """``G1`` (n_h, n_h), ``G2`` (n_h, n_h) and ``G`` (n_v, n_v) for n_h holonomic and n_v velocity rows.
+
+        Raises ``ModelError`` when a gain that these rows need was not given or has another size.
+        """
+        problems: list[str] = []
+        matrices = tuple(
+            _matrix(getattr(self, name), name, size, kind, problems)
+            for name, size, kind in (
+                ("G1", n_h, "holonomic"),
+                ("G2", n_h, "holonomic"),
+                ("G", n_v, "velocity-level"),
+            )
+        )
+        if not problems:
+            problems += _decay_problems(self, *matrices)
+        if problems:
+            raise ModelError(problems)
+        return matrices[0], matrices[1], matrices[2]
+
+    def flatten(self, n_h: int, n_v: int) -> NDArray[np.float64]:
+        """G1, G2 and G row by row in one array of 2 n_h**2 + n_v**2: the order of the compiled code."""
+        import numpy as np
+
+        return np.concatenate([matrix.ravel() for matrix in self.gains(n_h, n_v)])
+
+
+def _gain(value: Any, name: str, problems: list[str]) -> Any:
+    """The value as a read-only float array of no or two dimensions, or None."""
+    import numpy as np
+
+    if value is None:
+        return None
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        problems.append(f"{name} is {value!r}: expected a number or a square matrix of numbers")
+        return None
+    if array.ndim not in (0, 2) or (array.ndim == 2 and array.shape[0] != array.shape[1]):
+        problems.append(f"{name} has the shape {array.shape}: expected a number or a square matrix")
+        return None
+    if not np.all(np.isfinite(array)):
+        problems.append(f"{name} contains a value that is not finite: {array.tolist()}")
+        return None
+    array.setflags(write=False)
+    return array
+
+
+def _square(value: Any) -> Any:
+    return value @ value if value.ndim == 2 else value * value
+
+
+def _matrix(value: Any, name: str, size: int, kind: str, problems: list[str]) -> Any:
+    import numpy as np
+
+    if size == 0:
+        return np.zeros((0, 0))
+    if value is None:
+        wanted = "alpha and beta, or G1 and G2" if kind == "holonomic" else "alpha, or G"
+        problems.append(f"the model has {size} {kind} constraint(s), but {name} is missing: give {wanted}")
+        return np.zeros((size, size))
+    if value.ndim == 0:
+        return np.eye(size) * value
+    if value.shape != (size, size):
+        problems.append(
+            f"{name} has the shape {value.shape}, but the model has {size} {kind} constraint(s): "
+            f"expected a number or the shape ({size}, {size})"
+        )
+    return value
+
+
+def _decay_problems(gains: Baumgarte, G1: Any = None, G2: Any = None, G: Any = None) -> list[str]:
+    """What keeps constraints from decaying. Without matrices, the gains as given are looked at."""
+    import numpy as np
+
+    G1, G2, G = (
+        given if given is not None else own for given, own in ((G1, gains.G1), (G2, gains.G2), (G, gains.G))
+    )
+    problems: list[str] = []
+    if G1 is not None and G2 is not None:
+        sizes = {value.shape[0] for value in (G1, G2) if value.ndim == 2}
+        if len(sizes) > 1:
+            problems.append(f"G1 has the shape {G1.shape} and G2 {G2.shape}: expected the same size")
+        else:
+            n = sizes.pop() if sizes else 1
+            g1, g2 = (value if value.ndim == 2 else np.eye(n) * value for value in (G1, G2))
+            companion = np.block([[np.zeros((n, n)), np.eye(n)], [g2, g1]])
+            problems += _unstable(
+                companion,
+                "phi'' - G1 phi' - G2 phi = 0",
+                "make alpha and beta positive (G1 and G2 negative: G1 = -2 alpha, G2 = -beta**2)",
+            )
+    if G is not None:
+        problems += _unstable(
+            np.atleast_2d(G), "psi' - G psi = 0", "make alpha positive (G negative: G = -alpha)"
+        )
+    return problems
+
+
+def _unstable(matrix: Any, law: str, advice: str) -> list[str]:
+    import numpy as np
+
+    if matrix.size == 0:
+        return []
+    eigenvalues = np.linalg.eigvals(matrix)
+    worst = complex(eigenvalues[np.argmax(eigenvalues.real)])
+    if worst.real < 0.0:
+        return []
+    shown = f"{worst.real:.6g}" + (f"{worst.imag:+.6g}j" if worst.imag else "")
+    return [f"the stabilisation {law} does not decay: eigenvalue {shown} has no negative real part; {advice}"]

@@ -1,0 +1,154 @@
+"""Inputs: functions of time that come from outside (controls, prescribed motions)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy
+from sympy.core.function import AppliedUndef
+from sympy.physics.vector import dynamicsymbols
+
+from kanegen.errors import ModelError
+from kanegen.model.expressions import is_time_function, symbol_name
+
+
+def _is_input_symbol(expr: Any) -> bool:
+    """Whether ``expr`` is a symbol of its own rather than an expression of time."""
+    return is_time_function(expr) or (isinstance(expr, sympy.Symbol) and expr != dynamicsymbols._t)
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input ``r(t)``: a control, a prescribed motion, any value the caller supplies at run time.
+
+    Parameters
+    ----------
+    symbol
+        The SymPy symbol that stands for the input: a ``Symbol`` or ``dynamicsymbols("r")``.
+    rate, acceleration
+        Its first and second time derivative, wanted where an equation is differentiated: a rate for an input
+        in a velocity, a velocity constraint or an angle; both for one in a holonomic constraint or a
+        position. Each is either a symbol, which then is an input with a slot of its own, or a number or an
+        expression of time and parameters (``acceleration`` follows from such a rate and may be left out).
+        ``r(t).diff(t)`` in an expression of the model means ``rate``.
+    default
+        Value used where none is given, in the unit of the input; ``None``: a value must be given.
+
+    Raises
+    ------
+    ModelError
+        When ``symbol`` is no symbol, or ``default`` no finite number.
+    """
+
+    symbol: Any
+    rate: Any = None
+    acceleration: Any = None
+    default: float | None = None
+
+    def __post_init__(self) -> None:
+        problems: list[str] = []
+        symbol = _sympified(self.symbol, "the symbol of an input", problems)
+        if not problems and not _is_input_symbol(symbol):
+            problems.append(
+                f"{symbol} is not a symbol that can be an input: give a Symbol or dynamicsymbols('r')"
+                + (
+                    " (for a derivative, give the rate as a symbol of its own: Input(r, rate=r1))"
+                    * symbol.is_Derivative
+                )
+            )
+        for field in ("rate", "acceleration"):
+            value = getattr(self, field)
+            if value is not None:
+                value = _sympified(value, f"the {field} of input {symbol}", problems)
+                object.__setattr__(self, field, value)
+        object.__setattr__(self, "symbol", symbol)
+        object.__setattr__(self, "default", _default(self.default, symbol, problems))
+        if problems:
+            raise ModelError(problems)
+
+    @property
+    def name(self) -> str:
+        """The printed name, ``"r"`` for ``r(t)``."""
+        return symbol_name(self.symbol)
+
+
+def _sympified(value: Any, what: str, problems: list[str]) -> Any:
+    try:
+        result = sympy.sympify(value, strict=True)
+    except (sympy.SympifyError, TypeError):
+        problems.append(f"{what} is {value!r}: expected a SymPy symbol or expression")
+        return sympy.S.Zero
+    return result
+
+
+def _default(value: Any, symbol: Any, problems: list[str]) -> float | None:
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        problems.append(f"the default of input {symbol} is {value!r}: expected a finite number or None")
+        return None
+    return number
+
+
+def resolved_inputs(given: Iterable[Any], problems: list[str]) -> tuple[Input, ...]:
+    """All inputs with a slot: the given ones in order, then rates and accelerations that are symbols.
+
+    In the result ``rate`` and ``acceleration`` are filled from one another: a rate that is itself an input
+    hands on its own rate, an expression of time is differentiated. An implied rate of an input with a
+    default has the default 0.0 (a constant has no rate). Problems are appended, not raised.
+    """
+    inputs: list[Input] = []
+    for item in given:
+        if isinstance(item, Input):
+            inputs.append(item)
+            continue
+        try:
+            inputs.append(Input(item))
+        except ModelError as error:
+            problems.extend(error.problems)
+    slots = {item.symbol: item for item in inputs}
+    for item in inputs:
+        default = None if item.default is None else 0.0
+        for derivative, its_rate in ((item.rate, item.acceleration), (item.acceleration, None)):
+            if _is_input_symbol(derivative) and derivative not in slots:
+                slots[derivative] = Input(derivative, rate=its_rate, default=default)
+    implied = [item for symbol, item in slots.items() if all(symbol != given.symbol for given in inputs)]
+    return tuple(_with_acceleration(item, slots, problems) for item in [*inputs, *implied])
+
+
+def _with_acceleration(item: Input, slots: dict[Any, Input], problems: list[str]) -> Input:
+    if item.rate is None:
+        if item.acceleration is not None:
+            problems.append(f"input {item.name} has an acceleration but no rate: give rate= as well")
+        return item
+    if _is_input_symbol(item.rate):
+        follows = slots[item.rate].rate
+    else:
+        strangers = sorted(symbol_name(f) for f in item.rate.atoms(AppliedUndef))
+        if strangers:
+            problems.append(
+                f"the rate of input {item.name} contains {', '.join(strangers)}: expected a symbol of its "
+                "own, a number, or an expression of time and parameters"
+            )
+            return item
+        follows = sympy.diff(item.rate, dynamicsymbols._t)
+    if item.acceleration is None:
+        return replace(item, acceleration=follows)
+    if follows is not None and follows != item.acceleration:
+        problems.append(
+            f"input {item.name} has acceleration {item.acceleration}, but its rate {item.rate} has the rate "
+            f"{follows}: give one of the two"
+        )
+    return item
+
+
+def input_symbols(inputs: Sequence[Input]) -> frozenset[Any]:
+    """The symbols of the inputs."""
+    return frozenset(item.symbol for item in inputs)

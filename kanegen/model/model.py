@@ -1,0 +1,195 @@
+"""The record a user describes a system with, and the derivation starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from sympy.physics.mechanics import ReferenceFrame
+
+from kanegen.errors import ModelError
+from kanegen.model import normalise
+from kanegen.model.checks import model_problems
+from kanegen.model.expressions import atoms, natural_key, symbol_name
+from kanegen.model.inputs import Input, input_symbols, resolved_inputs
+from kanegen.model.places import model_places
+from kanegen.model.records import FrozenMapping, Output
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Model:
+    """A constrained mechanical system, checked and in the form the derivation reads.
+
+    Parameters
+    ----------
+    name
+        Name of the system; any string, used in comments and file names (made safe there).
+    frame
+        The inertial ``ReferenceFrame``.
+    coordinates, speeds
+        Dynamic symbols q (n_q) and u (n_u), in the order of every array; n_q >= n_u.
+    kinematics
+        n_q expressions or equations that are zero, affine in q' and u with a regular matrix of q'; or a
+        mapping from q' to its expression in u.
+    bodies
+        ``Particle`` and ``RigidBody`` objects. The mass centres' velocities in ``frame`` must be set or
+        follow from positions.
+    loads
+        Pairs ``(point, force)``, ``(frame, torque)`` or ``(body, force at the mass centre)``, SymPy
+        ``Force`` and ``Torque``. They may depend on t, q, q', u, inputs and parameters.
+    holonomic_constraints, nonholonomic_constraints, acceleration_constraints
+        Expressions or equations in (q, t), in (q, q', u, t), and in (q, u, u', t), the last linear in u'.
+    dependent_speeds
+        Speeds the constraints shall be solved for; ``None`` leaves the choice to the solver.
+    inputs
+        :class:`Input` objects or bare symbols.
+    parameters
+        Values of the constant symbols, by symbol or name; those not given may follow at run time.
+    potential_energy
+        Potential energy of the loads, J. Without it or ``gravity`` there is no energy function.
+    gravity
+        Uniform gravitational acceleration, a Vector, m/s**2: adds the weight of every body to the loads, and
+        its potential to ``potential_energy``.
+    outputs
+        Named expressions of t, q, q', u, u', inputs and parameters: scalars, lists, matrices,
+        ``(vector, frame)``.
+    auxiliary_speeds
+        Speeds that are always zero and bring reactions into evidence (Kane and Levinson 1985, section 4.9).
+
+    Raises
+    ------
+    ModelError
+        With every problem of the description in ``problems``.
+    """
+
+    name: str
+    frame: Any
+    coordinates: tuple[Any, ...]
+    speeds: tuple[Any, ...]
+    kinematics: tuple[Any, ...]
+    bodies: tuple[Any, ...]
+    loads: tuple[tuple[Any, Any], ...]
+    holonomic_constraints: tuple[Any, ...]
+    nonholonomic_constraints: tuple[Any, ...]
+    acceleration_constraints: tuple[Any, ...]
+    dependent_speeds: tuple[Any, ...] | None
+    inputs: tuple[Input, ...]
+    parameters: Mapping[Any, float | None]
+    potential_energy: Any
+    gravity: Any
+    outputs: Mapping[str, Output]
+    auxiliary_speeds: tuple[Any, ...]
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        frame: Any,
+        coordinates: Any,
+        speeds: Any,
+        kinematics: Any,
+        bodies: Any,
+        loads: Any = (),
+        holonomic_constraints: Any = (),
+        nonholonomic_constraints: Any = (),
+        acceleration_constraints: Any = (),
+        dependent_speeds: Any = None,
+        inputs: Any = (),
+        parameters: Mapping[Any, Any] | None = None,
+        potential_energy: Any = None,
+        gravity: Any = None,
+        outputs: Mapping[str, Any] | None = None,
+        auxiliary_speeds: Any = (),
+    ) -> None:
+        if not isinstance(frame, ReferenceFrame):
+            raise ModelError(
+                f"frame is {frame!r}: expected the inertial sympy.physics.mechanics ReferenceFrame"
+            )
+        problems: list[str] = []
+        if not isinstance(name, str) or not name:
+            problems.append(f"name is {name!r}: expected a string that is not empty")
+        dependent = None
+        if dependent_speeds is not None:
+            dependent = normalise.time_functions(dependent_speeds, "dependent_speeds", problems)
+        energy = None
+        if potential_energy is not None:
+            energy = normalise.scalar(potential_energy, "potential_energy", problems)
+        self._set(
+            name=name,
+            frame=frame,
+            coordinates=normalise.time_functions(coordinates, "coordinates", problems),
+            speeds=normalise.time_functions(speeds, "speeds", problems),
+            kinematics=normalise.kinematics(kinematics, problems),
+            bodies=normalise.bodies(bodies, problems),
+            loads=normalise.loads(loads, problems),
+            holonomic_constraints=normalise.scalars(holonomic_constraints, "holonomic_constraints", problems),
+            nonholonomic_constraints=normalise.scalars(
+                nonholonomic_constraints, "nonholonomic_constraints", problems
+            ),
+            acceleration_constraints=normalise.scalars(
+                acceleration_constraints, "acceleration_constraints", problems
+            ),
+            dependent_speeds=dependent,
+            inputs=resolved_inputs(normalise.sequence(inputs, "inputs", problems), problems),
+            potential_energy=energy,
+            gravity=normalise.vector_or_none(gravity, "gravity", problems),
+            outputs=FrozenMapping(normalise.outputs(outputs, problems)),
+            auxiliary_speeds=normalise.time_functions(auxiliary_speeds, "auxiliary_speeds", problems),
+        )
+        geometry = model_places(self)
+        problems.extend(geometry.problems)
+        symbols = _parameter_symbols(self, geometry.places)
+        values, strangers = normalise.parameter_values(parameters, symbols, problems)
+        self._set(parameters=FrozenMapping(values))
+        problems.extend(model_problems(self, geometry.places, strangers))
+        if problems:
+            raise ModelError(tuple(dict.fromkeys(problems)))
+
+    def _set(self, **fields: Any) -> None:
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    @classmethod
+    def from_kane(cls, kanes_method: Any, **options: Any) -> Model:
+        """The model of a ``sympy.physics.mechanics.KanesMethod``; orders are ``km.q`` and ``km.u``.
+
+        ``options`` are those of :class:`Model` and win over what is read; see :mod:`kanegen.model.adapters`.
+        """
+        from kanegen.model.adapters import kane_description
+
+        return cls(**kane_description(kanes_method, **options))
+
+    @classmethod
+    def from_system(cls, system: Any, **options: Any) -> Model:
+        """The model of a ``sympy.physics.mechanics.System``: its joints, loads, actuators and constraints.
+
+        ``options`` are those of :class:`Model` and win over what is read; see :mod:`kanegen.model.adapters`.
+        """
+        from kanegen.model.adapters import system_description
+
+        return cls(**system_description(system, **options))
+
+    def __repr__(self) -> str:
+        constraints = (
+            len(self.holonomic_constraints)
+            + len(self.nonholonomic_constraints)
+            + len(self.acceleration_constraints)
+        )
+        return (
+            f"<Model {self.name!r}: {len(self.coordinates)} coordinates, {len(self.speeds)} speeds, "
+            f"{len(self.bodies)} bodies, {constraints} constraints, {len(self.inputs)} inputs, "
+            f"{len(self.parameters)} parameters>"
+        )
+
+
+def _parameter_symbols(model: Model, places: Any) -> tuple[Any, ...]:
+    """The constant symbols of the model, in natural order of their names."""
+    inputs = input_symbols(model.inputs)
+    found = {atom for item in places for atom in item.atoms if isinstance(atom, sympy.Symbol)} - inputs
+    for item in model.inputs:
+        for rate in (item.rate, item.acceleration):
+            if rate is not None:
+                found |= {atom for atom in atoms((rate,)) if isinstance(atom, sympy.Symbol)} - inputs
+    return tuple(sorted(found, key=lambda symbol: natural_key(symbol_name(symbol))))

@@ -1,0 +1,229 @@
+"""From what a user may write to the one form the derivation reads. Problems are collected, not raised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sympy
+from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
+from sympy.physics.vector import Vector
+
+from kanegen.model.expressions import is_time_function, symbol_name
+from kanegen.model.records import Output
+
+
+def scalar(value: Any, where: str, problems: list[str]) -> Any:
+    """A SymPy expression from a number, an expression or an equation (``lhs - rhs``)."""
+    try:
+        expr = sympy.sympify(value, strict=True)
+    except (sympy.SympifyError, TypeError):
+        problems.append(f"{where} is {value!r}: expected a SymPy expression or a number")
+        return sympy.S.Zero
+    if isinstance(expr, sympy.Equality):
+        expr = expr.lhs - expr.rhs
+    if expr in (sympy.true, sympy.false):
+        problems.append(
+            f"{where} is {expr}: SymPy evaluated the equation away, so it holds always or never; "
+            "give the expression that must be zero"
+        )
+        return sympy.S.Zero
+    if not isinstance(expr, sympy.Expr):
+        problems.append(
+            f"{where} is {value!r}: expected a scalar SymPy expression, found {type(value).__name__}"
+        )
+        return sympy.S.Zero
+    return evaluated_derivatives(expr)
+
+
+def evaluated_derivatives(expr: Any) -> Any:
+    """``expr`` with derivatives of expressions, ``Derivative(sin(q), t)``, carried out."""
+    derivatives = expr.atoms(sympy.Derivative)
+    if all(is_time_function(item.expr) for item in derivatives):
+        return expr
+    return expr.xreplace({item: item.doit() for item in derivatives if not is_time_function(item.expr)})
+
+
+def sequence(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
+    """The entries of a list, tuple or matrix; a single expression counts as a list of one."""
+    if value is None:
+        return ()
+    if isinstance(value, sympy.Basic) and not isinstance(value, sympy.Tuple | sympy.MatrixBase):
+        return (value,)
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        problems.append(f"{what} is {value!r}: expected a list")
+        return ()
+    return tuple(value)
+
+
+def scalars(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
+    """The expressions of a list of expressions or equations."""
+    items = sequence(value, what, problems)
+    return tuple(scalar(item, f"{what}[{k}]", problems) for k, item in enumerate(items))
+
+
+def time_functions(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
+    """The dynamic symbols of a list of coordinates or speeds."""
+    found = []
+    for k, item in enumerate(sequence(value, what, problems)):
+        if is_time_function(item):
+            found.append(item)
+            continue
+        advice = "expected a dynamic symbol, dynamicsymbols('q')"
+        if isinstance(item, sympy.Derivative):
+            advice = (
+                "a derivative cannot stand here; name it: u = dynamicsymbols('u') with the kinematics q' - u"
+            )
+        problems.append(f"{what}[{k}] is {item}: {advice}")
+    return tuple(found)
+
+
+def kinematics(value: Any, problems: list[str]) -> tuple[Any, ...]:
+    """Expressions that are zero, from such expressions, equations, or a mapping from q' to its expression."""
+    if isinstance(value, Mapping):
+        return tuple(
+            scalar(rate, f"kinematics key {rate}", problems) - scalar(expr, f"kinematics[{rate}]", problems)
+            for rate, expr in value.items()
+        )
+    return scalars(value, "kinematics", problems)
+
+
+def bodies(value: Any, problems: list[str]) -> tuple[Any, ...]:
+    """Particles and rigid bodies."""
+    found = []
+    for k, item in enumerate(sequence(value, "bodies", problems)):
+        if isinstance(item, Particle | RigidBody):
+            found.append(item)
+        else:
+            problems.append(
+                f"bodies[{k}] is {item!r}: expected a sympy.physics.mechanics Particle or RigidBody"
+            )
+    return tuple(found)
+
+
+def _location(item: Any) -> Any:
+    """Where a load acts; a body stands for its mass centre (a force)."""
+    return item.masscenter if isinstance(item, Particle | RigidBody) else item
+
+
+def loads(value: Any, problems: list[str]) -> tuple[tuple[Any, Any], ...]:
+    """``(point, force)`` and ``(frame, torque)`` pairs from pairs, Force and Torque; zero vectors dropped."""
+    found = []
+    for k, item in enumerate(sequence(value, "loads", problems)):
+        if not isinstance(item, tuple | list) or len(item) != 2:
+            problems.append(f"loads[{k}] is {item!r}: expected (point, force) or (frame, torque)")
+            continue
+        location, vector = _location(item[0]), item[1]
+        if not isinstance(location, Point | ReferenceFrame):
+            problems.append(
+                f"loads[{k}] acts on {location!r}: expected a Point (force), a ReferenceFrame (torque) "
+                "or a body"
+            )
+        elif not isinstance(vector, Vector) and vector != 0:
+            problems.append(f"loads[{k}] on {location} is {vector!r}: expected a Vector")
+        elif isinstance(vector, Vector) and vector.args:
+            found.append((location, vector))
+    return tuple(found)
+
+
+def vector_or_none(value: Any, what: str, problems: list[str]) -> Any:
+    """A Vector, or None."""
+    if value is None or isinstance(value, Vector):
+        return value
+    problems.append(f"{what} is {value!r}: expected a Vector, such as -g*N.z")
+    return None
+
+
+def outputs(value: Any, problems: list[str]) -> dict[str, Output]:
+    """Named outputs from scalars, nested lists, matrices and ``(vector, frame)``."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        problems.append(f"outputs is {value!r}: expected a mapping from a name to an expression")
+        return {}
+    found: dict[str, Output] = {}
+    for name, item in value.items():
+        if not isinstance(name, str) or not name:
+            problems.append(f"outputs has the name {name!r}: expected a string that is not empty")
+            continue
+        entries, shape = _entries(item, f"outputs[{name!r}]", problems)
+        found[name] = Output(name, entries, shape)
+    return found
+
+
+def _entries(item: Any, where: str, problems: list[str]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    if isinstance(item, Vector):
+        problems.append(f"{where} is a Vector: give (vector, frame), the frame in which it is to be measured")
+        return (), (0,)
+    if isinstance(item, sympy.MatrixBase):
+        shape = (item.rows,) if item.cols == 1 else (item.rows, item.cols)
+        return scalars(item, where, problems), shape
+    if isinstance(item, Sequence) and not isinstance(item, str):
+        if len(item) == 2 and isinstance(item[1], ReferenceFrame):
+            return _components(item[0], item[1], where, problems), (3,)
+        if any(isinstance(row, Sequence | sympy.MatrixBase) for row in item):
+            return _entries(_as_matrix(item, where, problems), where, problems)
+        return scalars(item, where, problems), (len(item),)
+    return (scalar(item, where, problems),), ()
+
+
+def _as_matrix(rows: Any, where: str, problems: list[str]) -> Any:
+    try:
+        return sympy.Matrix(rows)
+    except (ValueError, TypeError) as error:
+        problems.append(f"{where} is no matrix: {error}")
+        return sympy.Matrix(0, 0, [])
+
+
+def _components(vector: Any, frame: Any, where: str, problems: list[str]) -> tuple[Any, ...]:
+    if not isinstance(vector, Vector):
+        problems.append(f"{where} is ({vector!r}, {frame}): expected (vector, frame)")
+        return (sympy.S.Zero,) * 3
+    try:
+        return tuple(vector.to_matrix(frame))
+    except ValueError as error:
+        problems.append(f"{where} cannot be measured in {frame}: {error}")
+        return (sympy.S.Zero,) * 3
+
+
+def parameter_values(
+    given: Any, symbols: Sequence[Any], problems: list[str]
+) -> tuple[dict[Any, float | None], tuple[Any, ...]]:
+    """Values of all parameters, the given ones first; and the given symbols that are not in ``symbols``.
+
+    A key is a symbol or its name; a value is a finite number, or None for one that follows later.
+    """
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        problems.append(f"parameters is {given!r}: expected a mapping from a symbol to its value")
+        given = {}
+    by_name = {symbol_name(symbol): symbol for symbol in symbols}
+    values: dict[Any, float | None] = {}
+    strangers: list[Any] = []
+    for key, value in given.items():
+        symbol = by_name.get(key, key) if isinstance(key, str) else key
+        if symbol not in by_name.values():
+            strangers.append(symbol)
+            continue
+        if symbol in values:
+            problems.append(f"parameter {symbol} is given twice, by its symbol and by its name: give it once")
+        values[symbol] = _number(value, symbol_name(symbol), problems)
+    for symbol in symbols:
+        values.setdefault(symbol, None)
+    return values, tuple(strangers)
+
+
+def _number(value: Any, name: str, problems: list[str]) -> float | None:
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        problems.append(f"parameter {name} has the value {value!r}: expected a number")
+        return None
+    if not math.isfinite(number):
+        problems.append(f"parameter {name} has the value {number}: expected a finite number")
+        return None
+    return number

@@ -1,0 +1,197 @@
+"""Where which expression stands in a model, and how often the derivation differentiates it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from sympy.physics.mechanics import Point, RigidBody
+
+from kanegen.model.expressions import (
+    atoms,
+    dyadic_expressions,
+    dyadic_frames,
+    vector_expressions,
+    vector_frames,
+)
+from kanegen.model.geometry import motion_tree, orientation_tree, path, position_path, velocity_source
+
+if TYPE_CHECKING:
+    from kanegen.model.model import Model
+
+
+@dataclass(frozen=True)
+class Place:
+    """Expressions of one origin.
+
+    ``kind`` is one of kinematics, holonomic, nonholonomic, acceleration, load, mass, inertia, position,
+    velocity, orientation, angular velocity, gravity, potential energy, output. ``differentiations`` is the
+    number of total time derivatives the derivation takes of them.
+    """
+
+    kind: str
+    where: str
+    expressions: tuple[Any, ...]
+    differentiations: int
+    atoms: frozenset[Any]
+
+
+def place(kind: str, where: str, expressions: Iterable[Any], differentiations: int = 0) -> Place:
+    """A :class:`Place` with its atoms read."""
+    listed = tuple(expressions)
+    return Place(kind, where, listed, differentiations, atoms(listed))
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What the derivation will walk, and where it would get stuck (``problems``)."""
+
+    places: tuple[Place, ...]
+    problems: tuple[str, ...]
+
+
+def model_places(model: Model) -> Geometry:
+    """Every place of ``model``, and the problems of its frames and points."""
+    walk = _Walk(model.frame)
+    for body in model.bodies:
+        walk.add_body(body)
+    for location, vector in model.loads:
+        walk.add_load(location, vector)
+    if model.gravity is not None:
+        walk.add_vector("gravity", "gravity", model.gravity)
+    walk.add_frames()
+    return Geometry((*_scalar_places(model), *walk.places), tuple(walk.problems))
+
+
+def _scalar_places(model: Model) -> list[Place]:
+    kinds = (
+        ("kinematics", "kinematics", model.kinematics, 0),
+        ("holonomic", "holonomic_constraints", model.holonomic_constraints, 2),
+        ("nonholonomic", "nonholonomic_constraints", model.nonholonomic_constraints, 1),
+        ("acceleration", "acceleration_constraints", model.acceleration_constraints, 0),
+    )
+    found = [
+        place(kind, f"{field}[{k}]", (expr,), order)
+        for kind, field, expressions, order in kinds
+        for k, expr in enumerate(expressions)
+    ]
+    if model.potential_energy is not None:
+        found.append(place("potential energy", "potential_energy", (model.potential_energy,)))
+    found.extend(place("output", f"outputs[{name!r}]", item) for name, item in model.outputs.items())
+    return found
+
+
+class _Walk:
+    """Collects the places of vectors, points and frames, each once."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+        self.places: list[Place] = []
+        self.problems: list[str] = []
+        self._oriented = orientation_tree(frame)
+        self._moving = motion_tree(frame)
+        self._points: set[Any] = set()
+        self._written_in: dict[Any, str] = {}
+        self._turning: dict[Any, str] = {}
+
+    def add_body(self, body: Any) -> None:
+        where = f"body {body.name}"
+        self.places.append(place("mass", f"the mass of {where}", () if body.mass is None else (body.mass,)))
+        if not isinstance(body, RigidBody):
+            self._add_point(body.masscenter, where)
+            return
+        self._turning.setdefault(body.frame, where)
+        self._add_point(body.masscenter, where)
+        dyadic, about = body.inertia
+        self.places.append(place("inertia", f"the inertia of {where}", dyadic_expressions(dyadic)))
+        for frame in dyadic_frames(dyadic):
+            self._written_in.setdefault(frame, f"the inertia of {where}")
+        if about is not body.masscenter:
+            self._add_inertia_point(body, about, where)
+
+    def _add_inertia_point(self, body: Any, about: Any, where: str) -> None:
+        chain = position_path(body.masscenter, about)
+        if chain is None:
+            self.problems.append(
+                f"the inertia of {where} is about point {about}, which has no position relative to the mass "
+                f"centre {body.masscenter}: connect them with set_pos, or give the central inertia"
+            )
+            return
+        self._add_positions(chain, 0)
+
+    def add_load(self, location: Any, vector: Any) -> None:
+        where = f"the load on {location}"
+        self.add_vector("load", where, vector)
+        if isinstance(location, Point):
+            self._add_point(location, where)
+        else:
+            self._turning.setdefault(location, where)
+
+    def add_vector(self, kind: str, where: str, vector: Any, differentiations: int = 0) -> None:
+        self.places.append(place(kind, where, vector_expressions(vector), differentiations))
+        for frame in vector_frames(vector):
+            self._written_in.setdefault(frame, where)
+            if differentiations:
+                self._turning.setdefault(frame, where)
+
+    def _add_point(self, point: Any, where: str) -> None:
+        if point in self._points:
+            return
+        self._points.add(point)
+        chain = velocity_source(point, self.frame)
+        if chain is None:
+            self.problems.append(
+                f"no point with a known velocity is connected to point {point} ({where}): set the velocity "
+                f"of a fixed point, O.set_vel({self.frame}, 0), and positions from it, or "
+                f"{point}.set_vel({self.frame}, ...)"
+            )
+            return
+        source = chain[-1]
+        self.add_vector(
+            "velocity", f"the velocity of point {source} in {self.frame}", source._vel_dict[self.frame], 1
+        )
+        self._add_positions(chain, 2)
+
+    def _add_positions(self, chain: list[Any], differentiations: int) -> None:
+        for point, other in pairwise(chain):
+            where = f"the position of point {point} from {other}"
+            self.add_vector("position", where, point._pos_dict[other], differentiations)
+
+    def add_frames(self) -> None:
+        """The orientations and angular velocities that the collected vectors and bodies need; call last."""
+        orientations: dict[tuple[Any, Any], None] = {}
+        rates: dict[tuple[Any, Any], None] = {}
+        pending = [*self._turning]
+        while pending:
+            frame = pending.pop(0)
+            if frame not in self._moving:
+                self._unconnected(frame, self._turning[frame])
+                continue
+            for pair in path(self._moving, frame):
+                if pair not in rates:
+                    rates[pair] = None
+                    self._add_rate(*pair)
+        for frame, where in self._written_in.items():
+            if frame in self._oriented:
+                orientations.update(dict.fromkeys(path(self._oriented, frame)))
+            elif frame not in self._turning or frame in self._moving:
+                self._unconnected(frame, where)
+        for parent, child in orientations:
+            where = f"the orientation of frame {child} in {parent}"
+            self.places.append(place("orientation", where, parent._dcm_dict[child]))
+
+    def _add_rate(self, parent: Any, child: Any) -> None:
+        self.add_vector(
+            "angular velocity",
+            f"the angular velocity of frame {child} in {parent}",
+            child._ang_vel_dict[parent],
+            1,
+        )
+
+    def _unconnected(self, frame: Any, where: str) -> None:
+        self.problems.append(
+            f"frame {frame} ({where}) is not connected to the inertial frame {self.frame}: orient it relative "
+            f"to a frame that is, such as {frame}.orient_axis({self.frame}, ...)"
+        )
