@@ -1,0 +1,294 @@
+"""A model through SymPy's own ``KanesMethod``: the equations every peer of a comparison evaluates.
+
+Nothing here uses kanegen's derivation, so the peers are also an independent check of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sm
+from sympy.core.function import AppliedUndef
+from sympy.physics.mechanics import KanesMethod, Particle
+from sympy.physics.vector import dynamicsymbols
+
+from kanegen.errors import KanegenError
+from kanegen.model import Model
+
+
+class PeerError(KanegenError):
+    """A model for which SymPy's ``KanesMethod`` offers no equations to compare with."""
+
+
+@dataclass(frozen=True)
+class KaneEquations:
+    """``mass * u' = forcing`` and ``q'`` of a model, by ``KanesMethod``.
+
+    The symbols are ``t``, ``q[i]``, ``u[i]``, ``r[i]`` and ``p[i]`` in the order of the model's arrays, columns of
+    ``mass`` in the order of the model's speeds. ``constrained``: the first rows are Kane's equations of the
+    independent speeds, the last ones the differentiated constraints, so that ``mass`` is not symmetric.
+    """
+
+    name: str
+    qdot: tuple[Any, ...]
+    mass: Any
+    forcing: tuple[Any, ...]
+    sizes: Mapping[str, int]
+    constrained: bool
+
+    def symbols(self, array: str) -> tuple[Any, ...]:
+        """The symbols of one array: ``q``, ``u``, ``r`` or ``p``."""
+        return array_symbols(array, self.sizes[array])
+
+
+@dataclass(frozen=True)
+class KaneDerivation:
+    """A finished ``KanesMethod`` of a model and the ``seconds`` it took to construct and to form the equations."""
+
+    model: Model
+    method: Any
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Constraint rows as ``KanesMethod`` takes them: ``frozen`` maps stand-ins back to the speeds they stand for."""
+
+    dependent: tuple[Any, ...]
+    velocity: tuple[Any, ...]
+    acceleration: tuple[Any, ...]
+    frozen: Mapping[Any, Any]
+
+
+def array_symbols(array: str, length: int) -> tuple[Any, ...]:
+    """Symbols whose names read as C array elements, ``q[0]``, ``q[1]`` ..."""
+    return tuple(sm.Symbol(f"{array}[{k}]") for k in range(length))
+
+
+def apply_kanes_method(model: Model, point: Mapping[str, Any]) -> KaneDerivation:
+    """Run ``KanesMethod`` on the SymPy objects of ``model``.
+
+    ``point`` (``t``, ``q``, ``u``, optionally ``r``) is a state at which dependent speeds are chosen when the model
+    names none. Raises `PeerError` when ``KanesMethod`` cannot treat the model.
+    """
+    _refuse_what_kane_cannot(model)
+    rows = _constraint_rows(model, point)
+    started = time.perf_counter()
+    independent = [speed for speed in model.speeds if speed not in rows.dependent]
+    method = KanesMethod(
+        model.frame,
+        list(model.coordinates),
+        independent,
+        kd_eqs=list(model.kinematics),
+        u_dependent=list(rows.dependent) or None,
+        velocity_constraints=list(rows.velocity) or None,
+        acceleration_constraints=list(rows.acceleration) or None,
+    )
+    method.kanes_equations(list(model.bodies), _all_loads(model) or None)
+    # Reading the matrices assembles them: a user who asked for the equations waits for that too.
+    mass, forcing = method.mass_matrix, method.forcing
+    seconds = time.perf_counter() - started
+    if rows.frozen:
+        method = _Thawed(method, mass.xreplace(rows.frozen), forcing.xreplace(rows.frozen))
+    return KaneDerivation(model, method, seconds)
+
+
+class _Thawed:
+    """The part of a ``KanesMethod`` read here, with stand-ins replaced by the speeds they stand for."""
+
+    def __init__(self, method: Any, mass: Any, forcing: Any) -> None:
+        self.u = method.u
+        self.mass_matrix = mass
+        self.forcing = forcing
+        self.kindiffdict = method.kindiffdict
+
+
+def kane_equations(derivation: KaneDerivation) -> KaneEquations:
+    """The equations of a finished derivation over the symbols of arrays."""
+    model, method = derivation.model, derivation.method
+    to_arrays = _substitution(model)
+    order = [list(method.u).index(speed) for speed in model.speeds]
+    mass = method.mass_matrix.extract(list(range(len(order))), order)
+    rates = method.kindiffdict()
+    constrained = bool(constraint_count(model))
+    if not constrained:
+        mass = mass.extract(order, list(range(len(order))))
+    forcing = [method.forcing[k] for k in (range(len(order)) if constrained else order)]
+    time_symbol = dynamicsymbols._t
+    return KaneEquations(
+        name=model.name,
+        qdot=tuple(to_arrays(rates[coordinate.diff(time_symbol)]) for coordinate in model.coordinates),
+        mass=mass.applyfunc(to_arrays),
+        forcing=tuple(to_arrays(entry) for entry in forcing),
+        sizes={
+            "q": len(model.coordinates),
+            "u": len(model.speeds),
+            "r": len(model.inputs),
+            "p": len(model.parameters),
+        },
+        constrained=constrained,
+    )
+
+
+def constraint_count(model: Model) -> int:
+    """Number of constraint rows the user gave, of all three kinds."""
+    return (
+        len(model.holonomic_constraints)
+        + len(model.nonholonomic_constraints)
+        + len(model.acceleration_constraints)
+    )
+
+
+def _refuse_what_kane_cannot(model: Model) -> None:
+    if model.auxiliary_speeds:
+        raise PeerError(f"{model.name}: the comparison does not cover auxiliary speeds")
+    for item in model.inputs:
+        if item.rate is not None and not isinstance(item.symbol, AppliedUndef):
+            raise PeerError(
+                f"{model.name}: SymPy differentiates the input {item.name} as a constant, since it is a plain Symbol; "
+                "KanesMethod needs dynamicsymbols()"
+            )
+    custom = {
+        str(atom.func)
+        for expression in _scalar_expressions(model)
+        for atom in expression.atoms(AppliedUndef)
+        if hasattr(atom.func, "kanegen_function")
+    }
+    if custom:
+        raise PeerError(f"{model.name}: {', '.join(sorted(custom))} has no meaning to SymPy's lambdify and C printer")
+
+
+def _scalar_expressions(model: Model) -> tuple[Any, ...]:
+    vectors = [vector for _, vector in model.loads]
+    components = [entry for vector in vectors for block, _ in vector.args for entry in block]
+    return (*_all_constraints(model), *components)
+
+
+def _all_constraints(model: Model) -> tuple[Any, ...]:
+    return (*model.holonomic_constraints, *model.nonholonomic_constraints, *model.acceleration_constraints)
+
+
+def _all_loads(model: Model) -> list[tuple[Any, Any]]:
+    loads = list(model.loads)
+    if model.gravity is not None:
+        loads += [(_mass_centre(body), body.mass * model.gravity) for body in model.bodies]
+    return loads
+
+
+def _mass_centre(body: Any) -> Any:
+    return body.point if isinstance(body, Particle) else body.masscenter
+
+
+def _constraint_rows(model: Model, point: Mapping[str, Any]) -> _Rows:
+    """Velocity rows, and acceleration rows where ``KanesMethod`` cannot make them itself.
+
+    ``KanesMethod`` accepts velocity constraints that are linear in the speeds only. A nonlinear row psi, or one
+    given at acceleration level, enters as its Jacobian times u with stand-ins for the speeds in the Jacobian,
+    together with the differentiated row; that gives its partial velocities (Appell, Chetaev: psi_u) unchanged.
+    """
+    if not constraint_count(model):
+        return _Rows((), (), (), {})
+    moment, speeds = dynamicsymbols._t, sm.Matrix(model.speeds)
+    rates = KanesMethod(
+        model.frame, list(model.coordinates), list(model.speeds), kd_eqs=list(model.kinematics)
+    ).kindiffdict()
+    velocity = [row.diff(moment).xreplace(rates) for row in model.holonomic_constraints]
+    velocity += [row.xreplace(rates) for row in model.nonholonomic_constraints]
+    acceleration = [row.diff(moment).xreplace(rates) for row in velocity]
+    acceleration += [row.xreplace(rates) for row in model.acceleration_constraints]
+    jacobian = sm.Matrix(acceleration).jacobian(speeds.diff(moment))
+    dependent = model.dependent_speeds or _pivot_speeds(model, jacobian, point)
+    if len(dependent) != len(acceleration):
+        raise PeerError(
+            f"{model.name}: {len(acceleration)} constraint rows for {len(dependent)} dependent speeds; KanesMethod "
+            "needs as many independent rows as dependent speeds"
+        )
+    if not model.acceleration_constraints and not jacobian.has(*model.speeds):
+        return _Rows(tuple(dependent), tuple(velocity), (), {})
+    stand_ins = {speed: sm.Dummy(f"frozen_{k}") for k, speed in enumerate(model.speeds)}
+    frozen_rows = jacobian.xreplace(stand_ins) * speeds
+    thaw = {stand_in: speed for speed, stand_in in stand_ins.items()}
+    return _Rows(tuple(dependent), tuple(frozen_rows), tuple(acceleration), thaw)
+
+
+def _pivot_speeds(model: Model, jacobian: Any, point: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Dependent speeds by column-pivoted elimination of the constraint Jacobian at ``point``."""
+    values = point_values(model, point)
+    matrix = np.array(jacobian.applyfunc(_substitution(model)).subs(values).evalf(), dtype=float)
+    chosen: list[int] = []
+    for _ in range(matrix.shape[0]):
+        row, column = np.unravel_index(int(np.argmax(np.abs(matrix))), matrix.shape)
+        if abs(matrix[row, column]) < 1e-10:
+            break
+        chosen.append(int(column))
+        matrix = matrix - np.outer(matrix[:, column] / matrix[row, column], matrix[row])
+    return tuple(speed for k, speed in enumerate(model.speeds) if k in chosen)
+
+
+def point_values(model: Model, point: Mapping[str, Any]) -> dict[Any, float]:
+    """Array symbols to numbers at a state, with the model's parameter values and input defaults.
+
+    Raises `PeerError` naming a parameter or an input that has no value.
+    """
+    arrays = {
+        "q": point["q"],
+        "u": point["u"],
+        "r": input_values(model, point),
+        "p": parameter_values(model),
+    }
+    values: dict[Any, float] = {dynamicsymbols._t: float(point["t"])}
+    for array, numbers in arrays.items():
+        symbols = array_symbols(array, len(numbers))
+        values.update(zip(symbols, map(float, numbers), strict=True))
+    return values
+
+
+def parameter_values(model: Model) -> tuple[float, ...]:
+    """Parameter values in order; `PeerError` names those that are missing."""
+    missing = [str(symbol) for symbol, value in model.parameters.items() if value is None]
+    if missing:
+        raise PeerError(f"{model.name}: a comparison needs a value of {', '.join(missing)}: give Model(parameters=...)")
+    return tuple(float(value) for value in model.parameters.values() if value is not None)
+
+
+def input_values(model: Model, point: Mapping[str, Any]) -> tuple[float, ...]:
+    """Input values in order: those of ``point``, else the defaults; `PeerError` names those that are missing."""
+    given = point.get("r")
+    if given is not None:
+        return tuple(float(value) for value in given)
+    missing = [item.name for item in model.inputs if item.default is None]
+    if missing:
+        raise PeerError(f"{model.name}: a comparison needs a value of the inputs {', '.join(missing)}: give INITIAL['r']")
+    return tuple(float(item.default) for item in model.inputs if item.default is not None)
+
+
+def _substitution(model: Model) -> Callable[[Any], Any]:
+    """From the user's symbols to array symbols; a derivative that is left over is a `PeerError`."""
+    moment = dynamicsymbols._t
+    names: dict[Any, Any] = {}
+    for array, symbols in (
+        ("q", model.coordinates),
+        ("u", model.speeds),
+        ("r", tuple(item.symbol for item in model.inputs)),
+        ("p", tuple(model.parameters)),
+    ):
+        names.update(zip(symbols, array_symbols(array, len(symbols)), strict=True))
+    rates: dict[Any, Any] = {}
+    for item in model.inputs:
+        if item.rate is not None:
+            rates[item.symbol.diff(moment)] = item.rate
+            if item.acceleration is not None:
+                rates[item.symbol.diff(moment, 2)] = item.acceleration
+
+    def to_arrays(expression: Any) -> Any:
+        result = sm.sympify(expression).xreplace(rates).xreplace(names)
+        left: Sequence[Any] = sorted(map(str, result.atoms(sm.Derivative, AppliedUndef)))
+        if left:
+            raise PeerError(f"{model.name}: KanesMethod leaves {', '.join(left)} in its equations")
+        return result
+
+    return to_arrays

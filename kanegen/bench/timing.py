@@ -1,0 +1,55 @@
+"""Measuring on a machine that does other things as well: interleaved repetitions, minimum and median."""
+
+from __future__ import annotations
+
+import time
+import timeit
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+SAMPLE_SECONDS = 0.01
+"""Aimed length of one sample: long against the clock's resolution, short against the machine's other work."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds per call of every repetition. Other work on the machine only adds, so ``best`` estimates the cost."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def best(self) -> float:
+        return min(self.seconds)
+
+    @property
+    def median(self) -> float:
+        return median(self.seconds)
+
+
+def interleaved(tasks: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Timing]:
+    """Run every task once per round, so that a slow spell of the machine meets all of them.
+
+    A task measures itself and returns seconds per call.
+    """
+    found: dict[str, list[float]] = {name: [] for name in tasks}
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            found[name].append(task())
+    return {name: Timing(tuple(seconds)) for name, seconds in found.items()}
+
+
+def statement_task(statement: str, names: Mapping[str, Any]) -> Callable[[], float]:
+    """A task that times a Python statement in a loop of about `SAMPLE_SECONDS`."""
+    timer = timeit.Timer(statement, globals=dict(names))
+    calls, elapsed = timer.autorange()
+    calls = max(1, int(calls * SAMPLE_SECONDS / elapsed))
+    return lambda: timer.timeit(calls) / calls
+
+
+def once(function: Callable[[], object]) -> float:
+    """Seconds one call takes."""
+    started = time.perf_counter()
+    function()
+    return time.perf_counter() - started
