@@ -17,6 +17,10 @@ extern "C" {
 #ifndef KG_EPSILON
 #define KG_EPSILON DBL_EPSILON
 #endif
+/* The smallest normal kg_real. */
+#ifndef KG_TINY
+#define KG_TINY DBL_MIN
+#endif
 
 /* Outcomes of an integration, disjoint from the statuses of an evaluation (kg_model.h). Negative: it stopped early;
  * the stepper then still holds the last accepted t and y. */

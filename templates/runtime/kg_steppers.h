@@ -1,0 +1,392 @@
+/* kg_steppers.h - integration of y' = f(t, y) by explicit Runge-Kutta methods, one accepted step per call.
+ *
+ * The host owns the loop: after each step it stores outputs, polls for interruption and so on. The caller provides
+ * all memory. For a real-time loop, kg_rk4_step() and kg_kutta_merson_step() need no stepper (kg_methods.h).
+ *
+ * Step control and starting step follow E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential
+ * Equations I, 2nd ed., section II.4, and the codes DOPRI5 and DOP853 there.
+ */
+#ifndef KG_STEPPERS_H
+#define KG_STEPPERS_H
+
+#include "kg_methods.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  int method;          /* KG_RK4 ... KG_DOP853 */
+  kg_real step;        /* fixed-step methods: its size, > 0 */
+  kg_real first_step;  /* adaptive methods: 0 chooses it automatically */
+  kg_real max_step;    /* adaptive methods: 0 means no limit */
+  long long max_steps; /* accepted steps; 0 means no limit */
+  const kg_real *rtol; /* n values each, kept alive by the caller: a component's error stays near */
+  const kg_real *atol; /* atol + rtol |y|. Fixed-step methods may leave both NULL */
+} kg_stepper_options;
+
+/* The state of an integration. Fields up to `rhs_status` may be read between calls; the others are private. */
+typedef struct {
+  kg_ode ode;
+  kg_stepper_options options;
+  kg_statistics statistics;
+  kg_real t;       /* the last accepted point */
+  kg_real t_old;   /* the step that led there: t = t_old + h */
+  kg_real h;
+  kg_real *y;      /* state at t, n values */
+  kg_real *y_old;  /* state at t_old */
+  kg_real *dense;  /* after kg_stepper_dense(): kg_dense_rows() rows of n values, for kg_dense_evaluate() */
+  int rhs_status;  /* status of the right-hand side when the outcome is KG_RHS_FAILED */
+
+  kg_method method;
+  kg_real t_start;
+  kg_real t_end;
+  kg_real direction; /* +1 or -1 */
+  kg_real h_next;    /* magnitude of the next trial step */
+  kg_real error_old; /* of the last accepted step, for proportional control */
+  kg_real *y_new;
+  kg_real *scratch;
+  kg_real *k;        /* derivatives; row `stages` belongs to the end of a step */
+  int start_known;   /* row 0 of k is the derivative at t */
+  int end_known;     /* row `stages` of k is the derivative at t */
+  int dense_state;   /* of the last step: 0 not available, 1 can be computed, 2 computed */
+} kg_stepper;
+
+/* Length of the workspace of a stepper, in kg_real; 0 for an unknown method or n < 1. */
+static inline size_t kg_stepper_work(int method, int n) {
+  const kg_method m = kg_get_method(method);
+  return m.stages == 0 || n < 1 ? 0 : (size_t)(m.rows + m.dense_rows + 4) * (size_t)n;
+}
+
+static inline int kg_all_finite(int n, const kg_real *x) {
+  for (int i = 0; i < n; ++i) {
+    if (!KG_ISFINITE(x[i])) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static inline int kg_stepper_fail(kg_stepper *s, int status) {
+  s->rhs_status = status;
+  return KG_RHS_FAILED;
+}
+
+/* Root mean square of x weighted by the tolerances at y. */
+static inline kg_real kg_stepper_norm(const kg_stepper *s, const kg_real *x, const kg_real *y) {
+  kg_real sum = KG_C(0.0);
+  for (int i = 0; i < s->ode.n; ++i) {
+    const kg_real scale = s->options.atol[i] + s->options.rtol[i] * KG_ABS(y[i]);
+    const kg_real weighted = x[i] / KG_MAX(scale, KG_TINY);
+    sum += weighted * weighted;
+  }
+  return KG_SQRT(sum / (kg_real)s->ode.n);
+}
+
+/* Magnitude of a first step from two evaluations (section II.4, starting step size). */
+static inline kg_real kg_stepper_first_step(kg_stepper *s) {
+  const int n = s->ode.n;
+  const kg_real span = KG_ABS(s->t_end - s->t);
+  const kg_real limit = s->options.max_step > KG_C(0.0) ? KG_MIN(span, s->options.max_step) : span;
+  const kg_real d0 = kg_stepper_norm(s, s->y, s->y);
+  const kg_real d1 = kg_stepper_norm(s, s->k, s->y);
+  kg_real *f1 = s->k + n;
+  kg_real d2, h0, h1;
+  h0 = d0 < KG_C(1e-5) || d1 < KG_C(1e-5) ? KG_C(1e-6) : KG_C(0.01) * d0 / d1;
+  h0 = KG_MIN(h0, limit);
+  for (int i = 0; i < n; ++i) {
+    s->scratch[i] = s->y[i] + s->direction * h0 * s->k[i];
+  }
+  if (kg_ode_evaluate(&s->ode, &s->statistics, s->t + s->direction * h0, s->scratch, f1) < 0) {
+    return h0; /* the step control will find out */
+  }
+  for (int i = 0; i < n; ++i) {
+    f1[i] -= s->k[i];
+  }
+  d2 = kg_stepper_norm(s, f1, s->y) / h0;
+  if (!KG_ISFINITE(d2)) {
+    return h0;
+  }
+  d2 = KG_MAX(d1, d2);
+  h1 = d2 <= KG_C(1e-15) ? KG_MAX(KG_C(1e-6), h0 * KG_C(1e-3)) : KG_POW(KG_C(0.01) / d2, KG_C(1.0) / s->method.order);
+  h0 = KG_MIN(KG_C(100.0) * h0, h1);
+  return KG_MIN(h0, limit);
+}
+
+static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode, const kg_stepper_options *options) {
+  if (method->stages == 0 || ode->n < 1 || ode->rhs == NULL || options->max_steps < 0) {
+    return 0;
+  }
+  if (!method->adaptive) {
+    return options->step > KG_C(0.0) && KG_ISFINITE(options->step) && !options->rtol == !options->atol;
+  }
+  if (!(options->first_step >= KG_C(0.0)) || !(options->max_step >= KG_C(0.0)) || !options->rtol || !options->atol) {
+    return 0;
+  }
+  for (int i = 0; i < ode->n; ++i) {
+    const kg_real rtol = options->rtol[i], atol = options->atol[i];
+    if (!(rtol >= KG_C(0.0)) || !(atol >= KG_C(0.0)) || !(rtol + atol > KG_C(0.0)) || !KG_ISFINITE(rtol + atol)) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+/* Starts at (t0, y0) towards t_end, forward or backward. `work` holds kg_stepper_work() values and, like the arrays
+ * of the options, must outlive the stepper; y0 is copied.
+ * Returns KG_OK, KG_FINISHED (t0 == t_end), KG_INVALID_ARGUMENT, KG_NOT_FINITE or KG_RHS_FAILED. */
+static inline int kg_stepper_start(kg_stepper *s, const kg_ode *ode, const kg_stepper_options *options, kg_real t0,
+                                   const kg_real *y0, kg_real t_end, kg_real *work) {
+  const ptrdiff_t n = ode->n;
+  int status;
+  memset(s, 0, sizeof *s);
+  s->method = kg_get_method(options->method);
+  if (!kg_stepper_accepts(&s->method, ode, options) || !KG_ISFINITE(t0) || !KG_ISFINITE(t_end)) {
+    return KG_INVALID_ARGUMENT;
+  }
+  s->ode = *ode;
+  s->options = *options;
+  s->t = s->t_old = s->t_start = t0;
+  s->t_end = t_end;
+  s->direction = t_end < t0 ? KG_C(-1.0) : KG_C(1.0);
+  s->error_old = KG_C(1e-4);
+  s->y = work;
+  s->y_old = work + n;
+  s->y_new = work + 2 * n;
+  s->scratch = work + 3 * n;
+  s->k = work + 4 * n;
+  s->dense = s->k + s->method.rows * n;
+  memcpy(s->y, y0, (size_t)n * sizeof *y0);
+  memcpy(s->y_old, y0, (size_t)n * sizeof *y0);
+  if (t0 == t_end) {
+    return KG_FINISHED;
+  }
+  status = kg_ode_evaluate(&s->ode, &s->statistics, t0, s->y, s->k);
+  if (status < 0) {
+    return kg_stepper_fail(s, status);
+  }
+  if (!kg_all_finite(s->ode.n, s->y) || !kg_all_finite(s->ode.n, s->k)) {
+    return KG_NOT_FINITE;
+  }
+  s->start_known = 1;
+  if (s->method.adaptive) {
+    s->h_next = options->first_step > KG_C(0.0) ? options->first_step : kg_stepper_first_step(s);
+  }
+  return KG_OK;
+}
+
+/* Moves the derivative at t to the first row of k. */
+static inline int kg_stepper_begin(kg_stepper *s) {
+  const int n = s->ode.n;
+  kg_real *end = s->k + s->method.stages * (ptrdiff_t)n;
+  if (s->start_known) {
+    return KG_OK;
+  }
+  if (!s->end_known) {
+    const int status = kg_ode_evaluate(&s->ode, &s->statistics, s->t, s->y, end);
+    if (status < 0) {
+      return kg_stepper_fail(s, status);
+    }
+  }
+  memcpy(s->k, end, (size_t)n * sizeof *end);
+  s->start_known = 1;
+  if (s->dense_state == 1) {
+    s->dense_state = 0; /* the first row of the last step is gone */
+  }
+  return KG_OK;
+}
+
+/* Makes y_new at t_new the current state. */
+static inline void kg_stepper_accept(kg_stepper *s, kg_real t_new, kg_real error) {
+  kg_statistics *statistics = &s->statistics;
+  kg_real *free_row = s->y_old;
+  kg_real size;
+  s->t_old = s->t;
+  s->h = t_new - s->t;
+  s->t = t_new;
+  s->y_old = s->y;
+  s->y = s->y_new;
+  s->y_new = free_row;
+  s->start_known = 0;
+  s->end_known = s->method.estimates_end;
+  s->dense_state = 1;
+  size = KG_ABS(s->h);
+  statistics->smallest_step = statistics->steps == 0 ? size : KG_MIN(statistics->smallest_step, size);
+  statistics->largest_step = KG_MAX(statistics->largest_step, size);
+  statistics->last_step = size;
+  statistics->largest_error = KG_MAX(statistics->largest_error, error);
+  ++statistics->steps;
+}
+
+/* Local error of the trial step as a fraction of the tolerance; not finite when the state is not. */
+static inline kg_real kg_stepper_error(const kg_stepper *s, kg_real h) {
+  const kg_real n = (kg_real)s->ode.n;
+  kg_real sums[2] = {KG_C(0.0), KG_C(0.0)};
+  s->method.error(s->ode.n, s->k, s->y, s->y_new, s->options.rtol, s->options.atol, sums);
+  if (s->method.estimates == 1 || sums[0] == KG_C(0.0)) {
+    return KG_ABS(h) * KG_SQRT(sums[0] / n);
+  }
+  return KG_ABS(h) * sums[0] / KG_SQRT(n * (sums[0] + KG_C(0.01) * sums[1]));
+}
+
+static inline int kg_stepper_fixed(kg_stepper *s) {
+  const kg_real size = s->options.step;
+  const kg_real rounding = KG_C(16.0) * KG_EPSILON * KG_MAX(KG_ABS(s->t_start), KG_ABS(s->t_end));
+  /* Multiples of the step, not a running sum, so that rounding does not add up to one step more. */
+  kg_real t_new = s->t_start + s->direction * size * (kg_real)(s->statistics.steps + 1);
+  int status;
+  if ((s->t_end - t_new) * s->direction <= KG_C(1e-10) * size + rounding) {
+    t_new = s->t_end;
+  }
+  if ((t_new - s->t) * s->direction <= KG_C(0.0)) {
+    return KG_STEP_COLLAPSED;
+  }
+  status = s->method.take(&s->ode, &s->statistics, s->t, t_new - s->t, s->y, s->k, s->y_new);
+  if (status < 0) {
+    return kg_stepper_fail(s, status);
+  }
+  if (!kg_all_finite(s->ode.n, s->y_new)) {
+    return KG_NOT_FINITE;
+  }
+  kg_stepper_accept(s, t_new,
+                    s->method.error && s->options.rtol ? kg_stepper_error(s, t_new - s->t) : KG_C(0.0));
+  return s->t == s->t_end ? KG_FINISHED : KG_OK;
+}
+
+/* Where a trial step of magnitude `size` ends: at t_end when that is at most one per cent further. */
+static inline kg_real kg_stepper_target(const kg_stepper *s, kg_real size) {
+  const kg_real stretched = KG_C(1.01) * size;
+  const kg_real limit = s->options.max_step > KG_C(0.0) ? KG_MIN(stretched, s->options.max_step) : stretched;
+  return KG_ABS(s->t_end - s->t) <= limit ? s->t_end : s->t + s->direction * size;
+}
+
+/* One trial step of size h. Writes its error as a fraction of the tolerance; returns KG_OK, KG_NOT_FINITE, or
+ * KG_RHS_FAILED. */
+static inline int kg_stepper_try(kg_stepper *s, kg_real h, kg_real *error) {
+  const int status = s->method.take(&s->ode, &s->statistics, s->t, h, s->y, s->k, s->y_new);
+  if (status < 0) {
+    return kg_stepper_fail(s, status);
+  }
+  *error = kg_stepper_error(s, h);
+  return KG_ISFINITE(*error) ? KG_OK : KG_NOT_FINITE;
+}
+
+/* Magnitude of the step after one of magnitude `size` with the given error. */
+static inline kg_real kg_stepper_resize(const kg_stepper *s, kg_real size, kg_real error) {
+  const kg_method *m = &s->method;
+  const kg_real power = KG_POW(error, KG_C(1.0) / m->order - KG_C(0.75) * m->beta) / KG_C(0.9);
+  if (error > KG_C(1.0)) {
+    return size / KG_MIN(KG_C(1.0) / m->shrink, power);
+  }
+  return size / KG_MAX(KG_C(1.0) / m->grow, KG_MIN(KG_C(1.0) / m->shrink, power / KG_POW(s->error_old, m->beta)));
+}
+
+static inline int kg_stepper_adaptive(kg_stepper *s) {
+  int rejection = KG_OK; /* why the last trial was rejected; KG_OK before the first */
+  kg_real size = s->options.max_step > KG_C(0.0) ? KG_MIN(s->h_next, s->options.max_step) : s->h_next;
+  for (;;) {
+    const kg_real t_new = kg_stepper_target(s, size);
+    const kg_real h = t_new - s->t;
+    const int too_small = KG_ABS(h) <= KG_C(10.0) * KG_EPSILON * KG_ABS(s->t) || KG_ABS(h) < KG_TINY;
+    kg_real error = KG_C(0.0);
+    int status;
+    if (too_small && rejection != KG_OK) {
+      return rejection;
+    }
+    if (too_small && t_new != s->t_end) {
+      return KG_STEP_COLLAPSED;
+    }
+    status = kg_stepper_try(s, h, &error);
+    if (status == KG_OK && error <= KG_C(1.0)) {
+      s->h_next = kg_stepper_resize(s, KG_ABS(h), error);
+      if (rejection != KG_OK) {
+        s->h_next = KG_MIN(s->h_next, KG_ABS(h)); /* do not grow right after a rejection */
+      }
+      s->error_old = KG_MAX(error, KG_C(1e-4));
+      kg_stepper_accept(s, t_new, error);
+      return s->t == s->t_end ? KG_FINISHED : KG_OK;
+    }
+    if (status == KG_RHS_FAILED && s->rhs_status != KG_SINGULAR) {
+      return KG_RHS_FAILED;
+    }
+    ++s->statistics.rejected;
+    rejection = status == KG_OK ? KG_STEP_COLLAPSED : status;
+    size = status == KG_OK ? kg_stepper_resize(s, KG_ABS(h), error) : s->method.shrink * KG_ABS(h);
+  }
+}
+
+/* One accepted step. Returns KG_OK, KG_FINISHED when t_end is reached, or a negative outcome, which leaves the last
+ * accepted state in place; after KG_TOO_MANY_STEPS the options may be raised and the integration continued. */
+static inline int kg_stepper_step(kg_stepper *s) {
+  int status;
+  if (s->t == s->t_end) {
+    return KG_FINISHED;
+  }
+  if (s->options.max_steps > 0 && s->statistics.steps >= s->options.max_steps) {
+    return KG_TOO_MANY_STEPS;
+  }
+  status = kg_stepper_begin(s);
+  if (status < 0) {
+    return status;
+  }
+  return s->method.adaptive ? kg_stepper_adaptive(s) : kg_stepper_fixed(s);
+}
+
+/* Prepares dense output of the last accepted step in `dense`; repeated calls cost nothing. DOP853 evaluates the
+ * right-hand side three times for it, methods with a fixed step once for what the next step needs anyway.
+ * Returns KG_OK, KG_RHS_FAILED, or KG_INVALID_ARGUMENT when there is no step or a later one was tried and failed. */
+static inline int kg_stepper_dense(kg_stepper *s) {
+  const kg_method *m = &s->method;
+  const ptrdiff_t n = s->ode.n;
+  kg_real *end = s->k + m->stages * n;
+  int status = KG_OK;
+  if (s->dense_state != 1) {
+    return s->dense_state == 2 ? KG_OK : KG_INVALID_ARGUMENT;
+  }
+  if (!s->end_known) {
+    status = kg_ode_evaluate(&s->ode, &s->statistics, s->t, s->y, end);
+    if (status < 0) {
+      return kg_stepper_fail(s, status);
+    }
+    s->end_known = 1;
+  }
+  if (m->take_dense) {
+    status = m->take_dense(&s->ode, &s->statistics, s->t_old, s->h, s->y_old, s->k, s->scratch);
+    if (status < 0) {
+      return kg_stepper_fail(s, status);
+    }
+  }
+  for (ptrdiff_t i = 0; i < n; ++i) {
+    const kg_real difference = s->y[i] - s->y_old[i];
+    s->dense[i] = s->y_old[i];
+    s->dense[n + i] = difference;
+    s->dense[2 * n + i] = s->h * s->k[i] - difference;
+    s->dense[3 * n + i] = KG_C(2.0) * difference - s->h * (s->k[i] + end[i]);
+  }
+  if (m->fill_dense) {
+    m->fill_dense(s->ode.n, s->h, s->k, s->dense + 4 * n);
+  }
+  s->dense_state = 2;
+  return KG_OK;
+}
+
+/* State at a time within the last accepted step (n values to y): at its ends exactly the accepted states.
+ * Returns what kg_stepper_dense() returns. */
+static inline int kg_stepper_interpolate(kg_stepper *s, kg_real t, kg_real *y) {
+  int status = KG_OK;
+  if (t == s->t || t == s->t_old) {
+    memcpy(y, t == s->t ? s->y : s->y_old, (size_t)s->ode.n * sizeof *y);
+    return KG_OK;
+  }
+  status = kg_stepper_dense(s);
+  if (status == KG_OK) {
+    kg_dense_evaluate(s->method.dense_rows, s->ode.n, s->dense, s->t_old, s->h, t, y);
+  }
+  return status;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
