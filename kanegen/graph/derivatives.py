@@ -1,9 +1,13 @@
-"""Derivatives on the graph: forward mode along one direction, reverse mode of many outputs at once, substitution."""
+"""Derivatives on the graph, forward mode along one direction and reverse mode of many outputs; substitution."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import sympy
+
+from kanegen.graph.functions import Function, Spline
+from kanegen.graph.lower import Lowering
 from kanegen.graph.nodes import Graph, Node
 
 
@@ -25,7 +29,7 @@ def partials(node: Node) -> list[tuple[Node, Node]]:
     if op in ("const", "input", "lt", "le", "eq", "ne", "and", "or", "not", "floor", "ceil"):
         return []
     if op == "call":
-        return [(x, node.payload.derivative(i)(*node.args)) for i, x in enumerate(node.args)]
+        return [(x, _call_derivative(node, i)) for i, x in enumerate(node.args)]
     if len(node.args) == 1:
         (a,) = node.args
         return [(a, _unary_derivative(g, node, op, a))]
@@ -51,6 +55,15 @@ def partials(node: Node) -> list[tuple[Node, Node]]:
     if op == "max":
         first = g.apply("lt", b, a)
     return [(a, g.select(first, g.one, g.zero)), (b, g.select(first, g.zero, g.one))]
+
+
+def _call_derivative(node: Node, index: int) -> Node:
+    """The derivative of a user's function, which its author gave as a function or as a SymPy expression."""
+    given = node.payload.derivative_at(index)
+    if isinstance(given, Function | Spline):
+        return node.graph.call(given, *node.args)
+    arguments = [sympy.Symbol(f"x{k + 1}", real=True) for k in range(len(node.args))]
+    return Lowering(node.graph, dict(zip(arguments, node.args, strict=True))).lower(given(*arguments))
 
 
 def _unary_derivative(g: Graph, node: Node, op: str, a: Node) -> Node:
@@ -144,7 +157,7 @@ class Tangent:
         if op == "mul" and node.args[0] is node.args[1]:
             return g.mul(g.const(2), g.mul(node.args[0], moving[0]))
         if op == "div":
-            a, b = node.args
+            b = node.args[1]
             if moving[1] is zero:
                 return g.div(moving[0], b)
             return g.div(g.sub(moving[0], g.mul(node, moving[1])), b)
@@ -157,7 +170,7 @@ class Tangent:
 
 
 def gradient(outputs: Sequence[Node], weights: Sequence[Node], inputs: Sequence[Node]) -> list[Node]:
-    """Reverse mode: the derivatives of ``sum weights_k outputs_k`` with respect to the inputs, weights held fixed."""
+    """Reverse mode: the derivatives of ``sum weights_k outputs_k`` in the inputs, with the weights held fixed."""
     if not outputs:
         return []
     g = outputs[0].graph
@@ -181,7 +194,7 @@ def gradient(outputs: Sequence[Node], weights: Sequence[Node], inputs: Sequence[
 
 
 def substitute(roots: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
-    """The roots with input nodes replaced; every node is rebuilt through the Graph, so that the rules apply again."""
+    """The roots with input nodes replaced, rebuilt through the Graph so that its rules apply again."""
     new: dict[int, Node] = {node.index: value for node, value in replacements.items()}
     for node in reachable(roots):
         if node.index not in new:

@@ -13,12 +13,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from kanegen.graph.functions import UserFunction
+    from kanegen.graph.functions import Function, Spline
 
 Number: TypeAlias = int | Fraction | float
 
 UNARY: Final = frozenset(
-    "sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp log cbrt abs floor ceil erf".split()
+    ["sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "log", "cbrt", "abs", "floor", "ceil", "erf"]
 )
 BINARY: Final = frozenset({"atan2", "pow", "min", "max"})
 COMPARISONS: Final = frozenset({"lt", "le", "eq", "ne"})
@@ -240,11 +240,8 @@ class Graph:
             a, b = b, a
         if a.op == "div" and a.args[0] is one and a.args[1] is b:
             return one
-        if b.op == "div" and b.args[0] is one:
-            if b.args[1] is a:
-                return one
-            if not b.constant:
-                return self.div(a, b.args[1])
+        if b.op == "div" and b.args[0] is one and b.args[1] is a:
+            return one
         return self._binary("mul", a, b)
 
     def div(self, a: Node, b: Node) -> Node:
@@ -340,7 +337,7 @@ class Graph:
             "select", (condition, true, false), None, ("select", condition.index, true.index, false.index)
         )
 
-    def call(self, function: UserFunction, *args: Node) -> Node:
+    def call(self, function: Function | Spline, *args: Node) -> Node:
         """A user's function or spline of the arguments (see :mod:`kanegen.graph.functions`)."""
         return self._intern("call", args, function, ("call", function, *(a.index for a in args)))
 

@@ -1,0 +1,323 @@
+"""SymPy expressions to graph nodes.
+
+The way in is one pass over the expression with a memo: no substitution, no simplification, no symbolic
+evaluation, since every model pays for it. SymPy keeps the arguments of sums and products in an order that
+does not depend on the hash seed, so the same expressions give the same nodes in every process.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import sympy
+from sympy.core.function import AppliedUndef
+
+from kanegen.errors import DerivationError
+from kanegen.graph.lower_functions import FUNCTIONS, UnsupportedError
+from kanegen.graph.nodes import Graph, Node
+
+_LONGEST_QUOTE = 160
+
+
+class Lowering:
+    """Lowers SymPy expressions into ``graph``.
+
+    Parameters
+    ----------
+    graph
+        The graph that receives the nodes.
+    symbols
+        The node of every leaf: coordinates and speeds ``q(t)``, their derivatives ``q(t).diff(t)``, inputs,
+        parameters and time. The most specific entry wins: ``q(t).diff(t)`` is looked up as it stands.
+    """
+
+    def __init__(self, graph: Graph, symbols: Mapping[Any, Node]) -> None:
+        self.graph = graph
+        self._symbols = symbols
+        self._known: dict[Any, Node] = dict(symbols)
+
+    def lower(self, expr: Any) -> Node:
+        """The node of ``expr``, a scalar SymPy expression, a condition or a Python number.
+
+        Raises
+        ------
+        DerivationError
+            For a symbol without a node, a function without a C counterpart, a number that is complex,
+            infinite or undefined, a Piecewise without a last branch, a division by zero.
+        """
+        node = self._known.get(expr)
+        if node is not None:
+            return node
+        if not isinstance(expr, sympy.Basic):
+            expr = _sympified(expr)
+        try:
+            try:
+                return self.visit(expr)
+            except RecursionError:
+                return self._visit_bottom_up(expr)
+        except UnsupportedError as problem:
+            raise DerivationError(f"{problem}{_where(expr, problem.culprit)}") from None
+        except ZeroDivisionError:
+            raise DerivationError(
+                f"division by zero in {_quoted(expr)}: a denominator is zero identically"
+            ) from None
+
+    def lower_all(self, expressions: Iterable[Any]) -> list[Node]:
+        """The nodes of ``expressions``, in order."""
+        return [self.lower(expr) for expr in expressions]
+
+    def visit(self, expr: Any) -> Node:
+        """The node of a subexpression; what :meth:`lower` and the rules of single types call."""
+        known = self._known
+        node = known.get(expr)
+        if node is None:
+            rule = _RULES.get(type(expr)) or _inherited_rule(expr)
+            node = known[expr] = rule(self, expr)
+        return node
+
+    def _visit_bottom_up(self, expr: Any) -> Node:
+        """Like :meth:`visit`, for expressions nested deeper than Python's recursion goes."""
+        known = self._known
+        stack = [expr]
+        while stack:
+            top = stack[-1]
+            # Derivatives and branches are looked up whole; an exponent needs no node of its own.
+            inner = () if isinstance(top, sympy.Derivative) else (top.base,) if top.is_Pow else top.args
+            pending = [a for a in inner if a not in known and isinstance(a, sympy.Expr)]
+            if pending:
+                stack.extend(pending)
+            else:
+                self.visit(stack.pop())
+        return known[expr]
+
+    def unknown(self, symbol: Any) -> UnsupportedError:
+        """The error for a leaf without a node."""
+        name = str(symbol)
+        twins = [s for s in self._symbols if str(s) == name]
+        if twins:
+            hint = (
+                f"; another symbol of the same name is known, with the assumptions {_assumptions(twins[0])}: "
+                "use the same object everywhere"
+            )
+        else:
+            close = difflib.get_close_matches(name, [str(s) for s in self._symbols], n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+        return UnsupportedError(
+            symbol, f"{name} is not a coordinate, speed, input or parameter of the model, nor time{hint}"
+        )
+
+
+_Rule = Callable[[Lowering, Any], Node]
+
+
+def _sympified(value: Any) -> Any:
+    try:
+        return sympy.sympify(value, strict=True)
+    except (sympy.SympifyError, TypeError):
+        raise DerivationError(f"{value!r} is not a scalar SymPy expression") from None
+
+
+# -- leaves -------------------------------------------------------------------------------------------------
+
+
+def _rational(lowering: Lowering, expr: Any) -> Node:
+    return lowering.graph.const(expr.p if expr.q == 1 else Fraction(expr.p, expr.q))
+
+
+def _float(lowering: Lowering, expr: Any) -> Node:
+    return lowering.graph.const(float(expr))
+
+
+def _not_finite(lowering: Lowering, expr: Any) -> Node:
+    raise UnsupportedError(expr, f"{expr} is not a finite real number")
+
+
+def _symbol(lowering: Lowering, expr: Any) -> Node:
+    raise lowering.unknown(expr)
+
+
+def _derivative(lowering: Lowering, expr: Any) -> Node:
+    if isinstance(expr.expr, (AppliedUndef, sympy.Symbol)):
+        raise lowering.unknown(expr)
+    done = expr.doit()
+    if done == expr:
+        raise UnsupportedError(
+            expr, f"{expr} has no closed form; declare the symbols in it real, or differentiate by hand"
+        )
+    return lowering.visit(done)
+
+
+def _user_function(lowering: Lowering, expr: Any) -> Node:
+    return lowering.graph.call(expr.kanegen_function, *(lowering.visit(a) for a in expr.args))
+
+
+# -- sums, products, powers ---------------------------------------------------------------------------------
+
+
+def _by_constancy(node: Node) -> tuple[bool, int]:
+    """What is constant during a run first, older nodes first: partial sums and products tend to be shared."""
+    return (not node.constant, node.index)
+
+
+def _add(lowering: Lowering, expr: Any) -> Node:
+    visit, graph = lowering.visit, lowering.graph
+    plus: list[Node] = []
+    minus: list[Node] = []
+    for term in expr.args:
+        node = visit(term)
+        if node.op == "neg":
+            minus.append(node.args[0])
+        else:
+            plus.append(node)
+    plus.sort(key=_by_constancy)
+    if not minus:
+        return graph.sum(plus)
+    minus.sort(key=_by_constancy)
+    fixed = graph.zero
+    for node in plus:
+        if node.constant:
+            fixed = graph.add(fixed, node)
+    for node in minus:
+        if node.constant:
+            fixed = graph.sub(fixed, node)
+    total = fixed
+    for node in plus:
+        if not node.constant:
+            total = graph.add(total, node)
+    for node in minus:
+        if not node.constant:
+            total = graph.sub(total, node)
+    return total
+
+
+def _mul(lowering: Lowering, expr: Any) -> Node:
+    visit, graph = lowering.visit, lowering.graph
+    above: list[Node] = []
+    below: list[Node] = []
+    for factor in expr.args:
+        if factor.is_Pow and factor.exp.is_Rational and factor.exp.p < 0:
+            below.append(_rational_power(lowering, factor.base, -factor.exp.p, factor.exp.q))
+        else:
+            above.append(visit(factor))
+    if not below:
+        return _product(graph, above)
+    fixed, moving = (
+        graph.div(
+            _product(graph, [a for a in above if a.constant is constant]),
+            _product(graph, [b for b in below if b.constant is constant]),
+        )
+        for constant in (True, False)
+    )
+    return graph.mul(fixed, moving)
+
+
+def _product(graph: Graph, factors: list[Node]) -> Node:
+    product = graph.one
+    for node in sorted(factors, key=_by_constancy):
+        product = graph.mul(product, node)
+    return product
+
+
+def _pow(lowering: Lowering, expr: Any) -> Node:
+    base, exponent = expr.args
+    graph = lowering.graph
+    if exponent.is_Rational:
+        p, q = exponent.p, exponent.q
+        if p < 0:
+            return graph.div(graph.one, _rational_power(lowering, base, -p, q))
+        return _rational_power(lowering, base, p, q)
+    return graph.apply("pow", lowering.visit(base), lowering.visit(exponent))
+
+
+def _rational_power(lowering: Lowering, base: Any, p: int, q: int) -> Node:
+    """``base**(p/q)``, p > 0: products and one square root where that is enough."""
+    graph, node = lowering.graph, lowering.visit(base)
+    if q == 1:
+        return graph.power(node, p)
+    if q == 2:
+        return graph.mul(graph.power(node, p // 2), graph.apply("sqrt", node))
+    return graph.apply("pow", node, graph.const(Fraction(p, q)))
+
+
+# -- rules by type ------------------------------------------------------------------------------------------
+
+_RULES: dict[type, _Rule] = {
+    sympy.Add: _add,
+    sympy.Mul: _mul,
+    sympy.Pow: _pow,
+    sympy.Rational: _rational,
+    sympy.Float: _float,
+    sympy.NumberSymbol: _float,
+    sympy.Symbol: _symbol,
+    sympy.Derivative: _derivative,
+    type(sympy.oo): _not_finite,
+    type(-sympy.oo): _not_finite,
+    type(sympy.nan): _not_finite,
+    type(sympy.zoo): _not_finite,
+    type(sympy.I): _not_finite,
+    **FUNCTIONS,
+}
+
+
+def _inherited_rule(expr: Any) -> _Rule:
+    for cls in type(expr).__mro__:
+        rule = _RULES.get(cls)
+        if rule is not None:
+            return rule
+    if hasattr(expr, "kanegen_function"):
+        return _user_function
+    if isinstance(expr, AppliedUndef):
+        return _symbol
+    raise UnsupportedError(
+        expr,
+        f"{type(expr).__name__} has no counterpart in C99; write it with the functions of math.h "
+        "or as a kg.Function",
+    )
+
+
+# -- messages -----------------------------------------------------------------------------------------------
+
+
+def _assumptions(symbol: Any) -> str:
+    given = {k: v for k, v in getattr(symbol, "_assumptions_orig", {}).items() if v is not None}
+    return ", ".join(f"{k}={v}" for k, v in sorted(given.items())) or "none"
+
+
+def _quoted(expr: Any) -> str:
+    text = str(expr)
+    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 4] + " ..."
+
+
+def _where(expr: Any, culprit: Any) -> str:
+    """ ", in ..." with the widest expression around ``culprit`` that is still short enough to read."""
+    path = _path(expr, culprit)
+    if len(path) < 2:
+        return ""
+    quote = _quoted(path[-2])
+    for outer in reversed(path[:-2]):
+        text = str(outer)
+        if len(text) > _LONGEST_QUOTE:
+            break
+        quote = text
+    return f" (in {quote})"
+
+
+def _path(expr: Any, culprit: Any) -> list[Any]:
+    """The expressions from ``expr`` down to ``culprit``; empty when it only arose on the way."""
+    parents: dict[Any, Any] = {expr: None}
+    stack = [expr]
+    while stack:
+        top = stack.pop()
+        if top == culprit:
+            path = [top]
+            while parents[path[-1]] is not None:
+                path.append(parents[path[-1]])
+            return path[::-1]
+        for a in top.args:
+            if a not in parents:
+                parents[a] = top
+                stack.append(a)
+    return []
