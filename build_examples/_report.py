@@ -1,0 +1,100 @@
+"""What the example scripts share: one command line and one table of checks.
+
+An example hands over three plain functions:
+
+``simulate(**options) -> (solver, solution)``
+    builds the model and integrates it;
+``checks(solver, solution) -> iterator of (description, value, bound)``
+    compares the motion with physics: each value must stay within its bound;
+``plot(figure, runs)``
+    draws ``runs``, a mapping from the name of a case to its (solver, solution), on a matplotlib figure.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import kanegen as kg
+
+Run = tuple[kg.Solver, kg.Solution]
+Check = tuple[str, float, float]
+
+
+def script(
+    doc: str,
+    simulate: Callable[..., Run],
+    checks: Callable[[kg.Solver, kg.Solution], Iterator[Check]],
+    plot: Callable[[Any, Mapping[str, Run]], None],
+    cases: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Run an example from the command line.
+
+    ``doc`` is the example's docstring (its first line is the title), ``cases`` maps the name of a case to
+    the options of ``simulate``. Exits with status 1 if a check misses its bound.
+    """
+
+    @click.command(help=doc.replace("\n\n", "\n\n\b\n"))
+    @click.option(
+        "--plot", "file", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE."
+    )
+    def command(file: Path | None) -> None:
+        console = Console()
+        console.print(f"[bold]{doc.strip().splitlines()[0]}[/bold]\n")
+        runs = _simulate_all(console, simulate, cases or {"value": {}})
+        passed = _print_checks(console, {name: list(checks(*run)) for name, run in runs.items()})
+        if file is not None:
+            _save_figure(plot, runs, file)
+            console.print(f"figure: {file}")
+        sys.exit(0 if passed else 1)
+
+    command()
+
+
+def _simulate_all(
+    console: Console, simulate: Callable[..., Run], cases: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Run]:
+    runs = {}
+    for name, options in cases.items():
+        started = time.perf_counter()
+        solver, solution = simulate(**options)
+        elapsed = time.perf_counter() - started
+        label = "" if len(cases) == 1 else f"{name}: "
+        console.print(
+            f"{label}{len(solution.t)} points from t = {solution.t[0]:g} s to {solution.t[-1]:g} s, "
+            f"built and integrated in {elapsed:.2f} s",
+            highlight=False,
+        )
+        runs[name] = (solver, solution)
+    return runs
+
+
+def _print_checks(console: Console, results: Mapping[str, list[Check]]) -> bool:
+    """Print one row per check and one column per case; return whether every value is within its bound."""
+    table = Table("check", *results, "at most", "", header_style="bold")
+    passed = True
+    for row in zip(*results.values(), strict=True):
+        description, _, bound = row[0]
+        good = all(abs(value) <= limit for _, value, limit in row)
+        passed = passed and good
+        values = [f"{value:.2e}" for _, value, _ in row]
+        table.add_row(
+            description, *values, f"{bound:.0e}", "[green]ok[/green]" if good else "[red]FAILED[/red]"
+        )
+    console.print(table)
+    return passed
+
+
+def _save_figure(plot: Callable[[Any, Mapping[str, Run]], None], runs: Mapping[str, Run], file: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.0, 7.0), layout="constrained")
+    plot(figure, runs)
+    figure.savefig(file, dpi=120)

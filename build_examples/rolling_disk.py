@@ -1,0 +1,135 @@
+"""A thin uniform disk rolling on a horizontal plane.
+
+Mass ``m``, radius ``R``, gravity ``g``; Z is up. The disk is oriented by 3-1-3 angles: phi about Z, theta
+about i0, psi about the disk's axis k0, with i0 = (cos phi, sin phi, 0) along the rim at the contact and j0
+from the contact to the centre; theta = pi/2 is upright. (X, Y) is the mass centre, its height is R sin
+theta. The speeds are the components of the angular velocity on i0, j0, k0, then X' and Y': u = (theta',
+phi' sin theta, phi' cos theta + psi', X', Y').
+
+Source: lecture notes on Gibbs-Appell's and Kane's equations (example "rolling disk without slip"); the final
+equations 5 u1' = u2^2 cot theta - 6 u2 u3 - 4 (g/R) cos theta, u2' = -u1 u2 cot theta + 2 u1 u3,
+3 u3' = 2 u1 u2 are right for the thin uniform disk and the script compares with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import cos, sin, tan
+from typing import Any
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import kanegen as kg
+
+DEFAULTS = {"m": 1.2, "R": 0.3, "g": 9.81}
+
+
+def _start() -> dict[str, Any]:
+    """A leaning disk rolling fast enough to stay up; X' and Y' from the rolling constraints."""
+    theta, phi = 1.2, 0.3
+    u1, u2, u3 = 0.2, 0.4, -6.0
+    R = DEFAULTS["R"]
+    X_rate = R * (sin(phi) * sin(theta) * u1 - cos(phi) * u3)
+    Y_rate = -R * (cos(phi) * sin(theta) * u1 + sin(phi) * u3)
+    return {"t": 0.0, "q": (theta, phi, 0.0, 0.0, 0.0), "u": (u1, u2, u3, X_rate, Y_rate), "r": None}
+
+
+INITIAL = _start()
+
+
+def model() -> kg.Model:
+    """The disk with two nonholonomic rolling constraints; X' and Y' are dependent."""
+    theta, phi, psi, X, Y = me.dynamicsymbols("theta phi psi X Y")
+    u1, u2, u3, u4, u5 = me.dynamicsymbols("u1 u2 u3 u4 u5")
+    m, R, g = symbols = sm.symbols("m R g")
+    time = me.dynamicsymbols._t
+
+    N = me.ReferenceFrame("N")
+    yaw = me.ReferenceFrame("yaw")
+    yaw.orient_axis(N, N.z, phi)
+    lean = me.ReferenceFrame("lean")
+    lean.orient_axis(yaw, yaw.x, theta)
+    disk = me.ReferenceFrame("disk")
+    disk.orient_axis(lean, lean.z, psi)
+    disk.set_ang_vel(N, u1 * lean.x + u2 * lean.y + u3 * lean.z)
+
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    centre = O.locatenew("centre", X * N.x + Y * N.y + R * sm.sin(theta) * N.z)
+    # The disk is symmetric about k0: its inertia is constant in the frame that does not spin with it.
+    inertia = me.inertia(lean, m * R**2 / 4, m * R**2 / 4, m * R**2 / 2)
+
+    return kg.Model(
+        name="rolling_disk",
+        frame=N,
+        coordinates=(theta, phi, psi, X, Y),
+        speeds=(u1, u2, u3, u4, u5),
+        kinematics=(
+            u1 - theta.diff(time),
+            u2 - phi.diff(time) * sm.sin(theta),
+            u3 - phi.diff(time) * sm.cos(theta) - psi.diff(time),
+            u4 - X.diff(time),
+            u5 - Y.diff(time),
+        ),
+        bodies=(me.RigidBody("disk", centre, disk, m, (inertia, centre)),),
+        gravity=-g * N.z,
+        nonholonomic_constraints=(
+            u4 - R * sm.sin(phi) * sm.sin(theta) * u1 + R * sm.cos(phi) * u3,
+            u5 + R * sm.cos(phi) * sm.sin(theta) * u1 + R * sm.sin(phi) * u3,
+        ),
+        dependent_speeds=(u4, u5),
+        parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
+    )
+
+
+def accelerations(q: np.ndarray, u: np.ndarray, p: Mapping[str, float] = DEFAULTS) -> np.ndarray:
+    """u1', u2', u3' from the final equations of the lecture notes."""
+    theta = q[0]
+    u1, u2, u3 = u[:3]
+    gravity = 4 * p["g"] / p["R"] * cos(theta)
+    return np.array(
+        [
+            (u2**2 / tan(theta) - 6 * u2 * u3 - gravity) / 5,
+            -u1 * u2 / tan(theta) + 2 * u1 * u3,
+            2 * u1 * u2 / 3,
+        ]
+    )
+
+
+def simulate() -> tuple[kg.Solver, kg.Solution]:
+    solver = kg.build(model())
+    return solver, solver.integrate((0.0, 10.0), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
+
+
+def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
+    states = list(zip(solution.t, solution.q, solution.u, strict=True))
+    difference = [np.abs(solver.rhs(t, q, u)[1][:3] - accelerations(q, u)).max() for t, q, u in states]
+    yield "u1', u2', u3' against the lecture's equations", max(difference), 1e-9
+    energy = np.array([solver.energy(*state) for state in states])
+    yield "energy drift (J)", np.ptp(energy), 1e-7
+    yield (
+        "slip at the contact (m/s)",
+        max(np.abs(solver.residuals(*state)[1]).max() for state in states),
+        1e-8,
+    )
+
+
+def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
+    ((_, solution),) = runs.values()
+    theta, phi, _, X, Y = solution.q.T
+    tilt = DEFAULTS["R"] * np.cos(theta)
+    path, lean = figure.subplots(1, 2)
+    path.plot(X, Y, label="mass centre")
+    path.plot(X + tilt * np.sin(phi), Y - tilt * np.cos(phi), label="contact")
+    path.set(xlabel="X (m)", ylabel="Y (m)", aspect="equal")
+    path.legend()
+    lean.plot(solution.t, theta)
+    lean.set(xlabel="t (s)", ylabel="theta (rad)")
+
+
+if __name__ == "__main__":
+    from _report import script
+
+    script(__doc__, simulate, checks, plot)

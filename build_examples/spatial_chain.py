@@ -1,0 +1,100 @@
+"""A chain of n rigid links joined by universal joints.
+
+Link i hangs along -z of its frame, which is turned by q_(2i-1) about its parent's x and by q_(2i) about the
+new y; length ``l_i``, mass ``m_i`` with its centre half-way, central inertia diag(``Ixx_i``, ``Iyy_i``,
+``Izz_i``). Gravity ``g`` acts along -z; u = q'. The system on which symbolic derivations swell: 2n degrees
+of freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import kanegen as kg
+
+LINKS = 2
+
+
+def initial(n: int = LINKS) -> dict[str, Any]:
+    """At rest with q = 0.3, -0.2, 0.3, ... rad."""
+    return {"t": 0.0, "q": (0.3, -0.2) * n, "u": (0.0, 0.0) * n, "r": None}
+
+
+INITIAL = initial()
+
+
+def model(n: int = LINKS) -> kg.Model:
+    """The chain with ``n`` links; defaults m_i = 1 kg, l_i = 1 m, inertias 1/12, 1/12, 1/200 kg m^2."""
+    coordinates = me.dynamicsymbols(f"q_1:{2 * n + 1}")
+    speeds = me.dynamicsymbols(f"u_1:{2 * n + 1}")
+    masses, lengths, Ixx, Iyy, Izz = (
+        sm.symbols(f"{name}_1:{n + 1}") for name in ("m", "l", "Ixx", "Iyy", "Izz")
+    )
+    g = sm.Symbol("g")
+    time = me.dynamicsymbols._t
+
+    N = me.ReferenceFrame("N")
+    joint = me.Point("O")
+    joint.set_vel(N, 0)
+    parent = N
+    bodies = []
+    for i in range(n):
+        cross = me.ReferenceFrame(f"cross_{i + 1}")
+        cross.orient_axis(parent, parent.x, coordinates[2 * i])
+        link = me.ReferenceFrame(f"link_{i + 1}")
+        link.orient_axis(cross, cross.y, coordinates[2 * i + 1])
+        centre = joint.locatenew(f"centre_{i + 1}", -lengths[i] / 2 * link.z)
+        inertia = me.inertia(link, Ixx[i], Iyy[i], Izz[i])
+        bodies.append(me.RigidBody(f"link_{i + 1}", centre, link, masses[i], (inertia, centre)))
+        joint = joint.locatenew(f"joint_{i + 1}", -lengths[i] * link.z)
+        parent = link
+
+    return kg.Model(
+        name=f"spatial_chain_{n}",
+        frame=N,
+        coordinates=coordinates,
+        speeds=speeds,
+        kinematics=[u - q.diff(time) for q, u in zip(coordinates, speeds, strict=True)],
+        bodies=bodies,
+        gravity=-g * N.z,
+        parameters={g: 9.81}
+        | dict.fromkeys((*masses, *lengths), 1.0)
+        | dict.fromkeys((*Ixx, *Iyy), 1.0 / 12.0)
+        | dict.fromkeys(Izz, 1.0 / 200.0),
+    )
+
+
+def simulate(n: int = LINKS) -> tuple[kg.Solver, kg.Solution]:
+    solver = kg.build(model(n))
+    start = initial(n)
+    return solver, solver.integrate((0.0, 5.0), start["q"], start["u"], rtol=1e-10, atol=1e-12)
+
+
+def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
+    states = list(zip(solution.t, solution.q, solution.u, strict=True))
+    yield "energy drift (J)", np.ptp([solver.energy(*state) for state in states]), 1e-6
+    power = [u @ solver.P(t, q, u) - u @ solver.Q(t, q, u) @ solver.rhs(t, q, u)[1] for t, q, u in states]
+    yield "u . (P - Q u') (W)", np.abs(power).max(), 1e-9
+
+
+def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
+    ((_, solution),) = runs.values()
+    angles, speeds = figure.subplots(2, 1, sharex=True)
+    names = [f"q_{k + 1}" for k in range(solution.q.shape[1])]
+    angles.plot(solution.t, solution.q, label=names)
+    angles.set_ylabel("joint angles (rad)")
+    angles.legend()
+    speeds.plot(solution.t, solution.u, label=[name.replace("q", "u") for name in names])
+    speeds.set(xlabel="t (s)", ylabel="joint rates (rad/s)")
+    speeds.legend()
+
+
+if __name__ == "__main__":
+    from _report import script
+
+    script(__doc__, simulate, checks, plot)

@@ -1,0 +1,112 @@
+"""A pendulum of varying length, and what constraint stabilisation buys.
+
+A particle of mass ``m`` hangs from a massless rod whose length adjusts so that y + x^2 / ``l0`` = ``l0``; x
+is horizontal, y points down, gravity ``g`` acts along y. u = (x', y').
+
+Source: Bajodah (2003), Example 4.3. The constraint is integrated as phi'' = 0 or, with Baumgarte's
+stabilisation, as phi'' + 20 phi' + 100 phi = 0; after 500 s with the thesis's scheme and step the script
+compares the drift of both (figures 17, 19, 20 and 22). The minimal equation (326) is the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import kanegen as kg
+
+INITIAL = {"t": 0.0, "q": (1.0, 0.0), "u": (0.0, 0.0), "r": None}
+
+
+def model() -> kg.Model:
+    """The particle with its holonomic constraint; the potential energy is zero at y = l0, (312)."""
+    x, y = me.dynamicsymbols("x y")
+    u1, u2 = me.dynamicsymbols("u1 u2")
+    m, g, l0 = sm.symbols("m g l0")
+    time = me.dynamicsymbols._t
+
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+
+    return kg.Model(
+        name="varying_pendulum",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(u1, u2),
+        kinematics=(u1 - x.diff(time), u2 - y.diff(time)),
+        bodies=(me.Particle("particle", P, m),),
+        loads=((P, m * g * N.y),),
+        holonomic_constraints=(y + x**2 / l0 - l0,),
+        dependent_speeds=(u2,),
+        potential_energy=m * g * (l0 - y),
+        parameters={m: 1.0, g: 9.81, l0: 1.0},
+    )
+
+
+def accelerations(
+    q: np.ndarray, u: np.ndarray, g: float = 9.81, gains: tuple[float, float] = (0.0, 0.0)
+) -> np.ndarray:
+    """The solved u' for l0 = 1: Bajodah (2003), (310)-(311), and (314)-(315) with gains (Gamma1, Gamma2)."""
+    (x, y), (u1, u2) = q, u
+    correction = gains[1] * (y + x**2 - 1) + gains[0] * (u2 + 2 * x * u1)
+    denominator = 1 + 4 * x**2
+    return np.array(
+        [
+            2 * x * (correction - g - 2 * u1**2) / denominator,
+            (4 * g * x**2 + correction - 2 * u1**2) / denominator,
+        ]
+    )
+
+
+def simulate(stabilisation: kg.Baumgarte | None = None) -> tuple[kg.Solver, kg.Solution]:
+    """500 s by Kutta-Merson with the step 0.001 s of figures 17, 19, 20 and 22; every 100th point is kept."""
+    solver = kg.build(model(), stabilisation=stabilisation)
+    t_eval = np.linspace(0.0, 500.0, 5001)
+    solution = solver.integrate(
+        (0.0, 500.0), INITIAL["q"], INITIAL["u"], method="kutta_merson", step=0.001, t_eval=t_eval
+    )
+    return solver, solution
+
+
+def violation(solution: kg.Solution) -> np.ndarray:
+    return solution.q[:, 1] + solution.q[:, 0] ** 2 - 1.0
+
+
+def energy_drift(solver: kg.Solver, solution: kg.Solution) -> np.ndarray:
+    states = zip(solution.t, solution.q, solution.u, strict=True)
+    energy = np.array([solver.energy(*state) for state in states])
+    return energy - energy[0]
+
+
+def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
+    yield "constraint violation (m)", np.abs(violation(solution)).max(), 1e-6
+    yield "energy drift (J)", np.abs(energy_drift(solver, solution)).max(), 1e-5
+    u1, x = solution.u[:, 0], solution.q[:, 0]
+    first_integral = u1**2 * (1 + 4 * x**2) / 2 + 9.81 * x**2
+    yield "first integral of the minimal equation (326)", np.ptp(first_integral), 1e-5
+
+
+def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
+    """Constraint violation (figures 17 and 20) and energy deviation (19 and 22)."""
+    axes = figure.subplots(2, len(runs), sharex=True, squeeze=False)
+    for column, (name, (solver, solution)) in enumerate(runs.items()):
+        axes[0, column].plot(solution.t, violation(solution), linewidth=0.5)
+        axes[0, column].set(title=name, ylabel="constraint violation (m)")
+        axes[1, column].plot(solution.t, energy_drift(solver, solution), linewidth=0.5)
+        axes[1, column].set(xlabel="t (s)", ylabel="energy deviation (J)")
+
+
+if __name__ == "__main__":
+    from _report import script
+
+    cases = {
+        "no stabilisation": {},
+        "Baumgarte (10, 10)": {"stabilisation": kg.Baumgarte(alpha=10, beta=10)},
+    }
+    script(__doc__, simulate, checks, plot, cases)

@@ -1,0 +1,99 @@
+"""A state of a model and what follows from it: q', the rates of the inputs, neighbours along the motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import mpmath
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+from oracle_numerics import Array, array, solve, units
+
+if TYPE_CHECKING:
+    from oracle import Oracle
+
+INNER_STEP = mpmath.mpf(10) ** -20
+OUTER_STEP = mpmath.mpf(10) ** -15
+
+
+class Instant:
+    """A state and what follows from it: q', the rates of the inputs, and the neighbours along the motion."""
+
+    def __init__(self, oracle: Oracle, t: Any, q: Array, u: Array, p: Array, r: Array) -> None:
+        self.oracle, self.t, self.q, self.u, self.p, self.r = oracle, t, q, u, p, r
+
+    def moved(self, s: Any, udot: Array) -> Instant:
+        r = self.r + s * self.input_rates if len(self.r) else self.r
+        return Instant(self.oracle, self.t + s, self.q + s * self.qdot, self.u + s * udot, self.p, r)
+
+    def with_speeds(self, u: Array) -> Instant:
+        return Instant(self.oracle, self.t, self.q, u, self.p, self.r)
+
+    @cached_property
+    def qdot(self) -> Array:
+        """The kinematical equations solved numerically: they are affine in q'."""
+        n = len(self.q)
+        equations = self.oracle.model.kinematics
+
+        def residual(qdot: Array) -> Array:
+            probe = Instant(self.oracle, self.t, self.q, self.u, self.p, self.r)
+            probe.__dict__["qdot"] = qdot
+            return array([self.oracle.value(equation, probe) for equation in equations])
+
+        offset = residual(array([0] * n))
+        columns = [residual(unit) - offset for unit in units(n)]
+        return solve(np.array(columns, dtype=object).T, -offset)
+
+    @cached_property
+    def input_rates(self) -> Array:
+        return self._input_values("rate")
+
+    @cached_property
+    def input_accelerations(self) -> Array:
+        return self._input_values("acceleration")
+
+    def _input_values(self, which: str) -> Array:
+        values = []
+        for item in self.oracle.model.inputs:
+            expression = getattr(item, which)
+            known = expression is not None and not expression.has(sm.Derivative)
+            values.append(self._rate_value(expression) if known else 0)
+        return array(values)
+
+    def _rate_value(self, expression: Any) -> Any:
+        """A rate depends on t, p and the values of the inputs only."""
+        model = self.oracle.model
+        known = dict(zip((item.symbol for item in model.inputs), self.r, strict=True))
+        known |= dict(zip(model.parameters, self.p, strict=True)) | {me.dynamicsymbols._t: self.t}
+        return sm.lambdify(list(known), expression, modules="mpmath")(*known.values())
+
+    def arguments(self, udot: Array | None, needs_second: bool = False) -> list[Any]:
+        model = self.oracle.model
+        zero = array([0] * len(self.u))
+        udot = zero if udot is None else udot
+        second = array([0] * len(self.q))
+        if needs_second:
+            second = derivative(lambda s: s.qdot, self, udot, OUTER_STEP)
+        dynamic = [k for k, item in enumerate(model.inputs) if item.symbol.is_Function]
+        return [
+            *second,
+            *(self.input_accelerations[k] for k in dynamic),
+            *self.qdot,
+            *udot,
+            *(self.input_rates[k] for k in dynamic),
+            *self.q,
+            *self.u,
+            *self.r,
+            *self.p,
+            self.t,
+        ]
+
+
+def derivative(function: Callable[[Instant], Any], state: Instant, udot: Array | None, step: Any) -> Any:
+    """d/dt along the motion with the given u' (None: zero)."""
+    udot = array([0] * len(state.u)) if udot is None else udot
+    forward, backward = function(state.moved(step, udot)), function(state.moved(-step, udot))
+    return (forward - backward) / (2 * step)
