@@ -1,0 +1,326 @@
+/* kg_linalg.h - small dense solves for generated code: row-major, in place, without allocation.
+ *
+ * Every function returns KG_OK, or KG_SINGULAR with the arrays it writes in an undefined state. Singular means to
+ * working precision, judged so that neither the units of the rows nor those of the columns matter. Row and column
+ * indices are stored as kg_real (exact integers), so that generated code needs one kind of scratch only.
+ */
+#ifndef KG_LINALG_H
+#define KG_LINALG_H
+
+#include "kg_model.h"
+
+#include <float.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Distance from 1 to the next kg_real; define it together with kg_real. */
+#ifndef KG_EPSILON
+#define KG_EPSILON DBL_EPSILON
+#endif
+
+/* A pivot below this fraction of its row or column is rounding error. The entries of constraint Jacobians carry
+ * several roundings of their own, hence the factor. */
+#define KG_RANK_TOLERANCE(n) (KG_C(8.0) * (kg_real)(n) * KG_EPSILON)
+
+static inline void kg_swap(int n, kg_real *KG_RESTRICT x, kg_real *KG_RESTRICT y) {
+  for (int i = 0; i < n; ++i) {
+    const kg_real value = x[i];
+    x[i] = y[i];
+    y[i] = value;
+  }
+}
+
+/* y -= factor * x */
+static inline void kg_subtract(int n, kg_real factor, const kg_real *KG_RESTRICT x, kg_real *KG_RESTRICT y) {
+  for (int i = 0; i < n; ++i) {
+    y[i] -= factor * x[i];
+  }
+}
+
+static inline void kg_divide(int n, kg_real divisor, kg_real *x) {
+  for (int i = 0; i < n; ++i) {
+    x[i] /= divisor;
+  }
+}
+
+static inline kg_real kg_largest(int n, const kg_real *x) {
+  kg_real largest = KG_C(0.0);
+  for (int i = 0; i < n; ++i) {
+    const kg_real size = KG_ABS(x[i]);
+    largest = KG_MAX(largest, size);
+  }
+  return largest;
+}
+
+/* Divides each row of a (n x m) and of b (n x k) by the largest magnitude in the row of a, so that rows in different
+ * units (constraints, momentum balances) compete fairly for the pivot. */
+static inline int kg_equilibrate(int n, int m, int k, kg_real *a, kg_real *b) {
+  for (int i = 0; i < n; ++i) {
+    const kg_real largest = kg_largest(m, a + i * (ptrdiff_t)m);
+    if (!(largest > KG_C(0.0)) || !KG_ISFINITE(largest)) {
+      return KG_SINGULAR;
+    }
+    kg_divide(m, largest, a + i * (ptrdiff_t)m);
+    kg_divide(k, largest, b + i * (ptrdiff_t)k);
+  }
+  return KG_OK;
+}
+
+/* Solves a x = b for m right-hand sides by Gaussian elimination with scaled row pivoting. a: n x n, destroyed;
+ * b: n x m, becomes x. */
+static inline int kg_lu_solve_many(int n, int m, kg_real *a, kg_real *b) {
+  if (kg_equilibrate(n, n, m, a, b) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  for (int k = 0; k < n; ++k) {
+    kg_real *row = a + k * (ptrdiff_t)n;
+    kg_real above = KG_C(0.0);
+    kg_real largest = KG_C(0.0);
+    int pivot = k;
+    for (int i = 0; i < n; ++i) {
+      const kg_real size = KG_ABS(a[i * (ptrdiff_t)n + k]);
+      if (i < k) {
+        above = KG_MAX(above, size);
+      } else if (size > largest) {
+        largest = size;
+        pivot = i;
+      }
+    }
+    /* The part of the column that is already eliminated tells its scale: a dependent column leaves rounding. */
+    if (!(largest > KG_RANK_TOLERANCE(n) * above)) {
+      return KG_SINGULAR;
+    }
+    if (pivot != k) {
+      kg_swap(n - k, row + k, a + pivot * (ptrdiff_t)n + k);
+      kg_swap(m, b + k * (ptrdiff_t)m, b + pivot * (ptrdiff_t)m);
+    }
+    for (int i = k + 1; i < n; ++i) {
+      kg_real *other = a + i * (ptrdiff_t)n;
+      const kg_real factor = other[k] / row[k];
+      if (factor != KG_C(0.0)) {
+        kg_subtract(n - k - 1, factor, row + k + 1, other + k + 1);
+        kg_subtract(m, factor, b + k * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
+      }
+    }
+  }
+  for (int k = n - 1; k >= 0; --k) {
+    const kg_real *row = a + k * (ptrdiff_t)n;
+    kg_real *x = b + k * (ptrdiff_t)m;
+    for (int j = k + 1; j < n; ++j) {
+      kg_subtract(m, row[j], b + j * (ptrdiff_t)m, x);
+    }
+    kg_divide(m, row[k], x);
+  }
+  return KG_OK;
+}
+
+/* Solves a x = b. a: n x n, destroyed; b: n values, becomes x. */
+static inline int kg_lu_solve(int n, kg_real *a, kg_real *b) { return kg_lu_solve_many(n, 1, a, b); }
+
+/* Factors the symmetric positive definite a (n x n, lower triangle read and overwritten) as L D L^T: unit L below the
+ * diagonal, D on it. */
+static inline int kg_cholesky_factor(int n, kg_real *a) {
+  for (int i = 0; i < n; ++i) {
+    kg_real *row = a + i * (ptrdiff_t)n;
+    const kg_real original = row[i];
+    kg_real pivot = original;
+    for (int j = 0; j < i; ++j) {
+      const kg_real *other = a + j * (ptrdiff_t)n;
+      kg_real sum = row[j];
+      for (int k = 0; k < j; ++k) {
+        sum -= row[k] * other[k]; /* row[k] still holds L_ik D_k */
+      }
+      row[j] = sum;
+    }
+    for (int j = 0; j < i; ++j) {
+      const kg_real scaled = row[j];
+      row[j] = scaled / a[j * (ptrdiff_t)n + j];
+      pivot -= row[j] * scaled;
+    }
+    if (!(pivot > KG_RANK_TOLERANCE(n) * original) || !KG_ISFINITE(pivot)) {
+      return KG_SINGULAR;
+    }
+    row[i] = pivot;
+  }
+  return KG_OK;
+}
+
+/* Solves L D L^T x = b after kg_cholesky_factor(). b: n x m, becomes x. */
+static inline void kg_cholesky_substitute(int n, int m, const kg_real *a, kg_real *b) {
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < i; ++j) {
+      kg_subtract(m, a[i * (ptrdiff_t)n + j], b + j * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
+    }
+  }
+  for (int i = n - 1; i >= 0; --i) {
+    kg_divide(m, a[i * (ptrdiff_t)n + i], b + i * (ptrdiff_t)m);
+    for (int j = i + 1; j < n; ++j) {
+      kg_subtract(m, a[j * (ptrdiff_t)n + i], b + j * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
+    }
+  }
+}
+
+/* Solves a x = b for m right-hand sides, a symmetric positive definite. a: n x n, lower triangle read, destroyed;
+ * b: n x m, becomes x. KG_SINGULAR when a is not positive definite. */
+static inline int kg_cholesky_solve_many(int n, int m, kg_real *a, kg_real *b) {
+  if (kg_cholesky_factor(n, a) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  kg_cholesky_substitute(n, m, a, b);
+  return KG_OK;
+}
+
+/* Solves a x = b, a symmetric positive definite. b: n values, becomes x. */
+static inline int kg_cholesky_solve(int n, kg_real *a, kg_real *b) { return kg_cholesky_solve_many(n, 1, a, b); }
+
+/* Gauss-Jordan elimination of J u' = b (J: n_c x n_u, b: n_c x m) with complete pivoting after scaling the rows. Columns
+ * are swapped in J, and with them the indices in order (n_u values): the first n_c of them are the dependent speeds
+ * D, the others the independent ones I. On return J = [identity, J_D^-1 J_I] and b = J_D^-1 b.
+ * KG_SINGULAR when J loses row rank. */
+static inline int kg_eliminate(int n_u, int n_c, int m, kg_real *J, kg_real *b, kg_real *order) {
+  for (int j = 0; j < n_u; ++j) {
+    order[j] = (kg_real)j;
+  }
+  if (n_c > n_u || kg_equilibrate(n_c, n_u, m, J, b) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  for (int k = 0; k < n_c; ++k) {
+    kg_real *row = J + k * (ptrdiff_t)n_u;
+    kg_real largest = KG_C(0.0);
+    int pivot_row = k, pivot_column = k;
+    for (int i = k; i < n_c; ++i) {
+      for (int j = k; j < n_u; ++j) {
+        const kg_real size = KG_ABS(J[i * (ptrdiff_t)n_u + j]);
+        if (size > largest) {
+          largest = size;
+          pivot_row = i;
+          pivot_column = j;
+        }
+      }
+    }
+    if (!(largest > KG_RANK_TOLERANCE(n_u))) {
+      return KG_SINGULAR;
+    }
+    if (pivot_row != k) {
+      kg_swap(n_u, row, J + pivot_row * (ptrdiff_t)n_u);
+      kg_swap(m, b + k * (ptrdiff_t)m, b + pivot_row * (ptrdiff_t)m);
+    }
+    if (pivot_column != k) {
+      for (int i = 0; i < n_c; ++i) {
+        kg_swap(1, J + i * (ptrdiff_t)n_u + k, J + i * (ptrdiff_t)n_u + pivot_column);
+      }
+      kg_swap(1, order + k, order + pivot_column);
+    }
+    kg_divide(m, row[k], b + k * (ptrdiff_t)m);
+    kg_divide(n_u - k - 1, row[k], row + k + 1);
+    row[k] = KG_C(1.0);
+    for (int i = 0; i < n_c; ++i) {
+      if (i != k) {
+        kg_real *other = J + i * (ptrdiff_t)n_u;
+        kg_subtract(m, other[k], b + k * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
+        kg_subtract(n_u - k - 1, other[k], row + k + 1, other + k + 1);
+        other[k] = KG_C(0.0);
+      }
+    }
+  }
+  return KG_OK;
+}
+
+/* Sorts n values in ascending order; n is small. */
+static inline void kg_sort(int n, kg_real *x) {
+  for (int i = 1; i < n; ++i) {
+    for (int j = i; j > 0 && x[j - 1] > x[j]; --j) {
+      kg_swap(1, x + j - 1, x + j);
+    }
+  }
+}
+
+/* Chooses n_c dependent speeds whose columns of J (n_c x n_u, destroyed) are well conditioned. order (n_u values)
+ * becomes the indices of the dependent speeds, ascending, then of the independent ones,
+ * ascending. KG_SINGULAR when J loses row rank. */
+static inline int kg_partition(int n_u, int n_c, kg_real *J, kg_real *order) {
+  if (kg_eliminate(n_u, n_c, 0, J, J, order) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  kg_sort(n_c, order);
+  kg_sort(n_u - n_c, order + n_c);
+  return KG_OK;
+}
+
+/* Length of work of kg_constrained_solve(). */
+#define KG_CONSTRAINED_WORK(n_u, n_c) \
+  (2 * (n_u) + (n_u) * ((n_u) - (n_c)) + ((n_u) - (n_c)) * ((n_u) - (n_c)) + ((n_u) - (n_c)))
+
+/* The constrained equations reduced to the independent speeds: reduced = A2 Q A2^T (n_i x n_i) and
+ * right = A2 (P - Q [0; B]) (n_i), with [I, -A] in J and B in b from kg_eliminate(). G: n_u x n_i, f: n_u, scratch. */
+static inline void kg_reduce(int n_u, int n_c, const kg_real *Q, const kg_real *P, const kg_real *J, const kg_real *b,
+                             const kg_real *order, kg_real *G, kg_real *f, kg_real *reduced, kg_real *right) {
+  const int n_i = n_u - n_c;
+  for (int r = 0; r < n_u; ++r) {
+    /* G = Q A2^T and f = P - Q [0; B], rows in pivot order. */
+    const kg_real *Qr = Q + (int)order[r] * (ptrdiff_t)n_u;
+    kg_real *Gr = G + r * (ptrdiff_t)n_i;
+    f[r] = P[(int)order[r]];
+    for (int j = 0; j < n_i; ++j) {
+      Gr[j] = Qr[(int)order[n_c + j]];
+    }
+    for (int d = 0; d < n_c; ++d) {
+      const kg_real Qrd = Qr[(int)order[d]];
+      f[r] -= Qrd * b[d];
+      kg_subtract(n_i, Qrd, J + d * (ptrdiff_t)n_u + n_c, Gr);
+    }
+  }
+  for (int i = 0; i < n_i; ++i) {
+    right[i] = f[n_c + i];
+    for (int j = 0; j < n_i; ++j) {
+      reduced[i * (ptrdiff_t)n_i + j] = G[(n_c + i) * (ptrdiff_t)n_i + j];
+    }
+    for (int d = 0; d < n_c; ++d) {
+      const kg_real negative_A = J[d * (ptrdiff_t)n_u + n_c + i];
+      right[i] -= negative_A * f[d];
+      kg_subtract(n_i, negative_A, G + d * (ptrdiff_t)n_i, reduced + i * (ptrdiff_t)n_i);
+    }
+  }
+}
+
+/* Solves Q u' = P + J^T lambda, J u' = b with dependent speeds chosen here: the fallback where the model's own choice
+ * is singular. Q: n_u x n_u, symmetric; P: n_u; J: n_c x n_u and b: n_c, both destroyed; udot: n_u.
+ * work: KG_CONSTRAINED_WORK() values, its first n_u become the indices of the dependent, then of the independent
+ * speeds, in the order of the pivots.
+ * KG_SINGULAR when J loses row rank or A2 Q A2^T is not positive definite. */
+static inline int kg_constrained_solve(int n_u, int n_c, const kg_real *Q, const kg_real *P, kg_real *J, kg_real *b,
+                                       kg_real *work, kg_real *udot) {
+  const int n_i = n_u - n_c;
+  kg_real *order = work;
+  kg_real *f = order + n_u;
+  kg_real *G, *reduced, *right;
+  if (kg_eliminate(n_u, n_c, 1, J, b, order) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  G = f + n_u;
+  reduced = G + n_u * (ptrdiff_t)n_i;
+  right = reduced + n_i * (ptrdiff_t)n_i;
+  kg_reduce(n_u, n_c, Q, P, J, b, order, G, f, reduced, right);
+  if (kg_cholesky_solve(n_i, reduced, right) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  for (int i = 0; i < n_i; ++i) {
+    udot[(int)order[n_c + i]] = right[i];
+  }
+  for (int d = 0; d < n_c; ++d) {
+    kg_real sum = b[d];
+    for (int i = 0; i < n_i; ++i) {
+      sum -= J[d * (ptrdiff_t)n_u + n_c + i] * right[i];
+    }
+    udot[(int)order[d]] = sum;
+  }
+  return KG_OK;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
