@@ -1,0 +1,88 @@
+"""Lowered code: the statements of one C function, in order, with nothing left to decide but spelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+
+class Value:
+    """One operation of the lowered code; compared by identity.
+
+    ``op`` is an operation of the graph; an ``input`` has ``(array, index)`` as its payload and reads an argument
+    of the C function, a hoisted constant (``c``) or a work array; ``sine`` and ``cosine`` take the result of the
+    gathered evaluation of all angles and have the position there as their payload.
+    """
+
+    __slots__ = ("args", "op", "payload")
+
+    def __init__(self, op: str, args: tuple[Value, ...] = (), payload: Any = None) -> None:
+        self.op = op
+        self.args = args
+        self.payload = payload
+
+    def __repr__(self) -> str:
+        inner = ", ".join(a.op if a.args else str(a.payload) for a in self.args)
+        return f"<{self.op}({inner}) {self.payload if self.payload is not None else ''}>"
+
+
+@dataclass(frozen=True)
+class Let:
+    """A numbered temporary: ``const kg_real z<number> = value``."""
+
+    number: int
+    value: Value
+
+
+@dataclass(frozen=True)
+class Put:
+    """``array[index] = value``."""
+
+    array: str
+    index: int
+    value: Value
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Sines and cosines of all ``angles`` in one call of the runtime."""
+
+    angles: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """``status = kg_<kernel>(arguments)``."""
+
+    kernel: str
+    arguments: tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Unless ``condition`` holds, the result of the function ``otherwise`` is returned."""
+
+    condition: Value
+    otherwise: str
+
+
+Statement: TypeAlias = Let | Put | Gather | KernelCall | Leave
+
+
+@dataclass(frozen=True)
+class Section:
+    """Statements under one title."""
+
+    title: str
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """The lowered body of one function: a value goes by its number after its ``Let``, else it is written out."""
+
+    sections: tuple[Section, ...]
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        return tuple(statement for section in self.sections for statement in section.statements)

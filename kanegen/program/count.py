@@ -1,0 +1,64 @@
+"""Operation counts: what one evaluation of a function costs, in C operations and function calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from kanegen.graph.nodes import Node
+from kanegen.program.hoist import roots
+from kanegen.program.lower import LOADS, constant_positions, lower
+from kanegen.program.records import Call, Function, Guard, Program
+
+
+def _lu(n: int, columns: int) -> int:
+    return (4 * n**3 - 3 * n**2 - n) // 6 + columns * (2 * n**2 - n)
+
+
+def _cholesky(n: int, columns: int) -> int:
+    return (2 * n**3 + 3 * n**2 + n) // 6 + columns * 2 * n**2
+
+
+def _constrained(n_u: int, n_c: int) -> int:
+    # Elimination of the rows, the mass matrix reduced to the independent speeds, its Cholesky solve.
+    n_i = n_u - n_c
+    eliminate = n_c * n_c * (2 * n_u - n_c)
+    reduce = 2 * n_u * n_u * n_i + 2 * n_u * n_i * n_i
+    return eliminate + reduce + _cholesky(n_i, 1) + 2 * n_u * n_u
+
+
+KERNEL_OPERATIONS: Final[Mapping[str, Callable[..., int]]] = {
+    "lu_solve": lambda n, *_: _lu(n, 1),
+    "lu_solve_many": lambda n, m, *_: _lu(n, m),
+    "cholesky_solve": lambda n, *_: _cholesky(n, 1),
+    "cholesky_solve_many": lambda n, m, *_: _cholesky(n, m),
+    "partition": lambda n_u, n_c, *_: n_c * n_c * (2 * n_u - n_c),
+    "constrained_solve": lambda n_u, n_c, *_: _constrained(n_u, n_c),
+}
+"""Operations of each runtime kernel from its leading integer arguments (Golub and Van Loan, 2013)."""
+
+
+def operation_count(function: Function, constants: Sequence[Node] = ()) -> int:
+    """Operations of one call of ``function`` with ``constants`` hoisted; ``prepare`` is not counted.
+
+    Every C operation and every function call counts 1, a runtime kernel its own operations. Fallbacks of
+    guards are not counted.
+    """
+    lowered = lower(roots(function), constant_positions(constants))
+    own = sum(value.op not in LOADS for value in lowered.order)
+    kernels = sum(_kernel(step) for step in function.steps if isinstance(step, Call))
+    return own + kernels + sum(isinstance(step, Guard) for step in function.steps)
+
+
+def operation_counts(program: Program) -> dict[str, int]:
+    """`operation_count` of every function in the table, by name."""
+    return {f.name: operation_count(f, program.constants) for f in program.functions if not f.internal}
+
+
+def _kernel(call: Call) -> int:
+    formula = KERNEL_OPERATIONS.get(call.kernel)
+    if formula is None:
+        raise KeyError(
+            f"no operation count for the kernel {call.kernel!r}; there are {sorted(KERNEL_OPERATIONS)}"
+        )
+    return formula(*(a for a in call.arguments if isinstance(a, int)))

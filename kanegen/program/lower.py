@@ -1,0 +1,80 @@
+"""From the nodes of a function to values: hoisted constants become loads, shared denominators reciprocals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kanegen.graph.nodes import Node
+from kanegen.program.code import Value
+
+LOADS = frozenset({"input", "const", "sine", "cosine"})
+"""Operations that cost nothing: they name what is there already."""
+
+ONE = Value("const", (), 1)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The value of each node by node index, and all values with operands before results."""
+
+    values: Mapping[int, Value]
+    order: tuple[Value, ...]
+
+    def __getitem__(self, node: Node) -> Value:
+        return self.values[node.index]
+
+
+def constant_positions(constants: Sequence[Node]) -> dict[int, int]:
+    """Node index of each hoisted constant -> its index in the array ``c``."""
+    return {node.index: k for k, node in enumerate(constants)}
+
+
+def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
+    """The values of the nodes the roots need.
+
+    Nodes in ``positions`` are loaded from the array ``c`` and not entered. A denominator that divides more than
+    one numerator is inverted once.
+    """
+    needed = _needed(roots, positions)
+    shared = _shared_denominators(needed, positions)
+    values: dict[int, Value] = {}
+    reciprocals: dict[int, Value] = {}
+    order: dict[Value, None] = {ONE: None}
+    for node in needed:
+        position = positions.get(node.index)
+        if position is not None:
+            value = Value("input", (), ("c", position))
+        elif node.op == "div" and node.args[1].index in shared:
+            numerator, denominator = node.args
+            if denominator.index not in reciprocals:
+                reciprocals[denominator.index] = Value("div", (ONE, values[denominator.index]))
+            value = reciprocals[denominator.index]
+            order[value] = None
+            if not numerator.is_one:
+                value = Value("mul", (values[numerator.index], value))
+        else:
+            value = Value(node.op, tuple(values[a.index] for a in node.args), node.payload)
+        values[node.index] = value
+        order[value] = None
+    return Lowered(values, tuple(order))
+
+
+def _needed(roots: Iterable[Node], positions: Mapping[int, int]) -> list[Node]:
+    seen: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node.index not in seen:
+            seen[node.index] = node
+            if node.index not in positions:
+                stack.extend(node.args)
+    return [seen[index] for index in sorted(seen)]
+
+
+def _shared_denominators(order: Sequence[Node], positions: Mapping[int, int]) -> set[int]:
+    divided = Counter(
+        node.args[1].index for node in order if node.op == "div" and node.index not in positions
+    )
+    return {index for index, count in divided.items() if count > 1}
