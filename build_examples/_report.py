@@ -40,12 +40,23 @@ def script(
     ``doc`` is the example's docstring (its first line is the title), ``cases`` maps the name of a case to
     the options of ``simulate``. Exits with status 1 if a check misses its bound.
     """
+    command(doc, simulate, checks, plot, cases)()
 
-    @click.command(help=doc.replace("\n\n", "\n\n\b\n"))
+
+def command(
+    doc: str,
+    simulate: Callable[..., Run],
+    checks: Callable[[kg.Solver, kg.Solution], Iterator[Check]],
+    plot: Callable[[Any, Mapping[str, Run]], None],
+    cases: Mapping[str, Mapping[str, Any]] | None = None,
+) -> click.Command:
+    """The command that :func:`script` runs."""
+
+    @click.command(help=doc)
     @click.option(
         "--plot", "file", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE."
     )
-    def command(file: Path | None) -> None:
+    def run(file: Path | None) -> None:
         console = Console()
         console.print(f"[bold]{doc.strip().splitlines()[0]}[/bold]\n")
         runs = _simulate_all(console, simulate, cases or {"value": {}})
@@ -55,7 +66,7 @@ def script(
             console.print(f"figure: {file}")
         sys.exit(0 if passed else 1)
 
-    command()
+    return run
 
 
 def _simulate_all(
@@ -81,7 +92,7 @@ def _print_checks(console: Console, results: Mapping[str, list[Check]]) -> bool:
     table = Table("check", *results, "at most", "", header_style="bold")
     passed = True
     for row in zip(*results.values(), strict=True):
-        description, _, bound = row[0]
+        description, bound = row[0][0], max(limit for _, _, limit in row)
         good = all(abs(value) <= limit for _, value, limit in row)
         passed = passed and good
         values = [f"{value:.2e}" for _, value, _ in row]
