@@ -1,0 +1,170 @@
+"""The C compiler: which one, its identity, its flags, and running it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kanegen.errors import BuildError
+
+COMPILER_NAMES = ("cc", "gcc", "clang")
+
+_INSTALL_ADVICE = (
+    "Install one (Debian and Ubuntu: apt install gcc libc6-dev; Fedora: dnf install gcc; macOS: xcode-select "
+    "--install; conda: conda install c-compiler), or set the environment variable CC to the one to use."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerOptions:
+    """Flags of the C compiler; every field is part of the key under which an extension is cached.
+
+    ``kernel``: for the generated model. ``steppers``: for the integration loops. ``wrapper``: for the Cython
+    module, whose code only checks arguments, so that compiling it fast matters more. ``link``: for linking.
+    ``-ffast-math`` is refused: it would remove the checks for NaN and infinity.
+    """
+
+    kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native")
+    steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native")
+    wrapper: tuple[str, ...] = ("-O1",)
+    link: tuple[str, ...] = ()
+    common: tuple[str, ...] = ("-fno-math-errno", "-fPIC", "-fvisibility=hidden")
+
+    def __post_init__(self) -> None:
+        for name in ("kernel", "steppers", "wrapper", "link", "common"):
+            flags = getattr(self, name)
+            if isinstance(flags, str) or not all(isinstance(flag, str) for flag in flags):
+                raise BuildError(
+                    f"compiler option {name}={flags!r}; expected a sequence of flags, each a str"
+                )
+            object.__setattr__(self, name, tuple(flags))
+            unsafe = {"-ffast-math", "-Ofast", "-ffinite-math-only"}.intersection(flags)
+            if unsafe:
+                raise BuildError(
+                    f"compiler option {name} holds {', '.join(sorted(unsafe))}, under which NaN and infinity "
+                    "go unnoticed; use -fno-math-errno, -ffp-contract=fast or -fno-trapping-math instead"
+                )
+
+    @property
+    def depends_on_cpu(self) -> bool:
+        """Whether the machine code may run on this kind of processor only."""
+        flags = self.kernel + self.steppers + self.wrapper + self.common
+        return any(flag in {"-march=native", "-mcpu=native", "-mtune=native"} for flag in flags)
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A C compiler: the command (absolute path, then fixed arguments) and the file it stands for."""
+
+    command: tuple[str, ...]
+    stamp: str
+
+    @property
+    def path(self) -> str:
+        return self.command[0]
+
+
+def find_toolchain(environment: Mapping[str, str] | None = None) -> Toolchain:
+    """The compiler of ``CC``, else the one Python was built with, else ``cc``, ``gcc`` or ``clang``.
+
+    A ``CC`` that cannot be run is an error, not a reason to take another one. Raises `BuildError`.
+    """
+    variables = os.environ if environment is None else environment
+    search_path = variables.get("PATH")
+    if variables.get("CC", "").strip():
+        toolchain = _toolchain(variables["CC"], search_path)
+        if toolchain is None:
+            raise BuildError(
+                f"the environment variable CC is {variables['CC']!r}, which is no program that can be run. "
+                + _INSTALL_ADVICE
+            )
+        return toolchain
+    candidates = [sysconfig.get_config_var("CC") or "", *COMPILER_NAMES]
+    for candidate in candidates:
+        toolchain = _toolchain(candidate, search_path)
+        if toolchain is not None:
+            return toolchain
+    looked_for = ", ".join(dict.fromkeys(c.split()[0] for c in candidates if c.split()))
+    raise BuildError(f"no C compiler: looked for {looked_for} on PATH={search_path!r}. " + _INSTALL_ADVICE)
+
+
+def _toolchain(command: str, search_path: str | None) -> Toolchain | None:
+    words = shlex.split(command)
+    path = shutil.which(words[0], path=search_path) if words else None
+    if path is None:
+        return None
+    real = Path(path).resolve()
+    status = real.stat()
+    # An updated compiler changes its file: the stamp lets the --version text be looked up without running it.
+    return Toolchain((path, *words[1:]), f"{path}:{real}:{status.st_mtime_ns}:{status.st_size}")
+
+
+def compiler_version(toolchain: Toolchain) -> str:
+    """What the compiler says of itself: the text of ``--version``. Raises `BuildError`."""
+    return run((*toolchain.command, "--version"), folder=None).strip()
+
+
+def cpu_identity() -> str:
+    """The processor's name and instruction sets: what ``-march=native`` depends on."""
+    wanted = ("model name", "flags", "Features", "CPU part")
+    try:
+        lines = (
+            Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
+        )
+    except OSError:
+        lines = []
+    found = [line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() in wanted]
+    # platform.processor() may start a program: only where the kernel does not tell.
+    return "\n".join([platform.machine(), *(found or [platform.processor()])])
+
+
+def compile_object(
+    toolchain: Toolchain, flags: Sequence[str], source: Path, target: Path, include: Sequence[str]
+) -> None:
+    """Compile one C file to an object file. Raises `BuildError`."""
+    run(
+        (
+            *toolchain.command,
+            *flags,
+            *(f"-I{folder}" for folder in include),
+            "-c",
+            str(source),
+            "-o",
+            str(target),
+        ),
+        folder=source.parent,
+    )
+
+
+def link_command(
+    toolchain: Toolchain, options: CompilerOptions, parts: Sequence[str], target: str
+) -> list[str]:
+    """The command that makes a loadable extension of objects (and C files, compiled on the way)."""
+    shared = ("-bundle", "-undefined", "dynamic_lookup") if sys.platform == "darwin" else ("-shared",)
+    return [*toolchain.command, *shared, *parts, "-o", target, *options.link, "-lm"]
+
+
+def run(command: Sequence[str], folder: Path | None) -> str:
+    """Run a tool, return what it prints; failing, it is a `BuildError` with command, stderr, ``folder``."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise BuildError(f"{command[0]} cannot be run: {error}", command=command, folder=folder) from error
+    if done.returncode != 0:
+        how = (
+            f"was killed by signal {-done.returncode}"
+            if done.returncode < 0
+            else f"failed ({done.returncode})"
+        )
+        raise BuildError(
+            f"{Path(command[0]).name} {how}", command=command, stderr=done.stderr + done.stdout, folder=folder
+        )
+    return done.stdout

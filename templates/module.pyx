@@ -1,0 +1,54 @@
+# cython: language_level=3, binding=False, boundscheck=False, cdivision=True
+# cython: auto_pickle=False, initializedcheck=False, embedsignature=True
+# distutils: define_macros=NPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION
+"""A compiled mechanical model: evaluation and integration.
+
+This text does not depend on the model, which describes itself through ``kg_get_model`` (kg_model.h). NAME, DIGEST,
+COORDINATES, SPEEDS, INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) tell what was compiled.
+"""
+
+import numpy
+
+include "module_declarations.pxi"
+
+_import_array()
+
+
+class SolveError(RuntimeError):
+    """A state or an argument for which the equations cannot be evaluated or integrated."""
+
+
+cdef const kg_model *MODEL = kg_get_model()
+
+if MODEL.abi != KG_ABI:
+    raise ImportError(
+        f"the compiled model describes itself by version {MODEL.abi} of kg_model.h, this module reads version {KG_ABI}; "
+        "generate the model again with the kanegen that is installed"
+    )
+
+
+cdef tuple _names(const char *const *names, int count):
+    return tuple([names[i].decode() for i in range(count)])
+
+
+cdef tuple _shape(const kg_function *function):
+    if function.cols > 0:
+        return (function.rows, function.cols)
+    return () if function.rows < 0 else (function.rows,)
+
+
+NAME = MODEL.name.decode()
+DIGEST = MODEL.digest.decode()
+COORDINATES = _names(MODEL.coordinates, MODEL.n_q)
+SPEEDS = _names(MODEL.speeds, MODEL.n_u)
+INPUTS = _names(MODEL.inputs, MODEL.n_r)
+PARAMETERS = _names(MODEL.parameters, MODEL.n_p)
+N_GAINS = MODEL.n_g
+FUNCTIONS = {
+    MODEL.functions[i].name.decode(): _shape(&MODEL.functions[i]) for i in range(MODEL.n_functions)
+}
+
+include "module_arguments.pxi"
+include "module_inputs.pxi"
+include "module_function.pxi"
+include "module_integrate.pxi"

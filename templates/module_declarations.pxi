@@ -1,0 +1,119 @@
+# What the module uses of C: the model, the integrators and the few names of the NumPy API it needs.
+# (numpy's own .pxd would cost a second of compile time.)
+
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.pycapsule cimport (
+    PyCapsule_CheckExact, PyCapsule_GetContext, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_New,
+    PyCapsule_SetContext,
+)
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+cdef extern from "numpy/arrayobject.h" nogil:
+    ctypedef Py_ssize_t npy_intp
+    ctypedef struct PyArrayObject:
+        pass
+    enum:
+        NPY_DOUBLE
+    int _import_array() except -1
+    bint PyArray_CheckExact(object)
+    int PyArray_TYPE(PyArrayObject *)
+    int PyArray_NDIM(PyArrayObject *)
+    npy_intp PyArray_DIM(PyArrayObject *, int)
+    bint PyArray_ISCARRAY_RO(PyArrayObject *)
+    bint PyArray_ISWRITEABLE(PyArrayObject *)
+    void *PyArray_DATA(PyArrayObject *)
+    object PyArray_SimpleNew(int, npy_intp *, int)
+
+cdef extern from "module_steppers.h" nogil:
+    enum:
+        KG_ABI
+        KG_OK
+        KG_REPARTITIONED
+        KG_SINGULAR
+        KG_FINISHED
+        KG_RHS_FAILED
+        KG_INTERRUPTED
+        KG_INVALID_ARGUMENT
+        KG_RK4
+        KG_KUTTA_MERSON
+        KG_DOPRI5
+        KG_DOP853
+    ctypedef int (*kg_evaluate)(double, const double *, const double *, const double *, const double *, double *,
+                                double *) noexcept nogil
+    ctypedef struct kg_function:
+        const char *name
+        int rows
+        int cols
+        int work
+        kg_evaluate evaluate
+    ctypedef struct kg_model:
+        int abi
+        const char *name
+        const char *digest
+        int n_q
+        int n_u
+        int n_r
+        int n_p
+        int n_g
+        int n_prepared
+        const char *const *coordinates
+        const char *const *speeds
+        const char *const *inputs
+        const char *const *parameters
+        void (*prepare)(double *) noexcept nogil
+        int n_functions
+        const kg_function *functions
+    const kg_model *kg_get_model()
+
+    ctypedef struct kg_ode:
+        int n
+        int (*rhs)(void *, double, const double *, double *) noexcept nogil
+        void *context
+    ctypedef struct kg_statistics:
+        long long steps
+        long long rejected
+        long long evaluations
+        long long repartitions
+        double smallest_step
+        double largest_step
+        double last_step
+        double largest_error
+    ctypedef struct kg_stepper_options:
+        int method
+        double step
+        double first_step
+        double max_step
+        long long max_steps
+        const double *rtol
+        const double *atol
+    ctypedef struct kg_stepper:
+        kg_statistics statistics
+        double t
+        double t_old
+        double h
+        double *y
+        double *dense
+        int rhs_status
+    size_t kg_module_work(int, int)
+    int kg_module_start(kg_stepper *, const kg_ode *, const kg_stepper_options *, double, const double *, double,
+                        double *)
+    int kg_module_step(kg_stepper *)
+    int kg_module_dense(kg_stepper *)
+    int kg_module_interpolate(kg_stepper *, double, double *)
+    int kg_module_dense_rows(int)
+    void kg_module_dense_evaluate(int, int, const double *, double, double, double, double *)
+    const char *kg_module_status_message(int)
+
+cdef extern from *:
+    """
+    #include <time.h>
+    static double kg_module_seconds(void) {
+      struct timespec now;
+      timespec_get(&now, TIME_UTC);
+      return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    }
+    """
+    double kg_module_seconds() nogil

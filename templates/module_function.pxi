@@ -1,0 +1,228 @@
+# Evaluation from Python: one Function object is one compiled function with its parameters.
+
+cdef class Prepared:
+    """Parameters and stabilisation gains of a run, with the constants that depend on them only.
+
+    ``parameters``: (n_p,) in the order of PARAMETERS; ``gains``: (n_g,), all zero when left out.
+    """
+
+    cdef double *values
+    cdef readonly object parameters, gains
+
+    def __cinit__(self, parameters, gains=None):
+        p = _as_vector(parameters, PARAMETERS, "parameters")
+        _check_finite(p, PARAMETERS, "parameters")
+        labels = tuple([f"gain {i}" for i in range(N_GAINS)])
+        g = numpy.zeros(N_GAINS) if gains is None else _as_vector(gains, labels, "gains")
+        _check_finite(g, labels, "gains")
+        self.parameters = p.copy()
+        self.gains = g.copy()
+        self.parameters.flags.writeable = False
+        self.gains.flags.writeable = False
+        # One value more than needed: malloc(0) may return NULL.
+        self.values = <double *>PyMem_Malloc((MODEL.n_prepared + 1) * sizeof(double))
+        if self.values == NULL:
+            raise MemoryError
+        memcpy(self.values, _data(p), MODEL.n_p * sizeof(double))
+        memcpy(self.values + MODEL.n_p, _data(g), MODEL.n_g * sizeof(double))
+        MODEL.prepare(self.values)
+
+    def __dealloc__(self):
+        PyMem_Free(self.values)
+
+
+cdef const kg_function *_find(str name) except NULL:
+    cdef int i
+    wanted = name.encode()
+    for i in range(MODEL.n_functions):
+        if wanted == MODEL.functions[i].name:
+            return &MODEL.functions[i]
+    raise SolveError(f"the model {NAME} was built without the function {name!r}; it has {', '.join(FUNCTIONS)}")
+
+
+cdef class Function:
+    """One compiled function of the model with parameters and default inputs.
+
+    ``inputs``: (n_r,) values used where a call passes no ``r``; NaN marks an input without a default, None all.
+    Arguments of the calls: ``t`` in seconds, ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,) real numbers. Everything wrong
+    with them is a SolveError that names the entry.
+    """
+
+    cdef const kg_function *function
+    cdef kg_evaluate evaluate
+    cdef const double *p
+    cdef const double *default_r
+    cdef double *scratch
+    cdef double *work
+    cdef int n_q, n_u, n_r, n_out, dimensions
+    cdef npy_intp size[2]
+    cdef readonly long long repartitioned
+    cdef readonly str name
+    cdef readonly tuple shape
+    cdef readonly Prepared prepared
+    cdef readonly object inputs
+
+    def __cinit__(self, str name, Prepared prepared not None, inputs=None):
+        self.function = _find(name)
+        self.evaluate = self.function.evaluate
+        self.name, self.prepared, self.shape = name, prepared, _shape(self.function)
+        self.p = prepared.values
+        self.n_q, self.n_u, self.n_r = MODEL.n_q, MODEL.n_u, MODEL.n_r
+        self.dimensions = len(self.shape)
+        self.n_out = 1
+        for i in range(self.dimensions):
+            self.size[i] = self.shape[i]
+            self.n_out *= self.shape[i]
+        values = numpy.full(self.n_r, numpy.nan) if inputs is None else _as_vector(inputs, INPUTS, "inputs").copy()
+        values.flags.writeable = False
+        self.inputs = values
+        self.default_r = _data(values) if _is_finite(_data(values), self.n_r) else NULL
+        self.work = <double *>PyMem_Malloc((self.function.work + self.n_out + 1) * sizeof(double))
+        if self.work == NULL:
+            raise MemoryError
+        self.scratch = self.work + self.function.work
+
+    def __dealloc__(self):
+        PyMem_Free(self.work)
+
+    def pair(self, t, q, u, r=None, out=None):
+        """(q', u') of a right-hand side: arrays (n_q,) and (n_u,), new ones or those of ``out=(qdot, udot)``."""
+        cdef Arguments a
+        converted = self._read(t, q, u, r, &a)
+        if out is None:
+            qdot, udot = _new_vector(self.n_q), _new_vector(self.n_out - self.n_q)
+            out = (qdot, udot)
+        else:
+            if type(out) is not tuple or len(<tuple>out) != 2:
+                out = _as_pair(out)
+            qdot, udot = (<tuple>out)[0], (<tuple>out)[1]
+            self._check_output(qdot, self.n_q, "out[0] (qdot)", &a)
+            self._check_output(udot, self.n_out - self.n_q, "out[1] (udot)", &a)
+            if _overlap(_data(qdot), self.n_q * 8, _data(udot), (self.n_out - self.n_q) * 8):
+                _refuse_overlap("out[0] (qdot)", "out[1] (udot)")
+        status = self.evaluate(a.t, a.q, a.u, a.r, self.p, self.work, self.scratch)
+        if status != KG_OK:
+            self._report(status, &a)
+        memcpy(_data(qdot), self.scratch, self.n_q * sizeof(double))
+        memcpy(_data(udot), self.scratch + self.n_q, (self.n_out - self.n_q) * sizeof(double))
+        return out
+
+    def value(self, t, q, u, r=None, out=None):
+        """The function's value: a float, or an array of ``shape``, a new one or ``out``."""
+        cdef Arguments a
+        converted = self._read(t, q, u, r, &a)
+        if self.dimensions == 0:
+            if out is not None:
+                raise SolveError(f"{self.name} is a scalar and is returned; it takes no out=")
+            status = self.evaluate(a.t, a.q, a.u, a.r, self.p, self.work, self.scratch)
+            if status != KG_OK:
+                self._report(status, &a)
+            return self.scratch[0]
+        if out is None:
+            out = PyArray_SimpleNew(self.dimensions, self.size, NPY_DOUBLE)
+        else:
+            self._check_output(out, -1, "out", &a)
+        status = self.evaluate(a.t, a.q, a.u, a.r, self.p, self.work, _data(out))
+        if status != KG_OK:
+            self._report(status, &a)
+        return out
+
+    def ode(self, t, y, r=None):
+        """y' for y = (q, u) as one new array (n_q + n_u,): the right-hand side scipy.integrate.solve_ivp takes."""
+        cdef Arguments a
+        cdef const double *values
+        if not _is_vector(y, self.n_q + self.n_u):
+            y = _as_vector(y, COORDINATES + SPEEDS, "y")
+        values = _data(y)
+        a.t = PyFloat_AS_DOUBLE(t) if PyFloat_CheckExact(t) else <double>_time(t)
+        a.q, a.u = values, values + self.n_q
+        r = self._read_inputs(r, &a)
+        if not (a.t - a.t == 0.0 and _is_finite(values, self.n_q + self.n_u) and _is_finite(a.r, self.n_r)):
+            _refuse_infinite(t, y[:self.n_q], y[self.n_q:], numpy.empty(0) if r is None else r)
+        result = _new_vector(self.n_out)
+        status = self.evaluate(a.t, a.q, a.u, a.r, self.p, self.work, _data(result))
+        if status != KG_OK:
+            self._report(status, &a)
+        return result
+
+    def low_level(self, r=None):
+        """A PyCapsule with the C function ``int (double t, double *y, double *dydt, void *user_data)``.
+
+        y = (q, u); the result is the status of kg_model.h (negative: dydt must not be used). ``user_data``, the
+        capsule's context, holds a copy of the parameters, work space and the inputs: ``r`` (n_r,), the default
+        ones, or Inputs that are not Python code. It lives as long as the capsule and serves one thread at a time.
+        """
+        return _low_level(self, r)
+
+    cdef object _read(self, object t, object q, object u, object r, Arguments *a):
+        """Fill ``a`` from the arguments; returns what must stay alive while ``a`` is used."""
+        cdef object kept = None
+        a.t = PyFloat_AS_DOUBLE(t) if PyFloat_CheckExact(t) else <double>_time(t)
+        if not (_is_vector(q, self.n_q) and _is_vector(u, self.n_u)):
+            q, u = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u")
+            kept = (q, u)
+        a.q, a.u = _data(q), _data(u)
+        if r is None and self.default_r != NULL:
+            a.r = self.default_r
+        else:
+            r = self._read_inputs(r, a)
+            kept = (kept, r)
+        if not (a.t - a.t == 0.0 and _is_finite(a.q, self.n_q) and _is_finite(a.u, self.n_u)
+                and _is_finite(a.r, self.n_r)):
+            _refuse_infinite(t, q, u, numpy.empty(0) if r is None else r)
+        return kept
+
+    cdef object _read_inputs(self, object r, Arguments *a):
+        if r is None:
+            if self.default_r == NULL:
+                missing = [name for name, value in zip(INPUTS, self.inputs) if value != value]
+                raise SolveError(
+                    f"{self.name} needs values of the inputs without a default: {', '.join(missing)}; "
+                    f"pass r= ({self.n_r} values: {', '.join(INPUTS)}) or give each Input a default"
+                )
+            a.r = self.default_r
+            return None
+        if not _is_vector(r, self.n_r):
+            r = _as_vector(r, INPUTS, "r")
+        a.r = _data(r)
+        return r
+
+    cdef int _check_output(self, object out, npy_intp n, str what, Arguments *a) except -1:
+        """Refuse an output that is not writeable, of the wrong kind, or shares memory with an input; n < 0: shape."""
+        cdef PyArrayObject *array = <PyArrayObject *>out
+        cdef size_t size = 8 * (self.n_out if n < 0 else n)
+        cdef bint fits
+        if n >= 0:
+            fits = _is_vector(out, n)
+        else:
+            fits = (
+                PyArray_CheckExact(out) and PyArray_TYPE(array) == NPY_DOUBLE
+                and PyArray_NDIM(array) == self.dimensions and PyArray_DIM(array, 0) == self.size[0]
+                and (self.dimensions == 1 or PyArray_DIM(array, 1) == self.size[1]) and PyArray_ISCARRAY_RO(array)
+            )
+        if not (fits and PyArray_ISWRITEABLE(array)):
+            _refuse_output(out, self.shape if n < 0 else (n,), what)
+        if _overlap(PyArray_DATA(array), size, a.q, self.n_q * 8):
+            _refuse_overlap(what, "q")
+        if _overlap(PyArray_DATA(array), size, a.u, self.n_u * 8):
+            _refuse_overlap(what, "u")
+        if self.n_r and _overlap(PyArray_DATA(array), size, a.r, self.n_r * 8):
+            _refuse_overlap(what, "r")
+        return 0
+
+    cdef object _report(self, int status, const Arguments *a):
+        if status >= 0:
+            self.repartitioned += status == KG_REPARTITIONED
+            return None
+        q = [f"{name}={a.q[i]!r}" for i, name in enumerate(COORDINATES)]
+        u = [f"{name}={a.u[i]!r}" for i, name in enumerate(SPEEDS)]
+        raise SolveError(
+            f"{self.name} cannot be evaluated: {kg_module_status_message(status).decode()} "
+            f"(t={a.t!r}, {', '.join(q + u)})"
+        )
+
+
+cdef object _as_pair(object out):
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise SolveError(f"out is a {type(out).__name__}; expected a tuple of two arrays (qdot, udot)")
+    return tuple(out)

@@ -1,0 +1,26 @@
+/* The integrators as ordinary functions, so that they are compiled once, optimised, apart from the Cython code. */
+#include "module_steppers.h"
+
+size_t kg_module_work(int method, int n) { return kg_stepper_work(method, n); }
+
+int kg_module_start(kg_stepper *stepper, const kg_ode *ode, const kg_stepper_options *options, kg_real t0,
+                    const kg_real *y0, kg_real t_end, kg_real *work) {
+  return kg_stepper_start(stepper, ode, options, t0, y0, t_end, work);
+}
+
+int kg_module_step(kg_stepper *stepper) { return kg_stepper_step(stepper); }
+
+int kg_module_dense(kg_stepper *stepper) { return kg_stepper_dense(stepper); }
+
+int kg_module_interpolate(kg_stepper *stepper, kg_real t, kg_real *y) {
+  return kg_stepper_interpolate(stepper, t, y);
+}
+
+int kg_module_dense_rows(int method) { return kg_dense_rows(method); }
+
+void kg_module_dense_evaluate(int rows, int n, const kg_real *dense, kg_real t_old, kg_real h, kg_real t,
+                              kg_real *y) {
+  kg_dense_evaluate(rows, n, dense, t_old, h, t, y);
+}
+
+const char *kg_module_status_message(int status) { return kg_status_message(status); }

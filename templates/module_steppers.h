@@ -1,0 +1,19 @@
+/* The integrators as the Cython module sees them. */
+#ifndef KG_MODULE_STEPPERS_H
+#define KG_MODULE_STEPPERS_H
+
+#include "kg_model.h"
+#include "kg_steppers.h"
+
+size_t kg_module_work(int method, int n);
+int kg_module_start(kg_stepper *stepper, const kg_ode *ode, const kg_stepper_options *options, kg_real t0,
+                    const kg_real *y0, kg_real t_end, kg_real *work);
+int kg_module_step(kg_stepper *stepper);
+int kg_module_dense(kg_stepper *stepper);
+int kg_module_interpolate(kg_stepper *stepper, kg_real t, kg_real *y);
+int kg_module_dense_rows(int method);
+void kg_module_dense_evaluate(int rows, int n, const kg_real *dense, kg_real t_old, kg_real h, kg_real t,
+                              kg_real *y);
+const char *kg_module_status_message(int status);
+
+#endif

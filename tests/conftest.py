@@ -1,0 +1,23 @@
+"""Shared by all tests: builds go to a cache folder of this session, never to the user's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The cache folder of this session, in ``KANEGEN_CACHE_DIR`` so that subprocesses share it."""
+    folder = tmp_path_factory.mktemp("kanegen-cache", numbered=True)
+    folder.chmod(0o700)
+    previous = os.environ.get("KANEGEN_CACHE_DIR")
+    os.environ["KANEGEN_CACHE_DIR"] = str(folder)
+    yield folder
+    if previous is None:
+        del os.environ["KANEGEN_CACHE_DIR"]
+    else:
+        os.environ["KANEGEN_CACHE_DIR"] = previous
