@@ -1,4 +1,4 @@
-"""Derivatives on the graph, forward mode along one direction and reverse mode of many outputs; substitution."""
+"""Derivatives on the graph, forward mode along one direction, reverse mode of many outputs; substitution."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class Tangent:
 
 
 def gradient(outputs: Sequence[Node], weights: Sequence[Node], inputs: Sequence[Node]) -> list[Node]:
-    """Reverse mode: the derivatives of ``sum weights_k outputs_k`` in the inputs, with the weights held fixed."""
+    """Reverse mode: the derivatives of ``sum weights_k outputs_k`` in the inputs, weights held fixed."""
     if not outputs:
         return []
     g = outputs[0].graph

@@ -1,25 +1,26 @@
 """The hash-consed scalar expression graph.
 
-A :class:`Graph` hands out :class:`Node` objects; the same operation on the same operands gives the same node, so
-common subexpressions are eliminated by construction. Constant folding and the zero, one and sign rules happen
-here and nowhere else. Node indices grow from operands to results: sorting by index is a topological order.
+A :class:`Graph` hands out :class:`Node` objects; the same operation on the same operands gives the same node,
+so common subexpressions are eliminated by construction. Constant folding and the zero, one and sign rules are
+applied here and nowhere else. Node indices grow from operands to results: sorting by index is a topological
+order.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
+
+from kanegen.graph.folding import Number, fold_binary, fold_unary
 
 if TYPE_CHECKING:
     from kanegen.graph.functions import Function, Spline
 
-Number: TypeAlias = int | Fraction | float
-
-UNARY: Final = frozenset(
-    ["sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "log", "cbrt", "abs", "floor", "ceil", "erf"]
-)
+_EVEN: Final = frozenset({"cos", "cosh", "abs"})
+_ODD: Final = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "cbrt"})
+UNARY: Final = _EVEN | _ODD | {"sqrt", "acos", "acosh", "exp", "log", "floor", "ceil"}
 BINARY: Final = frozenset({"atan2", "pow", "min", "max"})
 COMPARISONS: Final = frozenset({"lt", "le", "eq", "ne"})
 LOGICAL: Final = frozenset({"and", "or", "not"})
@@ -27,18 +28,14 @@ LOGICAL: Final = frozenset({"and", "or", "not"})
 PARAMETER_ARRAYS: Final = frozenset({"p", "g"})
 """Input arrays that are constant during a run: what depends on these alone is hoisted into ``prepare``."""
 
-_FOLDABLE: Final = {
-    "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
-    "atan": math.atan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asinh": math.asinh,
-    "acosh": math.acosh, "atanh": math.atanh, "exp": math.exp, "log": math.log, "cbrt": math.cbrt, "erf": math.erf,
-    "floor": math.floor, "ceil": math.ceil, "abs": abs,
-}  # fmt: skip
+_CONDITIONS: Final = COMPARISONS | LOGICAL
 
 
 class Node:
-    """One scalar value: an operation and its operands. Compare with ``is``; build with operators or the Graph.
+    """One scalar value: an operation and its operands. Compare with ``is``; build by operators or the Graph.
 
-    ``payload`` is the number of a ``const``, the ``(array, index)`` of an ``input``, the function of a ``call``.
+    ``payload`` is the number of a ``const``, the ``(array, index)`` of an ``input``, the function of a
+    ``call``.
     ``constant`` says that the value does not change during a run (constants, parameters and gains only).
     """
 
@@ -101,10 +98,11 @@ class Graph:
     """An append-only table of nodes. Everything derived from one model lives in one graph."""
 
     def __init__(self) -> None:
-        self._table: dict[tuple[Any, ...], Node] = {}
+        # One table per operation, from the operands to the node: the key is the tuple the node keeps anyway.
+        self._tables: defaultdict[Any, dict[tuple[Any, ...], Node]] = defaultdict(dict)
         self.nodes: list[Node] = []
-        self.zero = self._const(0)
-        self.one = self._const(1)
+        self.zero = self.const(0)
+        self.one = self.const(1)
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -112,43 +110,45 @@ class Graph:
     # -- leaves ----------------------------------------------------------------------------------------------
 
     def const(self, value: Number) -> Node:
-        """The constant ``value``; integers and fractions stay exact, floats with an integer value become exact."""
+        """The constant ``value``; integers and fractions stay exact, integer-valued floats become exact."""
         if isinstance(value, Fraction):
             if value.denominator == 1:
                 value = value.numerator
         elif isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
             value = int(value)
-        return self._const(value)
-
-    def _const(self, value: Number) -> Node:
-        # 1 == 1.0 == Fraction(1): the type belongs to the key, so that exactness is not lost to whoever came first.
-        return self._intern("const", (), value, ("const", type(value), value))
+        # 0.5 == Fraction(1, 2): the type belongs to the key, so that exactness is not lost to who came first.
+        return self._leaf("const", value, (type(value), value), True)
 
     def input(self, array: str, index: int) -> Node:
-        """Element ``index`` of the input array ``array`` (``q``, ``u``, ``p``, ``r``, ``t``, ``g`` or a work array)."""
-        return self._intern("input", (), (array, index), ("input", array, index))
+        """Element ``index`` of array ``array``: ``q``, ``u``, ``p``, ``r``, ``t``, ``g`` or a work array."""
+        payload = (array, index)
+        return self._leaf("input", payload, payload, array in PARAMETER_ARRAYS)
 
-    def _intern(self, op: str, args: tuple[Node, ...], payload: Any, key: tuple[Any, ...]) -> Node:
-        node = self._table.get(key)
+    def _leaf(self, op: str, payload: Any, key: tuple[Any, ...], constant: bool) -> Node:
+        table = self._tables[op]
+        node = table.get(key)
         if node is None:
-            if op == "const":
-                constant = True
-            elif op == "input":
-                constant = payload[0] in PARAMETER_ARRAYS
-            else:
-                constant = all(a.constant for a in args)
-            node = Node(self, len(self.nodes), op, args, payload, constant)
-            self._table[key] = node
+            node = table[key] = Node(self, len(self.nodes), op, (), payload, constant)
+            self.nodes.append(node)
+        return node
+
+    def _intern(self, op: str, args: tuple[Node, ...], function: Any = None) -> Node:
+        table = self._tables[function or op]
+        node = table.get(args)
+        if node is None:
+            constant = all(a.constant for a in args)
+            node = table[args] = Node(self, len(self.nodes), op, args, function, constant)
             self.nodes.append(node)
         return node
 
     def _binary(self, op: str, a: Node, b: Node) -> Node:
-        key = (op, a.index, b.index)
-        node = self._table.get(key)
+        table = self._tables[op]
+        args = (a, b)
+        node = table.get(args)
         if node is None:
-            node = Node(self, len(self.nodes), op, (a, b), None, a.constant and b.constant)
-            self._table[key] = node
-            self.nodes.append(node)
+            nodes = self.nodes
+            node = table[args] = Node(self, len(nodes), op, args, None, a.constant and b.constant)
+            nodes.append(node)
         return node
 
     # -- ring operations ------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class Graph:
         if a.op == "neg":
             return self.sub(b, a.args[0])
         if a is b:
-            return self.mul(self._const(2), a)
+            return self.mul(self.const(2), a)
         factored = self._factor(a, b, self.add)
         if factored is not None:
             return factored
@@ -193,8 +193,8 @@ class Graph:
         factored = self._factor(a, b, self.sub)
         return self._binary("sub", a, b) if factored is None else factored
 
-    def _factor(self, a: Node, b: Node, combine: Any) -> Node | None:
-        """``x*y + x*z -> (y + z)*x`` where y + z costs nothing at run time or one operation is saved for sure."""
+    def _factor(self, a: Node, b: Node, combine: Callable[[Node, Node], Node]) -> Node | None:
+        """``y*x + z*x -> (y + z)*x`` where y and z do not change during a run: y + z costs nothing."""
         # Composite masses arise here: m1*x + m2*x becomes (m1 + m2)*x, and m1 + m2 is hoisted.
         if a.op == "mul" and a.args[0].constant and not a.args[1].constant:
             x = a.args[1]
@@ -222,7 +222,7 @@ class Graph:
             if b.op == "const":
                 return self.const(a.payload * b.payload)
             if a.payload < 0:
-                return self.neg(self.mul(self.const(-a.payload), b))
+                return self.neg(b if a.payload == -1 else self.mul(self.const(-a.payload), b))
             if b.op == "mul" and b.args[0].op == "const":
                 return self.mul(self.const(a.payload * b.args[0].payload), b.args[1])
         elif b.op == "const":
@@ -258,16 +258,11 @@ class Graph:
         if b.op == "neg":
             return self.neg(self.div(a, b.args[0]))
         if b.op == "const":
-            if isinstance(b.payload, float):
-                reciprocal: Number = 1.0 / b.payload
-                exact = math.frexp(b.payload)[0] in (0.5, -0.5)
-                if not exact and a.op != "const":
-                    return self._binary("div", a, b)
-            else:
-                reciprocal = Fraction(1) / b.payload
             if a.op == "const":
-                return self.const(a.payload * reciprocal)
-            return self.mul(self.const(reciprocal), a)
+                return self.const(_quotient(a.payload, b.payload))
+            reciprocal = _quotient(1, b.payload)
+            if reciprocal * b.payload == 1:
+                return self.mul(self.const(reciprocal), a)
         if a.op == "mul":
             if a.args[0] is b:
                 return a.args[1]
@@ -285,8 +280,7 @@ class Graph:
             return a.args[0]
         if a.op == "sub":
             return self.sub(a.args[1], a.args[0])
-        key = ("neg", a.index)
-        return self._table.get(key) or self._intern("neg", (a,), None, key)
+        return self._intern("neg", (a,))
 
     def power(self, a: Node, exponent: int) -> Node:
         """``a ** exponent`` for an integer, expanded into multiplications by repeated squaring."""
@@ -305,27 +299,64 @@ class Graph:
 
     def apply(self, op: str, *args: Node) -> Node:
         """A named C99 function, comparison or logical operation of the arguments."""
-        if len(args) == 1 and op in UNARY:
+        if len(args) == 1 and (op in UNARY or op == "not"):
             return self._unary(op, args[0])
-        if op in BINARY or op in COMPARISONS or op in LOGICAL:
-            if op in ("min", "max", "le", "eq") and args[0] is args[1]:
-                return args[0] if op in ("min", "max") else self.one
-            return self._intern(op, args, None, (op, *(a.index for a in args)))
+        if len(args) == 2 and (op in BINARY or op in COMPARISONS or op == "and" or op == "or"):
+            a, b = args
+            if a.op == "const" and b.op == "const":
+                folded = fold_binary(op, a.payload, b.payload)
+                if folded is not None:
+                    return self.const(folded)
+            if op == "pow":
+                return self._pow(a, b)
+            return (self._connective if op in LOGICAL else self._pair)(op, a, b)
         raise ValueError(f"unknown operation {op!r} of {len(args)} arguments")
 
     def _unary(self, op: str, a: Node) -> Node:
-        if a.op == "neg":
-            if op == "cos" or op == "cosh" or op == "abs":
-                return self._unary(op, a.args[0])
-            if op in ("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "cbrt"):
-                return self.neg(self._unary(op, a.args[0]))
         if a.op == "const":
-            folded = _fold(op, a.payload)
+            folded = fold_unary(op, a.payload)
             if folded is not None:
                 return self.const(folded)
+        elif op in _EVEN or op in _ODD:
+            if a.op == "neg":
+                opposite = self._unary(op, a.args[0])
+                return opposite if op in _EVEN else self.neg(opposite)
+            if a.op == "sub" and a.args[0].index > a.args[1].index:
+                # sin(x - y) and sin(y - x) are one sine.
+                opposite = self._unary(op, self._binary("sub", a.args[1], a.args[0]))
+                return opposite if op in _EVEN else self.neg(opposite)
         if op == "abs" and a.op in ("abs", "sqrt", "exp"):
             return a
-        return self._intern(op, (a,), None, (op, a.index))
+        return self._intern(op, (a,))
+
+    def _pow(self, a: Node, b: Node) -> Node:
+        if b.op == "const":
+            if isinstance(b.payload, int):
+                return self.power(a, b.payload)
+            if b.payload == 0.5:
+                return self._unary("sqrt", a)
+        return self._binary("pow", a, b)
+
+    def _pair(self, op: str, a: Node, b: Node) -> Node:
+        """min, max, atan2 and comparisons."""
+        if a is b and op != "atan2":
+            if op == "min" or op == "max":
+                return a
+            return self.one if op == "le" or op == "eq" else self.zero
+        return self._binary(op, a, b)
+
+    def _connective(self, op: str, a: Node, b: Node) -> Node:
+        """``and`` and ``or``, whose value is 0 or 1 whatever the operands are."""
+        if a.op == "const":
+            a, b = b, a
+        if b.op == "const":
+            if bool(b.payload) is (op == "or"):
+                return self.const(int(op == "or"))
+            if a.op in _CONDITIONS:
+                return a
+        if a is b and a.op in _CONDITIONS:
+            return a
+        return self._binary(op, a, b)
 
     def select(self, condition: Node, true: Node, false: Node) -> Node:
         """``true`` where ``condition`` is not zero, else ``false``; both are evaluated."""
@@ -333,13 +364,11 @@ class Graph:
             return true
         if condition.op == "const":
             return true if condition.payload else false
-        return self._intern(
-            "select", (condition, true, false), None, ("select", condition.index, true.index, false.index)
-        )
+        return self._intern("select", (condition, true, false))
 
     def call(self, function: Function | Spline, *args: Node) -> Node:
         """A user's function or spline of the arguments (see :mod:`kanegen.graph.functions`)."""
-        return self._intern("call", args, function, ("call", function, *(a.index for a in args)))
+        return self._intern("call", args, function)
 
     def sum(self, terms: Iterable[Node]) -> Node:
         total = self.zero
@@ -359,17 +388,6 @@ def _is_square_pair(a: Node, b: Node) -> bool:
     )
 
 
-def _fold(op: str, value: Number) -> Number | None:
-    """The value of ``op`` at a constant, or None where it is undefined (left for run time to report)."""
-    if op in ("sin", "tan", "asin", "atan", "sinh", "tanh", "erf") and value == 0:
-        return 0
-    if op in ("cos", "cosh", "exp") and value == 0:
-        return 1
-    if op == "abs":
-        return abs(value)
-    if op == "sqrt" and isinstance(value, int) and value >= 0 and math.isqrt(value) ** 2 == value:
-        return math.isqrt(value)
-    try:
-        return float(_FOLDABLE[op](float(value)))
-    except (ValueError, OverflowError):
-        return None
+def _quotient(a: Number, b: Number) -> Number:
+    """a / b, exact where both are."""
+    return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a) / b
