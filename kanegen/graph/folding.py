@@ -1,0 +1,80 @@
+"""Constant folding: the value of an operation whose operands are numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+Number: TypeAlias = int | Fraction | float
+
+_FUNCTIONS: Final[dict[str, Callable[[float], float]]] = {
+    "sqrt": math.sqrt,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan": math.atan,
+    "sinh": math.sinh,
+    "cosh": math.cosh,
+    "tanh": math.tanh,
+    "asinh": math.asinh,
+    "acosh": math.acosh,
+    "atanh": math.atanh,
+    "exp": math.exp,
+    "log": math.log,
+    "cbrt": math.cbrt,
+    "erf": math.erf,
+}
+
+_EXACT: Final[dict[str, Callable[[Number], Number]]] = {
+    "abs": lambda x: abs(x),
+    "floor": math.floor,
+    "ceil": math.ceil,
+}
+
+_BINARY: Final[dict[str, Callable[[Number, Number], Number]]] = {
+    "atan2": lambda y, x: math.atan2(y, x),
+    "pow": lambda a, b: math.pow(a, b),
+    "min": min,
+    "max": max,
+    "lt": lambda a, b: int(a < b),
+    "le": lambda a, b: int(a <= b),
+    "eq": lambda a, b: int(a == b),
+    "ne": lambda a, b: int(a != b),
+    "and": lambda a, b: int(bool(a) and bool(b)),
+    "or": lambda a, b: int(bool(a) or bool(b)),
+}
+
+
+def fold_unary(op: str, value: Number) -> Number | None:
+    """The value of ``op`` at a number, or None where it is undefined (left for run time to report)."""
+    if op == "not":
+        return int(not value)
+    try:
+        if op in _EXACT:
+            return _EXACT[op](value)
+        if op == "sqrt" and not isinstance(value, float):
+            return _rational_root(value)
+        return _FUNCTIONS[op](float(value))
+    except (ValueError, OverflowError):
+        return None
+
+
+def fold_binary(op: str, a: Number, b: Number) -> Number | None:
+    """The value of ``op`` at two numbers, or None where it is undefined (left for run time to report)."""
+    try:
+        return _BINARY[op](a, b)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _rational_root(value: int | Fraction) -> Number:
+    """The square root, exact where it is rational."""
+    if value > 0:
+        above, below = math.isqrt(value.numerator), math.isqrt(value.denominator)
+        if above * above == value.numerator and below * below == value.denominator:
+            return Fraction(above, below)
+    return math.sqrt(value)
