@@ -1,6 +1,6 @@
 /* kg_linalg.h - small dense solves for generated code: row-major, in place, without allocation.
  *
- * Every function returns KG_OK, or KG_SINGULAR with the arrays it writes in an undefined state. Singular means to
+ * A function that can fail returns KG_SINGULAR with the arrays it writes in an undefined state. Singular means to
  * working precision, judged so that neither the units of the rows nor those of the columns matter. Row and column
  * indices are stored as kg_real (exact integers), so that generated code needs one kind of scratch only.
  */
@@ -289,7 +289,7 @@ static inline void kg_reduce(int n_u, int n_c, const kg_real *Q, const kg_real *
  * is singular. Q: n_u x n_u, symmetric; P: n_u; J: n_c x n_u and b: n_c, both destroyed; udot: n_u.
  * work: KG_CONSTRAINED_WORK() values, its first n_u become the indices of the dependent, then of the independent
  * speeds, in the order of the pivots.
- * KG_SINGULAR when J loses row rank or A2 Q A2^T is not positive definite. */
+ * Returns KG_REPARTITIONED, or KG_SINGULAR when J loses row rank or A2 Q A2^T is not positive definite. */
 static inline int kg_constrained_solve(int n_u, int n_c, const kg_real *Q, const kg_real *P, kg_real *J, kg_real *b,
                                        kg_real *work, kg_real *udot) {
   const int n_i = n_u - n_c;
@@ -316,7 +316,7 @@ static inline int kg_constrained_solve(int n_u, int n_c, const kg_real *Q, const
     }
     udot[(int)order[d]] = sum;
   }
-  return KG_OK;
+  return KG_REPARTITIONED;
 }
 
 #ifdef __cplusplus
