@@ -6,6 +6,7 @@ Nothing here uses kanegen's derivation, so the peers are also an independent che
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,9 +29,10 @@ class PeerError(KanegenError):
 class KaneEquations:
     """``mass * u' = forcing`` and ``q'`` of a model, by ``KanesMethod``.
 
-    The symbols are ``t``, ``q[i]``, ``u[i]``, ``r[i]`` and ``p[i]`` in the order of the model's arrays, columns of
-    ``mass`` in the order of the model's speeds. ``constrained``: the first rows are Kane's equations of the
-    independent speeds, the last ones the differentiated constraints, so that ``mass`` is not symmetric.
+    The symbols are ``t``, ``q[i]``, ``u[i]``, ``r[i]`` and ``p[i]`` in the order of the model's arrays,
+    columns of ``mass`` in the order of the model's speeds. ``constrained``: the first rows are Kane's
+    equations of the independent speeds, the last ones the differentiated constraints, so that ``mass`` is not
+    symmetric.
     """
 
     name: str
@@ -47,7 +49,8 @@ class KaneEquations:
 
 @dataclass(frozen=True)
 class KaneDerivation:
-    """A finished ``KanesMethod`` of a model and the ``seconds`` it took to construct and to form the equations."""
+    """A finished ``KanesMethod`` of a model and the ``seconds`` it took to construct and to form the
+    equations."""
 
     model: Model
     method: Any
@@ -56,7 +59,8 @@ class KaneDerivation:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Constraint rows as ``KanesMethod`` takes them: ``frozen`` maps stand-ins back to the speeds they stand for."""
+    """Constraint rows as ``KanesMethod`` takes them: ``frozen`` maps stand-ins back to the speeds they stand
+    for."""
 
     dependent: tuple[Any, ...]
     velocity: tuple[Any, ...]
@@ -72,29 +76,36 @@ def array_symbols(array: str, length: int) -> tuple[Any, ...]:
 def apply_kanes_method(model: Model, point: Mapping[str, Any]) -> KaneDerivation:
     """Run ``KanesMethod`` on the SymPy objects of ``model``.
 
-    ``point`` (``t``, ``q``, ``u``, optionally ``r``) is a state at which dependent speeds are chosen when the model
-    names none. Raises `PeerError` when ``KanesMethod`` cannot treat the model.
+    ``point`` (``t``, ``q``, ``u``, optionally ``r``) is a state at which dependent speeds are chosen when the
+    model names none. Raises `PeerError` when ``KanesMethod`` cannot treat the model.
     """
     _refuse_what_kane_cannot(model)
     rows = _constraint_rows(model, point)
     started = time.perf_counter()
-    independent = [speed for speed in model.speeds if speed not in rows.dependent]
+    with warnings.catch_warnings():
+        # SymPy warns when a velocity it was not given follows from more than one point; they agree by construction.
+        warnings.simplefilter("ignore", UserWarning)
+        method = _formed(model, rows)
+        # Reading the matrices assembles them: a user who asked for the equations waits for that too.
+        mass, forcing = method.mass_matrix, method.forcing
+    seconds = time.perf_counter() - started
+    if rows.frozen:
+        method = _Thawed(method, mass.xreplace(rows.frozen), forcing.xreplace(rows.frozen))
+    return KaneDerivation(model, method, seconds)
+
+
+def _formed(model: Model, rows: _Rows) -> Any:
     method = KanesMethod(
         model.frame,
         list(model.coordinates),
-        independent,
+        [speed for speed in model.speeds if speed not in rows.dependent],
         kd_eqs=list(model.kinematics),
         u_dependent=list(rows.dependent) or None,
         velocity_constraints=list(rows.velocity) or None,
         acceleration_constraints=list(rows.acceleration) or None,
     )
     method.kanes_equations(list(model.bodies), _all_loads(model) or None)
-    # Reading the matrices assembles them: a user who asked for the equations waits for that too.
-    mass, forcing = method.mass_matrix, method.forcing
-    seconds = time.perf_counter() - started
-    if rows.frozen:
-        method = _Thawed(method, mass.xreplace(rows.frozen), forcing.xreplace(rows.frozen))
-    return KaneDerivation(model, method, seconds)
+    return method
 
 
 class _Thawed:
@@ -159,7 +170,9 @@ def _refuse_what_kane_cannot(model: Model) -> None:
         if hasattr(atom.func, "kanegen_function")
     }
     if custom:
-        raise PeerError(f"{model.name}: {', '.join(sorted(custom))} has no meaning to SymPy's lambdify and C printer")
+        raise PeerError(
+            f"{model.name}: {', '.join(sorted(custom))} has no meaning to SymPy's lambdify and C printer"
+        )
 
 
 def _scalar_expressions(model: Model) -> tuple[Any, ...]:
@@ -186,9 +199,10 @@ def _mass_centre(body: Any) -> Any:
 def _constraint_rows(model: Model, point: Mapping[str, Any]) -> _Rows:
     """Velocity rows, and acceleration rows where ``KanesMethod`` cannot make them itself.
 
-    ``KanesMethod`` accepts velocity constraints that are linear in the speeds only. A nonlinear row psi, or one
-    given at acceleration level, enters as its Jacobian times u with stand-ins for the speeds in the Jacobian,
-    together with the differentiated row; that gives its partial velocities (Appell, Chetaev: psi_u) unchanged.
+    ``KanesMethod`` accepts velocity constraints that are linear in the speeds only. A nonlinear row psi, or
+    one given at acceleration level, enters as its Jacobian times u with stand-ins for the speeds in the
+    Jacobian, together with the differentiated row; that gives its partial velocities (Appell, Chetaev: psi_u)
+    unchanged.
     """
     if not constraint_count(model):
         return _Rows((), (), (), {})
@@ -251,18 +265,23 @@ def parameter_values(model: Model) -> tuple[float, ...]:
     """Parameter values in order; `PeerError` names those that are missing."""
     missing = [str(symbol) for symbol, value in model.parameters.items() if value is None]
     if missing:
-        raise PeerError(f"{model.name}: a comparison needs a value of {', '.join(missing)}: give Model(parameters=...)")
+        raise PeerError(
+            f"{model.name}: a comparison needs a value of {', '.join(missing)}: give Model(parameters=...)"
+        )
     return tuple(float(value) for value in model.parameters.values() if value is not None)
 
 
 def input_values(model: Model, point: Mapping[str, Any]) -> tuple[float, ...]:
-    """Input values in order: those of ``point``, else the defaults; `PeerError` names those that are missing."""
+    """Input values in order: those of ``point``, else the defaults; `PeerError` names those that are missing.
+    """
     given = point.get("r")
     if given is not None:
         return tuple(float(value) for value in given)
     missing = [item.name for item in model.inputs if item.default is None]
     if missing:
-        raise PeerError(f"{model.name}: a comparison needs a value of the inputs {', '.join(missing)}: give INITIAL['r']")
+        raise PeerError(
+            f"{model.name}: a comparison needs a value of the inputs {', '.join(missing)}: give INITIAL['r']"
+        )
     return tuple(float(item.default) for item in model.inputs if item.default is not None)
 
 

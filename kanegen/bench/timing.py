@@ -15,7 +15,8 @@ SAMPLE_SECONDS = 0.01
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds per call of every repetition. Other work on the machine only adds, so ``best`` estimates the cost."""
+    """Seconds per call of every repetition. Other work on the machine only adds, so ``best`` estimates the
+    cost."""
 
     seconds: tuple[float, ...]
 

@@ -1,0 +1,49 @@
+# make demo    build, integrate and check build_examples/rolling_disk.py
+# make test    the test suite
+# make lint    ruff and mypy --strict
+# make bench   the table of numbers (several minutes; see docs/benchmark.md)
+#
+# Everything runs in .venv, which is made on first use. PYTHON names the interpreter it is made with (3.11 or newer).
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: demo test lint format bench clean
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/python build_examples/rolling_disk.py
+
+test: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict kanegen
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/demo.stamp
+	$(BIN)/kanegen bench --full
+
+# A stamp newer than pyproject.toml means that the environment holds what pyproject.toml asks for.
+$(VENV)/pip.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "kanegen needs Python 3.11 or newer; name one with make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/demo.stamp: pyproject.toml $(VENV)/pip.stamp
+	$(BIN)/python -m pip install --quiet -e .
+	touch $@
+
+$(VENV)/dev.stamp: pyproject.toml $(VENV)/pip.stamp
+	$(BIN)/python -m pip install --quiet -e ".[dev,plot]"
+	touch $(VENV)/demo.stamp $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,59 @@
+"""The C peer: what one gets from SymPy alone, by ``cse`` and the C99 printer, compiled with the same flags.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jinja2
+import sympy as sm
+from sympy.codegen.rewriting import create_expand_pow_optimization
+from sympy.printing.c import C99CodePrinter
+
+from kanegen.bench.harness import timed_library
+from kanegen.bench.kane import KaneEquations
+from kanegen.emit.sources import template_folder
+
+_HEADERS = ("kg_base.h", "kg_model.h")
+
+
+def peer_source(equations: KaneEquations) -> str:
+    """The C text of the peer: ``cse`` of q', mass matrix and forcing together, then a solve in loops.
+
+    Of a symmetric mass matrix only the lower triangle is formed, which is all that Cholesky reads.
+    """
+    size = equations.sizes["u"]
+    places = [(i, j) for i in range(size) for j in range(size if equations.constrained else i + 1)]
+    entries = [equations.mass[i, j] for i, j in places]
+    expressions = [*equations.qdot, *entries, *equations.forcing]
+    temporaries, reduced = sm.cse(expressions, symbols=sm.numbered_symbols("x"))
+    printer = C99CodePrinter()
+    # pow(x, 2) and pow(x, -3) would make a weaker peer than a careful user's.
+    expand = create_expand_pow_optimization(4, base_req=lambda base: True)
+    texts = [printer.doprint(expand(expression)) for expression in reduced]
+    n_q = equations.sizes["q"]
+    masses = [(i, j, text) for (i, j), text in zip(places, texts[n_q:], strict=False)]
+    return _template().render(
+        name=equations.name.encode("ascii", "replace").decode().replace("*/", "* /"),
+        sizes=equations.sizes,
+        constrained=equations.constrained,
+        temporaries=[(symbol, printer.doprint(expand(expression))) for symbol, expression in temporaries],
+        qdot=texts[:n_q],
+        mass=masses,
+        forcing=texts[n_q + len(places) :],
+    )
+
+
+def peer_library(equations: KaneEquations, folder: Path) -> Path:
+    """The compiled peer, linked with the timing loop; its only function is ``rhs``. Raises `BuildError`."""
+    runtime = template_folder() / "runtime"
+    files = {name: (runtime / name).read_text(encoding="utf-8") for name in _HEADERS}
+    return timed_library({**files, "peer.c": peer_source(equations)}, "peer.c", folder)
+
+
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    text = (template_folder() / "bench_peer.c.jinja").read_text(encoding="utf-8")
+    return environment.from_string(text)

@@ -1,0 +1,83 @@
+"""Python files that describe a system: ``model(**options)`` and, for a start of the motion, ``INITIAL``."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from kanegen.errors import ModelError
+from kanegen.model import Model
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A loaded file: ``function`` made ``model`` with ``options``; ``initial`` is its start or None.
+
+    ``initial`` maps ``t`` (s), ``q``, ``u`` and ``r`` to numbers: what ``initial(**options)`` of the file returns,
+    else its ``INITIAL``.
+    """
+
+    path: Path
+    function: str
+    options: Mapping[str, Any]
+    model: Model
+    initial: Mapping[str, Any] | None
+
+    def start(self) -> Mapping[str, Any]:
+        """The start of the motion; `ModelError` when the file gives none."""
+        if self.initial is None:
+            raise ModelError(
+                f'{self.path} gives no start of the motion: add INITIAL = {{"t": 0.0, "q": ..., "u": ..., "r": None}}'
+            )
+        return self.initial
+
+
+def read_model_file(path: Path, function: str = "model", options: Mapping[str, Any] | None = None) -> ModelFile:
+    """Run the Python file at ``path`` (not as a script) and call ``function(**options)`` of it.
+
+    Raises `ModelError` when there is no such file or function, when it does not take these options, or when it
+    returns no `Model`. Errors of the file's own code pass through.
+    """
+    options = dict(options or {})
+    module = _module(path)
+    make = getattr(module, function, None)
+    if not callable(make):
+        defined = sorted(
+            name for name, value in vars(module).items() if callable(value) and value.__module__ == module.__name__
+        )
+        raise ModelError(
+            f"{path} defines no function {function!r}; expected model(**options) that returns a kanegen.Model. "
+            f"It defines: {', '.join(defined) or 'no function'}"
+        )
+    _check_options(path, function, make, options)
+    model = make(**options)
+    if not isinstance(model, Model):
+        raise ModelError(f"{function}() of {path} returned {type(model).__name__}; expected a kanegen.Model")
+    initial = getattr(module, "initial", None)
+    start = initial(**options) if callable(initial) else getattr(module, "INITIAL", None)
+    return ModelFile(path, function, options, model, start)
+
+
+def _check_options(path: Path, function: str, make: Any, options: Mapping[str, Any]) -> None:
+    import inspect
+
+    signature = inspect.signature(make)
+    try:
+        signature.bind(**options)
+    except TypeError as error:
+        raise ModelError(f"{function}{signature} of {path} cannot be called with {options}: {error}") from error
+
+
+def _module(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ModelError(f"there is no file {path}; expected a Python file that defines model(**options)")
+    spec = importlib.util.spec_from_file_location(f"kanegen_model_file_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ModelError(f"{path} is no Python file; expected a name that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

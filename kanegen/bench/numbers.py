@@ -1,0 +1,163 @@
+"""The table of numbers by which kanegen judges itself: `kanegen bench` without a file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kanegen.bench.kane import PeerError, apply_kanes_method
+from kanegen.bench.modelfile import ModelFile, read_model_file
+from kanegen.bench.pair import Evaluation, Pair, derive_seconds, evaluate_pair, integrate_pair, make_pair
+from kanegen.bench.results import Result, Target, seconds_text
+from kanegen.bench.startup import measure_startup
+from kanegen.errors import BuildError
+from kanegen.pipeline import derive
+
+CONSTRAINED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("constrained_particle", {}),
+    ("rheonomic_particle", {}),
+    ("appell_hamel", {"constraints": "nonlinear"}),
+    ("appell_hamel", {"constraints": "linear"}),
+    ("elliptic_wire", {}),
+    ("varying_pendulum", {}),
+    ("slider_crank", {}),
+    ("rolling_disk", {}),
+)
+ERRORS = (1e-4, 1e-6, 1e-8)
+ROLLING_SECONDS = 10.0
+
+
+@dataclass
+class Benchmark:
+    """One run: the folder of the examples, how many links the derivation is timed on, rounds of repetitions."""
+
+    examples: Path
+    links: int
+    rounds: int
+    _pairs: dict[str, Pair] = field(default_factory=dict)
+    _evaluations: dict[str, Evaluation] = field(default_factory=dict)
+
+    def results(self) -> Iterator[tuple[str, list[Result]]]:
+        """The parts of the table in order, each as its title and, when it is asked for, its lines."""
+        for title, part in (
+            (f"deriving spatial_chain({self.links})", self._derivation),
+            ("counting operations", self._operations),
+            ("evaluating unconstrained systems", self._unconstrained),
+            ("evaluating constrained systems", self._constrained),
+            ("calling from Python", self._call),
+            ("starting up", self._startup),
+            ("integrating the rolling disk", self._integration),
+        ):
+            yield title, part()
+
+    def _file(self, name: str, **options: Any) -> ModelFile:
+        path = self.examples / f"{name}.py"
+        if not path.is_file():
+            raise BuildError(
+                f"the benchmark needs the example {path}, which is not there; run it in a checkout of kanegen or "
+                "name the folder with --examples"
+            )
+        return read_model_file(path, options=options)
+
+    def _pair(self, name: str, **options: Any) -> Pair:
+        key = _label(name, options)
+        if key not in self._pairs:
+            self._pairs[key] = make_pair(self._file(name, **options))
+        return self._pairs[key]
+
+    def _evaluation(self, name: str, **options: Any) -> Evaluation:
+        key = _label(name, options)
+        if key not in self._evaluations:
+            with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
+                pair = self._pair(name, **options)
+                self._evaluations[key] = evaluate_pair(pair, Path(folder), self.rounds)
+        return self._evaluations[key]
+
+    def _derivation(self) -> list[Result]:
+        file = self._file("spatial_chain", n=self.links)
+        kane = apply_kanes_method(file.model, file.start()).seconds
+        ours = derive_seconds(file, self.rounds)
+        return [
+            Result(
+                f"deriving spatial_chain({self.links}) against KanesMethod",
+                kane / ours,
+                Target(500.0, 1000.0, "times"),
+                f"{seconds_text(kane)} against {seconds_text(ours)}",
+            )
+        ]
+
+    def _operations(self) -> list[Result]:
+        count = derive(self._file("spatial_chain", n=4).model).operation_count
+        return [
+            Result(
+                "operations of the right-hand side, spatial_chain(4)",
+                float(count),
+                Target(2300.0, 1900.0, ""),
+                "C operations and function calls, the solve included",
+            )
+        ]
+
+    def _unconstrained(self) -> list[Result]:
+        cases = (("spatial_chain", 4, 2.5, 3.5), ("n_link_pendulum", 10, 2.0, 2.5))
+        results = []
+        for name, links, at_least, goal in cases:
+            found = self._evaluation(name, n=links)
+            ratio = found.c_peer.best / found.kernel.best
+            label = _label(name, {"n": links})
+            results.append(
+                Result(f"C evaluation, {label}", ratio, Target(at_least, goal, "times"), _against(found))
+            )
+        return results
+
+    def _constrained(self) -> list[Result]:
+        target = Target(0.7, 0.5, "of its time")
+        results = []
+        for name, options in CONSTRAINED:
+            what = f"C evaluation, {_label(name, options)}"
+            try:
+                found = self._evaluation(name, **options)
+            except PeerError as error:
+                results.append(Result(what, None, target, str(error)))
+            else:
+                results.append(Result(what, found.kernel.best / found.c_peer.best, target, _against(found)))
+        return results
+
+    def _call(self) -> list[Result]:
+        found = self._evaluation("rolling_disk")
+        extra = 1e9 * (found.call.best - found.kernel.best)
+        detail = f"rolling_disk: {seconds_text(found.call.best)} against {seconds_text(found.kernel.best)} in C"
+        return [Result("solver.rhs(..., out=...) above the C evaluation", extra, Target(150.0, 60.0, "ns"), detail)]
+
+    def _startup(self) -> list[Result]:
+        found = measure_startup(
+            self.examples / "rolling_disk.py", self.examples / "slider_crank.py", self.rounds
+        )
+        without = f"importing kanegen included; SymPy and NumPy ({seconds_text(found.imports)}) excluded"
+        return [
+            Result("first model on a machine", found.first, Target(8.0, 4.0, "s"), "rolling_disk, a whole process"),
+            Result("the next model", found.following, Target(0.6, 0.3, "s"), "slider_crank, kanegen.build"),
+            Result("a model from the cache", 1e3 * found.cached, Target(50.0, 20.0, "ms"), without),
+        ]
+
+    def _integration(self) -> list[Result]:
+        rows = integrate_pair(self._pair("rolling_disk"), ROLLING_SECONDS, ERRORS, max(2, self.rounds // 3))
+        worst = min(rows, key=lambda row: row.ratio)
+        detail = (
+            f"least of the errors {', '.join(f'{row.error:.0e}: {row.ratio:.0f}' for row in rows)}; at {worst.error:.0e} "
+            f"{worst.python.method} {seconds_text(worst.python.seconds)}, {worst.compiled.method} "
+            f"{seconds_text(worst.compiled.seconds)}"
+        )
+        return [
+            Result("rolling disk, 10 s at equal measured error", worst.ratio, Target(200.0, 300.0, "times"), detail)
+        ]
+
+
+def _label(name: str, options: dict[str, Any]) -> str:
+    return f"{name}({', '.join(str(value) for value in options.values())})" if options else name
+
+
+def _against(found: Evaluation) -> str:
+    return f"{seconds_text(found.kernel.best)} against {seconds_text(found.c_peer.best)}"

@@ -1,0 +1,167 @@
+"""One model on both sides: kanegen's solver and the peers made by SymPy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kanegen.bench.c_peer import peer_library
+from kanegen.bench.harness import States, TimedFunction, states_near, timed_library
+from kanegen.bench.kane import (
+    KaneEquations,
+    apply_kanes_method,
+    input_values,
+    kane_equations,
+    parameter_values,
+)
+from kanegen.bench.modelfile import ModelFile, read_model_file
+from kanegen.bench.precision import Array, Cost, cheapest, work_precision
+from kanegen.bench.python_peer import METHODS, PythonPeer, python_peer
+from kanegen.bench.timing import Timing, interleaved, once, statement_task
+from kanegen.errors import SolveError
+from kanegen.pipeline import build, derive
+from kanegen.solve import Solver
+
+COMPILED_METHODS = ("dopri5", "dop853")
+REFERENCE_TOLERANCE = 1e-13
+AGREEMENT = 1e-8
+"""Largest difference of the two sides' right-hand sides relative to their size: rounding, not a comparison."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A model with kanegen's ``solver`` and SymPy's ``equations``; ``kane_seconds`` is what deriving them took."""
+
+    file: ModelFile
+    solver: Solver
+    equations: KaneEquations
+    kane_seconds: float
+
+    @property
+    def states(self) -> States:
+        """The states at which the right-hand sides are timed."""
+        model, start = self.file.model, self.file.start()
+        return states_near(start, input_values(model, start), parameter_values(model))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Seconds of one right-hand side: both in a C loop, kanegen's called from Python, and SymPy's in Python."""
+
+    kernel: Timing
+    c_peer: Timing
+    call: Timing
+    python: Timing
+
+
+@dataclass(frozen=True)
+class ErrorRow:
+    """The cheapest way to an error of the state at the end, on both sides."""
+
+    error: float
+    python: Cost
+    compiled: Cost
+
+    @property
+    def ratio(self) -> float:
+        return self.python.seconds / self.compiled.seconds
+
+
+def make_pair(file: ModelFile) -> Pair:
+    """Build and derive on both sides. Raises `PeerError` when SymPy's ``KanesMethod`` cannot treat the model."""
+    derivation = apply_kanes_method(file.model, file.start())
+    return Pair(file, build(file.model), kane_equations(derivation), derivation.seconds)
+
+
+def derive_seconds(file: ModelFile, repetitions: int) -> float:
+    """Least seconds of `kanegen.derive`, mass matrix and right-hand side included, on a newly described model.
+
+    Each repetition reads the file again, since SymPy's frames and points remember what they have computed.
+    """
+    fresh = [read_model_file(file.path, file.function, file.options).model for _ in range(repetitions)]
+    return min(once(lambda model=model: derive(model)) for model in fresh)
+
+
+def evaluate_pair(pair: Pair, folder: Path, rounds: int) -> Evaluation:
+    """Time one evaluation of (q', u') on all sides in turn. Raises `SolveError` when they disagree."""
+    states = pair.states
+    sources = pair.solver.sources
+    kernel = TimedFunction(timed_library(sources.files, sources.kernel, folder / "kernel"), "rhs", states)
+    peer = TimedFunction(peer_library(pair.equations, folder / "peer"), "rhs", states)
+    python = _python_peer(pair)
+    t, q, u, r = states.t, states.q[0].copy(), states.u[0].copy(), states.r
+    _check_agreement(pair.file.model.name, kernel.evaluate(0), peer.evaluate(0))
+    _check_agreement(pair.file.model.name, python.ode(t, np.concatenate((q, u))), peer.evaluate(0))
+    names = {
+        "rhs": pair.solver.rhs,
+        "t": t,
+        "q": q,
+        "u": u,
+        "r": r if r.size else None,
+        "out": (np.empty(q.size), np.empty(u.size)),
+        "ode": python.ode,
+        "y": np.concatenate((q, u)),
+    }
+    call = "rhs(t, q, u, r, out=out)" if r.size else "rhs(t, q, u, out=out)"
+    tasks = {
+        "kernel": kernel.task(),
+        "c_peer": peer.task(),
+        "call": statement_task(call, names),
+        "python": statement_task("ode(t, y)", names),
+    }
+    return Evaluation(**interleaved(tasks, rounds))
+
+
+def integrate_pair(pair: Pair, duration: float, errors: Sequence[float], repetitions: int) -> list[ErrorRow]:
+    """What it costs on each side to reach each of ``errors`` after ``duration`` seconds of motion.
+
+    The reference is SciPy's DOP853 on SymPy's equations with rtol = `REFERENCE_TOLERANCE`, so that nothing of
+    kanegen judges itself.
+    """
+    python, start = _python_peer(pair), pair.file.start()
+    t0 = float(start["t"])
+    q0, u0 = (np.array(start[name], dtype=float) for name in ("q", "u"))
+    y0 = np.concatenate((q0, u0))
+    end = t0 + duration
+    reference = python.integrate(end, (t0, y0), "DOP853", REFERENCE_TOLERANCE)
+    r = np.array(input_values(pair.file.model, start)) if pair.file.model.inputs else None
+
+    def run_python(method: str, tolerance: float) -> Array:
+        return python.integrate(end, (t0, y0), method, tolerance)
+
+    def run_compiled(method: str, tolerance: float) -> Array:
+        solution = pair.solver.integrate(
+            (t0, end), q0, u0, r=r, method=method, rtol=tolerance, atol=0.01 * tolerance
+        )
+        return np.concatenate((solution.q[-1], solution.u[-1]))
+
+    smallest = min(errors)
+    python_curves = {
+        method: work_precision(lambda tol, m=method: run_python(m, tol), reference, smallest, repetitions)
+        for method in METHODS
+    }
+    compiled_curves = {
+        method: work_precision(
+            lambda tol, m=method: run_compiled(m, tol), reference, smallest, 10 * repetitions
+        )
+        for method in COMPILED_METHODS
+    }
+    return [ErrorRow(error, cheapest(python_curves, error), cheapest(compiled_curves, error)) for error in errors]
+
+
+def _python_peer(pair: Pair) -> PythonPeer:
+    model = pair.file.model
+    return python_peer(pair.equations, input_values(model, pair.file.start()), parameter_values(model))
+
+
+def _check_agreement(name: str, first: Array, second: Array) -> None:
+    difference = float(np.max(np.abs(first - second)))
+    size = 1.0 + float(np.max(np.abs(second)))
+    if not difference <= AGREEMENT * size:
+        raise SolveError(
+            f"{name}: the right-hand sides that are to be compared differ by {difference:.3g} (largest entry "
+            f"{size - 1.0:.3g}); expected rounding. This is an error in one of them: please report the model."
+        )

@@ -1,0 +1,48 @@
+"""Run as a script in a process of its own: builds models and prints, as JSON, how long each part took (seconds).
+
+``probe.py FILE [FILE ...]``. What a process does once (imports) is told apart from what every model costs. Nothing
+of kanegen is imported before its clock runs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+
+def main(files: list[str]) -> None:
+    """Print ``{"sympy":, "numpy":, "kanegen":, "builds": [{"model":, "build":}, ...]}``."""
+    marks = [time.perf_counter()]
+    import sympy.physics.mechanics  # noqa: F401  (imported for the time it takes)
+
+    marks.append(time.perf_counter())
+    import numpy  # noqa: F401  (imported for the time it takes)
+
+    marks.append(time.perf_counter())
+    import kanegen
+
+    kanegen.build  # noqa: B018  (a lazily imported part is loaded here)
+    marks.append(time.perf_counter())
+    imports = dict(zip(("sympy", "numpy", "kanegen"), _differences(marks), strict=True))
+    # The reader of model files is not part of what a user's own script imports.
+    from kanegen.bench.modelfile import read_model_file
+
+    builds = []
+    for file in files:
+        marks = [time.perf_counter()]
+        model = read_model_file(Path(file)).model
+        marks.append(time.perf_counter())
+        kanegen.build(model)
+        marks.append(time.perf_counter())
+        builds.append(dict(zip(("model", "build"), _differences(marks), strict=True)))
+    print(json.dumps({**imports, "builds": builds}))
+
+
+def _differences(marks: list[float]) -> list[float]:
+    return [after - before for before, after in zip(marks, marks[1:], strict=False)]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,44 @@
+"""One line of the table of numbers: what was measured, and what it is held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a number must reach: ``at_least`` and, better, ``goal``; a smaller number is better when
+    ``goal < at_least``."""
+
+    at_least: float
+    goal: float
+    unit: str
+
+    def verdict(self, measured: float) -> str:
+        """``"goal"``, ``"met"`` or ``"missed"``."""
+        sign = 1.0 if self.goal >= self.at_least else -1.0
+        if sign * measured >= sign * self.goal:
+            return "goal"
+        return "met" if sign * measured >= sign * self.at_least else "missed"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A measured number; ``measured`` is None when there is nothing to compare with, and ``detail`` says why."""
+
+    what: str
+    measured: float | None
+    target: Target
+    detail: str
+
+    @property
+    def verdict(self) -> str:
+        return "no peer" if self.measured is None else self.target.verdict(self.measured)
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration with a unit that suits it."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"

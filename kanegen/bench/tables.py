@@ -1,0 +1,67 @@
+"""Results as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from kanegen.bench.pair import ErrorRow, Evaluation
+from kanegen.bench.results import Result, seconds_text
+
+_COLOURS = {"goal": "green", "met": "green", "missed": "red", "no peer": "yellow"}
+
+
+def numbers_table(results: Sequence[Result]) -> Table:
+    """One line per number: measured, at least, goal, and whether it is met."""
+    table = Table(title="Numbers", title_justify="left", header_style="bold")
+    for heading, justify in (
+        ("what", "left"),
+        ("measured", "right"),
+        ("at least", "right"),
+        ("goal", "right"),
+        ("", "left"),
+        ("how", "left"),
+    ):
+        table.add_column(heading, justify="right" if justify == "right" else "left")
+    for result in results:
+        colour = _COLOURS[result.verdict]
+        unit = f" {result.target.unit}".rstrip()
+        table.add_row(
+            result.what,
+            "-" if result.measured is None else f"{_number(result.measured)}{unit}",
+            _number(result.target.at_least),
+            _number(result.target.goal),
+            f"[{colour}]{result.verdict}[/{colour}]",
+            result.detail,
+        )
+    return table
+
+
+def comparison_table(
+    name: str, derivation: tuple[float, float], evaluation: Evaluation, rows: Sequence[ErrorRow]
+) -> Table:
+    """Pure Python against the compiled solver: ``derivation`` holds the seconds of both."""
+    table = Table(title=f"{name}: SymPy and SciPy against kanegen", title_justify="left", header_style="bold")
+    table.add_column("what")
+    for heading in ("pure Python", "kanegen", "ratio"):
+        table.add_column(heading, justify="right")
+    table.add_row("derivation", *_sides(*derivation))
+    table.add_row("right-hand side, called from Python", *_sides(evaluation.python.best, evaluation.call.best))
+    table.add_row("right-hand side in C (SymPy's cse)", *_sides(evaluation.c_peer.best, evaluation.kernel.best))
+    for row in rows:
+        table.add_row(
+            f"integration to error {row.error:.0e}",
+            f"{seconds_text(row.python.seconds)} {row.python.method}",
+            f"{seconds_text(row.compiled.seconds)} {row.compiled.method}",
+            _number(row.ratio),
+        )
+    return table
+
+
+def _sides(python: float, compiled: float) -> tuple[str, str, str]:
+    return seconds_text(python), seconds_text(compiled), _number(python / compiled)
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100.0 else f"{value:.3g}"
