@@ -1,7 +1,23 @@
-"""Checks."""
+"""All checks of a model, so that one error can report every problem."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from kanegen.model.check_bodies import body_problems
+from kanegen.model.check_equations import equation_problems
+from kanegen.model.check_symbols import symbol_problems
+from kanegen.model.places import Place
+
+if TYPE_CHECKING:
+    from kanegen.model.model import Model
 
 
-def model_problems(model: Any, places: Any, strangers: Any) -> list[str]:
-    return []
+def model_problems(model: Model, places: Sequence[Place], strangers: Sequence[Any]) -> list[str]:
+    """Every problem of ``model``, one sentence each; ``strangers`` are given parameters that do not occur."""
+    return [
+        *symbol_problems(model, places, strangers),
+        *equation_problems(model),
+        *body_problems(model),
+    ]

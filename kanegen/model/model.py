@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy
-from sympy.physics.mechanics import ReferenceFrame
 
 from kanegen.errors import ModelError
 from kanegen.model import normalise
@@ -48,7 +47,8 @@ class Model:
     parameters
         Values of the constant symbols, by symbol or name; those not given may follow at run time.
     potential_energy
-        Potential energy of the loads, J. Without it or ``gravity`` there is no energy function.
+        Potential energy of the loads, J. By default the sum of the bodies' ``potential_energy`` attributes, if
+        any is set. Without it or ``gravity`` there is no energy function.
     gravity
         Uniform gravitational acceleration, a Vector, m/s**2: adds the weight of every body to the loads, and
         its potential to ``potential_energy``.
@@ -103,27 +103,22 @@ class Model:
         outputs: Mapping[str, Any] | None = None,
         auxiliary_speeds: Any = (),
     ) -> None:
-        if not isinstance(frame, ReferenceFrame):
-            raise ModelError(
-                f"frame is {frame!r}: expected the inertial sympy.physics.mechanics ReferenceFrame"
-            )
         problems: list[str] = []
-        if not isinstance(name, str) or not name:
-            problems.append(f"name is {name!r}: expected a string that is not empty")
-        dependent = None
-        if dependent_speeds is not None:
-            dependent = normalise.time_functions(dependent_speeds, "dependent_speeds", problems)
-        energy = None
-        if potential_energy is not None:
-            energy = normalise.scalar(potential_energy, "potential_energy", problems)
         self._set(
-            name=name,
-            frame=frame,
+            name=normalise.name(name, problems),
+            frame=normalise.frame(frame),
             coordinates=normalise.time_functions(coordinates, "coordinates", problems),
             speeds=normalise.time_functions(speeds, "speeds", problems),
             kinematics=normalise.kinematics(kinematics, problems),
             bodies=normalise.bodies(bodies, problems),
             loads=normalise.loads(loads, problems),
+            dependent_speeds=normalise.dependent_speeds(dependent_speeds, problems),
+            inputs=resolved_inputs(normalise.sequence(inputs, "inputs", problems), problems),
+            gravity=normalise.vector_or_none(gravity, "gravity", problems),
+            outputs=FrozenMapping(normalise.outputs(outputs, problems)),
+            auxiliary_speeds=normalise.time_functions(auxiliary_speeds, "auxiliary_speeds", problems),
+        )
+        self._set(
             holonomic_constraints=normalise.scalars(holonomic_constraints, "holonomic_constraints", problems),
             nonholonomic_constraints=normalise.scalars(
                 nonholonomic_constraints, "nonholonomic_constraints", problems
@@ -131,12 +126,9 @@ class Model:
             acceleration_constraints=normalise.scalars(
                 acceleration_constraints, "acceleration_constraints", problems
             ),
-            dependent_speeds=dependent,
-            inputs=resolved_inputs(normalise.sequence(inputs, "inputs", problems), problems),
-            potential_energy=energy,
-            gravity=normalise.vector_or_none(gravity, "gravity", problems),
-            outputs=FrozenMapping(normalise.outputs(outputs, problems)),
-            auxiliary_speeds=normalise.time_functions(auxiliary_speeds, "auxiliary_speeds", problems),
+            potential_energy=normalise.potential_energy(
+                potential_energy, self.bodies, self.gravity is not None, problems
+            ),
         )
         geometry = model_places(self)
         problems.extend(geometry.problems)

@@ -10,8 +10,24 @@ import sympy
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
+from kanegen.errors import ModelError
 from kanegen.model.expressions import is_time_function, symbol_name
 from kanegen.model.records import Output
+
+
+def name(value: Any, problems: list[str]) -> str:
+    """The name of a model."""
+    if isinstance(value, str) and value:
+        return value
+    problems.append(f"name is {value!r}: expected a string that is not empty")
+    return "model"
+
+
+def frame(value: Any) -> Any:
+    """The inertial frame; nothing else can be checked without it."""
+    if not isinstance(value, ReferenceFrame):
+        raise ModelError(f"frame is {value!r}: expected the inertial sympy.physics.mechanics ReferenceFrame")
+    return value
 
 
 def scalar(value: Any, where: str, problems: list[str]) -> Any:
@@ -133,6 +149,24 @@ def vector_or_none(value: Any, what: str, problems: list[str]) -> Any:
         return value
     problems.append(f"{what} is {value!r}: expected a Vector, such as -g*N.z")
     return None
+
+
+def dependent_speeds(value: Any, problems: list[str]) -> tuple[Any, ...] | None:
+    """Dynamic symbols, or None for a choice at run time."""
+    return None if value is None else time_functions(value, "dependent_speeds", problems)
+
+
+def potential_energy(value: Any, of_bodies: Sequence[Any], with_gravity: bool, problems: list[str]) -> Any:
+    """The given potential energy, else the sum of those set on the bodies, else None."""
+    if value is not None:
+        return scalar(value, "potential_energy", problems)
+    energies = [body.potential_energy for body in of_bodies if body.potential_energy != 0]
+    if energies and with_gravity:
+        problems.append(
+            "bodies have a potential_energy of their own besides gravity, which may be the same: give "
+            "potential_energy, the part without gravity, to the model"
+        )
+    return sympy.Add(*energies) if energies else None
 
 
 def outputs(value: Any, problems: list[str]) -> dict[str, Output]:

@@ -192,6 +192,7 @@ class _Walk:
 
     def _unconnected(self, frame: Any, where: str) -> None:
         self.problems.append(
-            f"frame {frame} ({where}) is not connected to the inertial frame {self.frame}: orient it relative "
+            f"frame {frame} ({where}) is not connected to the inertial frame {self.frame}: "
+            f"orient it relative "
             f"to a frame that is, such as {frame}.orient_axis({self.frame}, ...)"
         )

@@ -1,0 +1,201 @@
+"""Reading SymPy's ``KanesMethod`` and ``System`` into the arguments of a :class:`~kanegen.model.Model`.
+
+Only what the user gave is read: nothing SymPy has derived is used, except that ``KanesMethod`` keeps its velocity
+and acceleration constraints as matrices, from which the rows are put together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import sympy
+from sympy.physics.vector import dynamicsymbols
+
+from kanegen.errors import ModelError
+from kanegen.model import normalise
+from kanegen.model.check_symbols import needed_rates
+from kanegen.model.expressions import base_symbol, is_time_function, symbol_name
+from kanegen.model.inputs import Input, resolved_inputs
+from kanegen.model.linear import in_span
+from kanegen.model.places import model_places
+
+
+def kane_description(kanes_method: Any, **options: Any) -> dict[str, Any]:
+    """The arguments of ``Model`` for a ``KanesMethod``; ``options`` win over what is read.
+
+    Velocity constraints that are a derivative of the configuration constraints are not added again, nor are
+    acceleration constraints that are a derivative of the velocity constraints. Dynamic symbols that are neither
+    coordinates nor speeds become inputs, with inputs ``<name>_dot`` and ``<name>_ddot`` for the rates needed.
+
+    Raises ``ModelError`` for anything that is no ``KanesMethod``, and for acceleration constraints at odds with
+    the velocity constraints.
+    """
+    km = kanes_method
+    try:
+        rate_map = km._qdot_u_map or {}
+        velocity = _rows(km._k_nh, km.u, km._f_nh)
+        description: dict[str, Any] = {
+            "name": "kane",
+            "frame": km._inertial,
+            "coordinates": tuple(km.q),
+            "speeds": tuple(km.u),
+            "kinematics": _kinematics(km),
+            "bodies": tuple(km.bodylist or ()),
+            "loads": tuple(km.forcelist or ()),
+            "holonomic_constraints": tuple(km._f_h),
+            "dependent_speeds": tuple(km._udep) or None,
+            "auxiliary_speeds": tuple(km._uaux),
+        }
+        given_accelerations = km._k_dnh is not km._k_nh
+        accelerations = _rows(km._k_dnh, km._udot, km._f_dnh) if given_accelerations else ()
+    except AttributeError as error:
+        raise ModelError(
+            f"{kanes_method!r} cannot be read as a sympy.physics.mechanics.KanesMethod: {error}"
+        ) from error
+    description["nonholonomic_constraints"] = _new_rows(
+        velocity, description["holonomic_constraints"], description["speeds"], rate_map
+    )
+    if "acceleration_constraints" not in options:
+        description["acceleration_constraints"] = _new_accelerations(accelerations, velocity, km, rate_map)
+    return _completed(description, options)
+
+
+def system_description(system: Any, **options: Any) -> dict[str, Any]:
+    """The arguments of ``Model`` for a ``sympy.physics.mechanics.System``; ``options`` win over what is read.
+
+    The loads of actuators are added. Bodies fixed to the inertial frame and loads on it are left out: they cannot
+    do anything. Velocity constraints the user set are treated as those of a ``KanesMethod``.
+    """
+    try:
+        frame, ground = system.frame, system.fixed_point
+        loads = [*system.loads, *(load for actuator in system.actuators for load in actuator.to_loads())]
+        bodies = [
+            body
+            for body in system.bodies
+            if not (body.masscenter is ground and getattr(body, "frame", frame) is frame)
+        ]
+        description: dict[str, Any] = {
+            "name": "system",
+            "frame": frame,
+            "coordinates": tuple(system.q),
+            "speeds": tuple(system.u),
+            "kinematics": tuple(system.kdes),
+            "bodies": bodies,
+            "loads": [load for load in loads if load[0] is not ground and load[0] is not frame],
+            "holonomic_constraints": tuple(system.holonomic_constraints),
+            "nonholonomic_constraints": tuple(system.nonholonomic_constraints),
+            "dependent_speeds": tuple(system.u_dep) or None,
+            "auxiliary_speeds": tuple(system.u_aux),
+        }
+        overridden = getattr(system, "_vel_constrs", None)
+    except AttributeError as error:
+        raise ModelError(f"{system!r} cannot be read as a sympy.physics.mechanics.System: {error}") from error
+    if overridden is not None:
+        description["nonholonomic_constraints"] = _new_rows(
+            tuple(system.velocity_constraints),
+            description["holonomic_constraints"],
+            description["speeds"],
+            {},
+        )
+    return _completed(description, options)
+
+
+def _rows(matrix: Any, symbols: Any, rest: Any) -> tuple[Any, ...]:
+    """The expressions ``matrix @ symbols + rest``."""
+    return tuple(
+        sympy.Add(*(matrix[i, j] * symbol for j, symbol in enumerate(symbols)), rest[i])
+        for i in range(len(rest))
+    )
+
+
+def _kinematics(km: Any) -> tuple[Any, ...]:
+    rest = _rows(km._k_ku_implicit, km.u, km._f_k_implicit)
+    return tuple(
+        row + part for row, part in zip(_rows(km._k_kqdot_implicit, km.q.diff(), rest), rest, strict=True)
+    )
+
+
+def _new_rows(
+    rows: Sequence[Any], positions: Sequence[Any], speeds: Sequence[Any], rate_map: dict[Any, Any]
+) -> tuple[Any, ...]:
+    """The velocity rows that do not follow from the derivatives of ``positions``."""
+    derivatives = [expr.diff(dynamicsymbols._t).xreplace(rate_map) for expr in positions]
+    moving = frozenset(speeds) | {
+        atom for expr in (*rows, *derivatives) for atom in expr.atoms(sympy.Derivative)
+    }
+    return tuple(row for row in rows if not in_span(row, derivatives, moving))
+
+
+def _new_accelerations(
+    rows: Sequence[Any], velocity: Sequence[Any], km: Any, rate_map: dict[Any, Any]
+) -> tuple[Any, ...]:
+    """The acceleration rows that do not follow from the derivatives of the velocity rows."""
+    accelerations = frozenset(km._udot)
+    derivatives = [expr.diff(dynamicsymbols._t).xreplace(rate_map) for expr in velocity]
+    found = tuple(row for row in rows if not in_span(row, derivatives, accelerations))
+    directions = _rows(km._k_nh, km._udot, [sympy.S.Zero] * len(velocity))
+    for k, row in enumerate(found):
+        direction = row - row.xreplace(dict.fromkeys(accelerations, 0))
+        if in_span(direction, directions, accelerations):
+            raise ModelError(
+                f"acceleration constraint {k} of the KanesMethod ({row}) restricts the same accelerations as its "
+                "velocity constraints, but is not their derivative: leave it out (for stabilisation, use "
+                "kg.Baumgarte), or pass acceleration_constraints= to from_kane"
+            )
+    return found
+
+
+def _completed(description: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """``description`` with the user's ``options`` and the inputs that are found in it."""
+    merged = description | options
+    merged["inputs"] = (*_listed(merged.get("inputs")), *_found_inputs(merged))
+    return merged
+
+
+def _listed(inputs: Any) -> tuple[Any, ...]:
+    return normalise.sequence(inputs, "inputs", [])
+
+
+def _found_inputs(description: dict[str, Any]) -> tuple[Input, ...]:
+    """An :class:`Input` for every dynamic symbol that is nothing else, in the order of their names."""
+    draft = _draft(description)
+    places = model_places(draft).places
+    known = {*draft.coordinates, *draft.speeds, *draft.auxiliary_speeds, *(r.symbol for r in draft.inputs)}
+    found = {base_symbol(atom) for place in places for atom in place.atoms} - known
+    symbols = sorted((item for item in found if is_time_function(item)), key=symbol_name)
+    draft.inputs = tuple(Input(symbol) for symbol in symbols)
+    needed = needed_rates(draft, places)
+    taken = {symbol_name(atom) for place in places for atom in place.atoms}
+    return tuple(_input_with_rates(symbol, needed.get(symbol, (0, ""))[0], taken) for symbol in symbols)
+
+
+def _draft(description: dict[str, Any]) -> Any:
+    """The fields of a model that :func:`model_places` reads; problems are found later, by ``Model``."""
+    ignored: list[str] = []
+    fields = dict.fromkeys(("gravity", "potential_energy")) | description
+    for field in ("holonomic_constraints", "nonholonomic_constraints", "acceleration_constraints"):
+        fields[field] = normalise.scalars(fields.get(field), field, ignored)
+    for field in ("coordinates", "speeds", "auxiliary_speeds"):
+        fields[field] = normalise.time_functions(fields.get(field), field, ignored)
+    fields["kinematics"] = normalise.kinematics(fields["kinematics"], ignored)
+    fields["bodies"] = normalise.bodies(fields["bodies"], ignored)
+    fields["loads"] = normalise.loads(fields["loads"], ignored)
+    fields["outputs"] = normalise.outputs(fields.get("outputs"), ignored)
+    fields["inputs"] = resolved_inputs(_listed(fields.get("inputs")), ignored)
+    fields["gravity"] = normalise.vector_or_none(fields["gravity"], "gravity", ignored)
+    if fields["potential_energy"] is not None:
+        fields["potential_energy"] = normalise.scalar(fields["potential_energy"], "potential_energy", ignored)
+    return SimpleNamespace(**fields)
+
+
+def _input_with_rates(symbol: Any, order: int, taken: set[str]) -> Input:
+    rates = []
+    for suffix in ("_dot", "_ddot")[:order]:
+        name = symbol_name(symbol) + suffix
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        rates.append(dynamicsymbols(name))
+    return Input(symbol, *rates)

@@ -1,0 +1,166 @@
+"""Affine dependence of expressions on some of their symbols: read from the structure, else probed with
+numbers.
+
+Symbolic simplification would settle every case and take seconds; the structure settles what people write, and
+three random states settle the rest with certainty for all practical purposes.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy
+
+from kanegen.model.expressions import atoms
+
+#: Relative size under which a difference of numbers counts as rounding.
+ROUNDING = 1e-8
+
+
+def affine_coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any] | None:
+    """Coefficient of every variable in ``expr``, or None when it is not *visibly* affine in them.
+
+    The part without variables has the key None.
+    """
+    if expr in variables:
+        return {expr: sympy.S.One}
+    if expr.is_Add:
+        return _sum(expr.args, variables)
+    if expr.is_Mul:
+        return _product(expr.args, variables)
+    return None if atoms((expr,)) & variables else {None: expr}
+
+
+def _sum(terms: Sequence[Any], variables: frozenset[Any]) -> dict[Any, Any] | None:
+    total: dict[Any, Any] = {}
+    for term in terms:
+        part = affine_coefficients(term, variables)
+        if part is None:
+            return None
+        for key, coefficient in part.items():
+            total[key] = total[key] + coefficient if key in total else coefficient
+    return total
+
+
+def _product(factors: Sequence[Any], variables: frozenset[Any]) -> dict[Any, Any] | None:
+    varying: dict[Any, Any] | None = None
+    constant = sympy.S.One
+    for factor in factors:
+        part = affine_coefficients(factor, variables)
+        if part is None or (varying is not None and set(part) != {None}):
+            return None
+        if set(part) == {None}:
+            constant = constant * part[None]
+        else:
+            varying = part
+    if varying is None:
+        return {None: constant}
+    return {key: coefficient * constant for key, coefficient in varying.items()}
+
+
+def numeric_function(expressions: Sequence[Any], symbols: Sequence[Any]) -> Callable[..., list[float]]:
+    """``expressions`` as a Python function of the values of ``symbols`` and time.
+
+    Raises ``ArithmeticError`` where they have no finite real value, or cannot be evaluated.
+    """
+    time = sympy.physics.vector.dynamicsymbols._t
+    compiled = sympy.lambdify([[*symbols], time], list(expressions), modules=["math", "sympy"], dummify=True)
+
+    def evaluate(values: Sequence[float], t: float) -> list[float]:
+        try:
+            found = [float(value) for value in compiled([*values], t)]
+        except (TypeError, ValueError, ZeroDivisionError, OverflowError, NameError, AttributeError) as error:
+            raise ArithmeticError(str(error)) from error
+        if not all(math.isfinite(value) for value in found):
+            raise ArithmeticError("not finite")
+        return found
+
+    return evaluate
+
+
+def states(symbols: Sequence[Any], count: int = 3, seed: int = 20240607) -> list[tuple[list[float], float]]:
+    """Random values of ``symbols`` and of time, the same in every run; positive, so that roots exist."""
+    stream = random.Random(seed)
+    return [([stream.uniform(0.2, 1.1) for _ in symbols], stream.uniform(0.2, 1.1)) for _ in range(count)]
+
+
+def is_affine(expr: Any, variables: frozenset[Any]) -> bool:
+    """Whether ``expr`` is affine in ``variables``; when numbers cannot tell, yes (the derivation will)."""
+    if affine_coefficients(expr, variables) is not None:
+        return True
+    symbols = sorted(atoms((expr,)), key=str)
+    moving = [symbol in variables for symbol in symbols]
+    try:
+        function = numeric_function((expr,), symbols)
+        for k, (start, t) in enumerate(states(symbols)):
+            steps = states(symbols, seed=k)[0][0]
+            near = [x + d * m for x, d, m in zip(start, steps, moving, strict=True)]
+            far = [x + 2 * d * m for x, d, m in zip(start, steps, moving, strict=True)]
+            values = [function(point, t)[0] for point in (start, near, far)]
+            if abs(values[0] - 2 * values[1] + values[2]) > ROUNDING * (1.0 + max(map(abs, values))):
+                return False
+    except ArithmeticError:
+        return True
+    return True
+
+
+def coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any]:
+    """Coefficients of the variables that occur in an affine ``expr``."""
+    found = affine_coefficients(expr, variables)
+    if found is None:
+        # SymPy cannot tell the derivative by q' from that by q unless q' is a symbol of its own.
+        stand_in = {variable: sympy.Dummy() for variable in atoms((expr,)) & variables}
+        replaced = expr.xreplace(stand_in)
+        found = {
+            variable: replaced.diff(dummy).xreplace({d: v for v, d in stand_in.items()})
+            for variable, dummy in stand_in.items()
+        }
+    return {key: value for key, value in found.items() if key is not None and value != 0}
+
+
+def is_regular(rows: Sequence[dict[Any, Any]], columns: Sequence[Any]) -> bool:
+    """Whether the square matrix with these coefficients is regular at some state."""
+    if all(len(row) == 1 for row in rows):
+        return len({next(iter(row)) for row in rows}) == len(columns)
+    import numpy as np
+
+    entries = [sympy.sympify(row.get(column, 0)) for row in rows for column in columns]
+    symbols = sorted(atoms(entries), key=str)
+    try:
+        function = numeric_function(entries, symbols)
+        matrices = [np.reshape(function(*state), (len(rows), len(columns))) for state in states(symbols)]
+    except ArithmeticError:
+        return True
+    return any(np.linalg.matrix_rank(matrix, rtol=ROUNDING) == len(columns) for matrix in matrices)
+
+
+def in_span(expr: Any, basis: Sequence[Any], variables: frozenset[Any]) -> bool:
+    """Whether ``expr`` is a combination of ``basis`` with factors that do not depend on ``variables``.
+
+    Decided at random states (symbols other than ``variables`` fixed, the variables sampled); no when numbers
+    cannot tell.
+    """
+    import numpy as np
+
+    if not basis:
+        return False
+    symbols = sorted(atoms((expr, *basis)), key=str)
+    moving = [symbol in variables for symbol in symbols]
+    try:
+        function = numeric_function((expr, *basis), symbols)
+        for k, (fixed, t) in enumerate(states(symbols)):
+            samples = [
+                [v if m else f for v, f, m in zip(varied, fixed, moving, strict=True)]
+                for varied, _ in states(symbols, count=sum(moving) + 2, seed=k)
+            ]
+            table = np.array([function(sample, t) for sample in samples])
+            target, columns = table[:, 0], table[:, 1:]
+            residual = target - columns @ np.linalg.lstsq(columns, target, rcond=None)[0]
+            if np.linalg.norm(residual) > ROUNDING * (1.0 + np.linalg.norm(target)):
+                return False
+    except ArithmeticError:
+        return False
+    return True
