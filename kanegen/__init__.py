@@ -1,1 +1,15 @@
+"""kanegen: constrained mechanical systems in SymPy, compiled to fast C solvers by Kane's method."""
+
 from kanegen._version import __version__ as __version__
+from kanegen.derive import Equations as Equations
+from kanegen.derive import derive as derive
+from kanegen.errors import BuildError as BuildError
+from kanegen.errors import DerivationError as DerivationError
+from kanegen.errors import KanegenError as KanegenError
+from kanegen.errors import ModelError as ModelError
+from kanegen.errors import SolveError as SolveError
+from kanegen.graph.functions import Function as Function
+from kanegen.graph.functions import Spline as Spline
+from kanegen.model import Baumgarte as Baumgarte
+from kanegen.model import Input as Input
+from kanegen.model import Model as Model

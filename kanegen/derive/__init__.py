@@ -1,1 +1,5 @@
+"""Derivation in Kane's method on the expression graph: :func:`derive` gives :class:`Equations`."""
 
+from kanegen.derive.equations import Equations as Equations
+from kanegen.derive.equations import derive as derive
+from kanegen.derive.quantity import Quantity as Quantity

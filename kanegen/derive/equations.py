@@ -1,0 +1,290 @@
+"""The equations of motion of a model, each quantity derived when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import sympy
+from sympy import Derivative
+from sympy.physics.vector import dynamicsymbols
+
+from kanegen.derive import energies, forms
+from kanegen.derive.bodies import Body, Force, lower_bodies, lower_loads
+from kanegen.derive.constraints import (
+    Constraints,
+    Partition,
+    gain_names,
+    lower_constraints,
+    named_dependent,
+    partition,
+    stabilised_bias,
+)
+from kanegen.derive.forces import Power
+from kanegen.derive.mass_matrix import mass_matrix
+from kanegen.derive.quantity import Quantity
+from kanegen.derive.system import System
+from kanegen.derive.vectors import scaled
+from kanegen.graph import Graph, Node, count_operations
+from kanegen.model import Model
+
+SQUARE_LIMIT = 12
+"""Largest symmetric solve written out as straight-line code; above, the loop kernel is as fast (measured)."""
+
+PIVOT_LIMIT = 1e-3
+"""Constraint pivots below this fraction of their row cost more than three digits: other speeds are then solved for."""
+
+
+class Equations:
+    """``Q u' = P + J^T lambda``, ``J u' = b`` and everything that follows, over one expression graph.
+
+    Quantities are :class:`Quantity` records: ``equations.T.to_sympy()``, ``equations.T.operation_count``. Without
+    stabilisation unless named ``..._stabilised``.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.system = System(model)
+
+    @property
+    def graph(self) -> Graph:
+        return self.system.graph
+
+    @property
+    def operation_count(self) -> int:
+        """Operations of the whole right-hand side q', u' in reduced form, the solve included."""
+        accelerations = self.accelerations(stabilised=False)
+        return count_operations([*self.system.qdot, *accelerations.udot])
+
+    # -- what the derivation works on -----------------------------------------------------------------------
+
+    @cached_property
+    def bodies(self) -> tuple[Body, ...]:
+        return lower_bodies(self.system)
+
+    @cached_property
+    def constraints(self) -> Constraints:
+        return lower_constraints(self.system)
+
+    @cached_property
+    def partition(self) -> Partition:
+        """Dependent and independent speeds with A and B; refuses redundant constraints."""
+        return partition(self.system, self.constraints, named_dependent(self.system, self.constraints))
+
+    @cached_property
+    def mass_matrix(self) -> tuple[tuple[Node, ...], ...]:
+        return mass_matrix(self.system, self.bodies)
+
+    @cached_property
+    def right_side(self) -> tuple[Node, ...]:
+        """P with the weights taken along by the accelerations of the points."""
+        power = self._loads(weights=False)
+        power.add_inertia(self.bodies, self.system.weighted_points)
+        return power.generalized(self.system.u)
+
+    def _loads(self, weights: bool) -> Power:
+        power = Power(self.system)
+        for load in lower_loads(self.system):
+            if isinstance(load, Force):
+                power.add_force(load)
+            else:
+                power.add_torque(load)
+        gravity = self.system.gravity
+        if weights and gravity is not None:
+            for body in self.bodies:
+                if not body.mass.is_zero:
+                    power.add_force(Force(body.point, {self.model.frame: scaled(body.mass, gravity)}))
+        return power
+
+    def accelerations(self, stabilised: bool) -> forms.Accelerations:
+        """Straight-line u' in reduced form."""
+        part = self.partition
+        B = part.B_stabilised if stabilised else part.B
+        equations = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, B)
+        return forms.reduced_accelerations(self.graph, equations, part, B, PIVOT_LIMIT)
+
+    # -- quantities -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def Q(self) -> Quantity:
+        """Kinetic-energy matrix, (n_u, n_u)."""
+        return self._matrix("Q", self.mass_matrix, len(self.system.u))
+
+    @cached_property
+    def P(self) -> Quantity:
+        """``P = F - L``, (n_u,)."""
+        return self._vector("P", self.right_side)
+
+    @cached_property
+    def F(self) -> Quantity:
+        """Generalized active forces, (n_u,)."""
+        return self._vector("F", self._loads(weights=True).generalized(self.system.u))
+
+    @cached_property
+    def L(self) -> Quantity:
+        """What is left of minus the generalized inertia forces at u' = 0, (n_u,)."""
+        power = Power(self.system)
+        power.add_inertia(self.bodies, self.system.points)
+        return self._vector("L", [-x for x in power.generalized(self.system.u)])
+
+    @cached_property
+    def N(self) -> Quantity:
+        """``N_r = sum m v_r.v_t + w_r.I.w_t``, (n_u,)."""
+        return self._vector("N", energies.momentum_remainder(self.system, self.bodies))
+
+    @cached_property
+    def momentum(self) -> Quantity:
+        """Generalized momenta ``Q u + N``, (n_u,)."""
+        return self._vector("momentum", energies.momentum(self.system, self.bodies))
+
+    @cached_property
+    def kinetic_energy(self) -> Quantity:
+        return self._scalar("kinetic_energy", energies.kinetic_energy(self.system, self.bodies))
+
+    @cached_property
+    def potential_energy(self) -> Quantity:
+        return self._scalar("potential_energy", energies.potential_energy(self.system, self.bodies))
+
+    @cached_property
+    def energy(self) -> Quantity:
+        return self._scalar("energy", self.kinetic_energy.nodes[0] + self.potential_energy.nodes[0])
+
+    @cached_property
+    def J(self) -> Quantity:
+        """Constraint rows at acceleration level, (n_c, n_u)."""
+        return self._matrix("J", [row.J for row in self.constraints.rows], len(self.system.u))
+
+    @cached_property
+    def b(self) -> Quantity:
+        """``J u' = b`` without stabilisation, (n_c,)."""
+        return self._vector("b", [row.bias for row in self.constraints.rows])
+
+    @cached_property
+    def b_stabilised(self) -> Quantity:
+        """b with Baumgarte's terms, the gains as symbols ``G1[i, j]``, ``G2[i, j]``, ``G[i, j]``."""
+        return self._vector("b_stabilised", stabilised_bias(self.system, self.constraints))
+
+    @cached_property
+    def A(self) -> Quantity:
+        """``u_D' = A u_I' + B``, (n_d, n_i)."""
+        return self._matrix("A", self.partition.A, len(self.partition.independent))
+
+    @cached_property
+    def B(self) -> Quantity:
+        return self._vector("B", self.partition.B)
+
+    @cached_property
+    def B_stabilised(self) -> Quantity:
+        return self._vector("B_stabilised", self.partition.B_stabilised)
+
+    @cached_property
+    def A1(self) -> Quantity:
+        """``A1 = [-A I]``, (n_d, n_u), columns in speed order."""
+        n_u = len(self.system.u)
+        return self._matrix("A1", forms.constraint_matrix(self.graph, self.partition, n_u), n_u)
+
+    @cached_property
+    def A2(self) -> Quantity:
+        """``A2 = [I A^T]``, (n_i, n_u), columns in speed order."""
+        n_u = len(self.system.u)
+        return self._matrix("A2", forms.tangent_matrix(self.graph, self.partition, n_u), n_u)
+
+    @cached_property
+    def T(self) -> Quantity:
+        """``T u' = V``, (n_u, n_u): constraint rows, then momentum rows."""
+        return self._matrix("T", self._nonminimal(self.partition.B)[0], len(self.system.u))
+
+    @cached_property
+    def V(self) -> Quantity:
+        return self._vector("V", self._nonminimal(self.partition.B)[1])
+
+    @cached_property
+    def V_stabilised(self) -> Quantity:
+        return self._vector("V_stabilised", self._nonminimal(self.partition.B_stabilised)[1])
+
+    def _nonminimal(self, B: Sequence[Node]) -> tuple[list[list[Node]], list[Node]]:
+        return forms.nonminimal(self.graph, self.mass_matrix, self.right_side, self.partition, B)
+
+    @cached_property
+    def qdot(self) -> Quantity:
+        """``q' = C u + D``, (n_q,)."""
+        return self._vector("qdot", self.system.qdot)
+
+    @cached_property
+    def udot(self) -> Quantity:
+        """The accelerations in closed form (reduced), (n_u,)."""
+        return self._vector("udot", self.accelerations(stabilised=False).udot)
+
+    @cached_property
+    def constraint_force(self) -> Quantity:
+        """Generalized constraint forces ``Fc = Q u' - P``, (n_u,), with the accelerations u' as symbols."""
+        inertia = forms.matrix_vector(self.graph, self.mass_matrix, self.system.udot)
+        return self._vector("constraint_force", [x - y for x, y in zip(inertia, self.right_side, strict=True)])
+
+    @cached_property
+    def positions(self) -> Quantity:
+        """Residuals phi of the holonomic constraints, invariants last."""
+        values = [row.position for row in self.constraints.holonomic if row.position is not None]
+        return self._vector("positions", [*values, *self.constraints.invariants])
+
+    @cached_property
+    def velocities(self) -> Quantity:
+        """Residuals phi' and psi of the holonomic and nonholonomic constraints."""
+        rows = (*self.constraints.holonomic, *self.constraints.nonholonomic)
+        return self._vector("velocities", [row.velocity for row in rows if row.velocity is not None])
+
+    @cached_property
+    def outputs(self) -> dict[str, Quantity]:
+        """The user's outputs; u' stands for the solved accelerations."""
+        result = {}
+        for name, output in self.model.outputs.items():
+            nodes = tuple(self.system.lower(expression) for expression in output.expressions)
+            result[name] = Quantity(name, nodes, output.shape, self.names)
+        return result
+
+    @cached_property
+    def gain_names(self) -> tuple[str, ...]:
+        return gain_names(self.constraints)
+
+    # -- display --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def names(self) -> dict[tuple[str, int], Any]:
+        """The SymPy expression of every input node."""
+        model, t = self.model, dynamicsymbols._t
+        arrays: dict[str, Iterable[Any]] = {
+            "t": [t],
+            "q": model.coordinates,
+            "u": model.speeds,
+            "udot": [Derivative(u, t) for u in model.speeds],
+            "aux": model.auxiliary_speeds,
+            "r": [item.symbol for item in model.inputs],
+            "p": model.parameters,
+            "g": [sympy.Symbol(name) for name in self.gain_names],
+        }
+        return {(array, i): item for array, items in arrays.items() for i, item in enumerate(items)}
+
+    def _scalar(self, name: str, node: Node) -> Quantity:
+        return Quantity(name, (node,), (), self.names)
+
+    def _vector(self, name: str, nodes: Sequence[Node]) -> Quantity:
+        return Quantity(name, tuple(nodes), (len(nodes),), self.names)
+
+    def _matrix(self, name: str, rows: Sequence[Sequence[Node]], columns: int) -> Quantity:
+        return Quantity(name, tuple(x for row in rows for x in row), (len(rows), columns), self.names)
+
+
+def derive(model: Model) -> Equations:
+    """The equations of motion of ``model``.
+
+    The state of the derivation is one expression graph; each quantity is derived when it is first read.
+
+    Raises
+    ------
+    DerivationError
+        Where an expression of the model cannot be lowered or has no derivative.
+    ModelError
+        Where kinematics or constraints turn out singular or contradictory.
+    """
+    return Equations(model)

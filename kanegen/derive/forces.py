@@ -1,0 +1,85 @@
+"""Generalized forces by one reverse pass over the velocities.
+
+Every velocity is affine in u, so the generalized force of forces and torques is the gradient with respect to u of
+their power, the forces held fixed: ``F_r = d/du_r sum (v . R + w . M)`` (Kane and Levinson 1985, section 4.4).
+Velocities are recursive along the frame tree; their reverse pass is the force recursion from the tips to the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, product
+from kanegen.derive.points import Points
+from kanegen.derive.system import System
+from kanegen.derive.vectors import Triple, is_null, plus, scaled
+from kanegen.graph import Node, gradient
+
+
+class Power:
+    """Velocities and the forces conjugate to them, gathered into generalized forces."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._forces: dict[tuple[Node, Node, Node], Triple] = {}
+
+    def add(self, velocity: Triple, force: Triple) -> None:
+        """The power ``velocity . force`` (components in one frame)."""
+        if not is_null(force):
+            known = self._forces.get(velocity)
+            self._forces[velocity] = force if known is None else plus(known, force)
+
+    def add_force(self, force: Force) -> None:
+        frames = self._system.frames
+        motion = self._system.points.motion(force.point)
+        self.add(motion.velocity, frames.express(force.parts, motion.frame))
+
+    def add_torque(self, torque: Torque) -> None:
+        for frame, components in torque.parts.items():
+            self.add(self._system.frames.omega(torque.frame, frame), components)
+
+    def add_inertia(self, bodies: Sequence[Body], points: Points) -> None:
+        """Minus the inertia forces at u' = 0: with ``weighted_points`` the weights are in them."""
+        frames, minus_one = self._system.frames, self._system.graph.const(-1)
+        for body in bodies:
+            if not body.mass.is_zero:
+                motion = points.motion(body.point)
+                self.add(motion.velocity, scaled(-body.mass, motion.acceleration))
+            if body.inertia is not None:
+                frame = body.inertia_frame
+                omega, alpha = frames.omega(body.frame, frame), frames.alpha(body.frame, frame)
+                self.add(omega, scaled(minus_one, inertia_torque(body.inertia, omega, alpha)))
+
+    def add_momentum(self, bodies: Sequence[Body], at_rest: bool) -> None:
+        """Momenta ``m v`` and ``I w``, of the velocities at u = 0 only where ``at_rest``."""
+        system = self._system
+        for body in bodies:
+            for velocity, momentum in body_momenta(system, body):
+                held = remainder(system, momentum) if at_rest else momentum
+                self.add(velocity, held)
+
+    def generalized(self, speeds: Sequence[Node]) -> tuple[Node, ...]:
+        """Generalized forces conjugate to ``speeds``."""
+        outputs = [component for velocity in self._forces for component in velocity]
+        weights = [component for force in self._forces.values() for component in force]
+        if not outputs:
+            return tuple(self._system.graph.zero for _ in speeds)
+        return tuple(gradient(outputs, weights, speeds))
+
+
+def body_momenta(system: System, body: Body) -> list[tuple[Triple, Triple]]:
+    """Pairs (velocity, momentum) of a body: translation of the mass centre, rotation."""
+    pairs: list[tuple[Triple, Triple]] = []
+    if not body.mass.is_zero:
+        velocity = system.points.motion(body.point).velocity
+        pairs.append((velocity, scaled(body.mass, velocity)))
+    if body.inertia is not None:
+        omega = system.frames.omega(body.frame, body.inertia_frame)
+        pairs.append((omega, product(body.inertia, omega)))
+    return pairs
+
+
+def remainder(system: System, a: Triple) -> Triple:
+    """The part of an affine function of u that is left at u = 0."""
+    x, y, z = system.at_rest(a)
+    return (x, y, z)

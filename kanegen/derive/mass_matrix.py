@@ -1,0 +1,70 @@
+"""The kinetic-energy matrix Q, by two routes that give the same matrix at different cost.
+
+The direct route sums over bodies. The composite route applies where the bodies form a tree of joints: what lies
+beyond a joint then moves as one rigid body while only the speeds of that joint move, and its composite inertia
+gives the joint's column, propagated towards the root (Featherstone 2008, section 6.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from kanegen.derive.bodies import Body, product
+from kanegen.derive.composite import JointTree, composite_matrix
+from kanegen.derive.system import System
+from kanegen.derive.vectors import Triple, dot, is_null, mapped
+from kanegen.graph import Node, reachable
+
+Square: TypeAlias = tuple[tuple[Node, ...], ...]
+Lower: TypeAlias = list[list[Node]]
+
+
+def mass_matrix(system: System, bodies: Sequence[Body]) -> Square:
+    """Q, (n_u, n_u), symmetric, kg in the units of the speeds, by the route with fewer operations."""
+    tree = JointTree.of(system, bodies)
+    direct = direct_matrix(system, bodies)
+    if tree is None:
+        return mirrored(direct)
+    composite = composite_matrix(system, tree)
+    return mirrored(min(composite, direct, key=operations))
+
+
+def direct_matrix(system: System, bodies: Sequence[Body]) -> Lower:
+    """Lower triangle of ``Q_rs = sum m v_r . v_s + w_r . I . w_s`` from the partial velocities of every body."""
+    zero, n = system.graph.zero, len(system.u)
+    lower = [[zero] * (r + 1) for r in range(n)]
+    for body in bodies:
+        if not body.mass.is_zero:
+            partial = _partial_velocities(system, system.points.motion(body.point).velocity, body.name)
+            for r, s in _pairs(partial):
+                lower[r][s] = lower[r][s] + body.mass * dot(partial[r], partial[s])
+        if body.inertia is not None:
+            omega = system.frames.omega(body.frame, body.inertia_frame)
+            partial = _partial_velocities(system, omega, body.name)
+            momenta = {s: product(body.inertia, partial[s]) for s in partial}
+            for r, s in _pairs(partial):
+                lower[r][s] = lower[r][s] + dot(partial[r], momenta[s])
+    return lower
+
+
+def mirrored(lower: Sequence[Sequence[Node]]) -> Square:
+    """The symmetric matrix with the given lower triangle."""
+    n = len(lower)
+    return tuple(tuple(lower[max(r, s)][min(r, s)] for s in range(n)) for r in range(n))
+
+
+def _pairs(partial: dict[int, Triple]) -> list[tuple[int, int]]:
+    return [(r, s) for r in partial for s in partial if s <= r]
+
+
+def _partial_velocities(system: System, velocity: Triple, name: str) -> dict[int, Triple]:
+    """The partial velocities that are not zero, by speed."""
+    partial = {r: mapped(tangent, velocity) for r, tangent in enumerate(system.partials)}
+    return {r: v for r, v in partial.items() if not is_null(v)}
+
+
+def operations(lower: Lower) -> int:
+    """Operations at run time of a lower triangle."""
+    nodes = reachable(entry for row in lower for entry in row)
+    return sum(not node.constant and bool(node.args) for node in nodes)

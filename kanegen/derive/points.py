@@ -1,0 +1,194 @@
+"""Points: inertial velocities, and accelerations at u' = 0, each in the frame where it costs least.
+
+A point's velocity comes from the point it is positioned from, segment by segment, unless the user set a velocity
+that its position does not explain (a contact point of a rolling wheel): then the user's velocity holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from kanegen.derive.frames import Frame, Frames, FrameVector
+from kanegen.derive.vectors import Triple, cross, is_null, mapped, null, plus, scaled, times
+from kanegen.errors import DerivationError
+from kanegen.graph.nodes import Graph, Node
+
+Point: TypeAlias = Any  # sympy.physics.vector.Point
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Velocity (m/s) and acceleration at u' = 0 (m/s^2) of a point, components in ``frame``."""
+
+    frame: Frame
+    velocity: Triple
+    acceleration: Triple
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The offset ``components`` in ``frame`` from one point to the next, m."""
+
+    frame: Frame
+    components: Triple
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How a point is reached: from ``base`` along ``segments``; the base's velocity is given, not derived."""
+
+    base: Point
+    segments: tuple[Segment, ...]
+
+
+class Points:
+    """The point tree of a model over the graph.
+
+    ``same`` tells whether two vectors agree at random states. ``base_acceleration`` (inertial components) is added
+    to every acceleration: minus the gravity vector there gives all weights at the cost of none.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        frames: Frames,
+        rate: Callable[[Node], Node],
+        same: Callable[[Triple, Triple], bool],
+        base_acceleration: Triple | None = None,
+    ) -> None:
+        self._graph = graph
+        self._frames = frames
+        self._rate = rate
+        self._same = same
+        self._base_acceleration = base_acceleration
+        self._motions: dict[Point, Motion] = {}
+        self._placements: dict[Point, Placement] = {}
+
+    def with_base_acceleration(self, base_acceleration: Triple) -> Points:
+        return Points(self._graph, self._frames, self._rate, self._same, base_acceleration)
+
+    def motion(self, point: Point) -> Motion:
+        if point not in self._motions:
+            self._explore(point)
+        return self._motions[point]
+
+    def placement(self, point: Point) -> Placement:
+        self.motion(point)
+        return self._placements[point]
+
+    def offset(self, point: Point, base: Point) -> dict[Frame, Triple]:
+        """The vector from ``base`` to ``point`` as components by frame, m."""
+        previous: dict[Point, Point] = {base: base}
+        queue = [base]
+        for current in queue:
+            for neighbour in current._pos_dict:
+                if neighbour not in previous:
+                    previous[neighbour] = current
+                    queue.append(neighbour)
+        if point not in previous:
+            raise DerivationError(f"no position connects point {point.name} with point {base.name}: use set_pos")
+        total: dict[Frame, Triple] = {}
+        while point is not base:
+            for segment in self._segments(previous[point], point):
+                known = total.get(segment.frame)
+                total[segment.frame] = segment.components if known is None else plus(known, segment.components)
+            point = previous[point]
+        return total
+
+    # -- walking the tree -----------------------------------------------------------------------------------
+
+    def _explore(self, point: Point) -> None:
+        """Motions of every point connected with ``point``, from the point that has the simplest given velocity."""
+        connected = [point]
+        for current in connected:
+            connected.extend(p for p in current._pos_dict if p not in connected)
+        inertial = self._frames.inertial
+        given = [p for p in connected if inertial in p._vel_dict]
+        if not given:
+            raise DerivationError(
+                f"the velocity of point {point.name} in frame {inertial.name} is unknown: set the velocity of it, or "
+                f"of a point it is positioned from, with set_vel({inertial.name}, ...)"
+            )
+        root = min(given, key=lambda p: (p._vel_dict[inertial] != 0, connected.index(p)))
+        self._give(root)
+        queue = [root]
+        for current in queue:
+            for neighbour in current._pos_dict:
+                if neighbour not in self._motions:
+                    self._reach(current, neighbour)
+                    queue.append(neighbour)
+
+    def _give(self, point: Point) -> None:
+        """The motion of a point from the velocity the user set."""
+        frames = self._frames
+        parts = frames.lower_vector(point._vel_dict[frames.inertial])
+        home = frames.inertial
+        for frame in parts:
+            home = frame if frames.is_below(frame, home) else frames.common_ancestor(frame, home)
+        velocity = frames.express(parts, home)
+        acceleration = plus(mapped(self._rate, velocity), cross(frames.omega(home, home), velocity))
+        if self._base_acceleration is not None:
+            acceleration = plus(frames.express({frames.inertial: self._base_acceleration}, home), acceleration)
+        self._motions[point] = Motion(home, velocity, acceleration)
+        self._placements[point] = Placement(point, ())
+
+    def _reach(self, known: Point, point: Point) -> None:
+        """The motion of a point positioned from a known one, unless the user's velocity says otherwise."""
+        motion = self._motions[known]
+        segments = tuple(self._segments(known, point))
+        for segment in segments:
+            motion = self._advance(motion, segment)
+        inertial = self._frames.inertial
+        if inertial in point._vel_dict:
+            given = self._frames.lower_vector(point._vel_dict[inertial])
+            if not self._agrees(motion, given):
+                self._give(point)
+                return
+        self._motions[point] = motion
+        reached = self._placements[known]
+        self._placements[point] = Placement(reached.base, reached.segments + segments)
+
+    def _agrees(self, motion: Motion, given: FrameVector) -> bool:
+        return self._same(motion.velocity, self._frames.express(given, motion.frame))
+
+    def _segments(self, known: Point, point: Point) -> Iterator[Segment]:
+        """The segments from ``known`` to ``point``, frames nearest to the inertial one first."""
+        parts = self._frames.lower_vector(point._pos_dict[known])
+        for frame in sorted(parts, key=self._frames.depth):
+            if not is_null(parts[frame]):
+                yield Segment(frame, parts[frame])
+
+    def _advance(self, motion: Motion, segment: Segment) -> Motion:
+        """The motion one segment further; it stays in the segment's frame where that lies further out."""
+        frames, frame, d = self._frames, segment.frame, segment.components
+        velocity = self._segment_velocity(segment)
+        acceleration = self._segment_acceleration(frame, d)
+        if frames.is_below(frame, motion.frame):
+            home = frame
+            carried = (
+                frames.express({motion.frame: motion.velocity}, home),
+                frames.express({motion.frame: motion.acceleration}, home),
+            )
+            return Motion(home, plus(carried[0], velocity), plus(carried[1], acceleration))
+        home = frames.common_ancestor(motion.frame, frame)
+        return Motion(
+            home,
+            frames.express({motion.frame: motion.velocity, frame: velocity}, home),
+            frames.express({motion.frame: motion.acceleration, frame: acceleration}, home),
+        )
+
+    def _segment_velocity(self, segment: Segment) -> Triple:
+        omega = self._frames.omega(segment.frame, segment.frame)
+        return plus(mapped(self._rate, segment.components), cross(omega, segment.components))
+
+    def _segment_acceleration(self, frame: Frame, d: Triple) -> Triple:
+        first = mapped(self._rate, d)
+        fixed = null(self._graph) if frame is self._frames.inertial else times(self._frames.transport(frame), d)
+        if is_null(first):
+            return fixed
+        coriolis = scaled(self._graph.const(2), cross(self._frames.omega(frame, frame), first))
+        return plus(plus(fixed, coriolis), mapped(self._rate, first))
+
+
