@@ -24,6 +24,10 @@ import sympy.physics.mechanics as me
 import kanegen as kg
 
 INITIAL = {"t": 0.0, "q": (0.0, 0.0, 30.0, 0.0, 0.0), "u": (1.0, 1.0, 1.0, 5.0, -0.5), "r": None}
+CASES = {
+    "nonlinear constraints": {"constraints": "nonlinear"},
+    "linear constraints": {"constraints": "linear"},
+}
 
 
 def model(constraints: str = "nonlinear") -> kg.Model:
@@ -129,5 +133,4 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
 if __name__ == "__main__":
     from _report import script
 
-    cases = {f"{kind} constraints": {"constraints": kind} for kind in ("nonlinear", "linear")}
-    script(__doc__, simulate, checks, plot, cases)
+    script(__doc__, simulate, checks, plot, CASES)

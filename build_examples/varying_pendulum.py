@@ -20,6 +20,10 @@ import sympy.physics.mechanics as me
 import kanegen as kg
 
 INITIAL = {"t": 0.0, "q": (1.0, 0.0), "u": (0.0, 0.0), "r": None}
+CASES: dict[str, dict[str, Any]] = {
+    "no stabilisation": {},
+    "Baumgarte (10, 10)": {"stabilisation": kg.Baumgarte(alpha=10, beta=10)},
+}
 
 
 def model() -> kg.Model:
@@ -105,8 +109,4 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
 if __name__ == "__main__":
     from _report import script
 
-    cases = {
-        "no stabilisation": {},
-        "Baumgarte (10, 10)": {"stabilisation": kg.Baumgarte(alpha=10, beta=10)},
-    }
-    script(__doc__, simulate, checks, plot, cases)
+    script(__doc__, simulate, checks, plot, CASES)

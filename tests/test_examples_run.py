@@ -1,0 +1,85 @@
+"""The examples as a reader runs them: their own checks, their figures, their scripts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from systems import EXAMPLES, NAMES, SYSTEMS, example, initial, solver_for, states
+from tolerances import CONSISTENT_START
+
+NAMED = sorted({name for name, _ in SYSTEMS})
+
+
+@pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)
+def test_start_is_consistent(name: str, options: dict[str, Any]) -> None:
+    reference = states(name, **options)[0].reference
+    residuals = np.concatenate([reference.position_residuals, reference.velocity_residuals])
+    assert np.abs(residuals).max(initial=0.0) < CONSISTENT_START
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_example_passes_its_checks_and_draws(name: str, tmp_path: Path) -> None:
+    module = example(name)
+    report = example("_report")
+    run = report.command(
+        module.__doc__, module.simulate, module.checks, module.plot, getattr(module, "CASES", None)
+    )
+    figure = tmp_path / "figure.png"
+    result = CliRunner().invoke(run, ["--plot", str(figure)])
+    assert result.exit_code == 0, result.output
+    assert "FAILED" not in result.output
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_missed_bound_is_reported() -> None:
+    module, report = example("rheonomic_particle"), example("_report")
+
+    def checks(solver: Any, solution: Any) -> Any:
+        yield "impossible", 1.0, 0.5
+
+    run = report.command("Title.", module.simulate, checks, module.plot)
+    result = CliRunner().invoke(run, [])
+    assert result.exit_code == 1
+    assert "FAILED" in result.output
+
+
+def test_script_runs_from_any_folder(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, EXAMPLES / "rolling_disk.py", "--plot", "path.png"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "thin uniform disk" in result.stdout
+    assert (tmp_path / "path.png").exists()
+
+
+def test_appell_hamel_refuses_an_unknown_variant() -> None:
+    with pytest.raises(ValueError, match="nonlinear"):
+        example("appell_hamel").model(constraints="quadratic")
+
+
+def test_both_appell_hamel_sets_move_alike() -> None:
+    """On the manifold the two descriptions have the same accelerations: (201)-(205) and (212)-(216)."""
+    start = initial("appell_hamel")
+    rates = [
+        solver_for("appell_hamel", constraints=kind).rhs(start["t"], start["q"], start["u"])[1]
+        for kind in ("nonlinear", "linear")
+    ]
+    np.testing.assert_allclose(rates[0], rates[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_chains_of_any_length(n: int) -> None:
+    for name in ("n_link_pendulum", "spatial_chain"):
+        model, start = example(name).model(n=n), initial(name, n=n)
+        assert len(model.coordinates) == len(start["q"]) == len(start["u"])
