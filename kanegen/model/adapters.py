@@ -1,7 +1,7 @@
 """Reading SymPy's ``KanesMethod`` and ``System`` into the arguments of a :class:`~kanegen.model.Model`.
 
-Only what the user gave is read: nothing SymPy has derived is used, except that ``KanesMethod`` keeps its velocity
-and acceleration constraints as matrices, from which the rows are put together again.
+Only what the user gave is read: nothing SymPy has derived is used, except that ``KanesMethod`` keeps its
+velocity and acceleration constraints as matrices, from which the rows are put together again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import sympy
+from sympy.matrices.exceptions import NonInvertibleMatrixError
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import ModelError
@@ -26,11 +27,12 @@ def kane_description(kanes_method: Any, **options: Any) -> dict[str, Any]:
     """The arguments of ``Model`` for a ``KanesMethod``; ``options`` win over what is read.
 
     Velocity constraints that are a derivative of the configuration constraints are not added again, nor are
-    acceleration constraints that are a derivative of the velocity constraints. Dynamic symbols that are neither
-    coordinates nor speeds become inputs, with inputs ``<name>_dot`` and ``<name>_ddot`` for the rates needed.
+    acceleration constraints that are a derivative of the velocity constraints. Dynamic symbols that are
+    neither coordinates nor speeds become inputs, with inputs ``<name>_dot`` and ``<name>_ddot`` for the
+    rates needed.
 
-    Raises ``ModelError`` for anything that is no ``KanesMethod``, and for acceleration constraints at odds with
-    the velocity constraints.
+    Raises ``ModelError`` for anything that is no ``KanesMethod``, and for acceleration constraints at odds
+    with the velocity constraints.
     """
     km = kanes_method
     try:
@@ -65,8 +67,8 @@ def kane_description(kanes_method: Any, **options: Any) -> dict[str, Any]:
 def system_description(system: Any, **options: Any) -> dict[str, Any]:
     """The arguments of ``Model`` for a ``sympy.physics.mechanics.System``; ``options`` win over what is read.
 
-    The loads of actuators are added. Bodies fixed to the inertial frame and loads on it are left out: they cannot
-    do anything. Velocity constraints the user set are treated as those of a ``KanesMethod``.
+    The loads of actuators are added. Bodies fixed to the inertial frame and loads on it are left out: they
+    cannot do anything. Velocity constraints the user set are treated as those of a ``KanesMethod``.
     """
     try:
         frame, ground = system.frame, system.fixed_point
@@ -93,6 +95,7 @@ def system_description(system: Any, **options: Any) -> dict[str, Any]:
     except AttributeError as error:
         raise ModelError(f"{system!r} cannot be read as a sympy.physics.mechanics.System: {error}") from error
     if overridden is not None:
+        rate_map = _rate_map(description["kinematics"], description["coordinates"])
         description["nonholonomic_constraints"] = _new_rows(
             tuple(system.velocity_constraints),
             description["holonomic_constraints"],
@@ -112,9 +115,17 @@ def _rows(matrix: Any, symbols: Any, rest: Any) -> tuple[Any, ...]:
 
 def _kinematics(km: Any) -> tuple[Any, ...]:
     rest = _rows(km._k_ku_implicit, km.u, km._f_k_implicit)
-    return tuple(
-        row + part for row, part in zip(_rows(km._k_kqdot_implicit, km.q.diff(), rest), rest, strict=True)
-    )
+    return _rows(km._k_kqdot_implicit, km.q.diff(), rest)
+
+
+def _rate_map(kinematics: Sequence[Any], coordinates: Sequence[Any]) -> dict[Any, Any]:
+    """q' in terms of u; empty when the kinematics do not give it, which ``Model`` will report."""
+    rates = [q.diff() for q in coordinates]
+    try:
+        matrix, right = sympy.linear_eq_to_matrix(kinematics, rates)
+        return dict(zip(rates, matrix.LUsolve(right), strict=True))
+    except (ValueError, TypeError, NonInvertibleMatrixError):
+        return {}
 
 
 def _new_rows(
@@ -140,8 +151,8 @@ def _new_accelerations(
         direction = row - row.xreplace(dict.fromkeys(accelerations, 0))
         if in_span(direction, directions, accelerations):
             raise ModelError(
-                f"acceleration constraint {k} of the KanesMethod ({row}) restricts the same accelerations as its "
-                "velocity constraints, but is not their derivative: leave it out (for stabilisation, use "
+                f"acceleration constraint {k} of the KanesMethod ({row}) restricts the same accelerations as "
+                "its velocity constraints, but is not their derivative: leave it out (for stabilisation, use "
                 "kg.Baumgarte), or pass acceleration_constraints= to from_kane"
             )
     return found

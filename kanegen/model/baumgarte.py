@@ -56,7 +56,7 @@ class Baumgarte:
                 read["G1"] = -2.0 * read["alpha"]
                 read["G2"] = -_square(read["beta"])
         for name, value in read.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, value if value is None else _read_only(value))
         if not problems:
             problems += _decay_problems(self)
         if problems:
@@ -108,6 +108,13 @@ def _gain(value: Any, name: str, problems: list[str]) -> Any:
     if not np.all(np.isfinite(array)):
         problems.append(f"{name} contains a value that is not finite: {array.tolist()}")
         return None
+    return array
+
+
+def _read_only(value: Any) -> Any:
+    import numpy as np
+
+    array = np.array(value)
     array.setflags(write=False)
     return array
 

@@ -47,8 +47,8 @@ class Model:
     parameters
         Values of the constant symbols, by symbol or name; those not given may follow at run time.
     potential_energy
-        Potential energy of the loads, J. By default the sum of the bodies' ``potential_energy`` attributes, if
-        any is set. Without it or ``gravity`` there is no energy function.
+        Potential energy of the loads, J. By default the sum of the bodies' ``potential_energy`` attributes,
+        if any is set. Without it or ``gravity`` there is no energy function.
     gravity
         Uniform gravitational acceleration, a Vector, m/s**2: adds the weight of every body to the loads, and
         its potential to ``potential_energy``.

@@ -1,0 +1,162 @@
+"""User functions, splines and stabilisation gains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.interpolate import CubicSpline
+
+from kanegen.errors import DerivationError, ModelError
+from kanegen.graph.functions import Function, Spline
+from kanegen.model import Baumgarte
+
+x, y = sm.symbols("x y")
+
+square = Function("square", 1, python=lambda v: v * v, c="x*x", derivatives=(lambda v: 2 * v,))
+product = Function(
+    "product",
+    2,
+    python=lambda a, b: a * b,
+    c="double p = x1*x2; return p;",
+    derivatives=(lambda a, b: b, lambda a, b: a),
+)
+
+
+def test_function_in_sympy():
+    expr = square(sm.sin(x)) + 3 * product(x, y)
+    assert type(square(x)).kanegen_function is square
+    assert str(square(x)) == "square(x)"
+    assert sm.expand(expr.diff(x) - (2 * sm.sin(x) * sm.cos(x) + 3 * y)) == 0
+    assert square(sm.Float(1.5)).evalf() == pytest.approx(2.25, rel=1e-15)
+    assert sm.lambdify((x, y), expr)(0.3, 2.0) == pytest.approx(np.sin(0.3) ** 2 + 1.8, rel=1e-15)
+
+
+def test_function_c_body():
+    assert square.c_body == "return x*x;"
+    assert square.arguments == ("x",)
+    assert product.c_body == "double p = x1*x2; return p;"
+    assert product.arguments == ("x1", "x2")
+
+
+def test_derivative_by_another_function():
+    slope = Function("slope", 1, python=np.cos, c="cos(x)")
+    wave = Function("wave", 1, python=np.sin, c="sin(x)", derivatives=(slope,))
+    assert wave(2 * x).diff(x) == 2 * slope(2 * x)
+    with pytest.raises(DerivationError, match=r"'slope' is differentiated .* give derivatives="):
+        slope(x).diff(x)
+
+
+def test_function_problems():
+    with pytest.raises(ModelError) as caught:
+        Function("f", 2, python=3, c=" ", derivatives=(1,), arguments=("a b", "c"))
+    assert len(caught.value.problems) == 5
+    with pytest.raises(ModelError, match="arity 0: expected a positive integer"):
+        Function("f", 0, python=abs, c="x")
+
+
+@given(st.lists(st.floats(-5, 5), min_size=4, max_size=9), st.floats(-1.5, 10.5))
+def test_cubic_spline_is_scipys_with_derivatives(ordinates, at):
+    abscissae = np.linspace(0.0, 8.0, len(ordinates)) ** 1.1
+    spline, reference = Spline(abscissae, ordinates), CubicSpline(abscissae, ordinates)
+    for order in range(4):
+        assert spline.derivative(order).python(at) == pytest.approx(float(reference(at, order)), abs=1e-8)
+    grid = np.linspace(-1.0, 12.0, 7)
+    assert spline.python(grid) == pytest.approx(reference(grid), abs=1e-8)
+    assert spline.derivative(4).python(at) == 0.0
+
+
+def test_spline_kinds():
+    points = [0.0, 1.0, 3.0, 4.0], [1.0, 2.0, 0.0, 5.0]
+    natural = Spline(*points, kind="natural")
+    assert natural.derivative(2).python(0.0) == pytest.approx(0.0, abs=1e-12)
+    assert natural.derivative(2).python(4.0) == pytest.approx(0.0, abs=1e-12)
+    linear = Spline(*points, kind="linear", name="ramp")
+    assert linear.python(2.0) == pytest.approx(1.0, rel=1e-15)
+    assert linear.python(5.0) == pytest.approx(10.0, rel=1e-15)
+    assert linear.derivative().python(np.array([0.5, 2.0])) == pytest.approx([1.0, -1.0], rel=1e-15)
+
+
+def test_spline_in_sympy():
+    spline = Spline([0, 1, 2, 3], [0, 1, 4, 9], name="s")
+    second = spline(x**2).diff(x).diff(x)
+    assert float(second.subs(x, 1.3).evalf()) == pytest.approx(12 * 1.3**2, rel=1e-12)
+    assert spline(x).diff(x) == spline.derivative()(x)
+    assert spline.derivative() is spline.derivative()
+
+
+@pytest.mark.parametrize(
+    ("x_points", "y_points", "options", "message"),
+    [
+        ([0, 1, 1], [0, 1, 2], {}, r"x\[1\] = 1.0 and x\[2\] = 1.0: x must increase strictly"),
+        ([0, 1], [0, 1, 2], {}, r"shape \(2,\) and y of shape \(3,\)"),
+        ([0], [0], {}, "at least 2 points"),
+        ([0, np.nan], [0, 1], {}, "not finite"),
+        ([0, "a"], [0, 1], {}, "arrays of numbers"),
+        ([0, 1], [0, 1], {"kind": "wild"}, "expected 'cubic', 'natural' or 'linear'"),
+        ([0, 1], [0, 1], {"name": ""}, "expected a string that is not empty"),
+    ],
+)
+def test_spline_problems(x_points, y_points, options, message):
+    with pytest.raises(ModelError, match=message):
+        Spline(x_points, y_points, **options)
+
+
+def test_gains_of_alpha_and_beta():
+    G1, G2, G = Baumgarte(alpha=10, beta=5).gains(2, 1)
+    assert np.array_equal(G1, -20 * np.eye(2))
+    assert np.array_equal(G2, -25 * np.eye(2))
+    assert np.array_equal(G, [[-10.0]])
+    assert Baumgarte(10, 5).flatten(1, 2).tolist() == [-20, -25, -10, 0, 0, -10]
+    assert Baumgarte(10, 5).flatten(0, 0).size == 0
+
+
+@given(st.floats(0.01, 50), st.floats(0.01, 50))
+def test_holonomic_gains_decay(alpha, beta):
+    G1, G2, _ = Baumgarte(alpha, beta).gains(1, 0)
+    assert np.all(np.linalg.eigvals([[0, 1], [G2[0, 0], G1[0, 0]]]).real < 0)
+
+
+def test_gains_as_matrices():
+    G1 = [[-3.0, 1.0], [0.0, -2.0]]
+    stabilisation = Baumgarte(G1=G1, G2=-4.0, G=-1.0)
+    assert np.array_equal(stabilisation.gains(2, 1)[0], G1)
+    with pytest.raises(ModelError, match=r"G1 has the shape \(2, 2\), but the model has 3 holonomic"):
+        stabilisation.gains(3, 1)
+
+
+@pytest.mark.parametrize(
+    ("gains", "message"),
+    [
+        ({"alpha": -1.0, "beta": 2.0}, r"phi'' - G1 phi' - G2 phi = 0 does not decay: eigenvalue 1\+1.73205j"),
+        ({"alpha": 1.0, "beta": 0.0}, "eigenvalue 0 has no negative real part"),
+        ({"G": 3.0}, "psi' - G psi = 0 does not decay: eigenvalue 3"),
+        ({"G1": [[-1, 0], [0, -1]], "G2": [[0, 4], [-4, 0]]}, "does not decay"),
+        ({"beta": 1.0}, "beta without alpha"),
+        ({"G1": -1.0}, "G1 without G2"),
+        ({}, "no gains"),
+        ({"alpha": 1.0, "G": -1.0}, "one kind of gains"),
+        ({"alpha": "fast"}, "expected a number"),
+        ({"G": [[1.0, 2.0]]}, "square matrix"),
+        ({"G": float("inf")}, "not finite"),
+    ],
+)
+def test_gains_that_are_refused(gains, message):
+    with pytest.raises(ModelError, match=message):
+        Baumgarte(**gains)
+
+
+def test_gains_that_rows_need():
+    with pytest.raises(ModelError, match="has 2 holonomic constraint.* but G1 is missing"):
+        Baumgarte(alpha=1.0).gains(2, 0)
+    assert Baumgarte(alpha=1.0).gains(0, 1)[2].tolist() == [[-1.0]]
+
+
+def test_gains_are_frozen():
+    stabilisation = Baumgarte(1.0, 1.0)
+    with pytest.raises(AttributeError):
+        stabilisation.alpha = 2.0
+    with pytest.raises(ValueError, match="read-only"):
+        stabilisation.G[...] = 1.0
