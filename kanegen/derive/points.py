@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
-from kanegen.derive.frames import Frame, Frames, FrameVector
+from kanegen.derive.frames import Frame, Frames
 from kanegen.derive.vectors import Triple, cross, is_null, mapped, null, plus, scaled, times
 from kanegen.errors import DerivationError
 from kanegen.graph.nodes import Graph, Node
@@ -63,19 +64,18 @@ class Points:
         self._rate = rate
         self._same = same
         self._base_acceleration = base_acceleration
-        self._motions: dict[Point, Motion] = {}
         self._placements: dict[Point, Placement] = {}
+        self._motions: dict[tuple[Placement, bool], Motion] = {}
 
     def with_base_acceleration(self, base_acceleration: Triple) -> Points:
         return Points(self._graph, self._frames, self._rate, self._same, base_acceleration)
 
     def motion(self, point: Point) -> Motion:
-        if point not in self._motions:
-            self._explore(point)
-        return self._motions[point]
+        return self._motion(self.placement(point))
 
     def placement(self, point: Point) -> Placement:
-        self.motion(point)
+        if point not in self._placements:
+            self._explore(point)
         return self._placements[point]
 
     def offset(self, point: Point, base: Point) -> dict[Frame, Triple]:
@@ -112,15 +112,52 @@ class Points:
                 f"of a point it is positioned from, with set_vel({inertial.name}, ...)"
             )
         root = min(given, key=lambda p: (p._vel_dict[inertial] != 0, connected.index(p)))
-        self._give(root)
+        self._placements[root] = Placement(root, ())
         queue = [root]
         for current in queue:
             for neighbour in current._pos_dict:
-                if neighbour not in self._motions:
-                    self._reach(current, neighbour)
+                if neighbour not in self._placements:
+                    self._placements[neighbour] = self._reached(current, neighbour)
                     queue.append(neighbour)
 
-    def _give(self, point: Point) -> None:
+    def _reached(self, known: Point, point: Point) -> Placement:
+        """How a point is placed from a known one, unless the user's velocity says otherwise."""
+        before, inertial = self._placements[known], self._frames.inertial
+        placement = Placement(before.base, (*before.segments, *self._segments(known, point)))
+        if inertial in point._vel_dict:
+            motion = self._motion(placement)
+            given = self._frames.lower_vector(point._vel_dict[inertial])
+            if not self._same(motion.velocity, self._frames.express(given, motion.frame)):
+                return Placement(point, ())
+        return placement
+
+    def _segments(self, known: Point, point: Point) -> Iterator[Segment]:
+        """The segments from ``known`` to ``point``, frames nearest to the inertial one first."""
+        parts = self._frames.lower_vector(point._pos_dict[known])
+        for frame in sorted(parts, key=self._frames.depth):
+            if not is_null(parts[frame]):
+                yield Segment(frame, parts[frame])
+
+    # -- motions --------------------------------------------------------------------------------------------
+
+    def _motion(self, placement: Placement) -> Motion:
+        """Outwards, in the frame of the last segment, where frames are nested; else in a frame common to all."""
+        frames = [segment.frame for segment in placement.segments]
+        nested = all(self._frames.is_below(outer, inner) for inner, outer in pairwise(frames))
+        return self._along(placement, nested)
+
+    def _along(self, placement: Placement, outwards: bool) -> Motion:
+        key = (placement, outwards)
+        if key not in self._motions:
+            if placement.segments:
+                before = self._along(Placement(placement.base, placement.segments[:-1]), outwards)
+                motion = self._advance(before, placement.segments[-1], outwards)
+            else:
+                motion = self._given(placement.base)
+            self._motions[key] = motion
+        return self._motions[key]
+
+    def _given(self, point: Point) -> Motion:
         """The motion of a point from the velocity the user set."""
         frames = self._frames
         parts = frames.lower_vector(point._vel_dict[frames.inertial])
@@ -131,64 +168,32 @@ class Points:
         acceleration = plus(mapped(self._rate, velocity), cross(frames.omega(home, home), velocity))
         if self._base_acceleration is not None:
             acceleration = plus(frames.express({frames.inertial: self._base_acceleration}, home), acceleration)
-        self._motions[point] = Motion(home, velocity, acceleration)
-        self._placements[point] = Placement(point, ())
+        return Motion(home, velocity, acceleration)
 
-    def _reach(self, known: Point, point: Point) -> None:
-        """The motion of a point positioned from a known one, unless the user's velocity says otherwise."""
-        motion = self._motions[known]
-        segments = tuple(self._segments(known, point))
-        for segment in segments:
-            motion = self._advance(motion, segment)
-        inertial = self._frames.inertial
-        if inertial in point._vel_dict:
-            given = self._frames.lower_vector(point._vel_dict[inertial])
-            if not self._agrees(motion, given):
-                self._give(point)
-                return
-        self._motions[point] = motion
-        reached = self._placements[known]
-        self._placements[point] = Placement(reached.base, reached.segments + segments)
-
-    def _agrees(self, motion: Motion, given: FrameVector) -> bool:
-        return self._same(motion.velocity, self._frames.express(given, motion.frame))
-
-    def _segments(self, known: Point, point: Point) -> Iterator[Segment]:
-        """The segments from ``known`` to ``point``, frames nearest to the inertial one first."""
-        parts = self._frames.lower_vector(point._pos_dict[known])
-        for frame in sorted(parts, key=self._frames.depth):
-            if not is_null(parts[frame]):
-                yield Segment(frame, parts[frame])
-
-    def _advance(self, motion: Motion, segment: Segment) -> Motion:
-        """The motion one segment further; it stays in the segment's frame where that lies further out."""
-        frames, frame, d = self._frames, segment.frame, segment.components
-        velocity = self._segment_velocity(segment)
-        acceleration = self._segment_acceleration(frame, d)
-        if frames.is_below(frame, motion.frame):
-            home = frame
-            carried = (
-                frames.express({motion.frame: motion.velocity}, home),
-                frames.express({motion.frame: motion.acceleration}, home),
-            )
-            return Motion(home, plus(carried[0], velocity), plus(carried[1], acceleration))
-        home = frames.common_ancestor(motion.frame, frame)
+    def _advance(self, motion: Motion, segment: Segment, outwards: bool) -> Motion:
+        """The motion one segment further, in the segment's frame or, inwards, in the frame common to both."""
+        frames, frame = self._frames, segment.frame
+        below = outwards and frames.is_below(frame, motion.frame)
+        home = frame if below else frames.common_ancestor(motion.frame, frame)
+        velocity, acceleration = self._segment_velocity(segment), self._segment_acceleration(segment)
         return Motion(
             home,
-            frames.express({motion.frame: motion.velocity, frame: velocity}, home),
-            frames.express({motion.frame: motion.acceleration, frame: acceleration}, home),
+            self._sum(motion.frame, motion.velocity, frame, velocity, home),
+            self._sum(motion.frame, motion.acceleration, frame, acceleration, home),
         )
+
+    def _sum(self, a_frame: Frame, a: Triple, b_frame: Frame, b: Triple, home: Frame) -> Triple:
+        return self._frames.express({a_frame: plus(a, b)} if a_frame is b_frame else {a_frame: a, b_frame: b}, home)
 
     def _segment_velocity(self, segment: Segment) -> Triple:
         omega = self._frames.omega(segment.frame, segment.frame)
         return plus(mapped(self._rate, segment.components), cross(omega, segment.components))
 
-    def _segment_acceleration(self, frame: Frame, d: Triple) -> Triple:
+    def _segment_acceleration(self, segment: Segment) -> Triple:
+        frame, d = segment.frame, segment.components
         first = mapped(self._rate, d)
         fixed = null(self._graph) if frame is self._frames.inertial else times(self._frames.transport(frame), d)
         if is_null(first):
             return fixed
         coriolis = scaled(self._graph.const(2), cross(self._frames.omega(frame, frame), first))
         return plus(plus(fixed, coriolis), mapped(self._rate, first))
-
-
