@@ -130,7 +130,10 @@ def test_gains_as_matrices():
 @pytest.mark.parametrize(
     ("gains", "message"),
     [
-        ({"alpha": -1.0, "beta": 2.0}, r"phi'' - G1 phi' - G2 phi = 0 does not decay: eigenvalue 1\+1.73205j"),
+        (
+            {"alpha": -1.0, "beta": 2.0},
+            r"phi'' - G1 phi' - G2 phi = 0 does not decay: eigenvalue 1\+1.73205j",
+        ),
         ({"alpha": 1.0, "beta": 0.0}, "eigenvalue 0 has no negative real part"),
         ({"G": 3.0}, "psi' - G psi = 0 does not decay: eigenvalue 3"),
         ({"G1": [[-1, 0], [0, -1]], "G2": [[0, 4], [-4, 0]]}, "does not decay"),
@@ -149,7 +152,7 @@ def test_gains_that_are_refused(gains, message):
 
 
 def test_gains_that_rows_need():
-    with pytest.raises(ModelError, match="has 2 holonomic constraint.* but G1 is missing"):
+    with pytest.raises(ModelError, match=r"has 2 holonomic constraint.* but G1 is missing"):
         Baumgarte(alpha=1.0).gains(2, 0)
     assert Baumgarte(alpha=1.0).gains(0, 1)[2].tolist() == [[-1.0]]
 

@@ -100,7 +100,7 @@ def system_description(system: Any, **options: Any) -> dict[str, Any]:
             tuple(system.velocity_constraints),
             description["holonomic_constraints"],
             description["speeds"],
-            {},
+            rate_map,
         )
     return _completed(description, options)
 
@@ -136,7 +136,7 @@ def _new_rows(
     moving = frozenset(speeds) | {
         atom for expr in (*rows, *derivatives) for atom in expr.atoms(sympy.Derivative)
     }
-    return tuple(row for row in rows if not in_span(row, derivatives, moving))
+    return tuple(row for row in rows if not in_span(row.xreplace(rate_map), derivatives, moving))
 
 
 def _new_accelerations(

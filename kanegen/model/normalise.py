@@ -65,7 +65,9 @@ def sequence(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """The entries of a list, tuple or matrix; a single expression counts as a list of one."""
     if value is None:
         return ()
-    if isinstance(value, sympy.Basic) and not isinstance(value, sympy.Tuple | sympy.MatrixBase):
+    if isinstance(value, sympy.MatrixBase):
+        return tuple(value.flat())
+    if isinstance(value, sympy.Basic) and not isinstance(value, sympy.Tuple):
         return (value,)
     if isinstance(value, str) or not isinstance(value, Iterable):
         problems.append(f"{what} is {value!r}: expected a list")
