@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import sympy
 
@@ -23,13 +23,16 @@ def reachable(roots: Iterable[Node]) -> list[Node]:
     return [seen[index] for index in sorted(seen)]
 
 
-def partials(node: Node) -> list[tuple[Node, Node]]:
-    """The pairs (operand, derivative of ``node`` with respect to it) with a derivative that is not zero."""
+def partials(node: Node, moves: Callable[[Node], bool]) -> list[tuple[Node, Node]]:
+    """The pairs (operand, derivative of ``node`` with respect to it) of the operands that move.
+
+    Operands that stand still may be among them, but a user's function is asked for no derivative in vain.
+    """
     g, op = node.graph, node.op
     if op in ("const", "input", "lt", "le", "eq", "ne", "and", "or", "not", "floor", "ceil"):
         return []
     if op == "call":
-        return [(x, _call_derivative(node, i)) for i, x in enumerate(node.args)]
+        return [(x, _call_derivative(node, i)) for i, x in enumerate(node.args) if moves(x)]
     if len(node.args) == 1:
         (a,) = node.args
         return [(a, _unary_derivative(g, node, op, a))]
@@ -49,11 +52,11 @@ def partials(node: Node) -> list[tuple[Node, Node]]:
         norm = a * a + b * b
         return [(a, b / norm), (b, -(a / norm))]
     if op == "pow":
-        return [(a, b * g.apply("pow", a, b - 1)), (b, node * g.apply("log", a))]
+        base = [(a, b * g.apply("pow", a, b - 1))] if moves(a) else []
+        exponent = [(b, node * g.apply("log", a))] if moves(b) else []
+        return base + exponent
     # min and max: the derivative is that of the active branch
-    first = g.apply("le" if op == "min" else "lt", a, b)
-    if op == "max":
-        first = g.apply("lt", b, a)
+    first = g.apply("le", a, b) if op == "min" else g.apply("lt", b, a)
     return [(a, g.select(first, g.one, g.zero)), (b, g.select(first, g.zero, g.one))]
 
 
@@ -126,43 +129,52 @@ class Tangent:
         value = known.get(node.index)
         if value is not None:
             return value
+        pending: dict[int, Node] = {}
         stack = [node]
         while stack:
-            top = stack[-1]
-            if top.index in known:
-                stack.pop()
-                continue
-            pending = [a for a in top.args if a.index not in known]
-            if pending:
-                stack.extend(pending)
-                continue
-            known[top.index] = self._rule(top)
-            stack.pop()
+            top = stack.pop()
+            if top.index not in known and top.index not in pending:
+                pending[top.index] = top
+                stack.extend(top.args)
+        for index in sorted(pending):
+            known[index] = self._rule(pending[index])
         return known[node.index]
 
     def _rule(self, node: Node) -> Node:
-        g, op, known = self._graph, node.op, self._known
-        zero = g.zero
-        moving = [known[a.index] for a in node.args]
-        if all(d is zero for d in moving):
+        args = node.args
+        if len(args) == 2:
+            return self._binary_rule(node, *args)
+        g, known, zero = self._graph, self._known, self._graph.zero
+        if len(args) == 1:
+            moved = known[args[0].index]
+            if moved is zero:
+                return zero
+            return g.neg(moved) if node.op == "neg" else self._chain(node)
+        if node.op == "select":
+            return g.select(args[0], known[args[1].index], known[args[2].index])
+        return self._chain(node)
+
+    def _binary_rule(self, node: Node, a: Node, b: Node) -> Node:
+        g, op, known, zero = self._graph, node.op, self._known, self._graph.zero
+        da, db = known[a.index], known[b.index]
+        if da is zero and db is zero:
             return zero
+        if op == "mul":
+            if a is b:
+                return g.mul(g.const(2), g.mul(a, da))
+            return g.add(g.mul(da, b), g.mul(a, db))
         if op == "add":
-            return g.add(moving[0], moving[1])
+            return g.add(da, db)
         if op == "sub":
-            return g.sub(moving[0], moving[1])
-        if op == "neg":
-            return g.neg(moving[0])
-        if op == "select":
-            return g.select(node.args[0], moving[1], moving[2])
-        if op == "mul" and node.args[0] is node.args[1]:
-            return g.mul(g.const(2), g.mul(node.args[0], moving[0]))
+            return g.sub(da, db)
         if op == "div":
-            b = node.args[1]
-            if moving[1] is zero:
-                return g.div(moving[0], b)
-            return g.div(g.sub(moving[0], g.mul(node, moving[1])), b)
+            return g.div(da if db is zero else g.sub(da, g.mul(node, db)), b)
+        return self._chain(node)
+
+    def _chain(self, node: Node) -> Node:
+        g, known, zero = self._graph, self._known, self._graph.zero
         total = zero
-        for operand, derivative in partials(node):
+        for operand, derivative in partials(node, lambda x: known[x.index] is not zero):
             moved = known[operand.index]
             if moved is not zero:
                 total = g.add(total, g.mul(derivative, moved))
@@ -187,7 +199,7 @@ def gradient(outputs: Sequence[Node], weights: Sequence[Node], inputs: Sequence[
         bar = adjoint.get(node.index)
         if bar is None or bar is zero or node.index not in moves:
             continue
-        for operand, derivative in partials(node):
+        for operand, derivative in partials(node, lambda x: x.index in moves):
             if operand.index in moves and derivative is not zero:
                 adjoint[operand.index] = adjoint.get(operand.index, zero) + bar * derivative
     return [adjoint.get(x.index, zero) for x in inputs]

@@ -30,7 +30,7 @@ _FUNCTIONS: Final[dict[str, Callable[[float], float]]] = {
 }
 
 _EXACT: Final[dict[str, Callable[[Number], Number]]] = {
-    "abs": lambda x: abs(x),
+    "abs": lambda x: x if x >= 0 else -x,
     "floor": math.floor,
     "ceil": math.ceil,
 }
@@ -47,6 +47,26 @@ _BINARY: Final[dict[str, Callable[[Number, Number], Number]]] = {
     "and": lambda a, b: int(bool(a) and bool(b)),
     "or": lambda a, b: int(bool(a) or bool(b)),
 }
+
+
+def exact(value: Number) -> Number:
+    """The same number as an int where it is integer-valued, else as a Fraction or a plain float."""
+    if isinstance(value, float):
+        # From 2**53 on every float is an integer, and none is more exact than it was before.
+        return int(value) if value.is_integer() and abs(value) < 2**53 else float(value)
+    return int(value) if value.denominator == 1 else value
+
+
+def quotient(a: Number, b: Number) -> Number:
+    """a / b, exact where both are, else with one rounding."""
+    return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a) / b
+
+
+def exact_reciprocal(value: Number) -> Number | None:
+    """1 / value, or None where that has to be rounded."""
+    if not isinstance(value, float):
+        return Fraction(1) / value
+    return 1.0 / value if abs(math.frexp(value)[0]) == 0.5 and abs(value) > 1e-300 else None
 
 
 def fold_unary(op: str, value: Number) -> Number | None:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from kanegen.graph.folding import Number, fold_binary, fold_unary
+from kanegen.graph.folding import Number, exact, exact_reciprocal, fold_binary, fold_unary, quotient
 
 if TYPE_CHECKING:
     from kanegen.graph.functions import Function, Spline
@@ -111,11 +110,8 @@ class Graph:
 
     def const(self, value: Number) -> Node:
         """The constant ``value``; integers and fractions stay exact, integer-valued floats become exact."""
-        if isinstance(value, Fraction):
-            if value.denominator == 1:
-                value = value.numerator
-        elif isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-            value = int(value)
+        if type(value) is not int:
+            value = exact(value)
         # 0.5 == Fraction(1, 2): the type belongs to the key, so that exactness is not lost to who came first.
         return self._leaf("const", value, (type(value), value), True)
 
@@ -259,9 +255,9 @@ class Graph:
             return self.neg(self.div(a, b.args[0]))
         if b.op == "const":
             if a.op == "const":
-                return self.const(_quotient(a.payload, b.payload))
-            reciprocal = _quotient(1, b.payload)
-            if reciprocal * b.payload == 1:
+                return self.const(quotient(a.payload, b.payload))
+            reciprocal = exact_reciprocal(b.payload)
+            if reciprocal is not None:
                 return self.mul(self.const(reciprocal), a)
         if a.op == "mul":
             if a.args[0] is b:
@@ -386,8 +382,3 @@ def _is_square_pair(a: Node, b: Node) -> bool:
         and ((x.op == "sin" and y.op == "cos") or (x.op == "cos" and y.op == "sin"))
         and x.args[0] is y.args[0]
     )
-
-
-def _quotient(a: Number, b: Number) -> Number:
-    """a / b, exact where both are."""
-    return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a) / b

@@ -1,0 +1,253 @@
+"""Evaluation of graphs over any kind of number: the oracle of compiled code, a check without a compiler."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from kanegen.graph.derivatives import reachable
+from kanegen.graph.folding import Number
+from kanegen.graph.nodes import Node
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Context:
+    """The arithmetic of one kind of number.
+
+    ``number`` converts a constant of the graph, ``functions`` holds every operation other than ``+ - * /``,
+    negation and ``select``, ``select(condition, true, false)`` chooses, and ``scope()`` is entered during an
+    evaluation (the working precision of mpmath).
+    """
+
+    number: Callable[[Number], Any]
+    functions: Mapping[str, Function]
+    select: Function
+    scope: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+
+def evaluate(
+    roots: Sequence[Node], values: Mapping[str, Sequence[Any]], context: Context | None = None
+) -> list[Any]:
+    """The values of ``roots``.
+
+    Parameters
+    ----------
+    roots
+        Nodes of one graph.
+    values
+        The elements of each input array by its name: ``values["q"][2]`` is the value of input ``("q", 2)``.
+        With :func:`numpy_context` an element may itself be an array; all broadcast, so that one call
+        evaluates many states.
+    context
+        The arithmetic, :data:`PYTHON` by default.
+
+    Raises
+    ------
+    KeyError, IndexError
+        When an input array, or an element of it, is missing.
+    """
+    context = context or PYTHON
+    known: dict[int, Any] = {}
+    with context.scope():
+        for node in reachable(roots):
+            known[node.index] = _value(node, [known[a.index] for a in node.args], values, context)
+    return [known[root.index] for root in roots]
+
+
+def _value(node: Node, args: list[Any], values: Mapping[str, Sequence[Any]], context: Context) -> Any:
+    match node.op:
+        case "const":
+            return context.number(node.payload)
+        case "input":
+            array, index = node.payload
+            return values[array][index]
+        case "add":
+            return args[0] + args[1]
+        case "sub":
+            return args[0] - args[1]
+        case "mul":
+            return args[0] * args[1]
+        case "div":
+            return context.functions["div"](*args)
+        case "neg":
+            return -args[0]
+        case "select":
+            return context.select(*args)
+        case "call":
+            return node.payload.python(*args)
+        case op:
+            return context.functions[op](*args)
+
+
+# -- Python floats ------------------------------------------------------------------------------------------
+
+
+def _quiet(function: Function) -> Function:
+    """The function with the result of C99, NaN, where Python raises a domain error."""
+
+    def call(*args: float) -> float:
+        try:
+            return float(function(*args))
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return math.inf
+
+    return call
+
+
+def _divide(a: float, b: float) -> float:
+    if b == 0.0:
+        return math.nan if a == 0.0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+    return a / b
+
+
+def _logarithm(x: float) -> float:
+    return -math.inf if x == 0.0 else math.log(x)
+
+
+def _minimum(a: Any, b: Any) -> Any:
+    return a if a <= b else b
+
+
+def _maximum(a: Any, b: Any) -> Any:
+    return a if a >= b else b
+
+
+_CONDITIONS: dict[str, Function] = {
+    "lt": lambda a, b: int(a < b),
+    "le": lambda a, b: int(a <= b),
+    "eq": lambda a, b: int(a == b),
+    "ne": lambda a, b: int(a != b),
+    "and": lambda a, b: int(a != 0 and b != 0),
+    "or": lambda a, b: int(a != 0 or b != 0),
+    "not": lambda a: int(a == 0),
+}
+
+_SAME_NAME = (
+    *("sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
+    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "cbrt", "erf", "floor", "ceil", "pow"),
+)
+
+PYTHON = Context(
+    number=float,
+    functions={
+        **{name: _quiet(getattr(math, name)) for name in _SAME_NAME},
+        **_CONDITIONS,
+        "log": _quiet(_logarithm),
+        "abs": abs,
+        "min": _minimum,
+        "max": _maximum,
+        "div": _divide,
+    },
+    select=lambda condition, true, false: true if condition != 0 else false,
+)
+"""Python floats; NaN and infinities arise as in C instead of exceptions."""
+
+
+# -- NumPy --------------------------------------------------------------------------------------------------
+
+
+def numpy_context() -> Context:
+    """NumPy arrays of float64, or of complex128 for complex-step derivatives of smooth functions.
+
+    Branches (comparisons, min, max, abs) follow the real part, so that they are those of the real problem;
+    where NumPy has no complex function, the imaginary part is the first-order one.
+    """
+    import numpy as np
+
+    def to_first_order(function: Function, slope: Function) -> Function:
+        def call(z: Any) -> Any:
+            if not np.iscomplexobj(z):
+                return function(z)
+            return function(z.real) + 1j * slope(z.real) * z.imag
+
+        return call
+
+    def atan2(y: Any, x: Any) -> Any:
+        angle = np.arctan2(np.real(y), np.real(x))
+        if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
+            return angle
+        return angle + 1j * ((np.conj(x) * y).imag / (np.real(x) ** 2 + np.real(y) ** 2))
+
+    def compared(operation: Function) -> Function:
+        return lambda a, b: operation(np.real(a), np.real(b))
+
+    def chosen(operation: Function) -> Function:
+        return lambda a, b: np.where(operation(np.real(a), np.real(b)), a, b)
+
+    def slope_of_erf(x: Any) -> Any:
+        return 2.0 / math.sqrt(math.pi) * np.exp(-(x * x))
+
+    functions: dict[str, Function] = {
+        **{name: getattr(np, name) for name in ("sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh")},
+        **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+        "exp": np.exp,
+        "log": np.log,
+        "pow": np.power,
+        "div": np.true_divide,
+        "atan2": atan2,
+        "cbrt": to_first_order(np.cbrt, lambda x: 1.0 / (3.0 * np.cbrt(x) ** 2)),
+        "erf": to_first_order(np.vectorize(math.erf, otypes=[float]), slope_of_erf),
+        "floor": lambda x: np.floor(np.real(x)),
+        "ceil": lambda x: np.ceil(np.real(x)),
+        "abs": lambda x: np.where(np.real(x) < 0, -x, x),
+        "min": chosen(np.less_equal),
+        "max": chosen(np.greater_equal),
+        "lt": compared(np.less),
+        "le": compared(np.less_equal),
+        "eq": compared(np.equal),
+        "ne": compared(np.not_equal),
+        "and": np.logical_and,
+        "or": np.logical_or,
+        "not": np.logical_not,
+    }
+    return Context(float, functions, np.where, lambda: np.errstate(all="ignore"))
+
+
+# -- mpmath -------------------------------------------------------------------------------------------------
+
+
+def mpmath_context(digits: int = 50) -> Context:
+    """mpmath at ``digits`` decimal digits; exact constants of the graph are converted at that precision."""
+    import mpmath
+
+    def number(value: Number) -> Any:
+        if isinstance(value, Fraction):
+            return mpmath.mpf(value.numerator) / value.denominator
+        return mpmath.mpf(value)
+
+    def real(function: Function) -> Function:
+        def call(*args: Any) -> Any:
+            try:
+                result = function(*args)
+            except (ValueError, ZeroDivisionError):
+                return mpmath.nan
+            return mpmath.nan if isinstance(result, mpmath.mpc) else result
+
+        return call
+
+    def divide(a: Any, b: Any) -> Any:
+        if b == 0:
+            return mpmath.nan if a == 0 or mpmath.isnan(a) else mpmath.sign(a) * mpmath.inf
+        return a / b
+
+    same_name = [name for name in _SAME_NAME if name not in ("cbrt", "pow")]
+    functions: dict[str, Function] = {
+        **{name: real(getattr(mpmath, name)) for name in same_name},
+        **_CONDITIONS,
+        "pow": real(lambda a, b: mpmath.power(a, b)),
+        "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
+        "log": real(mpmath.log),
+        "abs": abs,
+        "min": _minimum,
+        "max": _maximum,
+        "div": divide,
+    }
+    return Context(number, functions, PYTHON.select, lambda: mpmath.workdps(digits))
