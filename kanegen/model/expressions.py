@@ -40,9 +40,9 @@ def base_symbol(expr: Any) -> Any:
 
 
 def natural_key(name: str) -> tuple[Any, ...]:
-    """Sorting key under which ``m_2`` stands before ``m_10``."""
+    """Sorting key under which ``m_2`` stands before ``m_10``; different names have different keys."""
     parts = re.split(r"(\d+)", name, flags=re.ASCII)
-    return tuple((1, int(part), "") if k % 2 else (0, 0, part) for k, part in enumerate(parts))
+    return tuple((1, int(part), "") if k % 2 else (0, 0, part) for k, part in enumerate(parts)), name
 
 
 def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
