@@ -1,5 +1,4 @@
-"""The C peer: what one gets from SymPy alone, by ``cse`` and the C99 printer, compiled with the same flags.
-"""
+"""The C peer: what SymPy alone gives, ``cse`` and the C99 printer, with the same compiler and flags."""
 
 from __future__ import annotations
 

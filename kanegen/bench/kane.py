@@ -83,10 +83,10 @@ def apply_kanes_method(model: Model, point: Mapping[str, Any]) -> KaneDerivation
     rows = _constraint_rows(model, point)
     started = time.perf_counter()
     with warnings.catch_warnings():
-        # SymPy warns when a velocity it was not given follows from more than one point; they agree by construction.
+        # SymPy warns when a velocity it was not given follows from several points; they agree.
         warnings.simplefilter("ignore", UserWarning)
         method = _formed(model, rows)
-        # Reading the matrices assembles them: a user who asked for the equations waits for that too.
+        # Reading the matrices assembles them: who asks for the equations waits for that too.
         mass, forcing = method.mass_matrix, method.forcing
     seconds = time.perf_counter() - started
     if rows.frozen:
@@ -160,8 +160,8 @@ def _refuse_what_kane_cannot(model: Model) -> None:
     for item in model.inputs:
         if item.rate is not None and not isinstance(item.symbol, AppliedUndef):
             raise PeerError(
-                f"{model.name}: SymPy differentiates the input {item.name} as a constant, since it is a plain Symbol; "
-                "KanesMethod needs dynamicsymbols()"
+                f"{model.name}: SymPy differentiates the input {item.name} as a constant, since it is a "
+                "plain Symbol; KanesMethod needs dynamicsymbols()"
             )
     custom = {
         str(atom.func)
@@ -218,8 +218,8 @@ def _constraint_rows(model: Model, point: Mapping[str, Any]) -> _Rows:
     dependent = model.dependent_speeds or _pivot_speeds(model, jacobian, point)
     if len(dependent) != len(acceleration):
         raise PeerError(
-            f"{model.name}: {len(acceleration)} constraint rows for {len(dependent)} dependent speeds; KanesMethod "
-            "needs as many independent rows as dependent speeds"
+            f"{model.name}: {len(acceleration)} constraint rows for {len(dependent)} dependent speeds; "
+            "KanesMethod needs as many independent rows as dependent speeds"
         )
     if not model.acceleration_constraints and not jacobian.has(*model.speeds):
         return _Rows(tuple(dependent), tuple(velocity), (), {})
@@ -272,8 +272,7 @@ def parameter_values(model: Model) -> tuple[float, ...]:
 
 
 def input_values(model: Model, point: Mapping[str, Any]) -> tuple[float, ...]:
-    """Input values in order: those of ``point``, else the defaults; `PeerError` names those that are missing.
-    """
+    """Input values in order: of ``point``, else the defaults; `PeerError` names those that are missing."""
     given = point.get("r")
     if given is not None:
         return tuple(float(value) for value in given)

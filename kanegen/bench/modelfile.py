@@ -17,8 +17,8 @@ from kanegen.model import Model
 class ModelFile:
     """A loaded file: ``function`` made ``model`` with ``options``; ``initial`` is its start or None.
 
-    ``initial`` maps ``t`` (s), ``q``, ``u`` and ``r`` to numbers: what ``initial(**options)`` of the file returns,
-    else its ``INITIAL``.
+    ``initial`` maps ``t`` (s), ``q``, ``u`` and ``r`` to numbers: what ``initial(**options)`` of the file
+    returns, else its ``INITIAL``.
     """
 
     path: Path
@@ -31,27 +31,32 @@ class ModelFile:
         """The start of the motion; `ModelError` when the file gives none."""
         if self.initial is None:
             raise ModelError(
-                f'{self.path} gives no start of the motion: add INITIAL = {{"t": 0.0, "q": ..., "u": ..., "r": None}}'
+                f"{self.path} gives no start of the motion: add "
+                'INITIAL = {"t": 0.0, "q": (...), "u": (...), "r": None}'
             )
         return self.initial
 
 
-def read_model_file(path: Path, function: str = "model", options: Mapping[str, Any] | None = None) -> ModelFile:
+def read_model_file(
+    path: Path, function: str = "model", options: Mapping[str, Any] | None = None
+) -> ModelFile:
     """Run the Python file at ``path`` (not as a script) and call ``function(**options)`` of it.
 
-    Raises `ModelError` when there is no such file or function, when it does not take these options, or when it
-    returns no `Model`. Errors of the file's own code pass through.
+    Raises `ModelError` when there is no such file or function, when it does not take these options, or when
+    it returns no `Model`. Errors of the file's own code pass through.
     """
     options = dict(options or {})
     module = _module(path)
     make = getattr(module, function, None)
     if not callable(make):
         defined = sorted(
-            name for name, value in vars(module).items() if callable(value) and value.__module__ == module.__name__
+            name
+            for name, value in vars(module).items()
+            if callable(value) and value.__module__ == module.__name__
         )
         raise ModelError(
-            f"{path} defines no function {function!r}; expected model(**options) that returns a kanegen.Model. "
-            f"It defines: {', '.join(defined) or 'no function'}"
+            f"{path} defines no function {function!r}; expected model(**options) that returns a "
+            f"kanegen.Model. It defines: {', '.join(defined) or 'no function'}"
         )
     _check_options(path, function, make, options)
     model = make(**options)
@@ -69,7 +74,9 @@ def _check_options(path: Path, function: str, make: Any, options: Mapping[str, A
     try:
         signature.bind(**options)
     except TypeError as error:
-        raise ModelError(f"{function}{signature} of {path} cannot be called with {options}: {error}") from error
+        raise ModelError(
+            f"{function}{signature} of {path} cannot be called with {options}: {error}"
+        ) from error
 
 
 def _module(path: Path) -> ModuleType:

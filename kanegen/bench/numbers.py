@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ ROLLING_SECONDS = 10.0
 
 @dataclass
 class Benchmark:
-    """One run: the folder of the examples, how many links the derivation is timed on, rounds of repetitions."""
+    """One run: the folder of the examples, links of the chain that is derived, rounds of repetitions."""
 
     examples: Path
     links: int
@@ -40,9 +40,9 @@ class Benchmark:
     _pairs: dict[str, Pair] = field(default_factory=dict)
     _evaluations: dict[str, Evaluation] = field(default_factory=dict)
 
-    def results(self) -> Iterator[tuple[str, list[Result]]]:
-        """The parts of the table in order, each as its title and, when it is asked for, its lines."""
-        for title, part in (
+    def parts(self) -> tuple[tuple[str, Callable[[], list[Result]]], ...]:
+        """The parts of the table in order: what is being done, and a function that does it."""
+        return (
             (f"deriving spatial_chain({self.links})", self._derivation),
             ("counting operations", self._operations),
             ("evaluating unconstrained systems", self._unconstrained),
@@ -50,15 +50,14 @@ class Benchmark:
             ("calling from Python", self._call),
             ("starting up", self._startup),
             ("integrating the rolling disk", self._integration),
-        ):
-            yield title, part()
+        )
 
     def _file(self, name: str, **options: Any) -> ModelFile:
         path = self.examples / f"{name}.py"
         if not path.is_file():
             raise BuildError(
-                f"the benchmark needs the example {path}, which is not there; run it in a checkout of kanegen or "
-                "name the folder with --examples"
+                f"the benchmark needs the example {path}, which is not there; run it in a checkout of "
+                "kanegen or name the folder with --examples"
             )
         return read_model_file(path, options=options)
 
@@ -128,8 +127,14 @@ class Benchmark:
     def _call(self) -> list[Result]:
         found = self._evaluation("rolling_disk")
         extra = 1e9 * (found.call.best - found.kernel.best)
-        detail = f"rolling_disk: {seconds_text(found.call.best)} against {seconds_text(found.kernel.best)} in C"
-        return [Result("solver.rhs(..., out=...) above the C evaluation", extra, Target(150.0, 60.0, "ns"), detail)]
+        detail = (
+            f"rolling_disk: {seconds_text(found.call.best)} against {seconds_text(found.kernel.best)} in C"
+        )
+        return [
+            Result(
+                "solver.rhs(..., out=...) above the C evaluation", extra, Target(150.0, 60.0, "ns"), detail
+            )
+        ]
 
     def _startup(self) -> list[Result]:
         found = measure_startup(
@@ -137,7 +142,12 @@ class Benchmark:
         )
         without = f"importing kanegen included; SymPy and NumPy ({seconds_text(found.imports)}) excluded"
         return [
-            Result("first model on a machine", found.first, Target(8.0, 4.0, "s"), "rolling_disk, a whole process"),
+            Result(
+                "first model on a machine",
+                found.first,
+                Target(8.0, 4.0, "s"),
+                "rolling_disk, a whole process",
+            ),
             Result("the next model", found.following, Target(0.6, 0.3, "s"), "slider_crank, kanegen.build"),
             Result("a model from the cache", 1e3 * found.cached, Target(50.0, 20.0, "ms"), without),
         ]
@@ -145,13 +155,19 @@ class Benchmark:
     def _integration(self) -> list[Result]:
         rows = integrate_pair(self._pair("rolling_disk"), ROLLING_SECONDS, ERRORS, max(2, self.rounds // 3))
         worst = min(rows, key=lambda row: row.ratio)
+        ratios = ", ".join(f"{row.error:.0e}: {row.ratio:.0f}" for row in rows)
         detail = (
-            f"least of the errors {', '.join(f'{row.error:.0e}: {row.ratio:.0f}' for row in rows)}; at {worst.error:.0e} "
+            f"the least of the ratios at errors {ratios}; at {worst.error:.0e} "
             f"{worst.python.method} {seconds_text(worst.python.seconds)}, {worst.compiled.method} "
             f"{seconds_text(worst.compiled.seconds)}"
         )
         return [
-            Result("rolling disk, 10 s at equal measured error", worst.ratio, Target(200.0, 300.0, "times"), detail)
+            Result(
+                "rolling disk, 10 s at equal measured error",
+                worst.ratio,
+                Target(200.0, 300.0, "times"),
+                detail,
+            )
         ]
 
 

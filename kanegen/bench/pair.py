@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,19 +22,23 @@ from kanegen.bench.modelfile import ModelFile, read_model_file
 from kanegen.bench.precision import Array, Cost, cheapest, work_precision
 from kanegen.bench.python_peer import METHODS, PythonPeer, python_peer
 from kanegen.bench.timing import Timing, interleaved, once, statement_task
+from kanegen.derive import Quantity
 from kanegen.errors import SolveError
+from kanegen.model import Model
 from kanegen.pipeline import build, derive
 from kanegen.solve import Solver
 
 COMPILED_METHODS = ("dopri5", "dop853")
 REFERENCE_TOLERANCE = 1e-13
 AGREEMENT = 1e-8
-"""Largest difference of the two sides' right-hand sides relative to their size: rounding, not a comparison."""
+"""Largest difference of the two sides' right-hand sides relative to their size: rounding, not a comparison.
+"""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A model with kanegen's ``solver`` and SymPy's ``equations``; ``kane_seconds`` is what deriving them took."""
+    """A model with kanegen's ``solver`` and SymPy's ``equations``; ``kane_seconds`` is what deriving them
+    took."""
 
     file: ModelFile
     solver: Solver
@@ -49,7 +54,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Seconds of one right-hand side: both in a C loop, kanegen's called from Python, and SymPy's in Python."""
+    """Seconds of one right-hand side: both sides in C, kanegen's called from Python, SymPy's in Python."""
 
     kernel: Timing
     c_peer: Timing
@@ -71,18 +76,23 @@ class ErrorRow:
 
 
 def make_pair(file: ModelFile) -> Pair:
-    """Build and derive on both sides. Raises `PeerError` when SymPy's ``KanesMethod`` cannot treat the model."""
+    """Build and derive on both sides. Raises `PeerError` when ``KanesMethod`` cannot treat the model."""
     derivation = apply_kanes_method(file.model, file.start())
     return Pair(file, build(file.model), kane_equations(derivation), derivation.seconds)
 
 
 def derive_seconds(file: ModelFile, repetitions: int) -> float:
-    """Least seconds of `kanegen.derive`, mass matrix and right-hand side included, on a newly described model.
+    """Least seconds of `kanegen.derive` with q', T and V, the quantities that ``KanesMethod`` gives, read.
 
     Each repetition reads the file again, since SymPy's frames and points remember what they have computed.
     """
     fresh = [read_model_file(file.path, file.function, file.options).model for _ in range(repetitions)]
-    return min(once(lambda model=model: derive(model)) for model in fresh)
+    return min(once(partial(_derive_all, model)) for model in fresh)
+
+
+def _derive_all(model: Model) -> tuple[Quantity, Quantity, Quantity]:
+    equations = derive(model)
+    return equations.qdot, equations.T, equations.V
 
 
 def evaluate_pair(pair: Pair, folder: Path, rounds: int) -> Evaluation:
@@ -140,16 +150,16 @@ def integrate_pair(pair: Pair, duration: float, errors: Sequence[float], repetit
 
     smallest = min(errors)
     python_curves = {
-        method: work_precision(lambda tol, m=method: run_python(m, tol), reference, smallest, repetitions)
+        method: work_precision(partial(run_python, method), reference, smallest, repetitions)
         for method in METHODS
     }
     compiled_curves = {
-        method: work_precision(
-            lambda tol, m=method: run_compiled(m, tol), reference, smallest, 10 * repetitions
-        )
+        method: work_precision(partial(run_compiled, method), reference, smallest, 10 * repetitions)
         for method in COMPILED_METHODS
     }
-    return [ErrorRow(error, cheapest(python_curves, error), cheapest(compiled_curves, error)) for error in errors]
+    return [
+        ErrorRow(error, cheapest(python_curves, error), cheapest(compiled_curves, error)) for error in errors
+    ]
 
 
 def _python_peer(pair: Pair) -> PythonPeer:

@@ -1,7 +1,7 @@
 """Work and precision: what it costs to reach an error, not a tolerance.
 
-Tolerances mean different things to different codes, so each method is run over a range of them, the error of each
-run is measured against a much more precise reference, and costs are compared at equal measured error.
+Tolerances mean different things to different codes, so each method is run over a range of them, the error of
+each run is measured against a much more precise reference, and costs are compared at equal measured error.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,8 @@ TOLERANCES = tuple(10.0**-k for k in range(2, 13))
 
 @dataclass(frozen=True)
 class WorkPoint:
-    """One run: ``error`` of the final state (see `relative_error`) and the least ``seconds`` of its repetitions."""
+    """One run: ``error`` of the final state (see `relative_error`) and the least ``seconds`` of its
+    repetitions."""
 
     tolerance: float
     error: float
@@ -46,11 +49,12 @@ def relative_error(state: Array, reference: Array) -> float:
 def work_precision(
     run: Callable[[float], Array], reference: Array, smallest_error: float, repetitions: int
 ) -> tuple[WorkPoint, ...]:
-    """Runs ``run(tolerance)`` with tighter and tighter tolerances until the error falls below ``smallest_error``."""
+    """Runs ``run(tolerance)`` with tighter and tighter tolerances until the error falls below
+    ``smallest_error``."""
     points: list[WorkPoint] = []
     for tolerance in TOLERANCES:
         error = relative_error(run(tolerance), reference)
-        seconds = min(once(lambda tolerance=tolerance: run(tolerance)) for _ in range(repetitions))
+        seconds = min(once(partial(run, tolerance)) for _ in range(repetitions))
         points.append(WorkPoint(tolerance, error, seconds))
         if error < smallest_error:
             break
@@ -58,9 +62,10 @@ def work_precision(
 
 
 def seconds_at_error(points: Sequence[WorkPoint], error: float) -> float:
-    """Cost of reaching ``error``: between two runs that enclose it, linear in the logarithms; inf if not reached."""
+    """Cost of reaching ``error``: between two runs that enclose it, linear in the logarithms; inf if not
+    reached."""
     best = math.inf
-    for loose, tight in zip(points, points[1:], strict=False):
+    for loose, tight in pairwise(points):
         if tight.error <= error <= loose.error and tight.error < loose.error:
             part = math.log(loose.error / error) / math.log(loose.error / tight.error)
             best = min(best, loose.seconds * (tight.seconds / loose.seconds) ** part)

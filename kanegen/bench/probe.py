@@ -1,7 +1,7 @@
-"""Run as a script in a process of its own: builds models and prints, as JSON, how long each part took (seconds).
+"""A script for a process of its own: builds models and prints, as JSON, the seconds each part took.
 
-``probe.py FILE [FILE ...]``. What a process does once (imports) is told apart from what every model costs. Nothing
-of kanegen is imported before its clock runs.
+``probe.py FILE [FILE ...]``. What a process does once (imports) is told apart from what every model costs.
+Nothing of kanegen is imported before its clock runs.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 
@@ -41,7 +42,7 @@ def main(files: list[str]) -> None:
 
 
 def _differences(marks: list[float]) -> list[float]:
-    return [after - before for before, after in zip(marks, marks[1:], strict=False)]
+    return [after - before for before, after in pairwise(marks)]
 
 
 if __name__ == "__main__":

@@ -38,8 +38,10 @@ class PythonPeer:
 
 
 def python_peer(equations: KaneEquations, inputs: Sequence[float], parameters: Sequence[float]) -> PythonPeer:
-    """``lambdify(cse=True)`` of q', mass matrix and forcing; Python floats and `math`, which are faster than NumPy's
-    scalars here, and one `numpy.linalg.solve` for u'."""
+    """``lambdify(cse=True)`` of q', mass matrix and forcing, and one `numpy.linalg.solve` for u'.
+
+    Python floats and `math`, which are faster here than NumPy's scalars: the peer of a careful user.
+    """
     arguments = [dynamicsymbols._t, *(equations.symbols(array) for array in ("q", "u", "r", "p"))]
     values = [list(equations.qdot), equations.mass.tolist(), list(equations.forcing)]
     evaluate = sm.lambdify(arguments, values, modules="math", cse=True)

@@ -24,7 +24,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Result:
-    """A measured number; ``measured`` is None when there is nothing to compare with, and ``detail`` says why."""
+    """A measured number; ``measured`` is None when there is no peer, and ``detail`` says why."""
 
     what: str
     measured: float | None

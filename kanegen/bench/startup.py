@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,12 @@ from kanegen.errors import BuildError
 
 @dataclass(frozen=True)
 class Startup:
-    """Seconds. ``first``: a whole process with an empty cache, interpreter and imports included, that builds one
-    model. ``following``: building a second model in that process. ``cached``: importing kanegen and building a
-    model that is in the cache, in a process that has imported SymPy and NumPy before (``imports``: those two)."""
+    """Seconds.
+
+    ``first``: a whole process with an empty cache, interpreter and imports included, that builds one model.
+    ``following``: building a second model in such a process. ``cached``: importing kanegen and building a model
+    that is in the cache, in a process that has imported SymPy and NumPy (``imports``: those two) before.
+    """
 
     first: float
     following: float
@@ -36,11 +40,11 @@ def measure_startup(first: Path, following: Path, repetitions: int) -> Startup:
     Raises `BuildError` with the output of a process that fails.
     """
     with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
-        cold: list[dict[str, Any]] = []
-        seconds = once(lambda: cold.append(_run_probe((first,), Path(folder) / "first")))
-        # The second model in a process of its own with a warm wrapper: the first of the pair comes from the cache.
-        pair = _run_probe((first, following), Path(folder) / "first")
-        warm = [_run_probe((first,), Path(folder) / "first") for _ in range(repetitions)]
+        cache = Path(folder)
+        seconds = once(partial(_run_probe, (first,), cache))
+        # The first of the pair comes from the cache, the second is new: only the wrapper is there already.
+        pair = _run_probe((first, following), cache)
+        warm = [_run_probe((first,), cache) for _ in range(repetitions)]
     return Startup(
         first=seconds,
         following=float(pair["builds"][1]["build"]),
@@ -50,7 +54,8 @@ def measure_startup(first: Path, following: Path, repetitions: int) -> Startup:
 
 
 def _run_probe(files: Sequence[Path], cache: Path) -> dict[str, Any]:
-    # -P keeps the probe's own folder off the path of its process, PYTHONPATH lets a plain checkout find itself.
+    # -P keeps the probe's own folder off the path of its process; PYTHONPATH is for a checkout that is not
+    # installed.
     package_parent = str(Path(kanegen.__file__).parents[1])
     inherited = [part for part in (os.environ.get("PYTHONPATH"),) if part]
     environment = {

@@ -10,20 +10,14 @@ from kanegen.bench.pair import ErrorRow, Evaluation
 from kanegen.bench.results import Result, seconds_text
 
 _COLOURS = {"goal": "green", "met": "green", "missed": "red", "no peer": "yellow"}
+_NUMERIC = {"measured", "at least", "goal"}
 
 
 def numbers_table(results: Sequence[Result]) -> Table:
     """One line per number: measured, at least, goal, and whether it is met."""
     table = Table(title="Numbers", title_justify="left", header_style="bold")
-    for heading, justify in (
-        ("what", "left"),
-        ("measured", "right"),
-        ("at least", "right"),
-        ("goal", "right"),
-        ("", "left"),
-        ("how", "left"),
-    ):
-        table.add_column(heading, justify="right" if justify == "right" else "left")
+    for heading in ("what", "measured", "at least", "goal", "", "how"):
+        table.add_column(heading, justify="right" if heading in _NUMERIC else "left")
     for result in results:
         colour = _COLOURS[result.verdict]
         unit = f" {result.target.unit}".rstrip()
@@ -47,8 +41,12 @@ def comparison_table(
     for heading in ("pure Python", "kanegen", "ratio"):
         table.add_column(heading, justify="right")
     table.add_row("derivation", *_sides(*derivation))
-    table.add_row("right-hand side, called from Python", *_sides(evaluation.python.best, evaluation.call.best))
-    table.add_row("right-hand side in C (SymPy's cse)", *_sides(evaluation.c_peer.best, evaluation.kernel.best))
+    table.add_row(
+        "right-hand side, called from Python", *_sides(evaluation.python.best, evaluation.call.best)
+    )
+    table.add_row(
+        "right-hand side in C (SymPy's cse)", *_sides(evaluation.c_peer.best, evaluation.kernel.best)
+    )
     for row in rows:
         table.add_row(
             f"integration to error {row.error:.0e}",

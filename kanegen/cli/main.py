@@ -1,0 +1,42 @@
+"""The command group, and how errors reach the user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kanegen._version import __version__
+from kanegen.cli.bench import bench
+from kanegen.cli.build import build, emit
+from kanegen.cli.cache import cache
+from kanegen.cli.run import run
+from kanegen.cli.show import show
+from kanegen.errors import KanegenError
+
+
+class _Group(click.Group):
+    """A group whose kanegen errors are one message and exit status 1, unless ``--traceback`` is given."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KanegenError as error:
+            if ctx.params["traceback"]:
+                raise
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kanegen")
+@click.option("--traceback", is_flag=True, help="Show where in the program an error came from.")
+def main(traceback: bool) -> None:
+    """Constrained mechanical systems in SymPy, compiled to fast C solvers.
+
+    FILE is a Python file that defines model(**options) and returns a kanegen.Model; FILE:FUNCTION names
+    another function. INITIAL = {"t":, "q":, "u":, "r":} in the file is the start of the motion.
+    """
+
+
+for command in (build, run, emit, show, bench, cache):
+    main.add_command(command)

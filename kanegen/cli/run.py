@@ -1,0 +1,171 @@
+"""``kanegen run``: integrate a model from the start its file gives."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from kanegen.cli.arguments import Target, model_arguments, parse_assignments, read_target
+
+METHODS = ("dopri5", "dop853", "rk4", "kutta_merson")
+
+
+@dataclass(frozen=True)
+class _Motion:
+    """A finished integration with the ``seconds`` that building and integrating took."""
+
+    solver: Any
+    solution: Any
+    build_seconds: float
+    integrate_seconds: float
+
+
+@click.command()
+@model_arguments
+@click.option("--time", "duration", type=float, default=10.0, show_default=True, help="Seconds of motion.")
+@click.option("--method", type=click.Choice(METHODS), default="dopri5", show_default=True)
+@click.option(
+    "--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance (adaptive methods)."
+)
+@click.option(
+    "--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance (adaptive methods)."
+)
+@click.option("--step", type=float, help="Step of rk4 and kutta_merson, s.")
+@click.option(
+    "--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step."
+)
+@click.option(
+    "-p",
+    "--parameter",
+    "parameters",
+    callback=parse_assignments,
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter's value.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write t, q and u to FILE.csv or FILE.npz.",
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw q and u to FILE (matplotlib)."
+)
+@click.option("--progress", is_flag=True, help="Show a progress bar.")
+def run(
+    target: Target,
+    options: dict[str, Any],
+    parameters: dict[str, Any],
+    duration: float,
+    points: int | None,
+    output: Path | None,
+    plot: Path | None,
+    **settings: Any,
+) -> None:
+    """Integrate the motion from the file's INITIAL and print a summary."""
+    if output is not None and output.suffix not in (".csv", ".npz"):
+        raise click.UsageError(f"--output {output}: expected a name that ends in .csv or .npz")
+    file = read_target(target, options)
+    motion = _simulate(file, parameters, duration, points, settings)
+    console = Console()
+    console.print(_summary(file, motion))
+    if output is not None:
+        _write(output, motion)
+        console.print(f"written: {output}", highlight=False, soft_wrap=True)
+    if plot is not None:
+        _draw(plot, file, motion)
+        console.print(f"figure: {plot}", highlight=False, soft_wrap=True)
+
+
+def _simulate(
+    file: Any, parameters: dict[str, Any], duration: float, points: int | None, settings: dict[str, Any]
+) -> _Motion:
+    import numpy as np
+
+    from kanegen.pipeline import build
+
+    start = file.start()
+    t0 = float(start["t"])
+    started = time.perf_counter()
+    solver = build(file.model)
+    if parameters:
+        solver = solver.with_parameters(parameters)
+    built = time.perf_counter()
+    t_eval = None if points is None else np.linspace(t0, t0 + duration, points)
+    solution = solver.integrate(
+        (t0, t0 + duration), start["q"], start["u"], r=start.get("r"), t_eval=t_eval, **settings
+    )
+    return _Motion(solver, solution, built - started, time.perf_counter() - built)
+
+
+def _summary(file: Any, motion: _Motion) -> Table:
+    import numpy as np
+
+    solver, solution = motion.solver, motion.solution
+    statistics = solution.statistics
+    table = Table(show_header=False, title=file.model.name, title_justify="left")
+    rows: list[tuple[str, str]] = [
+        ("status", str(solution.message)),
+        ("t", f"{solution.t[0]:g} s to {solution.t[-1]:g} s, {len(solution.t)} points"),
+        ("steps", f"{statistics['steps']} ({statistics['rejected']} rejected)"),
+        ("evaluations", str(statistics["evaluations"])),
+        ("step sizes", f"{statistics['smallest_step']:.3g} s to {statistics['largest_step']:.3g} s"),
+        (
+            "time",
+            f"{motion.build_seconds:.2f} s building, {1e3 * motion.integrate_seconds:.2f} ms integrating",
+        ),
+    ]
+    states = [(solution.t[k], solution.q[k], solution.u[k]) for k in range(len(solution.t))]
+    r = file.start().get("r")
+    if file.model.gravity is not None or file.model.potential_energy is not None:
+        energy = np.array([solver.energy(*state, r) for state in states])
+        rows.append(
+            ("energy", f"{energy[0]:.6g} J at the start, within {np.max(np.abs(energy - energy[0])):.2e} J")
+        )
+    position, velocity = solver.residuals(*states[-1], r)
+    for what, residual in (("position residual", position), ("velocity residual", velocity)):
+        if len(residual):
+            rows.append((what, f"{np.max(np.abs(residual)):.2e} at the end"))
+    for symbols, values in ((file.model.coordinates, solution.q[-1]), (file.model.speeds, solution.u[-1])):
+        rows += [(f"{symbol.func}", f"{value:.9g}") for symbol, value in zip(symbols, values, strict=True)]
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _names(motion: _Motion) -> list[str]:
+    return [*map(str, motion.solver.coordinates), *map(str, motion.solver.speeds)]
+
+
+def _write(path: Path, motion: _Motion) -> None:
+    import numpy as np
+
+    solution = motion.solution
+    if path.suffix == ".npz":
+        np.savez(path, t=solution.t, q=solution.q, u=solution.u, names=np.array(_names(motion)))
+        return
+    table = np.column_stack((solution.t, solution.q, solution.u))
+    np.savetxt(path, table, delimiter=",", header=",".join(["t", *_names(motion)]), comments="", fmt="%.17g")
+
+
+def _draw(path: Path, file: Any, motion: _Motion) -> None:
+    from matplotlib.figure import Figure
+
+    solution = motion.solution
+    names = _names(motion)
+    n_q = solution.q.shape[1]
+    figure = Figure(figsize=(9.0, 7.0), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    upper.plot(solution.t, solution.q, label=names[:n_q])
+    upper.set(ylabel="q", title=file.model.name)
+    lower.plot(solution.t, solution.u, label=names[n_q:])
+    lower.set(xlabel="t (s)", ylabel="u")
+    for axis in (upper, lower):
+        axis.legend()
+    figure.savefig(path, dpi=120)
