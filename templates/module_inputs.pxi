@@ -121,7 +121,8 @@ cdef class Inputs:
         context is ``user_data``, or a scipy.LowLevelCallable."""
         cdef Inputs inputs = Inputs.__new__(Inputs)
         cdef const char *name
-        capsule = source[0] if isinstance(source, tuple) and len(source) else source
+        # LowLevelCallable is a tuple that holds its capsule first and forbids indexing.
+        capsule = (<tuple>source)[0] if isinstance(source, tuple) and len(<tuple>source) else source
         if not PyCapsule_CheckExact(capsule):
             raise SolveError(f"a compiled input is a {type(source).__name__}; expected a LowLevelCallable or a PyCapsule")
         name = PyCapsule_GetName(capsule)

@@ -7,11 +7,15 @@ prepare() fills in l^2 / 2. The function `singular` always fails and `moved` alw
 from __future__ import annotations
 
 import math
+from functools import cache
 from hashlib import sha256
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.build import build
 from kanegen.emit.environment import runtime_headers
 from kanegen.emit.sources import Sources
 
@@ -100,3 +104,15 @@ def pendulum_rhs(
     """(theta', omega') of the kernel, in Python."""
     moment = -g * length * math.sin(theta) - omega + torque + gain * theta
     return np.array([omega, moment / (length * length)])
+
+
+@cache
+def pendulum_module() -> ModuleType:
+    """The compiled pendulum, built once per session."""
+    return build(pendulum()).module
+
+
+def pendulum_function(name: str = "rhs", inputs: object = (0.0,), gain: float = 0.0) -> Any:
+    """A function of the compiled pendulum with g = 9.81 and l = 0.7."""
+    module = pendulum_module()
+    return module.Function(name, module.Prepared([9.81, 0.7], [gain]), inputs)

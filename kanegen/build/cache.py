@@ -194,7 +194,7 @@ def _check_owner(root: Path, status: os.stat_result) -> None:
     if status.st_uid != os.getuid():
         raise BuildError(
             f"the cache folder {root} belongs to user {status.st_uid}, not to you (user {os.getuid()}); "
-            "loading code from it would run what that user put there. Set KANEGEN_CACHE_DIR to a folder of your own."
+            "loading code from it would run their code. Set KANEGEN_CACHE_DIR to a folder of your own."
         )
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise BuildError(

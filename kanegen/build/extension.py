@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 
 import numpy as np
@@ -82,6 +82,20 @@ def build(sources: Sources, options: CompilerOptions | None = None, cache: Cache
     return Extension(load(path, key), key, path, sources)
 
 
+def build_wrapper(
+    headers: Mapping[str, str], options: CompilerOptions | None = None, cache: Cache | None = None
+) -> Path:
+    """Compile the part of an extension that is the same for every model, unless the cache holds it.
+
+    ``headers``: the C runtime (kanegen.emit.environment.runtime_headers). `build` does this itself; calling
+    it in a thread while a model is derived hides the seconds it takes, once per machine. Returns the folder
+    with the objects. Raises `BuildError`.
+    """
+    return _wrapper_folder(
+        _job(options or CompilerOptions(), cache or open_cache()), headers, wrapper_files()
+    )
+
+
 def load(path: Path, digest: str) -> ModuleType:
     """Load the shared library at ``path`` under a module name made from ``digest``, once per process.
 
@@ -138,7 +152,7 @@ def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path
     kernel = work / f"{sources.name}.o"
     with ThreadPoolExecutor(max_workers=1) as pool:
         # The wrapper is compiled in its own processes: the kernel need not wait for it.
-        pending = pool.submit(_wrapper_folder, job, sources, wrapper)
+        pending = pool.submit(_wrapper_folder, job, _headers(sources.files), wrapper)
         flags = (*job.options.common, *job.options.kernel)
         compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
         objects = pending.result()
@@ -147,9 +161,12 @@ def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path
     kernel.unlink()
 
 
-def _wrapper_folder(job: _Job, sources: Sources, wrapper: Mapping[str, str]) -> Path:
-    """The cached objects of the Cython module and the steppers, which are the same for every model."""
-    headers = {path: text for path, text in sources.files.items() if Path(path).match("kg_*.h")}
+def _headers(files: Mapping[str, str]) -> dict[str, str]:
+    return {path: text for path, text in files.items() if PurePosixPath(path).match("kg_*.h")}
+
+
+def _wrapper_folder(job: _Job, headers: Mapping[str, str], wrapper: Mapping[str, str]) -> Path:
+    """The cached objects of the Cython module and the steppers."""
     tools = (sys.version, _cython_version())
     key = job.key(files_digest(headers), files_digest(wrapper), *tools)
     found = job.cache.find("wrappers", key)
@@ -169,10 +186,7 @@ def _compile_wrapper(job: _Job, files: Mapping[str, str], work: Path) -> None:
         )
         source = work / f"{MODULE}.c"
         # Cython runs as a program: its errors come back as text, and nothing of it stays in this process.
-        run(
-            [sys.executable, "-m", "cython", "-3", str(work / f"{MODULE}.pyx"), "-o", str(source)],
-            folder=work,
-        )
+        run([sys.executable, "-m", "cython", f"{MODULE}.pyx", "-o", source.name], folder=work)
         compile_object(
             job.toolchain,
             (*common, *job.options.wrapper),

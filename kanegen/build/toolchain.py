@@ -101,6 +101,7 @@ def _toolchain(command: str, search_path: str | None) -> Toolchain | None:
     path = shutil.which(words[0], path=search_path) if words else None
     if path is None:
         return None
+    path = str(Path(path).absolute())
     real = Path(path).resolve()
     status = real.stat()
     # An updated compiler changes its file: the stamp lets the --version text be looked up without running it.
@@ -153,9 +154,11 @@ def link_command(
 
 
 def run(command: Sequence[str], folder: Path | None) -> str:
-    """Run a tool, return what it prints; failing, it is a `BuildError` with command, stderr, ``folder``."""
+    """Run a tool in ``folder`` and return what it prints; `BuildError` (command, stderr) if it fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
     except OSError as error:
         raise BuildError(f"{command[0]} cannot be run: {error}", command=command, folder=folder) from error
     if done.returncode != 0:
