@@ -254,6 +254,8 @@ def test_input_in_a_holonomic_constraint_needs_both_rates(parts):
     model = parts.model(inputs=[Input(r, rate=r1, acceleration=r2, default=0.5)], **changes)
     assert [(item.name, item.default) for item in model.inputs] == [("r", 0.5), ("r1", 0.0), ("r2", 0.0)]
     assert model.inputs[1].rate == r2
+    model = parts.model(inputs=[r1, Input(r, rate=r1, acceleration=r2)], **changes)
+    assert [(item.name, item.rate) for item in model.inputs] == [("r1", r2), ("r", r1), ("r2", None)]
     model = parts.model(inputs=[Input(r, rate=c * sm.cos(t))], **changes)
     assert model.inputs[0].acceleration == -c * sm.sin(t)
     assert c in model.parameters
@@ -283,3 +285,14 @@ def test_input_records():
         Parts().model(inputs=[Input(r, rate=2 * q1)], potential_energy=r * q1)
     with pytest.raises(ModelError, match="give one of the two"):
         Parts().model(inputs=[Input(r, rate=t**2, acceleration=t)], potential_energy=r * q1)
+
+
+def test_plain_symbols_as_inputs(parts):
+    s = sm.Symbol("s")
+    forced = parts.model(inputs=[s], loads=[(parts.P, s * parts.N.x)])
+    assert [*forced.parameters] == [m]
+    A = me.ReferenceFrame("A")
+    A.orient_axis(parts.N, parts.N.z, s)
+    problem = only(parts.problems(inputs=[s], loads=[(parts.P, k * A.x)]))
+    assert "input s stands in the orientation of frame A in N" in problem
+    assert "use dynamicsymbols('s')" in problem

@@ -56,6 +56,7 @@ def symbol_problems(model: Model, places: Sequence[Place], strangers: Sequence[A
         *_unknown(model, places),
         *_misplaced(model, places),
         *_missing_rates(model, places),
+        *_constant_inputs(model, places),
         *_unused_inputs(model, places),
         *_unused_parameters(model, strangers),
     ]
@@ -200,6 +201,21 @@ def _missing_rates(model: Model, places: Sequence[Place]) -> list[str]:
                 f"give kg.Input({item.name}, {advice})"
             )
     return problems
+
+
+def _constant_inputs(model: Model, places: Sequence[Place]) -> list[str]:
+    """Inputs that SymPy takes for constants where it differentiates: it would lose their rates in silence."""
+    constants = {item.symbol for item in model.inputs if isinstance(item.symbol, sympy.Symbol)}
+    found: dict[Any, str] = {}
+    for place in places:
+        if place.kind in ("position", "orientation"):
+            for symbol in place.atoms & constants:
+                found.setdefault(symbol, place.where)
+    return [
+        f"input {name} stands in {where}, where SymPy takes the plain symbol for a constant and loses its rate: "
+        f"use dynamicsymbols({name!r})"
+        for name, where in sorted((symbol_name(symbol), where) for symbol, where in found.items())
+    ]
 
 
 def _unused_inputs(model: Model, places: Sequence[Place]) -> list[str]:

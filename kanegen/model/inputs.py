@@ -117,10 +117,18 @@ def resolved_inputs(given: Iterable[Any], problems: list[str]) -> tuple[Input, .
     for item in inputs:
         default = None if item.default is None else 0.0
         for derivative, its_rate in ((item.rate, item.acceleration), (item.acceleration, None)):
-            if _is_input_symbol(derivative) and derivative not in slots:
-                slots[derivative] = Input(derivative, rate=its_rate, default=default)
-    implied = [item for symbol, item in slots.items() if all(symbol != given.symbol for given in inputs)]
-    return tuple(_with_acceleration(item, slots, problems) for item in [*inputs, *implied])
+            if not _is_input_symbol(derivative):
+                continue
+            slot = slots.setdefault(derivative, Input(derivative, default=default))
+            if slot.rate is None and its_rate is not None:
+                slots[derivative] = replace(slot, rate=its_rate)
+    return tuple(_with_acceleration(item, slots, problems) for item in _in_order(inputs, slots))
+
+
+def _in_order(inputs: Sequence[Input], slots: dict[Any, Input]) -> list[Input]:
+    """The slots of the given inputs (one given twice stays twice, to be reported), then the implied ones."""
+    given = [item.symbol for item in inputs]
+    return [slots[symbol] for symbol in (*given, *(s for s in slots if s not in given))]
 
 
 def _with_acceleration(item: Input, slots: dict[Any, Input], problems: list[str]) -> Input:
