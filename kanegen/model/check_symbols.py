@@ -212,8 +212,8 @@ def _constant_inputs(model: Model, places: Sequence[Place]) -> list[str]:
             for symbol in place.atoms & constants:
                 found.setdefault(symbol, place.where)
     return [
-        f"input {name} stands in {where}, where SymPy takes the plain symbol for a constant and loses its rate: "
-        f"use dynamicsymbols({name!r})"
+        f"input {name} stands in {where}, where SymPy takes the plain symbol for a constant and loses its "
+        f"rate: use dynamicsymbols({name!r})"
         for name, where in sorted((symbol_name(symbol), where) for symbol, where in found.items())
     ]
 
