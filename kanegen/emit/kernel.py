@@ -141,7 +141,7 @@ def in_order_of_use(program: Program) -> list[Function]:
     def visit(function: Function) -> None:
         if function.name not in result:
             for step in function.steps:
-                if isinstance(step, Guard):
+                if isinstance(step, Guard) and step.otherwise is not None:
                     visit(program.function(step.otherwise))
             result[function.name] = function
 
@@ -153,7 +153,9 @@ def in_order_of_use(program: Program) -> list[Function]:
 def _work(function: Function, program: Program) -> int:
     """Work values of a function: its own arrays, then those of the largest fallback."""
     fallbacks = [
-        _work(program.function(step.otherwise), program) for step in function.steps if isinstance(step, Guard)
+        _work(program.function(step.otherwise), program)
+        for step in function.steps
+        if isinstance(step, Guard) and step.otherwise is not None
     ]
     return sum(function.arrays.values()) + max(fallbacks, default=0)
 
@@ -191,7 +193,7 @@ def _locals(function: Function, program: Program, text: Body) -> tuple[Local, ..
 
 
 def _unused(function: Function, text: Body) -> tuple[str, ...]:
-    if text.leaves:
+    if text.falls_back:
         return ()
     used = set(text.arrays)
     if used & {"g", "c"}:

@@ -25,7 +25,7 @@ class Body:
     sections: tuple[Lines, ...]
     arrays: frozenset[str]
     calls_kernels: bool
-    leaves: bool
+    falls_back: bool
 
 
 def body(code: Code, functions: Mapping[object, str], fallbacks: Mapping[str, str]) -> Body:
@@ -40,7 +40,8 @@ def body(code: Code, functions: Mapping[object, str], fallbacks: Mapping[str, st
         for section in code.sections
     )
     kinds = {type(statement) for statement in code.statements}
-    return Body(sections, _arrays(code), KernelCall in kinds, Leave in kinds)
+    falls_back = any(isinstance(s, Leave) and s.otherwise is not None for s in code.statements)
+    return Body(sections, _arrays(code), KernelCall in kinds, falls_back)
 
 
 class _Writer:
@@ -65,14 +66,19 @@ class _Writer:
             ]
         if isinstance(statement, Leave):
             holds = printer.holds(statement.condition)
-            return [f"if (!({holds})) {{ return {self._fallbacks[statement.otherwise]}; }}"]
+            result = "KG_SINGULAR" if statement.otherwise is None else self._fallbacks[statement.otherwise]
+            return [f"if (!({holds})) {{ return {result}; }}"]
         return self._gather(statement)
 
     def _gather(self, gather: Gather) -> list[str]:
-        n = len(gather.angles)
-        angles = ", ".join(self._printer.expression(angle) for angle in gather.angles)
-        return [f"const kg_real angle[{n}] = {{{angles}}};", f"kg_real sine[{n}], cosine[{n}];",
-                f"kg_sincos_n({n}, angle, sine, cosine);"]  # fmt: skip
+        length = f"KG_PADDED({len(gather.angles)})"
+        return [
+            f"const kg_real angle[{length}] = {{",
+            *(f"    {self._printer.expression(angle)}," for angle in gather.angles),
+            "};",
+            f"kg_real sine[{length}], cosine[{length}];",
+            f"kg_sincos({length}, angle, sine, cosine);",
+        ]
 
 
 def _arrays(code: Code) -> frozenset[str]:

@@ -60,10 +60,10 @@ class KernelCall:
 
 @dataclass(frozen=True)
 class Leave:
-    """Unless ``condition`` holds, the result of the function ``otherwise`` is returned."""
+    """Unless ``condition`` holds, the result of the function ``otherwise`` is returned (None: singular)."""
 
     condition: Value
-    otherwise: str
+    otherwise: str | None
 
 
 Statement: TypeAlias = Let | Put | Gather | KernelCall | Leave

@@ -42,10 +42,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Guard:
-    """Unless ``condition`` holds (not zero, not NaN) the function ``otherwise`` is evaluated in place of the rest."""
+    """Unless ``condition`` holds (not zero, not NaN) the function ``otherwise`` is evaluated in place of the rest.
+
+    With ``otherwise`` None the function ends as singular.
+    """
 
     condition: Node
-    otherwise: str
+    otherwise: str | None
 
 
 Step = Block | Call | Guard

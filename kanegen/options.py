@@ -1,0 +1,65 @@
+"""What a user may choose at build time, checked once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kanegen.errors import BuildError
+
+FORMS: Final = ("auto", "reduced", "nonminimal")
+
+FUNCTION_GROUPS: Final[dict[str, tuple[str, ...]]] = {
+    "forces": ("constraint_force", "multipliers"),
+    "energies": ("kinetic_energy", "potential_energy", "energy"),
+}
+"""Names that stand for several functions."""
+
+DEFAULT_FUNCTIONS: Final = (
+    "rhs", "T", "V", "Q", "P", "J", "b", "A", "B", "constraint_force", "multipliers", "kinetic_energy",
+    "potential_energy", "energy", "momentum", "residuals", "outputs",
+)  # fmt: skip
+
+EXTRA_FUNCTIONS: Final = ("A1", "A2", "N", "L", "F")
+"""Functions that are compiled on request only."""
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """Form of the equations and functions to compile.
+
+    ``form``: ``"reduced"``, ``"nonminimal"`` or ``"auto"`` (fewest operations). ``functions``: names to compile in
+    the order of :data:`DEFAULT_FUNCTIONS`; ``None`` means those; ``"all"`` adds :data:`EXTRA_FUNCTIONS`; ``rhs`` is
+    always among them.
+    """
+
+    form: str = "auto"
+    functions: tuple[str, ...] = DEFAULT_FUNCTIONS
+
+    @classmethod
+    def of(cls, form: str = "auto", functions: str | Iterable[str] | None = None) -> BuildOptions:
+        """The options in normal form.
+
+        Raises
+        ------
+        BuildError
+            For a form or function that does not exist, with the nearest that does.
+        """
+        if form not in FORMS:
+            raise BuildError(f"form is {form!r}: expected one of {', '.join(FORMS)}")
+        known = (*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS)
+        if functions is None:
+            return cls(form)
+        if functions == "all":
+            return cls(form, known)
+        wanted = {"rhs"}
+        for name in [functions] if isinstance(functions, str) else functions:
+            members = FUNCTION_GROUPS.get(name, (name,))
+            if not set(members) <= set(known):
+                near = difflib.get_close_matches(name, [*known, *FUNCTION_GROUPS], n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise BuildError(f"functions contains {name!r}: expected names among {', '.join(known)}{hint}")
+            wanted.update(members)
+        return cls(form, tuple(name for name in known if name in wanted))
