@@ -16,3 +16,44 @@ CONDITION = 1e4
 
 # A start computed from closed-form constraint equations satisfies them to rounding.
 CONSISTENT_START = 1e-12
+
+# --- the C runtime: linear algebra and steppers -------------------------------------------------------------
+
+# Observed order of convergence from three halvings: the next term of the error still contributes some tenths.
+CONVERGENCE_ORDER = 0.35
+
+# The same sums in another order, or interpolation evaluated at the end of its interval: a few roundings.
+STEPPER_ROUNDING = 1e-13
+
+# Global error over tolerance on a problem with a Lipschitz constant near 1 over a few seconds, and its spread
+# over six decades of tolerance: error per step is controlled, so the ratio varies slowly.
+TOLERANCE_PROPORTIONALITY = 50.0
+
+# Evaluations against SciPy's implementation of the same pair: the step controls differ in damping and in the
+# limits of growth, which shifts a few steps.
+ADAPTIVE_PEER_EVALUATIONS = 1.15
+
+# Errors of a solve with up to 8 unknowns, condition number at most 10 apart from units.
+LINEAR_SOLVE = 1e-12
+
+# The constrained solve passes through J_D and A2 Q A2^T, condition numbers up to some 1e3 together.
+CONSTRAINED_SOLVE = 1e-10
+
+# Accuracy that an integration with a coarse step or the default tolerance of the tests keeps, and one with
+# tolerances of 1e-8 to 1e-10.
+COARSE_INTEGRATION = 1e-4
+FINE_INTEGRATION = 1e-6
+
+# float32 rounds to 6e-8; a few hundred steps add up some of it.
+SINGLE_PRECISION = 1e-5
+
+# --- the expression graph ------------------------------------------------------------------------------------
+
+# 50 digits against 50 digits through at most some dozens of operations, with conditioning below 1e6.
+GRAPH_EXACT = 1e-40
+
+# The same where a constant was folded in float64 (sin(1) has no exact value), or float64 against 50 digits.
+GRAPH_FOLDED = 1e-7
+
+# Expressions whose float64 value is further than this from the 50-digit one are ill-conditioned: not compared.
+GRAPH_ILL_CONDITIONED = 1e-10

@@ -1,8 +1,8 @@
 """Twins of the C kernels of ``kg_linalg.h`` for the interpreter: any real scalar, any precision.
 
 Each twin takes the arguments of its C function in the same order. Arrays are flat, row-major, mutable
-sequences (lists, one-dimensional NumPy arrays, object arrays of ``mpmath.mpf``) and are changed in place as in C.
-Twins return the same statuses; singular means to the working precision of the scalars they are given.
+sequences (lists, one-dimensional NumPy arrays, object arrays of ``mpmath.mpf``) and are changed in place, as
+in C. Twins return the same statuses; singular means to the working precision of the scalars they are given.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def cholesky_solve_many(n: int, m: int, a: Array, b: Array) -> int:
 def partition(n_u: int, n_c: int, J: Array, order: Array) -> int:
     """Choose n_c dependent speeds with well-conditioned columns of J (n_c, n_u).
 
-    ``order`` (n_u,) becomes the indices of the dependent speeds, then of the independent ones, each ascending.
+    ``order`` (n_u,) becomes the indices of the dependent speeds, then of the independent, each ascending.
     """
     eliminated = _eliminate(n_u, _joined(n_c, n_u, 0, J, []))
     if eliminated is None:
@@ -117,8 +117,8 @@ def constrained_solve(
     """Solve ``Q u' = P + J^T lambda``, ``J u' = b`` with dependent speeds chosen by complete pivoting.
 
     ``work[:n_u]`` becomes the indices of the dependent, then of the independent speeds, in the order of the
-    pivots. Returns ``REPARTITIONED``, or ``SINGULAR`` when J (n_c, n_u) loses row rank or ``A2 Q A2^T`` is not
-    positive definite.
+    pivots. Returns ``REPARTITIONED``, or ``SINGULAR`` when J (n_c, n_u) loses row rank or ``A2 Q A2^T`` is
+    not positive definite.
     """
     eliminated = _eliminate(n_u, _joined(n_c, n_u, 1, J, b))
     if eliminated is None:
@@ -196,7 +196,7 @@ def _rank_tolerance(n: int, rows: Matrix) -> Any:
     """``KG_RANK_TOLERANCE`` at the precision of the scalars: that of their mpmath context, else double."""
     contexts = (x.context for row in rows for x in row if hasattr(x, "context"))
     context = next(contexts, None)
-    return 8 * n * (np.finfo(float).eps if context is None else context.eps)
+    return 64 * n * (np.finfo(float).eps if context is None else context.eps)
 
 
 def _kernels() -> dict[str, Kernel]:

@@ -20,9 +20,9 @@ extern "C" {
 #define KG_EPSILON DBL_EPSILON
 #endif
 
-/* A pivot below this fraction of its row or column is rounding error. The entries of constraint Jacobians carry
- * several roundings of their own, hence the factor. */
-#define KG_RANK_TOLERANCE(n) (KG_C(8.0) * (kg_real)(n) * KG_EPSILON)
+/* A pivot below this fraction of its row or column is rounding error: that of the entries, which carry several
+ * roundings of their own, grown by the elimination (a condition number of 1e13 for a few unknowns). */
+#define KG_RANK_TOLERANCE(n) (KG_C(64.0) * (kg_real)(n) * KG_EPSILON)
 
 static inline void kg_swap(int n, kg_real *KG_RESTRICT x, kg_real *KG_RESTRICT y) {
   for (int i = 0; i < n; ++i) {
