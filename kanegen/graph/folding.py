@@ -62,13 +62,6 @@ def quotient(a: Number, b: Number) -> Number:
     return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a) / b
 
 
-def exact_reciprocal(value: Number) -> Number | None:
-    """1 / value, or None where that has to be rounded."""
-    if not isinstance(value, float):
-        return Fraction(1) / value
-    return 1.0 / value if abs(math.frexp(value)[0]) == 0.5 and abs(value) > 1e-300 else None
-
-
 def fold_unary(op: str, value: Number) -> Number | None:
     """The value of ``op`` at a number, or None where it is undefined (left for run time to report)."""
     if op == "not":

@@ -103,7 +103,8 @@ class Lowering:
                 "use the same object everywhere"
             )
         else:
-            close = difflib.get_close_matches(name, [str(s) for s in self._symbols], n=1)
+            names = {str(s).removesuffix("(t)"): str(s) for s in self._symbols}
+            close = [names[s] for s in difflib.get_close_matches(name.removesuffix("(t)"), names, n=1)]
             hint = f"; did you mean {close[0]}?" if close else ""
         return UnsupportedError(
             symbol, f"{name} is not a coordinate, speed, input or parameter of the model, nor time{hint}"

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from kanegen.graph.folding import Number, exact, exact_reciprocal, fold_binary, fold_unary, quotient
+from kanegen.graph.folding import Number, exact, fold_binary, fold_unary, quotient
 
 if TYPE_CHECKING:
     from kanegen.graph.functions import Function, Spline
@@ -155,8 +155,13 @@ class Graph:
             return b
         if b is zero:
             return a
-        if a.op == "const" and b.op == "const":
-            return self.const(a.payload + b.payload)
+        if a.op == "const":
+            if b.op == "const":
+                return self.const(a.payload + b.payload)
+            if a.payload < 0:
+                return self.sub(b, self.const(-a.payload))
+        elif b.op == "const" and b.payload < 0:
+            return self.sub(a, self.const(-b.payload))
         if b.op == "neg":
             return self.sub(a, b.args[0])
         if a.op == "neg":
@@ -180,8 +185,13 @@ class Graph:
             return self.neg(b)
         if a is b:
             return zero
-        if a.op == "const" and b.op == "const":
-            return self.const(a.payload - b.payload)
+        if b.op == "const":
+            if a.op == "const":
+                return self.const(a.payload - b.payload)
+            if b.payload < 0:
+                return self.add(a, self.const(-b.payload))
+        elif a.op == "const" and a.payload < 0:
+            return self.neg(self.add(self.const(-a.payload), b))
         if b.op == "neg":
             return self.add(a, b.args[0])
         if a.op == "neg":
@@ -256,9 +266,7 @@ class Graph:
         if b.op == "const":
             if a.op == "const":
                 return self.const(quotient(a.payload, b.payload))
-            reciprocal = exact_reciprocal(b.payload)
-            if reciprocal is not None:
-                return self.mul(self.const(reciprocal), a)
+            return self.mul(self.const(quotient(1, b.payload)), a)
         if a.op == "mul":
             if a.args[0] is b:
                 return a.args[1]
