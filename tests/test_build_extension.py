@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from handmade import pendulum, pendulum_module
 
-from kanegen.build import CompilerOptions, build, extension, find_toolchain, open_cache
+from kanegen.build import CompilerOptions, build, build_wrapper, extension, find_toolchain, open_cache
+from kanegen.emit.environment import runtime_headers
 from kanegen.emit.sources import Sources
 from kanegen.errors import BuildError, SolveError
 
@@ -76,6 +77,14 @@ def test_models_of_the_same_name_live_side_by_side() -> None:
         for e in (slow, fast)
     ]
     assert values == [-2.0, -1.0]
+
+
+def test_only_headers_of_the_wrapper_are_part_of_its_key() -> None:
+    headers = runtime_headers()
+    folder = build_wrapper(headers)
+    assert build_wrapper({**headers, "kg_linalg.h": "changed"}) == folder
+    with pytest.raises(BuildError, match=r"lack the runtime header 'kg_steppers.h'"):
+        build_wrapper({name: text for name, text in headers.items() if name != "kg_steppers.h"})
 
 
 def test_sources_pickle() -> None:

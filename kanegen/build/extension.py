@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import re
 import sys
 import sysconfig
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -33,6 +34,7 @@ from kanegen.errors import BuildError, SolveError
 MODULE = "module"
 """The last part of every extension's module name: its init function is ``PyInit_module``."""
 
+_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _COMPILERS_NOTE = "compilers.json"
 
 
@@ -152,7 +154,7 @@ def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path
     kernel = work / f"{sources.name}.o"
     with ThreadPoolExecutor(max_workers=1) as pool:
         # The wrapper is compiled in its own processes: the kernel need not wait for it.
-        pending = pool.submit(_wrapper_folder, job, _headers(sources.files), wrapper)
+        pending = pool.submit(_wrapper_folder, job, sources.files, wrapper)
         flags = (*job.options.common, *job.options.kernel)
         compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
         objects = pending.result()
@@ -161,12 +163,24 @@ def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path
     kernel.unlink()
 
 
-def _headers(files: Mapping[str, str]) -> dict[str, str]:
-    return {path: text for path, text in files.items() if PurePosixPath(path).match("kg_*.h")}
+def _headers_of_wrapper(available: Mapping[str, str], wrapper: Mapping[str, str]) -> dict[str, str]:
+    """The runtime headers the wrapper includes, directly or not; a change of others leaves it as it is."""
+    found: dict[str, str] = {}
+    waiting = [text for name, text in wrapper.items() if name.endswith((".c", ".h"))]
+    while waiting:
+        for name in _INCLUDE.findall(waiting.pop()):
+            if name in wrapper or name in found:
+                continue
+            if name not in available:
+                raise BuildError(f"the generated sources lack the runtime header {name!r}")
+            found[name] = available[name]
+            waiting.append(available[name])
+    return found
 
 
-def _wrapper_folder(job: _Job, headers: Mapping[str, str], wrapper: Mapping[str, str]) -> Path:
+def _wrapper_folder(job: _Job, available: Mapping[str, str], wrapper: Mapping[str, str]) -> Path:
     """The cached objects of the Cython module and the steppers."""
+    headers = _headers_of_wrapper(available, wrapper)
     tools = (sys.version, _cython_version())
     key = job.key(files_digest(headers), files_digest(wrapper), *tools)
     found = job.cache.find("wrappers", key)
