@@ -28,11 +28,19 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Invariant:
+    """A holonomic constraint that binds no speed: the kinematics keep it (the norm of Euler parameters)."""
+
+    label: str
+    position: Node
+
+
+@dataclass(frozen=True)
 class Constraints:
     """All rows in the user's order, and the invariants: holonomic constraints that bind no speed."""
 
     rows: tuple[Row, ...]
-    invariants: tuple[Node, ...]
+    invariants: tuple[Invariant, ...]
 
     @property
     def holonomic(self) -> tuple[Row, ...]:
@@ -68,7 +76,7 @@ def lower_constraints(system: System) -> Constraints:
         For a constraint that no speed can satisfy or violate.
     """
     rows: list[Row] = []
-    invariants: list[Node] = []
+    invariants: list[Invariant] = []
     for expression in system.model.holonomic_constraints:
         row = _holonomic(system, expression)
         if system.vanish(row.J):
@@ -91,14 +99,14 @@ def _holonomic(system: System, expression: Any) -> Row:
     return Row(POSITION, str(expression), J, -system.rate(rate), phi, rate)
 
 
-def _invariant(system: System, row: Row, expression: Any) -> Node:
+def _invariant(system: System, row: Row, expression: Any) -> Invariant:
     assert row.position is not None and row.velocity is not None
     if not system.vanish([row.velocity]):
         raise ModelError(
             f"the holonomic constraint {expression} cannot be satisfied: its rate does not depend on any speed and is "
             f"not zero (is a coordinate missing, or is it a function of time only?)"
         )
-    return row.position
+    return Invariant(row.label, row.position)
 
 
 def _nonholonomic(system: System, expression: Any) -> Row:

@@ -43,9 +43,9 @@ class Equations:
     stabilisation unless named ``..._stabilised``.
     """
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.system = System(model)
+    def __init__(self, system: System) -> None:
+        self.model = system.model
+        self.system = system
 
     @property
     def graph(self) -> Graph:
@@ -226,7 +226,7 @@ class Equations:
     def positions(self) -> Quantity:
         """Residuals phi of the holonomic constraints, invariants last."""
         values = [row.position for row in self.constraints.holonomic if row.position is not None]
-        return self._vector("positions", [*values, *self.constraints.invariants])
+        return self._vector("positions", [*values, *(item.position for item in self.constraints.invariants)])
 
     @cached_property
     def velocities(self) -> Quantity:
@@ -287,4 +287,4 @@ def derive(model: Model) -> Equations:
     ModelError
         Where kinematics or constraints turn out singular or contradictory.
     """
-    return Equations(model)
+    return Equations(System(model))

@@ -106,6 +106,11 @@ class System:
                 self._symbols[Derivative(item.symbol, t)] = first
                 self._symbols[Derivative(item.symbol, (t, 2))] = self.rate(first)
 
+    @property
+    def input_rates(self) -> tuple[Node | None, ...]:
+        """The rate of each input, None where it has none."""
+        return tuple(self._input_rates.get(node) for node in self.r)
+
     # -- time derivatives -----------------------------------------------------------------------------------
 
     @cached_property

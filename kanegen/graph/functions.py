@@ -94,6 +94,11 @@ class Function:
         return self._applied(*arguments)
 
     @property
+    def content(self) -> str:
+        """Text that changes whenever the generated code would."""
+        return repr((self.name, self.arguments, self.c))
+
+    @property
     def c_body(self) -> str:
         """The body of the C function, ending in a ``return`` statement."""
         text = self.c.strip()
@@ -191,6 +196,11 @@ class Spline:
 
     def __repr__(self) -> str:
         return f"<Spline {self.name!r}: {len(self.breakpoints)} points, degree {self.degree}>"
+
+    @property
+    def content(self) -> str:
+        """Text that changes whenever the generated code would."""
+        return repr((self.name, self.breakpoints, self.coefficients))
 
     @property
     def degree(self) -> int:

@@ -30,17 +30,19 @@ class Solved:
     arrays: dict[str, int]
 
 
-def assemble(equations: Equations, options: BuildOptions) -> Program:
-    """The program of the functions asked for, constants hoisted.
+def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]:
+    """The program of the functions asked for, constants hoisted, and the form of its right-hand side.
 
-    With ``form="auto"`` the right-hand side is the one with the fewest operations.
+    With ``form="auto"`` that is the form with the fewest operations.
     """
     maker = _Assembly(equations)
-    functions: list[Function] = list(maker.right_hand_sides(options.form))
+    form = maker.cheapest() if options.form == "auto" else options.form
+    functions: list[Function] = list(maker.right_hand_sides(form))
     for name in options.functions:
         if name != "rhs":
             functions.extend(maker.named(name))
-    return hoist(Program(equations.model.name, equations.graph, _symbols(equations), tuple(functions)))
+    program = Program(equations.model.name, equations.graph, _symbols(equations), tuple(functions))
+    return hoist(program), form
 
 
 def _symbols(equations: Equations) -> Symbols:
@@ -81,10 +83,9 @@ class _Assembly:
 
     def right_hand_sides(self, form: str) -> Iterator[Function]:
         """``rhs``, ``rhs_stabilised`` where constraints can be stabilised, and their fallbacks."""
-        chosen = form if form != "auto" else self.cheapest()
         if self.stabilisable:
-            yield from self._right_hand_side(chosen, stabilised=True)
-        yield from self._right_hand_side(chosen, stabilised=False)
+            yield from self._right_hand_side(form, stabilised=True)
+        yield from self._right_hand_side(form, stabilised=False)
 
     def cheapest(self) -> str:
         """The form whose right-hand side takes the fewest operations."""
@@ -188,7 +189,7 @@ class _Assembly:
 
     def _plain(self, name: str) -> Iterator[Function]:
         quantity: Quantity = getattr(self.equations, {"b": "b_stabilised", "B": "B_stabilised", "V": "V_stabilised"}.get(name, name))
-        if quantity.shape and 0 in quantity.shape:
+        if quantity.shape[1:] == (0,):  # A where the constraints leave nothing free: no columns, no function
             return
         guard: tuple[Step, ...] = ()
         if name in ("A", "B", "A1", "A2", "T", "V"):

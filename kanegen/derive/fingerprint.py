@@ -1,0 +1,118 @@
+"""A digest of everything the derivation reads from a model: equal digests, equal equations.
+
+The user's expressions are lowered, not derived: hashing the graph takes a few milliseconds, and leads past the
+derivation to code that was generated before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+from sympy.physics.vector import ReferenceFrame
+
+from kanegen._version import __version__
+from kanegen.derive.bodies import lower_bodies
+from kanegen.derive.system import System
+from kanegen.graph import Node
+from kanegen.model.expressions import symbol_name
+
+
+def fingerprint(system: System, *options: str) -> str:
+    """SHA-256 in hexadecimal over the lowered model, kanegen's version and ``options``."""
+    reader = _Reader(system)
+    tokens = [__version__, *options, *reader.tokens()]
+    digest = sha256("\x1f".join(tokens).encode())
+    for node in system.graph.nodes:
+        digest.update(_spelled(node).encode())
+    return digest.hexdigest()
+
+
+def _spelled(node: Node) -> str:
+    if node.op == "call":
+        return f"call {node.payload.content} {[a.index for a in node.args]};"
+    return f"{node.op} {node.payload!r} {[a.index for a in node.args]};"
+
+
+class _Reader:
+    """Walks a model, numbering frames and points in the order in which it meets them."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._frames: dict[Any, int] = {}
+        self._points: dict[Any, int] = {}
+
+    def tokens(self) -> Iterator[str]:
+        model = self._system.model
+        yield model.name
+        for names in (model.coordinates, model.speeds, model.auxiliary_speeds, model.parameters):
+            yield from ("names", *map(symbol_name, names))
+        yield from ("inputs", *(item.name for item in model.inputs))
+        yield from self._scalars("rates", self._system.input_rates)
+        yield from self._scalars("q'", (*self._system.qdot,))
+        yield from ("gravity", *self._vector(model.gravity or 0))
+        for body in lower_bodies(self._system):
+            yield from ("body", str(self._point(body.point)), str(self._frame(body.frame)))
+            yield from self._scalars("mass", (body.mass, *(body.inertia or ())))
+            yield str(self._frame(body.inertia_frame))
+        for place, vector in model.loads:
+            place_token = self._frame(place) if isinstance(place, ReferenceFrame) else self._point(place)
+            yield from (type(place).__name__, str(place_token), *self._vector(vector))
+        yield from self._equations()
+        yield from self._geometry()
+
+    def _equations(self) -> Iterator[str]:
+        model, lower = self._system.model, self._system.lower
+        for kind in ("holonomic_constraints", "nonholonomic_constraints", "acceleration_constraints"):
+            expressions = getattr(model, kind)
+            # The text is part of messages that are stored with the code.
+            yield from self._scalars(kind, [lower(expression) for expression in expressions])
+            yield from map(str, expressions)
+        yield from ("dependent", *map(symbol_name, model.dependent_speeds or ()), str(model.dependent_speeds is None))
+        if model.potential_energy is not None:
+            yield from self._scalars("potential", [lower(model.potential_energy)])
+        for name, output in model.outputs.items():
+            yield from self._scalars(f"output {name} {output.shape}", [lower(x) for x in output.expressions])
+
+    def _geometry(self) -> Iterator[str]:
+        """Frames and points met so far and all that they are connected with."""
+        inertial = self._system.model.frame
+        self._frame(inertial)
+        for point in self._growing(self._points):
+            yield f"point {self._points[point]}"
+            if inertial in point._vel_dict:
+                yield from self._vector(point._vel_dict[inertial])
+            for other, position in point._pos_dict.items():
+                yield from (str(self._point(other)), *self._vector(position))
+        for frame in self._growing(self._frames):
+            yield f"frame {self._frames[frame]}"
+            for other, cosines in frame._dcm_dict.items():
+                yield from self._scalars(f"in {self._frame(other)}", [self._system.lower(x) for x in cosines])
+            for other, omega in frame._ang_vel_dict.items():
+                yield from (f"relative to {self._frame(other)}", *self._vector(omega))
+
+    @staticmethod
+    def _growing(numbered: dict[Any, int]) -> Iterator[Any]:
+        """The keys of a dictionary that grows meanwhile."""
+        done = 0
+        while done < len(numbered):
+            new = list(numbered)[done:]
+            done += len(new)
+            yield from new
+
+    def _frame(self, frame: Any) -> int:
+        return -1 if frame is None else self._frames.setdefault(frame, len(self._frames))
+
+    def _point(self, point: Any) -> int:
+        return self._points.setdefault(point, len(self._points))
+
+    def _vector(self, vector: Any) -> Iterator[str]:
+        for frame, components in self._system.frames.lower_vector(vector).items():
+            yield from self._scalars(f"frame {self._frame(frame)}", components)
+
+    @staticmethod
+    def _scalars(title: str, nodes: Any) -> Iterator[str]:
+        yield title
+        for node in nodes:
+            yield "-" if node is None else str(node.index)

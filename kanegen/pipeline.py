@@ -1,0 +1,95 @@
+"""The stages in order: model, equations, program, sources, extension, solver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from kanegen.build import CompilerOptions, open_cache
+from kanegen.build import build as build_extension
+from kanegen.derive import Equations, System, fingerprint
+from kanegen.emit.kernel import emit_sources
+from kanegen.emit.sources import Sources
+from kanegen.model import Baumgarte, Model
+from kanegen.options import BuildOptions
+from kanegen.program.assemble import assemble
+from kanegen.solve import Solver
+from kanegen.solve.describe import describe
+from kanegen.solve.description import DESCRIPTION_FILE, Description
+
+
+def build(
+    model: Model,
+    form: str = "auto",
+    stabilisation: Baumgarte | None = None,
+    functions: str | Iterable[str] | None = None,
+    compiler: CompilerOptions | None = None,
+) -> Solver:
+    """Derive, generate, compile and load a model: the solver of its equations of motion.
+
+    What was generated or compiled before is taken from the cache (``KANEGEN_CACHE_DIR`` moves it).
+
+    Parameters
+    ----------
+    model
+        The system.
+    form
+        ``"reduced"`` solves ``A2 Q A2^T`` for the independent accelerations, ``"nonminimal"`` solves ``T u' = V`` by
+        pivoted LU; ``"auto"`` takes the one with fewer operations.
+    stabilisation
+        Baumgarte gains; None integrates the bare constraints. Gains are inputs of the compiled code.
+    functions
+        What to compile; None means everything but A1, A2, N, L and F (``"all"`` adds them).
+    compiler
+        Compiler and flags; None takes the machine's C compiler.
+
+    Raises
+    ------
+    ModelError, DerivationError
+        For a model that cannot be derived.
+    BuildError
+        For constraints the form cannot handle, options that do not exist, and failures of compiler or cache.
+    """
+    options = BuildOptions.of(form, functions)
+    system = System(model)
+    digest = fingerprint(system, repr(options))
+    cache = open_cache()
+    sources = cache.load_sources(digest)
+    if sources is None:
+        sources = generate(Equations(system), options, digest)
+        cache.store_sources(sources)
+    extension = build_extension(sources, compiler, cache)
+    return Solver(extension, Description.from_sources(sources), model.parameters, stabilisation, compiler)
+
+
+def generate(equations: Equations, options: BuildOptions, digest: str) -> Sources:
+    """The C sources of a model with the description a solver needs."""
+    program, form = assemble(equations, options)
+    sources = emit_sources(program, digest=digest, options_text=f"form {form}; functions {' '.join(options.functions)}")
+    description = describe(equations, program, form)
+    return replace(sources, files={**sources.files, DESCRIPTION_FILE: description.to_json()})
+
+
+def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] | None = None) -> Sources:
+    """The generated sources of a model, without cache or compiler."""
+    options = BuildOptions.of(form, functions)
+    system = System(model)
+    return generate(Equations(system), options, fingerprint(system, repr(options)))
+
+
+def emit(
+    model: Model, directory: str | Path, form: str = "auto", functions: str | Iterable[str] | None = None
+) -> Path:
+    """Write a standalone project into ``directory``: C99 kernel, runtime, an example program, a Python package.
+
+    The C needs a C99 compiler and its mathematics library only; ``pip install DIRECTORY`` builds the Python module.
+
+    Raises
+    ------
+    BuildError
+        When the folder exists and holds files that the project would not replace, or cannot be written.
+    """
+    from kanegen.emit.project import emit_project, write_project
+
+    return write_project(emit_project(sources_of(model, form, functions)), Path(directory))

@@ -1,0 +1,49 @@
+"""The description of a solver from the equations and the program it was generated from."""
+
+from __future__ import annotations
+
+from kanegen.derive import Equations
+from kanegen.program.count import operation_count
+from kanegen.program.records import Program
+from kanegen.solve.description import Description
+
+
+def describe(equations: Equations, program: Program, form: str) -> Description:
+    """What a :class:`~kanegen.solve.Solver` must know beyond the compiled functions."""
+    model, constraints = equations.model, equations.constraints
+    table = [function for function in program.functions if not function.internal]
+    return Description(
+        name=model.name,
+        form=form,
+        coordinates=program.symbols.coordinates,
+        speeds=program.symbols.speeds,
+        inputs=program.symbols.inputs,
+        parameters=program.symbols.parameters,
+        input_defaults=tuple(item.default for item in model.inputs),
+        input_rate_of=_rate_links(equations),
+        dependent=equations.partition.dependent,
+        independent=equations.partition.independent,
+        constraints=tuple(row.label for row in constraints.rows),
+        positions=tuple(item.label for item in (*constraints.holonomic, *constraints.invariants)),
+        velocities=tuple(f"d/dt ({row.label})" for row in constraints.holonomic)
+        + tuple(row.label for row in constraints.nonholonomic),
+        n_holonomic=len(constraints.holonomic),
+        n_nonholonomic=len(constraints.nonholonomic),
+        potential_energy=model.potential_energy is not None or model.gravity is not None,
+        outputs=tuple((name, quantity.shape) for name, quantity in equations.outputs.items()),
+        operations=tuple((f.name, operation_count(f, program.constants)) for f in table),
+        functions=tuple(f.name for f in table),
+    )
+
+
+def _rate_links(equations: Equations) -> tuple[int | None, ...]:
+    """For each input the index of the input whose time derivative it is."""
+    inputs = equations.model.inputs
+    slots = {item.symbol: k for k, item in enumerate(inputs)}
+    links: dict[int, int] = {}
+    for k, item in enumerate(inputs):
+        if item.rate in slots:
+            links[slots[item.rate]] = k
+    return tuple(links.get(k) for k in range(len(inputs)))
+
+
