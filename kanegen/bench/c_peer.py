@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jinja2
 import sympy as sm
 from sympy.codegen.rewriting import create_expand_pow_optimization
 from sympy.printing.c import C99CodePrinter
 
 from kanegen.bench.harness import timed_library
 from kanegen.bench.kane import KaneEquations
-from kanegen.emit.sources import template_folder
-
-_HEADERS = ("kg_base.h", "kg_model.h")
+from kanegen.emit.environment import render, runtime_headers
+from kanegen.emit.text import comment
 
 
 def peer_source(equations: KaneEquations) -> str:
@@ -32,8 +30,9 @@ def peer_source(equations: KaneEquations) -> str:
     texts = [printer.doprint(expand(expression)) for expression in reduced]
     n_q = equations.sizes["q"]
     masses = [(i, j, text) for (i, j), text in zip(places, texts[n_q:], strict=False)]
-    return _template().render(
-        name=equations.name.encode("ascii", "replace").decode().replace("*/", "* /"),
+    return render(
+        "bench_peer.c.jinja",
+        name=comment(equations.name),
         sizes=equations.sizes,
         constrained=equations.constrained,
         temporaries=[(symbol, printer.doprint(expand(expression))) for symbol, expression in temporaries],
@@ -45,14 +44,4 @@ def peer_source(equations: KaneEquations) -> str:
 
 def peer_library(equations: KaneEquations, folder: Path) -> Path:
     """The compiled peer, linked with the timing loop; its only function is ``rhs``. Raises `BuildError`."""
-    runtime = template_folder() / "runtime"
-    files = {name: (runtime / name).read_text(encoding="utf-8") for name in _HEADERS}
-    return timed_library({**files, "peer.c": peer_source(equations)}, "peer.c", folder)
-
-
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    text = (template_folder() / "bench_peer.c.jinja").read_text(encoding="utf-8")
-    return environment.from_string(text)
+    return timed_library({**runtime_headers(), "peer.c": peer_source(equations)}, "peer.c", folder)

@@ -20,7 +20,8 @@ from kanegen.build.toolchain import (
     link_command,
     run,
 )
-from kanegen.emit.sources import template_folder, write_files
+from kanegen.emit.environment import render
+from kanegen.emit.sources import write_files
 from kanegen.errors import BuildError, SolveError
 
 Array = NDArray[np.float64]
@@ -122,8 +123,7 @@ def timed_library(
     options = options or CompilerOptions()
     toolchain = find_toolchain()
     folder.mkdir(parents=True, exist_ok=True)
-    loop = template_folder() / "bench_timing.c.jinja"
-    write_files({**files, "bench_timing.c": loop.read_text(encoding="utf-8")}, folder)
+    write_files({**files, "bench_timing.c": render("bench_timing.c.jinja")}, folder)
     objects = [_object(toolchain, options, folder, name) for name in (kernel, "bench_timing.c")]
     library = folder / f"{Path(kernel).stem}_timed.so"
     run(link_command(toolchain, options, objects, str(library)), folder=folder)

@@ -166,7 +166,7 @@ def _refuse_what_kane_cannot(model: Model) -> None:
     custom = {
         str(atom.func)
         for expression in _scalar_expressions(model)
-        for atom in expression.atoms(AppliedUndef)
+        for atom in expression.atoms(sm.Function)
         if hasattr(atom.func, "kanegen_function")
     }
     if custom:

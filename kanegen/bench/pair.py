@@ -22,10 +22,10 @@ from kanegen.bench.modelfile import ModelFile, read_model_file
 from kanegen.bench.precision import Array, Cost, cheapest, work_precision
 from kanegen.bench.python_peer import METHODS, PythonPeer, python_peer
 from kanegen.bench.timing import Timing, interleaved, once, statement_task
-from kanegen.derive import Quantity
+from kanegen.derive import Quantity, derive
 from kanegen.errors import SolveError
 from kanegen.model import Model
-from kanegen.pipeline import build, derive
+from kanegen.pipeline import build
 from kanegen.solve import Solver
 
 COMPILED_METHODS = ("dopri5", "dop853")

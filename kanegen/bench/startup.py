@@ -24,7 +24,7 @@ class Startup:
     """Seconds.
 
     ``first``: a whole process with an empty cache, interpreter and imports included, that builds one model.
-    ``following``: building a second model in such a process. ``cached``: importing kanegen and building a model
+    ``following``: building a second model in such a process. ``cached``: importing kanegen and building one
     that is in the cache, in a process that has imported SymPy and NumPy (``imports``: those two) before.
     """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-SAMPLE_SECONDS = 0.01
+SAMPLE_SECONDS = 0.004
 """Aimed length of one sample: long against the clock's resolution, short against the machine's other work."""
 
 

@@ -21,7 +21,7 @@ QUICK_LINKS, FULL_LINKS = 4, 6
     "--time", "duration", type=float, default=10.0, show_default=True, help="Seconds of motion, with FILE."
 )
 @click.option(
-    "--rounds", type=click.IntRange(min=1), default=9, show_default=True, help="Interleaved repetitions."
+    "--rounds", type=click.IntRange(min=1), default=25, show_default=True, help="Interleaved repetitions."
 )
 @click.option(
     "--full",
