@@ -9,7 +9,7 @@ from cpython.pycapsule cimport (
     PyCapsule_SetContext,
 )
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 cdef extern from "numpy/arrayobject.h" nogil:
     ctypedef Py_ssize_t npy_intp

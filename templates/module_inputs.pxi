@@ -14,7 +14,7 @@ cdef enum:
 
 
 cdef struct Evaluation:
-    # What y' = f(t, y) needs without Python; `model` first so that the array of inputs is its own.
+    # What y' = f(t, y) needs without Python; `work` and `r` belong to one run, the rest is only read.
     kg_evaluate evaluate
     int n_q, n_r
     const double *p

@@ -289,7 +289,7 @@ cdef int _low_level_function(double t, double *y, double *dydt, void *user_data)
 
 
 cdef void _free_low_level(object capsule) noexcept:
-    # The context is the Evaluation inside a Run that the capsule owns.
+    # The context is the Evaluation inside a Run to which the capsule holds a reference.
     run = <Run>(<Evaluation *>PyCapsule_GetContext(capsule)).run
     _decref(run)
 
@@ -301,8 +301,9 @@ cdef extern from "Python.h":
 
 cdef object _low_level(Function function, object r):
     cdef Run run
+    cdef Arguments defaults
     if r is None:
-        function._read_inputs(None, &_unused)
+        function._read_inputs(None, &defaults)
         r = function.inputs
     inputs = r if isinstance(r, Inputs) else Inputs.constant(r)
     if (<Inputs>inputs).kind == INPUT_PYTHON:
@@ -314,6 +315,3 @@ cdef object _low_level(Function function, object r):
     PyCapsule_SetContext(capsule, &run.evaluation)
     _incref(run)
     return capsule
-
-
-cdef Arguments _unused
