@@ -39,9 +39,9 @@ static inline void kg_subtract(int n, kg_real factor, const kg_real *KG_RESTRICT
   }
 }
 
-static inline void kg_divide(int n, kg_real divisor, kg_real *x) {
+static inline void kg_scale(int n, kg_real factor, kg_real *x) {
   for (int i = 0; i < n; ++i) {
-    x[i] /= divisor;
+    x[i] *= factor;
   }
 }
 
@@ -62,8 +62,13 @@ static inline int kg_equilibrate(int n, int m, int k, kg_real *a, kg_real *b) {
     if (!(largest > KG_C(0.0)) || !KG_ISFINITE(largest)) {
       return KG_SINGULAR;
     }
-    kg_divide(m, largest, a + i * (ptrdiff_t)m);
-    kg_divide(k, largest, b + i * (ptrdiff_t)k);
+    /* Not times the reciprocal: the largest entries must become exactly 1, or rounding would choose between rows. */
+    for (int j = 0; j < m; ++j) {
+      a[i * (ptrdiff_t)m + j] /= largest;
+    }
+    for (int j = 0; j < k; ++j) {
+      b[i * (ptrdiff_t)k + j] /= largest;
+    }
   }
   return KG_OK;
 }
@@ -79,11 +84,13 @@ static inline int kg_lu_solve_many(int n, int m, kg_real *a, kg_real *b) {
     kg_real above = KG_C(0.0);
     kg_real largest = KG_C(0.0);
     int pivot = k;
-    for (int i = 0; i < n; ++i) {
+    for (int i = 0; i < k; ++i) {
       const kg_real size = KG_ABS(a[i * (ptrdiff_t)n + k]);
-      if (i < k) {
-        above = KG_MAX(above, size);
-      } else if (size > largest) {
+      above = KG_MAX(above, size);
+    }
+    for (int i = k; i < n; ++i) {
+      const kg_real size = KG_ABS(a[i * (ptrdiff_t)n + k]);
+      if (size > largest) {
         largest = size;
         pivot = i;
       }
@@ -96,9 +103,10 @@ static inline int kg_lu_solve_many(int n, int m, kg_real *a, kg_real *b) {
       kg_swap(n - k, row + k, a + pivot * (ptrdiff_t)n + k);
       kg_swap(m, b + k * (ptrdiff_t)m, b + pivot * (ptrdiff_t)m);
     }
+    row[k] = KG_C(1.0) / row[k];
     for (int i = k + 1; i < n; ++i) {
       kg_real *other = a + i * (ptrdiff_t)n;
-      const kg_real factor = other[k] / row[k];
+      const kg_real factor = other[k] * row[k];
       if (factor != KG_C(0.0)) {
         kg_subtract(n - k - 1, factor, row + k + 1, other + k + 1);
         kg_subtract(m, factor, b + k * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
@@ -111,7 +119,7 @@ static inline int kg_lu_solve_many(int n, int m, kg_real *a, kg_real *b) {
     for (int j = k + 1; j < n; ++j) {
       kg_subtract(m, row[j], b + j * (ptrdiff_t)m, x);
     }
-    kg_divide(m, row[k], x);
+    kg_scale(m, row[k], x);
   }
   return KG_OK;
 }
@@ -120,7 +128,7 @@ static inline int kg_lu_solve_many(int n, int m, kg_real *a, kg_real *b) {
 static inline int kg_lu_solve(int n, kg_real *a, kg_real *b) { return kg_lu_solve_many(n, 1, a, b); }
 
 /* Factors the symmetric positive definite a (n x n, lower triangle read and overwritten) as L D L^T: unit L below the
- * diagonal, D on it. */
+ * diagonal, the inverse of D on it. */
 static inline int kg_cholesky_factor(int n, kg_real *a) {
   for (int i = 0; i < n; ++i) {
     kg_real *row = a + i * (ptrdiff_t)n;
@@ -136,13 +144,13 @@ static inline int kg_cholesky_factor(int n, kg_real *a) {
     }
     for (int j = 0; j < i; ++j) {
       const kg_real scaled = row[j];
-      row[j] = scaled / a[j * (ptrdiff_t)n + j];
+      row[j] = scaled * a[j * (ptrdiff_t)n + j];
       pivot -= row[j] * scaled;
     }
     if (!(pivot > KG_RANK_TOLERANCE(n) * original) || !KG_ISFINITE(pivot)) {
       return KG_SINGULAR;
     }
-    row[i] = pivot;
+    row[i] = KG_C(1.0) / pivot;
   }
   return KG_OK;
 }
@@ -154,10 +162,12 @@ static inline void kg_cholesky_substitute(int n, int m, const kg_real *a, kg_rea
       kg_subtract(m, a[i * (ptrdiff_t)n + j], b + j * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
     }
   }
-  for (int i = n - 1; i >= 0; --i) {
-    kg_divide(m, a[i * (ptrdiff_t)n + i], b + i * (ptrdiff_t)m);
-    for (int j = i + 1; j < n; ++j) {
-      kg_subtract(m, a[j * (ptrdiff_t)n + i], b + j * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
+  for (int i = 0; i < n; ++i) {
+    kg_scale(m, a[i * (ptrdiff_t)n + i], b + i * (ptrdiff_t)m);
+  }
+  for (int i = n - 1; i > 0; --i) {
+    for (int j = 0; j < i; ++j) {
+      kg_subtract(m, a[i * (ptrdiff_t)n + j], b + i * (ptrdiff_t)m, b + j * (ptrdiff_t)m);
     }
   }
 }
@@ -172,8 +182,27 @@ static inline int kg_cholesky_solve_many(int n, int m, kg_real *a, kg_real *b) {
   return KG_OK;
 }
 
-/* Solves a x = b, a symmetric positive definite. b: n values, becomes x. */
-static inline int kg_cholesky_solve(int n, kg_real *a, kg_real *b) { return kg_cholesky_solve_many(n, 1, a, b); }
+/* Solves a x = b, a symmetric positive definite: a: n x n, lower triangle read, destroyed; b: n values, becomes x.
+ * KG_SINGULAR when a is not positive definite. */
+static inline int kg_cholesky_solve(int n, kg_real *a, kg_real *b) {
+  if (kg_cholesky_factor(n, a) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  for (int i = 1; i < n; ++i) {
+    kg_real sum = b[i];
+    for (int j = 0; j < i; ++j) {
+      sum -= a[i * (ptrdiff_t)n + j] * b[j];
+    }
+    b[i] = sum;
+  }
+  for (int i = 0; i < n; ++i) {
+    b[i] *= a[i * (ptrdiff_t)n + i];
+  }
+  for (int i = n - 1; i > 0; --i) {
+    kg_subtract(i, b[i], a + i * (ptrdiff_t)n, b);
+  }
+  return KG_OK;
+}
 
 /* Gauss-Jordan elimination of J u' = b (J: n_c x n_u, b: n_c x m) with complete pivoting after scaling the rows. Columns
  * are swapped in J, and with them the indices in order (n_u values): the first n_c of them are the dependent speeds
@@ -213,8 +242,8 @@ static inline int kg_eliminate(int n_u, int n_c, int m, kg_real *J, kg_real *b, 
       }
       kg_swap(1, order + k, order + pivot_column);
     }
-    kg_divide(m, row[k], b + k * (ptrdiff_t)m);
-    kg_divide(n_u - k - 1, row[k], row + k + 1);
+    kg_scale(m, KG_C(1.0) / row[k], b + k * (ptrdiff_t)m);
+    kg_scale(n_u - k - 1, KG_C(1.0) / row[k], row + k + 1);
     row[k] = KG_C(1.0);
     for (int i = 0; i < n_c; ++i) {
       if (i != k) {
