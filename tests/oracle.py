@@ -88,7 +88,8 @@ class Oracle:
         arguments = [*(d for d in derivatives if d != 0), *q, *u, *r, *model.parameters, time]
         self._dummies = {symbol: sm.Dummy(f"a{k}") for k, symbol in enumerate(arguments)}
         self._zero = {s: 0 for w in model.auxiliary_speeds for s in (w.diff(time), w)}
-        self._leaves: dict[Any, Callable[..., Any]] = {}
+        self._leaves: dict[Any, tuple[Callable[..., Any], bool]] = {}
+        self._rates: dict[str, Callable[..., Any]] = {}
         self._paths = breadth_first(model.frame, lambda frame: frame._dcm_dict)
 
     def __call__(
@@ -108,12 +109,21 @@ class Oracle:
 
     def value(self, expression: Any, state: Instant, udot: Array | None = None) -> Any:
         """The value of a scalar expression of t, q, q', q'', u, u', p, r."""
-        leaf = self._leaves.get(expression)
-        if leaf is None:
+        if expression not in self._leaves:
             reduced = sm.sympify(expression).xreplace(self._zero).xreplace(self._dummies)
             leaf = sm.lambdify(list(self._dummies.values()), reduced, modules="mpmath", cse=True)
-            self._leaves[expression] = leaf
-        return exact(leaf(*state.arguments(udot, needs_second=has_second(expression))))
+            self._leaves[expression] = leaf, has_second(expression)
+        leaf, needs_second = self._leaves[expression]
+        return exact(leaf(*state.arguments(udot, needs_second)))
+
+    def rate_values(self, which: str) -> Callable[..., Any]:
+        """The rates (or accelerations) of all inputs as a function of r, p, t; unknown ones are zero."""
+        if which not in self._rates:
+            model = self.model
+            known = [*(item.symbol for item in model.inputs), *model.parameters, me.dynamicsymbols._t]
+            rates = [getattr(item, which) or 0 for item in model.inputs]
+            self._rates[which] = sm.lambdify(known, rates, modules="mpmath")
+        return self._rates[which]
 
     def matrix(self, entries: Any, state: Instant) -> Array:
         return np.array([self.value(entry, state) for entry in entries], dtype=object).reshape(entries.shape)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import mpmath
 import numpy as np
-import sympy as sm
-import sympy.physics.mechanics as me
 from oracle_numerics import Array, array, solve, units
 
 if TYPE_CHECKING:
@@ -56,24 +54,11 @@ class Instant:
         return self._input_values("acceleration")
 
     def _input_values(self, which: str) -> Array:
-        values = []
-        for item in self.oracle.model.inputs:
-            expression = getattr(item, which)
-            known = expression is not None and not expression.has(sm.Derivative)
-            values.append(self._rate_value(expression) if known else 0)
-        return array(values)
-
-    def _rate_value(self, expression: Any) -> Any:
-        """A rate depends on t, p and the values of the inputs only."""
-        model = self.oracle.model
-        known = dict(zip((item.symbol for item in model.inputs), self.r, strict=True))
-        known |= dict(zip(model.parameters, self.p, strict=True)) | {me.dynamicsymbols._t: self.t}
-        return sm.lambdify(list(known), expression, modules="mpmath")(*known.values())
+        return array(self.oracle.rate_values(which)(*self.r, *self.p, self.t))
 
     def arguments(self, udot: Array | None, needs_second: bool = False) -> list[Any]:
         model = self.oracle.model
-        zero = array([0] * len(self.u))
-        udot = zero if udot is None else udot
+        udot = array([0] * len(self.u)) if udot is None else udot
         second = array([0] * len(self.q))
         if needs_second:
             second = derivative(lambda s: s.qdot, self, udot, OUTER_STEP)

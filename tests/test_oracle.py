@@ -9,12 +9,9 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from oracle import Oracle
+from special_systems import free_body, shaken_pendulum, turning_rod
 from systems import example, model_of, oracle_for, states
 from tolerances import ORACLE_CLOSED_FORM
-
-import kanegen as kg
-
-TIME = me.dynamicsymbols._t
 
 
 def parameters(name: str, **options: str) -> dict[str, float]:
@@ -109,27 +106,7 @@ def test_appell_hamel_linear_set() -> None:
 
 def test_prescribed_pivot_moves_the_pendulum() -> None:
     """theta'' = -(g + r'') sin(theta) / l for a pivot at the height r(t); N and the energies with v_t."""
-    theta, u, r = me.dynamicsymbols("theta u r")
-    rate, acceleration = me.dynamicsymbols("r1 r2")
-    N, B = me.ReferenceFrame("N"), me.ReferenceFrame("B")
-    B.orient_axis(N, N.z, theta)
-    O = me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("pivot", r * N.y).locatenew("P", -0.5 * B.y)
-    model = kg.Model(
-        name="shaken",
-        frame=N,
-        coordinates=(theta,),
-        speeds=(u,),
-        kinematics=(u - theta.diff(TIME),),
-        bodies=(me.Particle("bob", P, sm.Integer(2)),),
-        gravity=-10 * N.y,
-        inputs=(kg.Input(r, rate=rate, acceleration=acceleration),),
-    )
-    values = dict(zip((str(item.name) for item in model.inputs), range(3), strict=True))
-    inputs = np.zeros(3)
-    inputs[[values[name] for name in ("r", "r1", "r2")]] = 0.3, -0.7, 4.0
-    reference = Oracle(model)(0.4, [0.9], [1.1], r=inputs)
+    reference = Oracle(shaken_pendulum())(0.4, [0.9], [1.1], r=[0.3, -0.7, 4.0])
     assert_close(reference.udot, [-14.0 * sin(0.9) / 0.5])
     assert_close(reference.N, [2 * -0.7 * 0.5 * sin(0.9)])
     assert_close(reference.kinetic_energy, (0.55 * cos(0.9)) ** 2 + (0.55 * sin(0.9) - 0.7) ** 2)
@@ -138,51 +115,17 @@ def test_prescribed_pivot_moves_the_pendulum() -> None:
 
 def test_bead_on_a_turning_rod() -> None:
     """Rheonomic positions: s'' = Omega^2 s; the kinetic energy keeps the term without speeds."""
-    s, u = me.dynamicsymbols("s u")
-    N, B = me.ReferenceFrame("N"), me.ReferenceFrame("B")
-    B.orient_axis(N, N.z, 3 * TIME)
-    O = me.Point("O")
-    O.set_vel(N, 0)
-    model = kg.Model(
-        name="rod",
-        frame=N,
-        coordinates=(s,),
-        speeds=(u,),
-        kinematics=(u - s.diff(TIME),),
-        bodies=(me.Particle("bead", O.locatenew("P", s * B.x), sm.Integer(2)),),
-        potential_energy=0,
-    )
-    reference = Oracle(model)(0.7, [0.4], [1.5])
+    reference = Oracle(turning_rod())(0.7, [0.4], [1.5])
     assert_close(reference.udot, [9 * 0.4])
     assert_close(reference.kinetic_energy, 1.5**2 + 9 * 0.4**2)
 
 
 def test_euler_parameters() -> None:
     """Four coordinates, three speeds: Euler's equations; the norm is an invariant, not a row of J."""
-    e = me.dynamicsymbols("e0:4")
-    w = me.dynamicsymbols("w1:4")
-    N, B = me.ReferenceFrame("N"), me.ReferenceFrame("B")
-    B.orient_quaternion(N, e)
-    B.set_ang_vel(N, w[0] * B.x + w[1] * B.y + w[2] * B.z)
-    O = me.Point("O")
-    O.set_vel(N, 0)
-    e0, e1, e2, e3 = e
-    rates = sm.Matrix([[-e1, -e2, -e3], [e0, -e3, e2], [e3, e0, -e1], [-e2, e1, e0]]) * sm.Matrix(w) / 2
-    model = kg.Model(
-        name="gyrostat",
-        frame=N,
-        coordinates=e,
-        speeds=w,
-        kinematics=[ei.diff(TIME) - rate for ei, rate in zip(e, rates, strict=True)],
-        bodies=(me.RigidBody("body", O, B, sm.Integer(1), (me.inertia(B, 2, 3, 5), O)),),
-        holonomic_constraints=(e0**2 + e1**2 + e2**2 + e3**2 - 1,),
-        potential_energy=0,
-    )
     q = np.array([0.1, 0.7, -0.5, 0.5])
-    reference = Oracle(model)(0.3, q, [0.4, -0.6, 0.9])
-    assert_close(
-        reference.udot, [(3 - 5) * -0.6 * 0.9 / 2, (5 - 2) * 0.9 * 0.4 / 3, (2 - 3) * 0.4 * -0.6 / 5]
-    )
+    reference = Oracle(free_body())(0.3, q, [0.4, -0.6, 0.9])
+    euler = [(3 - 5) * -0.6 * 0.9 / 2, (5 - 2) * 0.9 * 0.4 / 3, (2 - 3) * 0.4 * -0.6 / 5]
+    assert_close(reference.udot, euler)
     assert reference.J.shape == (0, 3)
     assert_close(reference.position_residuals, [0.0])
     assert_close(q @ reference.qdot, 0.0)
