@@ -90,7 +90,7 @@ def lower_constraints(system: System) -> Constraints:
 
 def _holonomic(system: System, expression: Any) -> Row:
     graph = system.graph
-    phi = system.lower(expression)
+    (phi,) = system.settled([system.lower(expression)])
     slope = gradient([phi], [graph.one], system.q)
     J = tuple(
         graph.sum(g * system.C[i][r] for i, g in enumerate(slope) if not g.is_zero) for r in range(len(system.u))
@@ -110,7 +110,7 @@ def _invariant(system: System, row: Row, expression: Any) -> Invariant:
 
 
 def _nonholonomic(system: System, expression: Any) -> Row:
-    psi = system.lower(expression)
+    (psi,) = system.settled([system.lower(expression)])
     J = tuple(gradient([psi], [system.graph.one], system.u))
     if system.vanish(J):
         raise ModelError(f"the nonholonomic constraint {expression} does not depend on any generalized speed")
@@ -118,7 +118,7 @@ def _nonholonomic(system: System, expression: Any) -> Row:
 
 
 def _acceleration_level(system: System, expression: Any) -> Row:
-    row = system.lower(expression)
+    (row,) = system.settled([system.lower(expression)])
     J = tuple(gradient([row], [system.graph.one], system.udot))
     if system.vanish(J):
         raise ModelError(f"the acceleration constraint {expression} does not depend on any acceleration u'")

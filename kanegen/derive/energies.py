@@ -56,11 +56,11 @@ def _along_gravity(system: System, body: Body) -> Node:
     return dot(system.gravity, parts)
 
 
-def momentum(system: System, bodies: Sequence[Body]) -> tuple[Node, ...]:
-    """Generalized momenta ``Q u + N``, (n_u,)."""
+def momentum(system: System, bodies: Sequence[Body], speeds: Sequence[Node]) -> tuple[Node, ...]:
+    """Generalized momenta conjugate to ``speeds``; ``Q u + N`` for all speeds of the system."""
     power = Power(system)
     power.add_momentum(bodies, at_rest=False)
-    return power.generalized(system.u)
+    return power.generalized(speeds)
 
 
 def momentum_remainder(system: System, bodies: Sequence[Body]) -> tuple[Node, ...]:

@@ -26,8 +26,9 @@ from kanegen.derive.mass_matrix import mass_matrix
 from kanegen.derive.quantity import Quantity
 from kanegen.derive.system import System
 from kanegen.derive.vectors import scaled
-from kanegen.graph import Graph, Node, count_operations
+from kanegen.graph import Graph, Node, count_operations, reachable, substitute
 from kanegen.model import Model
+from kanegen.model.expressions import symbol_name
 
 SQUARE_LIMIT = 12
 """Largest symmetric solve written out as straight-line code; above, the loop kernel is as fast (measured)."""
@@ -74,14 +75,18 @@ class Equations:
 
     @cached_property
     def mass_matrix(self) -> tuple[tuple[Node, ...], ...]:
-        return mass_matrix(self.system, self.bodies)
+        return tuple(self.system.settled(row) for row in mass_matrix(self.system, self.bodies))
 
     @cached_property
     def right_side(self) -> tuple[Node, ...]:
         """P with the weights taken along by the accelerations of the points."""
+        return self.system.settled(self._all_forces.generalized(self.system.u))
+
+    @cached_property
+    def _all_forces(self) -> Power:
         power = self._loads(weights=False)
         power.add_inertia(self.bodies, self.system.weighted_points)
-        return power.generalized(self.system.u)
+        return power
 
     def _loads(self, weights: bool) -> Power:
         power = Power(self.system)
@@ -136,7 +141,7 @@ class Equations:
     @cached_property
     def momentum(self) -> Quantity:
         """Generalized momenta ``Q u + N``, (n_u,)."""
-        return self._vector("momentum", energies.momentum(self.system, self.bodies))
+        return self._vector("momentum", energies.momentum(self.system, self.bodies, self.system.u))
 
     @cached_property
     def kinetic_energy(self) -> Quantity:
@@ -240,8 +245,29 @@ class Equations:
         result = {}
         for name, output in self.model.outputs.items():
             nodes = tuple(self.system.lower(expression) for expression in output.expressions)
-            result[name] = Quantity(name, nodes, output.shape, self.names)
+            result[name] = Quantity(name, self.system.settled(nodes), output.shape, self.names)
+        for speed, node in zip(self.model.auxiliary_speeds, self._reactions(), strict=True):
+            result[symbol_name(speed)] = self._scalar(symbol_name(speed), node)
         return result
+
+    def _reactions(self) -> tuple[Node, ...]:
+        """The loads that keep the auxiliary speeds zero: ``Q_a u' - P_a``, loads that appear nowhere else left out.
+
+        Kane and Levinson (1985), section 4.9.
+        """
+        system = self.system
+        if not system.auxiliary:
+            return ()
+        momenta = energies.momentum(system, self.bodies, system.auxiliary)
+        inertia = [
+            system.graph.sum(partial(m) * a for partial, a in zip(system.partials, system.udot, strict=True))
+            for m in momenta
+        ]
+        forces = self._all_forces.generalized(system.auxiliary)
+        elsewhere = {node.index for node in reachable(self.right_side)}
+        unknown = [r for r in system.r if r.index not in elsewhere]
+        known = substitute(forces, dict.fromkeys(unknown, system.graph.zero))
+        return system.settled([x - y for x, y in zip(inertia, known, strict=True)])
 
     @cached_property
     def gain_names(self) -> tuple[str, ...]:
@@ -266,13 +292,14 @@ class Equations:
         return {(array, i): item for array, items in arrays.items() for i, item in enumerate(items)}
 
     def _scalar(self, name: str, node: Node) -> Quantity:
-        return Quantity(name, (node,), (), self.names)
+        return Quantity(name, self.system.settled([node]), (), self.names)
 
     def _vector(self, name: str, nodes: Sequence[Node]) -> Quantity:
-        return Quantity(name, tuple(nodes), (len(nodes),), self.names)
+        return Quantity(name, self.system.settled(nodes), (len(nodes),), self.names)
 
     def _matrix(self, name: str, rows: Sequence[Sequence[Node]], columns: int) -> Quantity:
-        return Quantity(name, tuple(x for row in rows for x in row), (len(rows), columns), self.names)
+        nodes = self.system.settled([x for row in rows for x in row])
+        return Quantity(name, nodes, (len(rows), columns), self.names)
 
 
 def derive(model: Model) -> Equations:

@@ -20,14 +20,19 @@ Square: TypeAlias = tuple[tuple[Node, ...], ...]
 Lower: TypeAlias = list[list[Node]]
 
 
+MANY_SPEEDS = 6
+"""Speeds from which the direct route, of order n^3 where the composite one is n^2, is not even tried."""
+
+
 def mass_matrix(system: System, bodies: Sequence[Body]) -> Square:
     """Q, (n_u, n_u), symmetric, kg in the units of the speeds, by the route with fewer operations."""
     tree = JointTree.of(system, bodies)
-    direct = direct_matrix(system, bodies)
     if tree is None:
-        return mirrored(direct)
+        return mirrored(direct_matrix(system, bodies))
     composite = composite_matrix(system, tree)
-    return mirrored(min(composite, direct, key=operations))
+    if len(system.u) > MANY_SPEEDS:
+        return mirrored(composite)
+    return mirrored(min(composite, direct_matrix(system, bodies), key=operations))
 
 
 def direct_matrix(system: System, bodies: Sequence[Body]) -> Lower:

@@ -143,6 +143,12 @@ class System:
         """The nodes at u = 0."""
         return substitute(nodes, dict.fromkeys((*self.u, *self.auxiliary), self.graph.zero))
 
+    def settled(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        """The nodes with the auxiliary speeds, which are always zero, put to zero."""
+        if not self.auxiliary:
+            return tuple(nodes)
+        return tuple(substitute(nodes, dict.fromkeys(self.auxiliary, self.graph.zero)))
+
     def without_accelerations(self, node: Node) -> Node:
         """The node at u' = 0."""
         return substitute([node], dict.fromkeys(self.udot, self.graph.zero))[0]
