@@ -13,11 +13,9 @@ from kanegen.bench.modelfile import ModelFile, read_model_file
 from kanegen.bench.pair import Evaluation, Pair, derive_seconds, evaluate_pair, integrate_pair, make_pair
 from kanegen.bench.results import Result, Target, seconds_text
 from kanegen.bench.startup import measure_startup
-from kanegen.derive import derive
 from kanegen.errors import BuildError
-from kanegen.options import BuildOptions
-from kanegen.program.assemble import assemble
-from kanegen.program.count import operation_counts
+from kanegen.pipeline import sources_of
+from kanegen.solve.description import Description
 
 CONSTRAINED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("constrained_particle", {}),
@@ -92,8 +90,8 @@ class Benchmark:
         ]
 
     def _operations(self) -> list[Result]:
-        program = assemble(derive(self._file("spatial_chain", n=4).model), BuildOptions.of())
-        count = operation_counts(program)["rhs"]
+        sources = sources_of(self._file("spatial_chain", n=4).model, functions=("rhs",))
+        count = dict(Description.from_sources(sources).operations)["rhs"]
         return [
             Result(
                 "operations of the right-hand side, spatial_chain(4)",

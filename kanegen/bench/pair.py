@@ -144,7 +144,7 @@ def integrate_pair(pair: Pair, duration: float, errors: Sequence[float], repetit
 
     def run_compiled(method: str, tolerance: float) -> Array:
         solution = pair.solver.integrate(
-            (t0, end), q0, u0, r=r, method=method, rtol=tolerance, atol=0.01 * tolerance
+            (t0, end), q0, u0, r=r, method=method, rtol=tolerance, atol=0.01 * tolerance, dense=False
         )
         return np.concatenate((solution.q[-1], solution.u[-1]))
 

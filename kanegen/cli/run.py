@@ -113,9 +113,9 @@ def _summary(file: Any, motion: _Motion) -> Table:
     rows: list[tuple[str, str]] = [
         ("status", str(solution.message)),
         ("t", f"{solution.t[0]:g} s to {solution.t[-1]:g} s, {len(solution.t)} points"),
-        ("steps", f"{statistics['steps']} ({statistics['rejected']} rejected)"),
-        ("evaluations", str(statistics["evaluations"])),
-        ("step sizes", f"{statistics['smallest_step']:.3g} s to {statistics['largest_step']:.3g} s"),
+        ("steps", f"{statistics.steps} ({statistics.rejected} rejected)"),
+        ("evaluations", str(statistics.evaluations)),
+        ("step sizes", f"{statistics.smallest_step:.3g} s to {statistics.largest_step:.3g} s"),
         (
             "time",
             f"{motion.build_seconds:.2f} s building, {1e3 * motion.integrate_seconds:.2f} ms integrating",
