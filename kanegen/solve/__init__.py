@@ -1,1 +1,10 @@
+"""A built model with its parameters: evaluation, integration, and what they return."""
 
+from kanegen.solve.description import DESCRIPTION_FILE as DESCRIPTION_FILE
+from kanegen.solve.description import Description as Description
+from kanegen.solve.outcome import Outcome as Outcome
+from kanegen.solve.outcome import Statistics as Statistics
+from kanegen.solve.solution import IntegrationError as IntegrationError
+from kanegen.solve.solution import IntegrationInterrupted as IntegrationInterrupted
+from kanegen.solve.solution import Solution as Solution
+from kanegen.solve.solver import Solver as Solver

@@ -1,0 +1,98 @@
+"""The compiled functions of a model with the parameters of one solver, or why they cannot be called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.errors import BuildError, SolveError
+from kanegen.solve.description import Description
+
+Array = NDArray[np.float64]
+
+_NEED_POTENTIAL = ("potential_energy", "energy")
+
+
+class Functions:
+    """Compiled functions by name.
+
+    ``parameters`` (n_p,) in the order of the description, NaN where a value is missing; ``gains`` (n_g,).
+    Each compiled function holds work space of its own and is called under the global interpreter lock, so
+    that threads may share it.
+    """
+
+    def __init__(self, module: ModuleType, description: Description, parameters: Array, gains: Array) -> None:
+        check_names(module, description)
+        self.module = module
+        self.description = description
+        self.missing = tuple(
+            name for name, value in zip(description.parameters, parameters, strict=True) if np.isnan(value)
+        )
+        self._defaults = [np.nan if value is None else value for value in description.input_defaults]
+        self._prepared = None if self.missing else module.Prepared(parameters, gains)
+
+    def get(self, name: str) -> Any:
+        """A new ``Function`` of the module. Raises `SolveError` telling why there is none."""
+        problem = self.problem(name)
+        if problem is not None:
+            raise SolveError(problem)
+        return self.module.Function(name, self._prepared, self._defaults)
+
+    def problem(self, name: str) -> str | None:
+        """Why the function cannot be called; None when it can."""
+        model, public = self.description.name, name.removeprefix("output:")
+        if name in _NEED_POTENTIAL and not self.description.potential_energy:
+            return (
+                f"{name} is not known: the model {model!r} has no potential energy. Give potential_energy= "
+                "or gravity= "
+                "to kanegen.Model (a load that looks like a weight is not taken for one)"
+            )
+        if name not in self.module.FUNCTIONS:
+            return (
+                f"{public} was not built for the model {model!r}: name it in functions= of kanegen.build. "
+                f"Built were {', '.join(self.module.FUNCTIONS)}"
+            )
+        if self.missing:
+            example = f"solver.with_parameters({{{self.missing[0]!r}: ...}})"
+            return (
+                f"{public} needs the parameters without a value at run time {', '.join(self.missing)}: give "
+                f"parameters= to kanegen.Model, or {example}"
+            )
+        return None
+
+    def call(self, name: str, method: str = "value") -> Callable[..., Any]:
+        """A bound method of the compiled function; where there is none, a function that raises why."""
+        problem = self.problem(name)
+        if problem is not None:
+            return _refusal(problem)
+        call: Callable[..., Any] = getattr(self.get(name), method)
+        return call
+
+
+def check_names(module: ModuleType, description: Description) -> None:
+    """Raise `BuildError` when the compiled struct and the description are of different models."""
+    n_gains = 2 * description.n_holonomic**2 + description.n_nonholonomic**2
+    for what, compiled, described in (
+        ("coordinates", module.COORDINATES, description.coordinates),
+        ("speeds", module.SPEEDS, description.speeds),
+        ("inputs", module.INPUTS, description.inputs),
+        ("parameters", module.PARAMETERS, description.parameters),
+        ("number of gains", module.N_GAINS, n_gains),
+    ):
+        if compiled != described:
+            raise BuildError(
+                f"the compiled model {module.NAME!r} has the {what} {compiled}, its description {described}: "
+                "they do "
+                "not belong together; clear the cache and build again"
+            )
+
+
+def _refusal(message: str) -> Callable[..., NoReturn]:
+    def refuse(*arguments: Any, **options: Any) -> NoReturn:
+        raise SolveError(message)
+
+    return refuse

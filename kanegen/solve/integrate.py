@@ -1,0 +1,205 @@
+"""One integration: arguments checked, the start compared with the constraints, the outcome told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.errors import SolveError
+from kanegen.solve.description import Description
+from kanegen.solve.inputs import RunInputs
+from kanegen.solve.names import number
+from kanegen.solve.outcome import Outcome, Statistics
+from kanegen.solve.progress import ProgressBar
+from kanegen.solve.solution import Dense, IntegrationError, IntegrationInterrupted, Solution
+
+Array = NDArray[np.float64]
+
+FIXED_STEP = ("rk4", "kutta_merson")
+ADAPTIVE = ("dopri5", "dop853")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to integrate: the arguments of :meth:`kanegen.Solver.integrate`, checked by :meth:`check`."""
+
+    method: str
+    rtol: Any
+    atol: Any
+    step: float | None
+    first_step: float | None
+    max_step: float | None
+    max_steps: int | None
+    t_eval: Any
+    dense: bool
+    progress: bool | Callable[[float], None]
+    consistency: float | None
+
+    def check(self) -> None:
+        """Raise `SolveError` for options that contradict the method or make no sense."""
+        if self.method not in FIXED_STEP + ADAPTIVE:
+            raise SolveError(
+                f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or "
+                f"{', '.join(ADAPTIVE)} "
+                "(adaptive)"
+            )
+        fixed = self.method in FIXED_STEP
+        if fixed and self.step is None:
+            raise SolveError(
+                f"{self.method} has a fixed step: give step= (seconds), or use {' or '.join(ADAPTIVE)}"
+            )
+        for name in ("first_step", "max_step") if fixed else ("step",):
+            if getattr(self, name) is not None:
+                advice = "leave it out" if fixed else "give first_step, max_step or tolerances, or use rk4"
+                kind = "has a fixed step" if fixed else "chooses its steps"
+                raise SolveError(f"{self.method} {kind} and takes no {name}: {advice}")
+        for name in ("step", "first_step", "max_step"):
+            value = getattr(self, name)
+            if value is not None and not number(value, name) > 0.0:
+                raise SolveError(f"{name} is {value!r}; expected a positive number of seconds")
+        steps = self.max_steps
+        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
+            raise SolveError(f"max_steps is {steps!r}; expected a positive integer or None for no limit")
+        _check_positive(self.rtol, "rtol", zero=False)
+        _check_positive(self.atol, "atol", zero=True)
+        if self.consistency is not None and not number(self.consistency, "consistency") > 0.0:
+            raise SolveError(
+                f"consistency is {self.consistency!r}; expected a positive number, or None for no check"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is integrated. ``residuals(t, q, u, r)`` are those at position and at velocity level."""
+
+    module: ModuleType
+    description: Description
+    function: Any
+    inputs: RunInputs
+    residuals: Callable[..., tuple[Array, Array]]
+
+
+def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -> Solution:
+    """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are."""
+    options.check()
+    t0, t1 = _span(span)
+    if options.consistency is not None:
+        check_start(problem, t0, q0, u0, options.consistency)
+    with ExitStack() as stack:
+        progress = options.progress
+        if isinstance(progress, bool):
+            bar = ProgressBar(problem.description.name, t0, t1)
+            call: Callable[[float], None] | None = stack.enter_context(bar) if progress else None
+        else:
+            call = progress
+        outcome = problem.module.integrate(
+            problem.function,
+            problem.inputs.compiled,
+            t0,
+            t1,
+            q0,
+            u0,
+            method=options.method,
+            rtol=options.rtol,
+            atol=options.atol,
+            step=options.step,
+            first_step=options.first_step,
+            max_step=options.max_step,
+            max_steps=options.max_steps,
+            t_eval=options.t_eval,
+            dense=options.dense,
+            progress=call,
+        )
+    return _finished(_solution(problem.description, outcome), outcome.error, t1)
+
+
+def check_start(problem: Problem, t: float, q: Any, u: Any, tolerance: float) -> None:
+    """Compare a state with the constraints.
+
+    A row is violated when its residual, in the unit of the constraint, exceeds ``tolerance`` times the
+    largest coordinate (positions) or speed (velocities), which counts as 1 at least.
+
+    Raises
+    ------
+    SolveError
+        Naming every violated constraint with its residual.
+    """
+    description = problem.description
+    if not (description.positions or description.velocities):
+        return
+    position, velocity = problem.residuals(t, q, u, problem.inputs.at(t) if description.inputs else None)
+    violated = []
+    for kind, labels, values, state in (
+        ("position", description.positions, position, q),
+        ("velocity", description.velocities, velocity, u),
+    ):
+        limit = tolerance * max(1.0, float(np.abs(np.asarray(state, dtype=np.float64)).max(initial=0.0)))
+        violated += [
+            f"{label} at {kind} level: residual {value:.6g}, allowed {limit:.3g}"
+            for label, value in zip(labels, values, strict=True)
+            if not abs(value) <= limit
+        ]
+    if violated:
+        raise SolveError(
+            f"the start at t = {t!r} s violates {len(violated)} constraint(s):\n  - "
+            + "\n  - ".join(violated)
+            + "\n"
+            "correct q0 and u0, allow more by consistency=, or pass consistency=None to integrate from there "
+            "all the "
+            "same (with a stabilisation the violation decays)"
+        )
+
+
+def _span(span: Any) -> tuple[float, float]:
+    try:
+        t0, t1 = span
+    except (TypeError, ValueError) as error:
+        raise SolveError(f"the span of time is {span!r}; expected a pair (t0, t1) in seconds") from error
+    return number(t0, "t0"), number(t1, "t1")
+
+
+def _check_positive(value: Any, name: str, zero: bool) -> None:
+    wanted = "positive" if not zero else "not negative"
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SolveError(f"{name} is {value!r}; expected numbers that are {wanted}") from error
+    if not (np.isfinite(array).all() and ((array > 0.0) | (zero & (array == 0.0))).all()):
+        raise SolveError(f"{name} is {value!r}; expected finite numbers that are {wanted}")
+
+
+def _solution(description: Description, outcome: Any) -> Solution:
+    n_q = len(description.coordinates)
+    t, y = outcome.last
+    return Solution(
+        t=outcome.t,
+        q=np.ascontiguousarray(outcome.y[:, :n_q]),
+        u=np.ascontiguousarray(outcome.y[:, n_q:]),
+        status=Outcome.from_code(outcome.status),
+        message=outcome.message,
+        statistics=Statistics.from_mapping(outcome.statistics),
+        last=(t, y[:n_q], y[n_q:]),
+        dense=None if outcome.dense is None else Dense(*outcome.dense),
+    )
+
+
+def _finished(solution: Solution, error: BaseException | None, t1: float) -> Solution:
+    """The solution if it reached its end; else the error that carries it."""
+    if solution.success:
+        return solution
+    t = solution.last[0]
+    place = f"the integration stopped at t = {t!r} s, before t = {t1!r} s"
+    kept = "the part that was integrated is in .solution of this exception"
+    if isinstance(error, KeyboardInterrupt):
+        raise IntegrationInterrupted(f"{place}; {kept}", solution) from error
+    if error is not None and not isinstance(error, Exception):
+        raise error
+    if error is not None:
+        raise IntegrationError(f"{place}: {type(error).__name__}: {error}; {kept}", solution) from error
+    raise IntegrationError(f"{place}: {solution.message}; {kept}", solution)

@@ -1,0 +1,63 @@
+"""Values by name: keys are names or SymPy symbols, unknown ones are refused with the nearest known names."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kanegen.errors import SolveError
+
+
+def key_name(key: Any) -> str:
+    """The name a key stands for: itself, or the printed name of a symbol (``"r"`` for ``r(t)``)."""
+    if isinstance(key, str):
+        return key
+    from kanegen.model.expressions import symbol_name
+
+    return symbol_name(key)
+
+
+def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[str, Any]:
+    """The mapping with names as keys.
+
+    Raises
+    ------
+    SolveError
+        For names that are not in ``known``, and names given twice (as text and as symbol); all are told at
+        once.
+    """
+    result: dict[str, Any] = {}
+    problems = []
+    for key, value in given.items():
+        name = key_name(key)
+        if name not in known:
+            problems.append(unknown(name, known, what))
+        elif name in result:
+            problems.append(f"{what} {name!r} is given twice, by name and by symbol")
+        result[name] = value
+    if problems:
+        raise SolveError("; ".join(problems))
+    return result
+
+
+def unknown(name: str, known: Sequence[str], what: str) -> str:
+    """One sentence: there is no such name, these are near, or these are all."""
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        hint = f"did you mean {' or '.join(map(repr, close))}?"
+    else:
+        hint = f"there are {', '.join(known)}" if known else "the model has none"
+    return f"there is no {what} {name!r}: {hint}"
+
+
+def number(value: Any, what: str) -> float:
+    """``value`` as a finite float. Raises `SolveError` for everything that is no finite real number."""
+    try:
+        result = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        result = math.nan
+    if not math.isfinite(result):
+        raise SolveError(f"{what} is {value!r}; expected a finite real number")
+    return result

@@ -1,0 +1,68 @@
+"""How an integration ended, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+class Outcome(Enum):
+    """How a run ended. ``value`` names it, ``code`` is that of ``kg_ode.h``, ``advice`` says what to do."""
+
+    FINISHED = ("finished", 2, "nothing: the end of the span was reached")
+    STEP_COLLAPSED = (
+        "step collapsed",
+        -10,
+        "look at the last state: the motion is singular or discontinuous there; else loosen rtol and atol",
+    )
+    TOO_MANY_STEPS = ("too many steps", -11, "raise max_steps, loosen rtol and atol, or enlarge step")
+    NOT_FINITE = ("not finite", -12, "reduce the step, or check the model's expressions at the last state")
+    RIGHT_HAND_SIDE_FAILED = (
+        "right-hand side failed",
+        -13,
+        "look for redundant constraints, massless speeds or a singular position at the last state",
+    )
+    INTERRUPTED = ("interrupted", -14, "the solution up to its last time is valid: go on from there")
+
+    code: int
+    advice: str
+
+    def __new__(cls, value: str, code: int, advice: str) -> Outcome:
+        member = object.__new__(cls)
+        member._value_ = value
+        member.code = code
+        member.advice = advice
+        return member
+
+    @classmethod
+    def from_code(cls, code: int) -> Outcome:
+        """The outcome with this ``code``."""
+        return next(outcome for outcome in cls if outcome.code == code)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Counts and step sizes of a run.
+
+    ``steps`` accepted and ``rejected`` trial steps; ``evaluations`` of the right-hand side, ``repartitions``
+    of them with other dependent speeds than the model's own; magnitudes of the ``smallest_step`` (the last
+    one, cut to end on time, included), ``largest_step`` and ``last_step`` in s; ``largest_error``: the
+    largest local error estimate of an accepted step as a fraction of the tolerance, 0 for methods without an
+    estimate.
+    """
+
+    steps: int
+    rejected: int
+    evaluations: int
+    repartitions: int
+    smallest_step: float
+    largest_step: float
+    last_step: float
+    largest_error: float
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Statistics:
+        """The statistics of the compiled integrator."""
+        return cls(**values)

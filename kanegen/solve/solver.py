@@ -1,0 +1,366 @@
+"""A compiled model with values of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.build import CompilerOptions, Extension, build
+from kanegen.emit.sources import Sources
+from kanegen.errors import SolveError
+from kanegen.model import Baumgarte
+from kanegen.model.records import FrozenMapping
+from kanegen.program import kernels
+from kanegen.solve.description import Description
+from kanegen.solve.functions import Functions
+from kanegen.solve.inputs import run_inputs
+from kanegen.solve.integrate import Options, Problem, integrate
+from kanegen.solve.names import by_name, number, unknown
+from kanegen.solve.solution import Solution
+
+Array = NDArray[np.float64]
+Names = tuple[str, ...]
+
+QUANTITIES = (
+    *("T", "V", "Q", "P", "J", "b", "A", "B", "A1", "A2", "N", "L", "F"),
+    *("constraint_force", "multipliers", "kinetic_energy", "potential_energy", "energy", "momentum"),
+)
+"""Attributes of a solver that are functions of (t, q, u, r=None, out=None); the user chooses what is built."""
+
+
+class Solver:
+    """A compiled model with its parameters; immutable, and cheap to make from another one.
+
+    Every quantity is a function of ``(t, q, u, r=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
+    inputs ``r`` (n_r,), which may be left out when all have defaults. Results are new arrays unless ``out``
+    is given. All raise `SolveError` for arguments of wrong shape or kind, NaN or infinity (naming the entry),
+    at states where they do not exist, when they were not built (naming the option), and when parameters have
+    no value.
+
+    Threads may share a solver; integrations run at the same time, without the interpreter's lock. A pickle
+    holds the sources, parameters and stabilisation, and is built, or found in the cache, where it is loaded.
+
+    Attributes
+    ----------
+    rhs
+        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilisation of the solver.
+    T, V
+        ``T u' = V``, (n_u, n_u) and (n_u,): constraint rows in the order of the dependent speeds, then
+        momentum rows in that of the independent.
+    Q, P, L, F, N
+        Kinetic-energy matrix (n_u, n_u); ``P = F - L``, inertia remainder, active forces, ``d K/d u = Q u +
+        N``: (n_u,).
+    J, b
+        Constraints ``J u' = b``, (n_c, n_u) and (n_c,), rows in the order of ``description.constraints``.
+    A, B, A1, A2
+        ``u_D' = A u_I' + B``, (n_d, n_i), (n_d,); ``A1`` (n_d, n_u), ``A2`` (n_i, n_u), with ``A1 A2^T = 0``.
+    constraint_force, multipliers
+        ``Q u' = P + J^T lambda``: ``J^T lambda`` (n_u,) and lambda (n_c,).
+    kinetic_energy, potential_energy, energy, momentum
+        J; momentum is ``Q u + N``, (n_u,).
+    ode
+        ``ode(t, y, r=None) -> y'`` with ``y = (q, u)``, for ``scipy.integrate.solve_ivp``.
+    description, extension, parameters, stabilisation, options
+        What it was made from; ``parameters`` maps names to values, None where one is missing.
+    """
+
+    description: Description
+    extension: Extension
+    parameters: Mapping[str, float | None]
+    stabilisation: Baumgarte | None
+    options: CompilerOptions | None
+    rhs: Callable[..., tuple[Array, Array]]
+    ode: Callable[..., Array]
+    T: Callable[..., Array]
+    V: Callable[..., Array]
+    Q: Callable[..., Array]
+    P: Callable[..., Array]
+    J: Callable[..., Array]
+    b: Callable[..., Array]
+    A: Callable[..., Array]
+    B: Callable[..., Array]
+    A1: Callable[..., Array]
+    A2: Callable[..., Array]
+    N: Callable[..., Array]
+    L: Callable[..., Array]
+    F: Callable[..., Array]
+    constraint_force: Callable[..., Array]
+    multipliers: Callable[..., Array]
+    momentum: Callable[..., Array]
+    kinetic_energy: Callable[..., float]
+    potential_energy: Callable[..., float]
+    energy: Callable[..., float]
+    _functions: Functions
+    _rhs_name: str
+    _residuals: Callable[..., Array]
+
+    def __init__(
+        self,
+        extension: Extension,
+        description: Description,
+        parameters: Mapping[Any, float | None] | None = None,
+        stabilisation: Baumgarte | None = None,
+        options: CompilerOptions | None = None,
+    ) -> None:
+        values = _values(parameters or {}, description)
+        gains = _gains(stabilisation, description)
+        vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
+        functions = Functions(extension.module, description, vector, gains)
+        rhs_name = "rhs_stabilised" if gains.any() else "rhs"
+        rhs = functions.get(rhs_name) if functions.problem(rhs_name) is None else None
+        self.__dict__.update(
+            extension=extension,
+            description=description,
+            parameters=FrozenMapping(values),
+            stabilisation=stabilisation,
+            options=options,
+            rhs=rhs.pair if rhs else functions.call(rhs_name),
+            ode=rhs.ode if rhs else functions.call(rhs_name),
+            _functions=functions,
+            _rhs_name=rhs_name,
+            _residuals=functions.call("residuals"),
+            **{name: functions.call(name) for name in QUANTITIES},
+        )
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(
+            f"a Solver is immutable, {name} cannot be set: with_parameters and with_stabilisation give a new "
+            "one"
+        )
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a Solver is immutable, {name} cannot be deleted")
+
+    # -- other values ---------------------------------------------------------------------------------------
+
+    def with_parameters(self, values: Mapping[Any, float] | None = None, /, **named: float) -> Solver:
+        """A solver with other values of some parameters, by symbol, name or keyword; it shares the extension.
+
+        Raises `SolveError` for unknown names (with near ones) and values that are no finite numbers.
+        """
+        given = by_name(values or {}, self.description.parameters, "parameter")
+        given.update(by_name(named, self.description.parameters, "parameter"))
+        merged = {
+            **self.parameters,
+            **{name: number(value, f"parameter {name}") for name, value in given.items()},
+        }
+        return Solver(self.extension, self.description, merged, self.stabilisation, self.options)
+
+    def with_stabilisation(self, stabilisation: Baumgarte | None) -> Solver:
+        """A solver with other gains, or none; it shares the extension.
+
+        Raises `SolveError` for a model without constraints to stabilise, `ModelError` for gains of the wrong
+        size.
+        """
+        return Solver(self.extension, self.description, self.parameters, stabilisation, self.options)
+
+    # -- evaluation -----------------------------------------------------------------------------------------
+
+    def residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+        """Residuals of the constraints at position and velocity level, zero on the manifold.
+
+        ``(n_position,)``: phi of the holonomic constraints, invariants last (``description.positions``);
+        ``(n_velocity,)``: phi' and psi (``description.velocities``).
+        """
+        n_position, n_velocity = len(self.description.positions), len(self.description.velocities)
+        if n_position + n_velocity == 0:
+            return np.empty(0), np.empty(0)
+        values = self._residuals(t, q, u, r)
+        return values[:n_position], values[n_position:]
+
+    def output(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Any:
+        """The user's output ``name``: a float or an array. Raises `SolveError` for unknown names."""
+        shapes = dict(self.description.outputs)
+        if name not in shapes:
+            raise SolveError(unknown(name, tuple(shapes), "output"))
+        value = self._functions.get(f"output:{name}").value(t, q, u, r)
+        return value if shapes[name] == () else value.reshape(shapes[name])
+
+    def outputs(self, t: float, q: Any, u: Any, r: Any = None) -> dict[str, Any]:
+        """All outputs of the model by name."""
+        return {name: self.output(name, t, q, u, r) for name, _ in self.description.outputs}
+
+    def partition(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Names, Names]:
+        """Names of the dependent and independent speeds with which ``rhs`` is solved at this state.
+
+        They are those of the model, ``description.dependent``, unless the constraints can hardly be solved
+        for them here: then the compiled code chooses others by complete pivoting, and this method does the
+        same, for which ``J`` must have been built.
+        """
+        function = self._functions.get(self._rhs_name)
+        function.pair(t, q, u, r)
+        description = self.description
+        if not function.repartitioned:
+            return description.dependent_names, description.independent_names
+        J = self.J(t, q, u, r)
+        n_c, n_u = J.shape
+        order = [0] * n_u
+        if kernels.partition(n_u, n_c, J.ravel().tolist(), order) != kernels.OK:
+            raise SolveError(
+                f"the constraints are redundant at t = {t!r} s: no choice of dependent speeds solves them"
+            )
+        names = [description.speeds[i] for i in order]
+        return tuple(names[:n_c]), tuple(names[n_c:])
+
+    def low_level_callable(self, r: Any = None) -> Any:
+        """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void
+        *)``.
+
+        Its arguments are t, ``y = (q, u)`` (read), ``y'`` (written) and user data the callable owns; the
+        result is negative when y' could not be computed. ``r`` as for :meth:`integrate`, but no Python
+        callable. One thread at a time may use it.
+        """
+        from scipy import LowLevelCallable
+
+        function = self._functions.get(self._rhs_name)
+        inputs = run_inputs(self.extension.module, self.description, r)
+        return LowLevelCallable(function.low_level(inputs.compiled))
+
+    # -- integration ----------------------------------------------------------------------------------------
+
+    def integrate(
+        self,
+        span: tuple[float, float],
+        q0: Any,
+        u0: Any,
+        r: Any = None,
+        *,
+        method: str = "dopri5",
+        rtol: Any = 1e-8,
+        atol: Any = 1e-10,
+        step: float | None = None,
+        first_step: float | None = None,
+        max_step: float | None = None,
+        max_steps: int | None = None,
+        t_eval: Any = None,
+        dense: bool = True,
+        progress: bool | Callable[[float], None] = False,
+        consistency: float | None = 1e-6,
+    ) -> Solution:
+        """Integrate the motion from ``t0`` to ``t1`` (``span``, s; backwards when ``t1 < t0``) without
+        Python.
+
+        Parameters
+        ----------
+        q0, u0
+            Start, (n_q,) and (n_u,).
+        r
+            Inputs: see :func:`kanegen.solve.inputs.run_inputs`. None: their defaults.
+        method
+            ``"dopri5"`` (Dormand and Prince 1980, order 5(4)) and ``"dop853"`` (Hairer, Norsett and Wanner
+            1993, order 8(5,3)) choose their steps; ``"rk4"`` and ``"kutta_merson"`` have a fixed ``step``.
+        rtol, atol
+            Tolerances of the local error, numbers or (n_q + n_u,), for methods that choose their steps.
+        step, first_step, max_step
+            Sizes of steps in s: of methods with a fixed step; of the first step; the largest.
+        max_steps
+            Largest number of accepted steps; None for no limit.
+        t_eval
+            Times within the span, sorted in its direction, at which the solution is stored; None: every step.
+        dense
+            Keep what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4, 4, 5, 8, and with dop853
+            three more evaluations a step.
+        progress
+            Show a bar when it takes long, or a function to be called with the time, about every 20 ms.
+        consistency
+            How far the start may violate the constraints (:func:`kanegen.solve.integrate.check_start`); None:
+            not checked.
+
+        Returns
+        -------
+        Solution
+            Whose ``status`` is ``Outcome.FINISHED``.
+
+        Raises
+        ------
+        SolveError
+            For wrong arguments and an inconsistent start.
+        IntegrationError
+            A `SolveError` when the end cannot be reached (collapsing step, ``max_steps``, not finite,
+            singular, an exception in a Python input); its ``solution`` holds what was found, with the status.
+        IntegrationInterrupted
+            A `KeyboardInterrupt`, likewise with its ``solution``.
+        """
+        options = Options(
+            method=method,
+            rtol=rtol,
+            atol=atol,
+            step=step,
+            first_step=first_step,
+            max_step=max_step,
+            max_steps=max_steps,
+            t_eval=t_eval,
+            dense=dense,
+            progress=progress,
+            consistency=consistency,
+        )
+        module = self.extension.module
+        problem = Problem(
+            module=module,
+            description=self.description,
+            function=self._functions.get(self._rhs_name),
+            inputs=run_inputs(module, self.description, r),
+            residuals=self.residuals,
+        )
+        return integrate(problem, span, q0, u0, options)
+
+    # -- about it -------------------------------------------------------------------------------------------
+
+    @property
+    def sources(self) -> Sources:
+        """The generated files."""
+        return self.extension.sources
+
+    @property
+    def operation_count(self) -> int:
+        """Operations of one ``rhs``, the solve included; ``description.operations`` has the others."""
+        return dict(self.description.operations)[self._rhs_name]
+
+    def __repr__(self) -> str:
+        d = self.description
+        missing = [name for name, value in self.parameters.items() if value is None]
+        without = f", no value of {', '.join(missing)}" if missing else ""
+        return (
+            f"<Solver {d.name!r} ({d.form}): {len(d.coordinates)} coordinates, {len(d.speeds)} speeds, "
+            f"{len(d.constraints)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} "
+            f"parameters{without}>"
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:
+        parameters = dict(self.parameters)
+        return (_restored, (self.sources, self.description, parameters, self.stabilisation, self.options))
+
+
+def _restored(
+    sources: Sources,
+    description: Description,
+    parameters: dict[str, float | None],
+    stabilisation: Baumgarte | None,
+    options: CompilerOptions | None,
+) -> Solver:
+    return Solver(build(sources, options), description, parameters, stabilisation, options)
+
+
+def _values(given: Mapping[Any, float | None], description: Description) -> dict[str, float | None]:
+    """A value or None for every parameter, in order."""
+    named = by_name(given, description.parameters, "parameter")
+    return {
+        name: None if named.get(name) is None else number(named[name], f"parameter {name}")
+        for name in description.parameters
+    }
+
+
+def _gains(stabilisation: Baumgarte | None, description: Description) -> Array:
+    n_h, n_v = description.n_holonomic, description.n_nonholonomic
+    if stabilisation is None:
+        return np.zeros(2 * n_h**2 + n_v**2)
+    if n_h + n_v == 0:
+        raise SolveError(
+            f"the model {description.name!r} has no holonomic or nonholonomic constraint that binds a speed: "
+            "there is "
+            "nothing to stabilise; leave stabilisation out"
+        )
+    return stabilisation.flatten(n_h, n_v)
