@@ -13,3 +13,7 @@ from kanegen.graph.functions import Spline as Spline
 from kanegen.model import Baumgarte as Baumgarte
 from kanegen.model import Input as Input
 from kanegen.model import Model as Model
+from kanegen.pipeline import build as build
+from kanegen.pipeline import emit as emit
+from kanegen.solve import Solution as Solution
+from kanegen.solve import Solver as Solver

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from kanegen.build import CompilerOptions, open_cache
+from kanegen.build import CompilerOptions, build_wrapper, open_cache
 from kanegen.build import build as build_extension
 from kanegen.derive import Equations, System, fingerprint
+from kanegen.emit.environment import runtime_headers
 from kanegen.emit.kernel import emit_sources
 from kanegen.emit.sources import Sources
 from kanegen.model import Baumgarte, Model
@@ -57,8 +59,12 @@ def build(
     cache = open_cache()
     sources = cache.load_sources(digest)
     if sources is None:
-        sources = generate(Equations(system), options, digest)
-        cache.store_sources(sources)
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            # Once per machine this takes seconds, in processes of its own: they pass while the model is derived.
+            wrapper = pool.submit(build_wrapper, runtime_headers(), compiler, cache)
+            sources = generate(Equations(system), options, digest)
+            cache.store_sources(sources)
+            wrapper.result()
     extension = build_extension(sources, compiler, cache)
     return Solver(extension, Description.from_sources(sources), model.parameters, stabilisation, compiler)
 
