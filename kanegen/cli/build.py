@@ -26,14 +26,17 @@ def build(target: Target, options: dict[str, Any], form: str) -> None:
     started = time.perf_counter()
     solver = build_solver(file.model, form=form)
     elapsed = time.perf_counter() - started
+    description = solver.description
+    operations = dict(description.operations)
     table = Table(show_header=False, box=None)
-    model = file.model
     for what, value in (
-        ("model", model.name),
-        ("coordinates", ", ".join(map(str, solver.coordinates))),
-        ("speeds", ", ".join(map(str, solver.speeds))),
-        ("functions", ", ".join(solver.functions)),
-        ("extension", str(solver.path)),
+        ("model", description.name),
+        ("coordinates", ", ".join(description.coordinates)),
+        ("speeds", ", ".join(description.speeds)),
+        ("dependent", ", ".join(description.dependent_names) or "none"),
+        ("form", f"{description.form}, {operations['rhs']} operations"),
+        ("functions", ", ".join(description.functions)),
+        ("extension", str(solver.extension.path)),
         ("built in", f"{elapsed:.2f} s"),
     ):
         table.add_row(f"[bold]{what}[/bold]", value)

@@ -123,7 +123,7 @@ def _summary(file: Any, motion: _Motion) -> Table:
     ]
     states = [(solution.t[k], solution.q[k], solution.u[k]) for k in range(len(solution.t))]
     r = file.start().get("r")
-    if file.model.gravity is not None or file.model.potential_energy is not None:
+    if solver.description.potential_energy:
         energy = np.array([solver.energy(*state, r) for state in states])
         rows.append(
             ("energy", f"{energy[0]:.6g} J at the start, within {np.max(np.abs(energy - energy[0])):.2e} J")
@@ -132,15 +132,16 @@ def _summary(file: Any, motion: _Motion) -> Table:
     for what, residual in (("position residual", position), ("velocity residual", velocity)):
         if len(residual):
             rows.append((what, f"{np.max(np.abs(residual)):.2e} at the end"))
-    for symbols, values in ((file.model.coordinates, solution.q[-1]), (file.model.speeds, solution.u[-1])):
-        rows += [(f"{symbol.func}", f"{value:.9g}") for symbol, value in zip(symbols, values, strict=True)]
+    final = (*solution.q[-1], *solution.u[-1])
+    rows += [(name, f"{value:.9g}") for name, value in zip(_names(motion), final, strict=True)]
     for row in rows:
         table.add_row(*row)
     return table
 
 
 def _names(motion: _Motion) -> list[str]:
-    return [*map(str, motion.solver.coordinates), *map(str, motion.solver.speeds)]
+    description = motion.solver.description
+    return [*description.coordinates, *description.speeds]
 
 
 def _write(path: Path, motion: _Motion) -> None:
