@@ -38,12 +38,19 @@ def literal(value: int | Fraction | float) -> str:
 class Printer:
     """Spells values in C.
 
-    ``names``: the values that have a name by now. ``functions``: the C names of user functions.
+    ``functions``: the C names of user functions. ``kept``: the values found in the array ``kept``, unless
+    they have a name of their own in ``names``. ``arrays``: the arrays named so far.
     """
 
-    def __init__(self, functions: Mapping[object, str]) -> None:
+    def __init__(self, functions: Mapping[object, str], kept: Mapping[Value, int]) -> None:
         self.names: dict[Value, str] = {}
+        self.arrays: set[str] = set()
         self._functions = functions
+        self._kept = kept
+
+    def definition(self, value: Value) -> str:
+        """The C expression that computes a value which has, or will have, a name."""
+        return self._spell(value)[0]
 
     def expression(self, value: Value) -> str:
         """The C expression of a value."""
@@ -51,7 +58,7 @@ class Printer:
 
     def condition(self, value: Value) -> str:
         """The C condition that holds where the value is not zero; NaN does not hold."""
-        if value not in self.names:
+        if value not in self.names and value not in self._kept:
             if value.op in _COMPARISON:
                 a, b = (self._operand(x, PREFIX) for x in value.args)
                 return f"{a} {_COMPARISON[value.op]} {b}"
@@ -76,6 +83,11 @@ class Printer:
         name = self.names.get(value)
         if name is not None:
             return name, ATOM
+        if value in self._kept:
+            return self._element("kept", self._kept[value]), ATOM
+        return self._spell(value)
+
+    def _spell(self, value: Value) -> tuple[str, int]:
         op, args = value.op, value.args
         if op in _INFIX:
             sign, strength = _INFIX[op]
@@ -100,9 +112,20 @@ class Printer:
         return f"KG_{op.upper()}({inner})"
 
     def load(self, value: Value) -> str:
-        """An element of an array."""
+        """An element of an array, or the time."""
         array, index = value.payload
-        return "t" if array == "t" else f"{array}[{index}]"
+        if array == "t":
+            self.arrays.add("t")
+            return "t"
+        return self._element(array, index)
+
+    def gathered(self, value: Value) -> str:
+        """A sine or cosine of the gathered angles."""
+        return self._element(value.op, value.payload)
+
+    def _element(self, array: str, index: int) -> str:
+        self.arrays.add(array)
+        return f"{array}[{index}]"
 
     def select(self, value: Value) -> str:
         """A choice between two values."""
@@ -116,6 +139,8 @@ class Printer:
 
 _ATOMS: Final[Mapping[str, Callable[[Printer, Value], str]]] = {
     "input": Printer.load,
+    "sine": Printer.gathered,
+    "cosine": Printer.gathered,
     "select": Printer.select,
     **dict.fromkeys((*_COMPARISON, *_LOGICAL, "not"), Printer.truth),
 }

@@ -1,13 +1,13 @@
-"""C statements of lowered code, and what they need declared."""
+"""C statements of lowered code, and the arrays they name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kanegen.emit.printer import Printer
 from kanegen.emit.text import comment
-from kanegen.program.code import Code, Gather, KernelCall, Leave, Let, Put, Statement, Value
+from kanegen.program.code import Code, Gather, KernelCall, Leave, Let, Part, Put, Statement, Value
 
 
 @dataclass(frozen=True)
@@ -20,44 +20,70 @@ class Lines:
 
 @dataclass(frozen=True)
 class Body:
-    """The statements of a C function, the arrays they name, and whether they call kernels."""
+    """The statements of a C function and the arrays they name, also ``sine`` and ``cosine``."""
 
     sections: tuple[Lines, ...]
     arrays: frozenset[str]
-    calls_kernels: bool
-    falls_back: bool
+    calls_kernels: bool = False
+    passes_arguments: bool = False
+    """Whether it calls functions with all its arguments."""
 
 
-def body(code: Code, functions: Mapping[object, str], fallbacks: Mapping[str, str]) -> Body:
-    """Spell ``code`` in C.
+@dataclass(frozen=True)
+class Calls:
+    """How C calls what a function calls: user functions by payload, fallbacks by name, parts by number.
 
-    ``functions``: the C name of each user function. ``fallbacks``: the C call that evaluates a function in
-    place of the rest, by the name of the function.
+    The fallback None is the status of a function that cannot go on.
     """
-    writer = _Writer(Printer(functions), fallbacks)
+
+    functions: Mapping[object, str]
+    fallbacks: Mapping[str | None, str]
+    parts: Mapping[int, str]
+
+
+def body(code: Code, calls: Calls) -> Body:
+    """The statements of ``code`` in C; parts are called, not printed."""
+    writer = _Writer(code.kept, calls)
     sections = tuple(
-        Lines(comment(section.title), tuple(line for s in section.statements for line in writer.lines(s)))
-        for section in code.sections
+        Lines(comment(section.title), tuple(writer.lines(section.statements))) for section in code.sections
     )
-    kinds = {type(statement) for statement in code.statements}
-    falls_back = any(isinstance(s, Leave) and s.otherwise is not None for s in code.statements)
-    return Body(sections, _arrays(code), KernelCall in kinds, falls_back)
+    calls_kernels = any(isinstance(s, KernelCall) for s in code.statements)
+    passes_arguments = any(
+        isinstance(s, Part) or (isinstance(s, Leave) and s.otherwise is not None) for s in code.statements
+    )
+    return Body(sections, writer.arrays, calls_kernels, passes_arguments)
+
+
+def part_body(part: Part, kept: Mapping[Value, int], calls: Calls) -> Body:
+    """The statements of one part in C; ``kept``: where values that parts share are."""
+    writer = _Writer(kept, calls)
+    lines = tuple(writer.lines(part.statements))
+    return Body((Lines("", lines),), writer.arrays)
 
 
 class _Writer:
-    def __init__(self, printer: Printer, fallbacks: Mapping[str, str]) -> None:
-        self._printer = printer
-        self._fallbacks = fallbacks
+    def __init__(self, kept: Mapping[Value, int], calls: Calls) -> None:
+        self._printer = Printer(calls.functions, kept)
+        self._kept = kept
+        self._calls = calls
 
-    def lines(self, statement: Statement) -> list[str]:
-        printer = self._printer
+    @property
+    def arrays(self) -> frozenset[str]:
+        """Every array that was read, written or passed on."""
+        return frozenset(self._printer.arrays)
+
+    def lines(self, statements: Iterable[Statement]) -> list[str]:
+        return [line for statement in statements for line in self._lines(statement)]
+
+    def _lines(self, statement: Statement) -> list[str]:
         if isinstance(statement, Let):
-            line = f"const kg_real z{statement.number} = {printer.expression(statement.value)};"
-            printer.names[statement.value] = f"z{statement.number}"
-            return [line]
+            return self._let(statement)
         if isinstance(statement, Put):
-            return [f"{statement.array}[{statement.index}] = {printer.expression(statement.value)};"]
+            self._printer.arrays.add(statement.array)
+            value = self._printer.expression(statement.value)
+            return [f"{statement.array}[{statement.index}] = {value};"]
         if isinstance(statement, KernelCall):
+            self._printer.arrays.update(a for a in statement.arguments if isinstance(a, str))
             arguments = ", ".join(str(a) for a in statement.arguments)
             return [
                 f"status = kg_{statement.kernel}({arguments});",
@@ -65,10 +91,22 @@ class _Writer:
                 "if (status > result) { result = status; }",
             ]
         if isinstance(statement, Leave):
-            holds = printer.holds(statement.condition)
-            result = "KG_SINGULAR" if statement.otherwise is None else self._fallbacks[statement.otherwise]
+            holds = self._printer.holds(statement.condition)
+            otherwise = statement.otherwise
+            result = "KG_SINGULAR" if otherwise is None else self._calls.fallbacks[otherwise]
             return [f"if (!({holds})) {{ return {result}; }}"]
+        if isinstance(statement, Part):
+            return [f"{self._calls.parts[statement.number]};"]
         return self._gather(statement)
+
+    def _let(self, let: Let) -> list[str]:
+        value = let.value
+        line = f"const kg_real z{let.number} = {self._printer.definition(value)};"
+        self._printer.names[value] = f"z{let.number}"
+        if value not in self._kept:
+            return [line]
+        self._printer.arrays.add("kept")
+        return [line, f"kept[{self._kept[value]}] = z{let.number};"]
 
     def _gather(self, gather: Gather) -> list[str]:
         length = f"KG_PADDED({len(gather.angles)})"
@@ -79,29 +117,3 @@ class _Writer:
             f"kg_real sine[{length}], cosine[{length}];",
             f"kg_sincos({length}, angle, sine, cosine);",
         ]
-
-
-def _arrays(code: Code) -> frozenset[str]:
-    """Every array the code reads, writes or passes on."""
-    found: set[str] = set()
-    seen: set[Value] = set()
-    stack: list[Value] = []
-    for statement in code.statements:
-        if isinstance(statement, Put):
-            found.add(statement.array)
-        if isinstance(statement, KernelCall):
-            found.update(a for a in statement.arguments if isinstance(a, str))
-        elif isinstance(statement, Gather):
-            stack.extend(statement.angles)
-        elif isinstance(statement, Leave):
-            stack.append(statement.condition)
-        else:
-            stack.append(statement.value)
-        while stack:
-            value = stack.pop()
-            if value not in seen:
-                seen.add(value)
-                stack.extend(value.args)
-                if value.op == "input":
-                    found.add(value.payload[0])
-    return frozenset(found)

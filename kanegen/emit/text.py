@@ -6,8 +6,8 @@ import re
 
 from kanegen.errors import BuildError
 
-# In a comment: what is not printable ASCII, comment delimiters, and the start of trigraphs. A backslash matters
-# only at the end of a line, and a comment never puts a name there.
+# In a comment: what is not printable ASCII, comment delimiters, and the start of trigraphs. A backslash
+# matters only at the end of a line, and a comment never puts a name there.
 _COMMENT = re.compile(r"[^ -~]|(?<=[*/])[*/]|\?(?=\?)")
 _STRING = re.compile(r"[^ !#-&(-<>@-\[\]-~=]")
 _NOT_IN_IDENTIFIER = re.compile(r"[^A-Za-z0-9]+")

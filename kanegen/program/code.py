@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 
 class Value:
     """One operation of the lowered code; compared by identity.
 
-    ``op`` is an operation of the graph; an ``input`` has ``(array, index)`` as its payload and reads an argument
-    of the C function, a hoisted constant (``c``) or a work array; ``sine`` and ``cosine`` take the result of the
-    gathered evaluation of all angles and have the position there as their payload.
+    ``op`` is an operation of the graph; an ``input`` has ``(array, index)`` as its payload and reads an
+    argument of the C function, a hoisted constant (``c``) or a work array; ``sine`` and ``cosine`` take the
+    result of the gathered evaluation of all angles and have the position there as their payload.
     """
 
     __slots__ = ("args", "op", "payload")
@@ -66,7 +67,15 @@ class Leave:
     otherwise: str | None
 
 
-Statement: TypeAlias = Let | Put | Gather | KernelCall | Leave
+@dataclass(frozen=True)
+class Part:
+    """Temporaries and stores that stand in a C function of their own, to keep every function short."""
+
+    number: int
+    statements: tuple[Let | Put, ...]
+
+
+Statement: TypeAlias = Let | Put | Gather | KernelCall | Leave | Part
 
 
 @dataclass(frozen=True)
@@ -79,10 +88,28 @@ class Section:
 
 @dataclass(frozen=True)
 class Code:
-    """The lowered body of one function: a value goes by its number after its ``Let``, else it is written out."""
+    """The lowered body of one function: a value goes by its number after its ``Let``, else it is written out.
+
+    ``kept``: the position in the array ``kept`` of each value that one part computes and others use.
+    """
 
     sections: tuple[Section, ...]
+    kept: Mapping[Value, int] = field(default_factory=dict)
 
     @property
     def statements(self) -> tuple[Statement, ...]:
+        """All statements, parts unopened."""
         return tuple(statement for section in self.sections for statement in section.statements)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(statement for statement in self.statements if isinstance(statement, Part))
+
+
+def needed(statement: Statement) -> tuple[Value, ...]:
+    """The values a statement (not a part) spells out."""
+    if isinstance(statement, (Let, Put)):
+        return (statement.value,)
+    if isinstance(statement, Gather):
+        return statement.angles
+    return (statement.condition,) if isinstance(statement, Leave) else ()

@@ -7,7 +7,7 @@ from typing import Final
 
 from kanegen.graph.nodes import Node
 from kanegen.program.hoist import roots
-from kanegen.program.lower import LOADS, constant_positions, lower
+from kanegen.program.lower import GATHERED, LOADS, constant_positions, lower
 from kanegen.program.records import Call, Function, Guard, Program
 
 
@@ -45,7 +45,7 @@ def operation_count(function: Function, constants: Sequence[Node] = ()) -> int:
     guards are not counted.
     """
     lowered = lower(roots(function), constant_positions(constants))
-    own = sum(value.op not in LOADS for value in lowered.order)
+    own = sum(value.op not in LOADS or value.op in GATHERED.values() for value in lowered.order)
     kernels = sum(_kernel(step) for step in function.steps if isinstance(step, Call))
     return own + kernels + sum(isinstance(step, Guard) for step in function.steps)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kanegen.graph.nodes import Node
-from kanegen.program.code import Code, KernelCall, Leave, Let, Put, Section, Statement, Value
+from kanegen.program.code import Code, Gather, KernelCall, Leave, Let, Put, Section, Statement, Value
 from kanegen.program.hoist import roots
 from kanegen.program.lower import LOADS, Lowered, constant_positions, lower
 from kanegen.program.records import Block, Function, Guard, Program, Step, Store
@@ -25,7 +25,8 @@ def schedule(function: Function, constants: Sequence[Node]) -> Code:
     """The lowered code of one function; ``constants`` are those of the hoisted program."""
     lowered = lower(roots(function), constant_positions(constants))
     scheduler = _Scheduler(lowered, _uses(function, lowered))
-    return Code(tuple(_merged(scheduler.section(step) for step in function.steps)))
+    sections = [scheduler.angles(), *(scheduler.section(step) for step in function.steps)]
+    return Code(tuple(_merged(s for s in sections if s.statements)))
 
 
 def schedule_constants(program: Program) -> Code:
@@ -38,6 +39,7 @@ def schedule_constants(program: Program) -> Code:
 def _uses(function: Function, lowered: Lowered) -> Counter[Value]:
     """How often each value is used: as an operand, stored, or as a condition."""
     uses: Counter[Value] = Counter(lowered[node] for node in roots(function))
+    uses.update(lowered.angles)
     for value in lowered.order:
         uses.update(value.args)
     return uses
@@ -64,6 +66,12 @@ class _Scheduler:
         self._reads = _arrays_read(lowered)
         self._known: set[Value] = set()
         self._count = 0
+
+    def angles(self) -> Section:
+        """The sines and cosines of all gathered angles."""
+        gathered = self._lowered.angles
+        needed = [let for angle in gathered for let in self._evaluate(angle)]
+        return Section("sines and cosines", (*needed, Gather(gathered)) if gathered else ())
 
     def section(self, step: Step) -> Section:
         if isinstance(step, Block):
@@ -97,6 +105,7 @@ class _Scheduler:
     def _evaluate(self, root: Value, *, named: bool = False) -> Iterator[Let]:
         """What ``root`` needs and, when it is used again or must be ``named``, ``root`` itself."""
         stack = [(root, False)]
+        need = self._need.__getitem__
         while stack:
             value, ready = stack.pop()
             if value in self._known or value.op in LOADS:
@@ -104,7 +113,7 @@ class _Scheduler:
             if not ready:
                 stack.append((value, True))
                 # The stack reverses: the operand with the largest need is pushed last and evaluated first.
-                stack.extend((a, False) for a in sorted(reversed(value.args), key=self._need.__getitem__))
+                stack.extend((a, False) for a in sorted(value.args, key=need))
             elif value not in self._inline and (value is not root or named or self._uses[root] > 1):
                 yield self._let(value)
         if named and root.op in LOADS:

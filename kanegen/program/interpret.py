@@ -1,0 +1,74 @@
+"""The interpreter of programs: blocks on the graph, kernels by their twins, in any kind of number.
+
+It reads the same records as the printer and shares no code with it, so it is the oracle of compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+from kanegen.graph.interpret import PYTHON, Context, evaluate
+from kanegen.program.kernels import KERNELS, OK, SINGULAR
+from kanegen.program.records import Block, Call, Function, Program
+
+
+def interpret(
+    program: Program, name: str, inputs: Mapping[str, Sequence[Any]], context: Context | None = None
+) -> tuple[int, list[Any]]:
+    """One evaluation of a function: its status and its output, row-major.
+
+    Parameters
+    ----------
+    program, name
+        The program and the name of one of its functions, internal ones included.
+    inputs
+        ``t`` (one element), ``q``, ``u``, ``r``, ``p`` and ``g``, as numbers of the context.
+    context
+        The arithmetic (:mod:`kanegen.graph.interpret`), that of Python floats by default.
+
+    Returns
+    -------
+    The status of the C function, and the output; after a negative status the output means nothing.
+    """
+    function = program.function(name)
+    context = context or PYTHON
+    with context.scope():
+        return _run(program, function, dict(inputs), context)
+
+
+def _run(
+    program: Program, function: Function, values: dict[str, Any], context: Context
+) -> tuple[int, list[Any]]:
+    arrays = {**values, "out": [context.number(0)] * prod(function.shape)}
+    arrays.update((array, [context.number(0)] * length) for array, length in function.arrays.items())
+    result = OK
+    for step in function.steps:
+        if isinstance(step, Block):
+            _store(step, arrays, context)
+        elif isinstance(step, Call):
+            status = _call(step, arrays)
+            if status < 0:
+                return status, arrays["out"]
+            result = max(result, status)
+        elif not _holds(evaluate([step.condition], arrays, context)[0]):
+            if step.otherwise is None:
+                return SINGULAR, arrays["out"]
+            return _run(program, program.function(step.otherwise), values, context)
+    return result, arrays["out"]
+
+
+def _store(block: Block, arrays: dict[str, Any], context: Context) -> None:
+    results = evaluate([store.value for store in block.stores], arrays, context)
+    for store, value in zip(block.stores, results, strict=True):
+        arrays[store.array][store.index] = value
+
+
+def _call(call: Call, arrays: dict[str, Any]) -> int:
+    return KERNELS[call.kernel].function(*(arrays[a] if isinstance(a, str) else a for a in call.arguments))
+
+
+def _holds(condition: Any) -> bool:
+    # NaN compares false both ways: a condition that could not be evaluated does not hold.
+    return bool(condition > 0 or condition < 0)
