@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kanegen.derive.elimination import Pivot, eliminate
@@ -67,8 +67,8 @@ class Partition:
     pivots: tuple[Pivot, ...]
 
 
-def lower_constraints(system: System) -> Constraints:
-    """Differentiate the constraints to acceleration level and sort out invariants.
+def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[Node, ...]]) -> Constraints:
+    """Differentiate the constraints to acceleration level and sort out invariants; ``final`` simplifies nodes.
 
     Raises
     ------
@@ -85,7 +85,8 @@ def lower_constraints(system: System) -> Constraints:
             rows.append(row)
     rows.extend(_nonholonomic(system, expression) for expression in system.model.nonholonomic_constraints)
     rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
-    return Constraints(tuple(rows), tuple(invariants))
+    simple = (replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in rows)
+    return Constraints(tuple(simple), tuple(invariants))
 
 
 def _holonomic(system: System, expression: Any) -> Row:
@@ -161,7 +162,12 @@ def gain_names(constraints: Constraints) -> tuple[str, ...]:
     )
 
 
-def partition(system: System, constraints: Constraints, dependent: Sequence[int] | None) -> Partition:
+def partition(
+    system: System,
+    constraints: Constraints,
+    dependent: Sequence[int] | None,
+    final: Callable[[Sequence[Node]], tuple[Node, ...]],
+) -> Partition:
     """Solve the constraints for the dependent speeds, the named ones or those of best condition.
 
     Raises
@@ -188,9 +194,9 @@ def partition(system: System, constraints: Constraints, dependent: Sequence[int]
     row_of = {column: row for row, column in order}
     chosen = tuple(sorted(row_of))
     independent = tuple(j for j in range(n_u) if j not in row_of)
-    A = tuple(tuple(-reduced[row_of[d]][i] for i in independent) for d in chosen)
-    B = tuple(reduced[row_of[d]][n_u] for d in chosen)
-    B_stabilised = tuple(reduced[row_of[d]][n_u + 1] for d in chosen)
+    A = tuple(final([-reduced[row_of[d]][i] for i in independent]) for d in chosen)
+    B = final([reduced[row_of[d]][n_u] for d in chosen])
+    B_stabilised = final([reduced[row_of[d]][n_u + 1] for d in chosen])
     return Partition(chosen, independent, A, B, B_stabilised, tuple(pivots))
 
 

@@ -26,7 +26,7 @@ from kanegen.derive.mass_matrix import mass_matrix
 from kanegen.derive.quantity import Quantity
 from kanegen.derive.system import System
 from kanegen.derive.vectors import scaled
-from kanegen.graph import Graph, Node, count_operations, reachable, substitute
+from kanegen.graph import Graph, Identities, Node, count_operations, reachable, substitute
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
 
@@ -66,21 +66,22 @@ class Equations:
 
     @cached_property
     def constraints(self) -> Constraints:
-        return lower_constraints(self.system)
+        return lower_constraints(self.system, self._final)
 
     @cached_property
     def partition(self) -> Partition:
         """Dependent and independent speeds with A and B; refuses redundant constraints."""
-        return partition(self.system, self.constraints, named_dependent(self.system, self.constraints))
+        named = named_dependent(self.system, self.constraints)
+        return partition(self.system, self.constraints, named, self._final)
 
     @cached_property
     def mass_matrix(self) -> tuple[tuple[Node, ...], ...]:
-        return tuple(self.system.settled(row) for row in mass_matrix(self.system, self.bodies))
+        return tuple(self._final(row) for row in mass_matrix(self.system, self.bodies))
 
     @cached_property
     def right_side(self) -> tuple[Node, ...]:
         """P with the weights taken along by the accelerations of the points."""
-        return self.system.settled(self._all_forces.generalized(self.system.u))
+        return self._final(self._all_forces.generalized(self.system.u))
 
     @cached_property
     def _all_forces(self) -> Power:
@@ -106,8 +107,14 @@ class Equations:
         """Straight-line u' in reduced form."""
         part = self.partition
         B = part.B_stabilised if stabilised else part.B
-        equations = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, B)
-        return forms.reduced_accelerations(self.graph, equations, part, B, PIVOT_LIMIT)
+        return forms.reduced_accelerations(self.graph, self.reduced(stabilised), part, B, PIVOT_LIMIT)
+
+    def reduced(self, stabilised: bool) -> forms.ReducedEquations:
+        """The momentum rows in the independent accelerations."""
+        part = self.partition
+        B = part.B_stabilised if stabilised else part.B
+        found = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, B)
+        return forms.ReducedEquations(tuple(map(self._final, found.lower)), self._final(found.right))
 
     # -- quantities -----------------------------------------------------------------------------------------
 
@@ -245,7 +252,7 @@ class Equations:
         result = {}
         for name, output in self.model.outputs.items():
             nodes = tuple(self.system.lower(expression) for expression in output.expressions)
-            result[name] = Quantity(name, self.system.settled(nodes), output.shape, self.names)
+            result[name] = Quantity(name, self._final(nodes), output.shape, self.names)
         for speed, node in zip(self.model.auxiliary_speeds, self._reactions(), strict=True):
             result[symbol_name(speed)] = self._scalar(symbol_name(speed), node)
         return result
@@ -273,6 +280,14 @@ class Equations:
     def gain_names(self) -> tuple[str, ...]:
         return gain_names(self.constraints)
 
+    @cached_property
+    def _identities(self) -> Identities:
+        return Identities(self.graph)
+
+    def _final(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        """The nodes without auxiliary speeds, one node for all that are algebraically equal."""
+        return tuple(self._identities.canonical(self.system.settled(nodes)))
+
     # -- display --------------------------------------------------------------------------------------------
 
     @cached_property
@@ -292,13 +307,13 @@ class Equations:
         return {(array, i): item for array, items in arrays.items() for i, item in enumerate(items)}
 
     def _scalar(self, name: str, node: Node) -> Quantity:
-        return Quantity(name, self.system.settled([node]), (), self.names)
+        return Quantity(name, self._final([node]), (), self.names)
 
     def _vector(self, name: str, nodes: Sequence[Node]) -> Quantity:
-        return Quantity(name, self.system.settled(nodes), (len(nodes),), self.names)
+        return Quantity(name, self._final(nodes), (len(nodes),), self.names)
 
     def _matrix(self, name: str, rows: Sequence[Sequence[Node]], columns: int) -> Quantity:
-        nodes = self.system.settled([x for row in rows for x in row])
+        nodes = self._final([x for row in rows for x in row])
         return Quantity(name, nodes, (len(rows), columns), self.names)
 
 

@@ -10,6 +10,7 @@ from kanegen.graph.display import to_sympy as to_sympy
 from kanegen.graph.display import to_sympy_cse as to_sympy_cse
 from kanegen.graph.functions import Function as Function
 from kanegen.graph.functions import Spline as Spline
+from kanegen.graph.identities import Identities as Identities
 from kanegen.graph.interpret import PYTHON as PYTHON
 from kanegen.graph.interpret import Context as Context
 from kanegen.graph.interpret import evaluate as evaluate

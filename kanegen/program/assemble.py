@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kanegen.derive.cholesky import solve_symmetric
 from kanegen.derive.elimination import solve_linear
 from kanegen.derive.equations import PIVOT_LIMIT, SQUARE_LIMIT, Equations
-from kanegen.derive.forms import complete, reduced
+from kanegen.derive.forms import complete
 from kanegen.derive.quantity import Quantity
 from kanegen.graph import Graph, Node, reachable, substitute
 from kanegen.model.expressions import symbol_name
@@ -121,7 +121,7 @@ class _Assembly:
         e, graph = self.equations, self.graph
         part = e.partition
         B = part.B_stabilised if stabilised else part.B
-        small = reduced(graph, e.mass_matrix, e.right_side, part, B)
+        small = e.reduced(stabilised)
         n = len(small.right)
         held = [pivot.holds(PIVOT_LIMIT) for pivot in part.pivots]
         conditions = [condition for condition in held if condition is not None]

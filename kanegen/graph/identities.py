@@ -1,0 +1,154 @@
+"""Algebraic identities found by arithmetic modulo a prime, not by rewriting rules.
+
+Every node is evaluated once at a random point of a finite field, the sine and cosine of an angle at a random point of
+the unit circle. Two nodes of equal residue are equal as rational functions of inputs, sines and cosines (Schwartz
+1980, Zippel 1979: the chance of an accident is the degree over the prime, below 1e-30 here), whatever their shape:
+``sin^2 + cos^2``, products of direction cosines that cancel, speeds that drop out. The node that came first stands for
+all. Functions other than sine and cosine are opaque: identities among them are missed, never invented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from hashlib import blake2b
+from typing import Final
+
+from kanegen.graph.derivatives import rebuild, substitute
+from kanegen.graph.nodes import Graph, Node
+
+PRIME: Final = 2**127 - 1
+_HALF: Final = PRIME // 2
+
+
+class Residues:
+    """The residue of each node at one random point; ``seed`` chooses the point, parameters aside."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._known: dict[int, int | None] = {}
+        self._circle: dict[int, tuple[int, int]] = {}
+
+    def __call__(self, node: Node) -> int | None:
+        """The residue; None where a division by zero leaves it undefined. Operands must have been asked before."""
+        if node.index not in self._known:
+            values = [self(a) for a in node.args]
+            self._known[node.index] = None if None in values else self._value(node, [v for v in values if v is not None])
+        return self._known[node.index]
+
+    def _value(self, node: Node, a: list[int]) -> int | None:
+        match node.op:
+            case "const":
+                exact = Fraction(node.payload)
+                return exact.numerator * pow(exact.denominator, -1, PRIME) % PRIME
+            case "input":
+                # Parameters and gains take the same values at every point.
+                return self._random("p" if node.constant else f"{self._seed}", node.payload)
+            case "add":
+                return (a[0] + a[1]) % PRIME
+            case "sub":
+                return (a[0] - a[1]) % PRIME
+            case "mul":
+                return a[0] * a[1] % PRIME
+            case "neg":
+                return -a[0] % PRIME
+            case "div":
+                return a[0] * pow(a[1], -1, PRIME) % PRIME if a[1] else None
+            case "sin":
+                return self._on_circle(a[0])[0]
+            case "cos":
+                return self._on_circle(a[0])[1]
+            case "call":
+                return self._random("call", (node.payload.content, *a))
+            case _:
+                return self._random(node.op, tuple(a))
+
+    def _on_circle(self, angle: int) -> tuple[int, int]:
+        """Sine and cosine: ``2 h / (1 + h^2)`` and ``(1 - h^2) / (1 + h^2)``, odd and even in the angle."""
+        if angle > _HALF:
+            sine, cosine = self._on_circle(PRIME - angle)
+            return -sine % PRIME, cosine
+        if angle not in self._circle:
+            h = self._random("circle", angle) if angle else 0
+            scale = pow(1 + h * h, -1, PRIME)
+            self._circle[angle] = (2 * h * scale % PRIME, (1 - h * h) * scale % PRIME)
+        return self._circle[angle]
+
+    @staticmethod
+    def _random(kind: str, key: object) -> int:
+        return int.from_bytes(blake2b(f"{kind}:{key}".encode(), digest_size=16).digest(), "little") % PRIME
+
+
+class Identities:
+    """Canonical nodes of one graph: equal values, one node."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._here = Residues(1)
+        self._there = Residues(2)
+        self._canonical: dict[int, Node] = {}
+        self._by_residue: dict[int, Node] = {0: graph.zero, 1: graph.one}
+
+    def canonical(self, nodes: Iterable[Node]) -> list[Node]:
+        """For each node the first met of those with its value."""
+        return [self._of(node) for node in nodes]
+
+    def _of(self, root: Node) -> Node:
+        known = self._canonical
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node.index in known:
+                stack.pop()
+                continue
+            pending = [a for a in node.args if a.index not in known]
+            if pending:
+                stack.extend(pending)
+                continue
+            known[node.index] = self._representative(node)
+            stack.pop()
+        return known[root.index]
+
+    def _representative(self, node: Node) -> Node:
+        args = tuple(self._canonical[a.index] for a in node.args)
+        if any(a is not b for a, b in zip(args, node.args, strict=True)):
+            node = rebuild(node, args)
+            if node.index in self._canonical:
+                return self._canonical[node.index]
+        residue = self._here(node)
+        if residue is None:
+            return node
+        found = self._by_residue.get(residue)
+        if found is not None:
+            return found
+        opposite = self._by_residue.get(PRIME - residue)
+        if opposite is not None:
+            return self._graph.neg(opposite)
+        settled = self._settled(node, residue)
+        self._by_residue[residue] = settled
+        return settled
+
+    def _settled(self, node: Node, residue: int) -> Node:
+        """The node, or the same value from parameters alone where it does not change during a run."""
+        if node.constant or not node.args or self._there(node) != residue:
+            return node
+        variables = _variables(node)
+        for place in (0, 1):
+            try:
+                (fixed,) = substitute([node], dict.fromkeys(variables, self._graph.const(place)))
+            except ZeroDivisionError:
+                continue
+            if fixed.constant and self._here(fixed) == residue:
+                return fixed
+        return node
+
+
+def _variables(root: Node) -> Sequence[Node]:
+    seen: dict[int, Node] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.index not in seen and not node.constant:
+            seen[node.index] = node
+            stack.extend(node.args)
+    return [node for node in seen.values() if node.op == "input"]
