@@ -69,6 +69,7 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
         },
         "users": users,
         "entries": functions,
+        "n_work": max((entry.work for entry in functions), default=0),
         "has_parts": any(entry.parts for entry in functions),
         "prepare": body(constants, Calls(users.names, {}, {})),
     }

@@ -12,10 +12,10 @@ LONGEST = 6000
 PART = 500
 """Temporaries and stores of one part.
 
-Measured with gcc 12 at -O2 and -O3 on chains of rigid bodies. With 30,000 operations a function in parts compiles
-in 0.25 of the time of the whole and runs in 0.6 of it, with 70,000 in 0.2 and 0.9. Parts of 250 to 2000 run alike;
-the longer ones take more time to compile. With 10,000 operations parts gain a quarter of the time to compile and
-lose a twentieth at run time; with 2,000 nothing. Levels above -O2 change neither time by more than the scatter.
+Measured with gcc 12 at -O2 and -O3 on chains of rigid bodies. With 30,000 operations a function in parts
+compiles in 0.25 of the time of the whole and runs in 0.6 of it; with 70,000 in 0.2 and 0.9. Parts of 250 to
+2000 run alike, the longer ones take more time to compile. With 10,000 operations parts save a quarter of the
+time to compile and lose a twentieth at run time; with 2,000, nothing. -O2 and -O3 do not differ in this.
 """
 
 
