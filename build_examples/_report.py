@@ -58,12 +58,12 @@ def command(
     )
     def run(file: Path | None) -> None:
         console = Console()
-        console.print(f"[bold]{doc.strip().splitlines()[0]}[/bold]\n")
+        console.print(f"[bold]{doc.strip().splitlines()[0]}[/bold]\n", soft_wrap=True)
         runs = _simulate_all(console, simulate, cases or {"value": {}})
         passed = _print_checks(console, {name: list(checks(*run)) for name, run in runs.items()})
         if file is not None:
             _save_figure(plot, runs, file)
-            console.print(f"figure: {file}")
+            console.print(f"figure: {file}", soft_wrap=True)
         sys.exit(0 if passed else 1)
 
     return run
@@ -82,6 +82,7 @@ def _simulate_all(
             f"{label}{len(solution.t)} points from t = {solution.t[0]:g} s to {solution.t[-1]:g} s, "
             f"built and integrated in {elapsed:.2f} s",
             highlight=False,
+            soft_wrap=True,
         )
         runs[name] = (solver, solution)
     return runs

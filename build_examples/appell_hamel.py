@@ -25,8 +25,8 @@ import kanegen as kg
 
 INITIAL = {"t": 0.0, "q": (0.0, 0.0, 30.0, 0.0, 0.0), "u": (1.0, 1.0, 1.0, 5.0, -0.5), "r": None}
 CASES = {
-    "nonlinear constraints": {"constraints": "nonlinear"},
-    "linear constraints": {"constraints": "linear"},
+    "nonlinear": {"constraints": "nonlinear"},
+    "linear": {"constraints": "linear"},
 }
 
 
@@ -84,7 +84,10 @@ def model(constraints: str = "nonlinear") -> kg.Model:
 
 
 def simulate(constraints: str = "nonlinear") -> tuple[kg.Solver, kg.Solution]:
-    """Integrate with the thesis's own scheme and a fixed step, so that drift can be seen and compared."""
+    """Integrate with the thesis's own scheme and a fixed step, so that drift can be seen and compared.
+
+    40 s are long enough to see it; the weight would reach the plane of the wheel after some 14 s.
+    """
     solver = kg.build(model(constraints))
     return solver, solver.integrate((0.0, 40.0), INITIAL["q"], INITIAL["u"], method="kutta_merson", step=0.01)
 
@@ -109,7 +112,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     """The thesis's figures 3 to 9 (nonlinear set) and 10 (energy deviation of both sets)."""
-    _, solution = runs["nonlinear constraints"]
+    _, solution = runs["nonlinear"]
     t, (x, y, z, theta, phi), u = solution.t, solution.q.T, solution.u.T
     curves = (
         (t, theta, "t (s)", "theta (rad)"),
@@ -125,7 +128,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
         axis.plot(abscissa, ordinate)
         axis.set(xlabel=xlabel, ylabel=ylabel)
     for name, (solver, run) in runs.items():
-        axes[7].plot(run.t, energy_drift(solver, run), label=name)
+        axes[7].plot(run.t, energy_drift(solver, run), label=f"{name} constraints")
     axes[7].set(xlabel="t (s)", ylabel="energy deviation (J)")
     axes[7].legend()
 

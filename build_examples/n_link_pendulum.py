@@ -77,14 +77,12 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     ((_, solution),) = runs.values()
     x, theta = solution.q[:, 0], solution.q[:, 1:]
-    length = 1.0 / theta.shape[1]
-    angles, path = figure.subplots(1, 2)
+    cart, angles = figure.subplots(2, 1, sharex=True)
+    cart.plot(solution.t, x)
+    cart.set_ylabel("cart x (m)")
     angles.plot(solution.t, theta + pi / 2, label=[f"link {i + 1}" for i in range(theta.shape[1])])
     angles.set(xlabel="t (s)", ylabel="angle from the vertical (rad)")
     angles.legend()
-    tip_x, tip_y = x + length * np.cos(theta).sum(axis=1), length * np.sin(theta).sum(axis=1)
-    path.plot(tip_x, tip_y)
-    path.set(xlabel="x of the last mass (m)", ylabel="y (m)", aspect="equal")
 
 
 if __name__ == "__main__":

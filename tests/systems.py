@@ -108,7 +108,10 @@ def _neighbours(
 
 
 def _well_conditioned(reference: Reference) -> bool:
-    """Away from rank loss: of J scaled by the mass matrix, that is of the accelerations."""
-    if not len(reference.b):
-        return bool(np.linalg.cond(reference.Q) < CONDITION)
-    return bool(np.linalg.cond(reference.J @ np.linalg.solve(reference.Q, reference.J.T)) < CONDITION)
+    """Away from rank loss of the constraint rows, measured in the mass metric and whatever their units."""
+    Q, J = reference.Q, reference.J
+    if not len(J):
+        return bool(np.linalg.cond(Q) < CONDITION)
+    inverse = J @ np.linalg.solve(Q, J.T)
+    scale = 1.0 / np.sqrt(np.diag(inverse))
+    return bool(np.linalg.cond(scale[:, None] * inverse * scale) < CONDITION)
