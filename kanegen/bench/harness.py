@@ -113,9 +113,7 @@ def _pointer(array: Array) -> Any:
     return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
 
-def timed_library(
-    files: Mapping[str, str], kernel: str, folder: Path, options: CompilerOptions | None = None
-) -> Path:
+def timed_library(files: Mapping[str, str], kernel: str, folder: Path, options: CompilerOptions | None = None) -> Path:
     """Compile the C file ``kernel`` of ``files`` and the timing loop with kanegen's own flags, and link them.
 
     Kernel and loop are separate objects, so that no call is inlined. Raises `BuildError`.

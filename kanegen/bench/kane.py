@@ -147,11 +147,7 @@ def kane_equations(derivation: KaneDerivation) -> KaneEquations:
 
 def constraint_count(model: Model) -> int:
     """Number of constraint rows the user gave, of all three kinds."""
-    return (
-        len(model.holonomic_constraints)
-        + len(model.nonholonomic_constraints)
-        + len(model.acceleration_constraints)
-    )
+    return len(model.holonomic_constraints) + len(model.nonholonomic_constraints) + len(model.acceleration_constraints)
 
 
 def _refuse_what_kane_cannot(model: Model) -> None:
@@ -170,9 +166,7 @@ def _refuse_what_kane_cannot(model: Model) -> None:
         if hasattr(atom.func, "kanegen_function")
     }
     if custom:
-        raise PeerError(
-            f"{model.name}: {', '.join(sorted(custom))} has no meaning to SymPy's lambdify and C printer"
-        )
+        raise PeerError(f"{model.name}: {', '.join(sorted(custom))} has no meaning to SymPy's lambdify and C printer")
 
 
 def _scalar_expressions(model: Model) -> tuple[Any, ...]:
@@ -265,9 +259,7 @@ def parameter_values(model: Model) -> tuple[float, ...]:
     """Parameter values in order; `PeerError` names those that are missing."""
     missing = [str(symbol) for symbol, value in model.parameters.items() if value is None]
     if missing:
-        raise PeerError(
-            f"{model.name}: a comparison needs a value of {', '.join(missing)}: give Model(parameters=...)"
-        )
+        raise PeerError(f"{model.name}: a comparison needs a value of {', '.join(missing)}: give Model(parameters=...)")
     return tuple(float(value) for value in model.parameters.values() if value is not None)
 
 

@@ -37,9 +37,7 @@ class ModelFile:
         return self.initial
 
 
-def read_model_file(
-    path: Path, function: str = "model", options: Mapping[str, Any] | None = None
-) -> ModelFile:
+def read_model_file(path: Path, function: str = "model", options: Mapping[str, Any] | None = None) -> ModelFile:
     """Run the Python file at ``path`` (not as a script) and call ``function(**options)`` of it.
 
     Raises `ModelError` when there is no such file or function, when it does not take these options, or when
@@ -50,9 +48,7 @@ def read_model_file(
     make = getattr(module, function, None)
     if not callable(make):
         defined = sorted(
-            name
-            for name, value in vars(module).items()
-            if callable(value) and value.__module__ == module.__name__
+            name for name, value in vars(module).items() if callable(value) and value.__module__ == module.__name__
         )
         raise ModelError(
             f"{path} defines no function {function!r}; expected model(**options) that returns a "
@@ -74,9 +70,7 @@ def _check_options(path: Path, function: str, make: Any, options: Mapping[str, A
     try:
         signature.bind(**options)
     except TypeError as error:
-        raise ModelError(
-            f"{function}{signature} of {path} cannot be called with {options}: {error}"
-        ) from error
+        raise ModelError(f"{function}{signature} of {path} cannot be called with {options}: {error}") from error
 
 
 def _module(path: Path) -> ModuleType:

@@ -150,16 +150,13 @@ def integrate_pair(pair: Pair, duration: float, errors: Sequence[float], repetit
 
     smallest = min(errors)
     python_curves = {
-        method: work_precision(partial(run_python, method), reference, smallest, repetitions)
-        for method in METHODS
+        method: work_precision(partial(run_python, method), reference, smallest, repetitions) for method in METHODS
     }
     compiled_curves = {
         method: work_precision(partial(run_compiled, method), reference, smallest, 10 * repetitions)
         for method in COMPILED_METHODS
     }
-    return [
-        ErrorRow(error, cheapest(python_curves, error), cheapest(compiled_curves, error)) for error in errors
-    ]
+    return [ErrorRow(error, cheapest(python_curves, error), cheapest(compiled_curves, error)) for error in errors]
 
 
 def _python_peer(pair: Pair) -> PythonPeer:

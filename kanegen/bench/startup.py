@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,32 +25,33 @@ class Startup:
     """Seconds.
 
     ``first``: a whole process with an empty cache, interpreter and imports included, that builds one model.
-    ``following``: building a second model in such a process. ``cached``: importing kanegen and building one
-    that is in the cache, in a process that has imported SymPy and NumPy (``imports``: those two) before.
+    ``following``: building a second model in such a process. ``cached``: loading a model from the cache in a
+    new process, once what it imports is there; ``imports`` tells what that takes: SymPy, NumPy, kanegen.
     """
 
     first: float
     following: float
     cached: float
-    imports: float
+    imports: Mapping[str, float]
 
 
 def measure_startup(first: Path, following: Path, repetitions: int) -> Startup:
-    """Measure in fresh processes; ``cached`` is the least of ``repetitions``, the cold builds happen once.
+    """Measure in new processes: ``first`` once, the others as the least of ``repetitions``.
 
     Raises `BuildError` with the output of a process that fails.
     """
     with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
-        cache = Path(folder)
+        cache = Path(folder) / "cache"
         seconds = once(partial(_run_probe, (first,), cache))
-        # The first of the pair comes from the cache, the second is new: only the wrapper is there already.
-        pair = _run_probe((first, following), cache)
         warm = [_run_probe((first,), cache) for _ in range(repetitions)]
+        # In each copy of the cache the wrapper and the first model are there, the second model is not.
+        copies = [shutil.copytree(cache, Path(folder) / f"copy{k}") for k in range(repetitions)]
+        pairs = [_run_probe((first, following), copy) for copy in copies]
     return Startup(
         first=seconds,
-        following=float(pair["builds"][1]["build"]),
-        cached=min(float(run["kanegen"]) + float(run["builds"][0]["build"]) for run in warm),
-        imports=min(float(run["sympy"]) + float(run["numpy"]) for run in warm),
+        following=min(float(run["builds"][1]["build"]) for run in pairs),
+        cached=min(float(run["builds"][0]["build"]) for run in warm),
+        imports={name: min(float(run[name]) for run in warm) for name in ("sympy", "numpy", "kanegen")},
     )
 
 

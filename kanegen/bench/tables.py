@@ -41,12 +41,8 @@ def comparison_table(
     for heading in ("pure Python", "kanegen", "ratio"):
         table.add_column(heading, justify="right")
     table.add_row("derivation", *_sides(*derivation))
-    table.add_row(
-        "right-hand side, called from Python", *_sides(evaluation.python.best, evaluation.call.best)
-    )
-    table.add_row(
-        "right-hand side in C (SymPy's cse)", *_sides(evaluation.c_peer.best, evaluation.kernel.best)
-    )
+    table.add_row("right-hand side, called from Python", *_sides(evaluation.python.best, evaluation.call.best))
+    table.add_row("right-hand side in C (SymPy's cse)", *_sides(evaluation.c_peer.best, evaluation.kernel.best))
     for row in rows:
         table.add_row(
             f"integration to error {row.error:.0e}",
