@@ -189,7 +189,6 @@ def test_common_subexpressions_come_back_with_replacements():
 
 
 def test_input_rate_enters_the_bias():
-    x, y, u, v = me.dynamicsymbols("x y u v")
     r, r1, r2 = me.dynamicsymbols("r r1 r2")
     model = two_particles(
         holonomic_constraints=lambda x, y, u, v: [x - y - r],

@@ -45,7 +45,10 @@ def solve_symmetric(lower: Sequence[Sequence[Node]], right: Sequence[Node]) -> t
 
 
 def _substitute_back(
-    order: Sequence[int], factors: dict[tuple[int, int], Node], reciprocals: dict[int, Node], right: Sequence[Node]
+    order: Sequence[int],
+    factors: dict[tuple[int, int], Node],
+    reciprocals: dict[int, Node],
+    right: Sequence[Node],
 ) -> list[Node]:
     x = list(right)
     for place, k in enumerate(order):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kanegen.derive.bodies import Body, Inertia, product, shifted
+from kanegen.derive.bodies import Body, Inertia, product
 from kanegen.derive.frames import Frame
 from kanegen.derive.points import Segment
 from kanegen.derive.system import System

@@ -17,14 +17,16 @@ POSITION, VELOCITY, ACCELERATION = "holonomic", "nonholonomic", "acceleration-le
 
 @dataclass(frozen=True)
 class Row:
-    """One row of ``J u' = b``: ``bias`` is b without stabilisation; the residuals are those of the user's equation."""
+    """One row of ``J u' = b``; ``bias`` is b without stabilisation.
+
+    ``residuals``: phi and phi' of a holonomic row, psi of a nonholonomic one, none at acceleration level.
+    """
 
     kind: str
     label: str
     J: tuple[Node, ...]
     bias: Node
-    position: Node | None
-    velocity: Node | None
+    residuals: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,9 @@ def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[No
         else:
             rows.append(row)
     rows.extend(_nonholonomic(system, expression) for expression in system.model.nonholonomic_constraints)
-    rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
+    rows.extend(
+        _acceleration_level(system, expression) for expression in system.model.acceleration_constraints
+    )
     simple = (replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in rows)
     return Constraints(tuple(simple), tuple(invariants))
 
@@ -94,20 +98,21 @@ def _holonomic(system: System, expression: Any) -> Row:
     (phi,) = system.settled([system.lower(expression)])
     slope = gradient([phi], [graph.one], system.q)
     J = tuple(
-        graph.sum(g * system.C[i][r] for i, g in enumerate(slope) if not g.is_zero) for r in range(len(system.u))
+        graph.sum(g * system.C[i][r] for i, g in enumerate(slope) if not g.is_zero)
+        for r in range(len(system.u))
     )
     rate = system.rate(phi)
-    return Row(POSITION, str(expression), J, -system.rate(rate), phi, rate)
+    return Row(POSITION, str(expression), J, -system.rate(rate), (phi, rate))
 
 
 def _invariant(system: System, row: Row, expression: Any) -> Invariant:
-    assert row.position is not None and row.velocity is not None
-    if not system.vanish([row.velocity]):
+    position, velocity = row.residuals
+    if not system.vanish([velocity]):
         raise ModelError(
             f"the holonomic constraint {expression} cannot be satisfied: its rate does not depend on any speed and is "
             f"not zero (is a coordinate missing, or is it a function of time only?)"
         )
-    return Invariant(row.label, row.position)
+    return Invariant(row.label, position)
 
 
 def _nonholonomic(system: System, expression: Any) -> Row:
@@ -115,7 +120,7 @@ def _nonholonomic(system: System, expression: Any) -> Row:
     J = tuple(gradient([psi], [system.graph.one], system.u))
     if system.vanish(J):
         raise ModelError(f"the nonholonomic constraint {expression} does not depend on any generalized speed")
-    return Row(VELOCITY, str(expression), J, -system.rate(psi), None, psi)
+    return Row(VELOCITY, str(expression), J, -system.rate(psi), (psi,))
 
 
 def _acceleration_level(system: System, expression: Any) -> Row:
@@ -125,7 +130,7 @@ def _acceleration_level(system: System, expression: Any) -> Row:
         raise ModelError(f"the acceleration constraint {expression} does not depend on any acceleration u'")
     if not system.vanish(d(j) for j in J for d in system.acceleration_partials):
         raise ModelError(f"the acceleration constraint {expression} is not linear in the accelerations u'")
-    return Row(ACCELERATION, str(expression), J, -system.without_accelerations(row), None, None)
+    return Row(ACCELERATION, str(expression), J, -system.without_accelerations(row), ())
 
 
 def stabilised_bias(system: System, constraints: Constraints) -> tuple[Node, ...]:
@@ -141,14 +146,14 @@ def stabilised_bias(system: System, constraints: Constraints) -> tuple[Node, ...
         terms = [row.bias]
         if row.kind == POSITION:
             for k, other in enumerate(holonomic):
-                assert other.position is not None and other.velocity is not None
-                terms.append(graph.input("g", h * n_h + k) * other.velocity)
-                terms.append(graph.input("g", n_h * n_h + h * n_h + k) * other.position)
+                phi, rate = other.residuals
+                terms.append(graph.input("g", h * n_h + k) * rate)
+                terms.append(graph.input("g", n_h * n_h + h * n_h + k) * phi)
             h += 1
         elif row.kind == VELOCITY:
             for k, other in enumerate(nonholonomic):
-                assert other.velocity is not None
-                terms.append(graph.input("g", 2 * n_h * n_h + v * n_v + k) * other.velocity)
+                (psi,) = other.residuals
+                terms.append(graph.input("g", 2 * n_h * n_h + v * n_v + k) * psi)
             v += 1
         result.append(graph.sum(terms))
     return tuple(result)
@@ -158,7 +163,10 @@ def gain_names(constraints: Constraints) -> tuple[str, ...]:
     """Names of the gain array's elements, in order."""
     n_h, n_v = len(constraints.holonomic), len(constraints.nonholonomic)
     return tuple(
-        f"{name}[{i}, {j}]" for name, n in (("G1", n_h), ("G2", n_h), ("G", n_v)) for i in range(n) for j in range(n)
+        f"{name}[{i}, {j}]"
+        for name, n in (("G1", n_h), ("G2", n_h), ("G", n_v))
+        for i in range(n)
+        for j in range(n)
     )
 
 

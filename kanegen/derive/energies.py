@@ -15,7 +15,9 @@ from kanegen.graph import Node
 def kinetic_energy(system: System, bodies: Sequence[Body]) -> Node:
     """``K = 1/2 sum m v.v + w.I.w``, J."""
     graph = system.graph
-    twice = graph.sum(dot(velocity, momentum) for body in bodies for velocity, momentum in body_momenta(system, body))
+    twice = graph.sum(
+        dot(velocity, momentum) for body in bodies for velocity, momentum in body_momenta(system, body)
+    )
     return twice / 2
 
 
@@ -47,8 +49,8 @@ def _along_gravity(system: System, body: Body) -> Node:
     if not is_null(system.points.motion(place.base).velocity):
         raise DerivationError(
             f"the potential energy of gravity needs the position of {body.name}: point {body.point.name} is not "
-            f"positioned from a fixed point (its velocity was set instead); give positions, or put the weight into loads "
-            f"and give potential_energy"
+            f"positioned from a fixed point (its velocity was set instead); give positions, or put the weight into "
+            f"loads and give potential_energy"
         )
     frames = system.frames
     parts = frames.express(system.points.offset(body.point, place.base), frames.inertial)

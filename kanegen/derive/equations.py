@@ -232,19 +232,21 @@ class Equations:
     def constraint_force(self) -> Quantity:
         """Generalized constraint forces ``Fc = Q u' - P``, (n_u,), with the accelerations u' as symbols."""
         inertia = forms.matrix_vector(self.graph, self.mass_matrix, self.system.udot)
-        return self._vector("constraint_force", [x - y for x, y in zip(inertia, self.right_side, strict=True)])
+        return self._vector(
+            "constraint_force", [x - y for x, y in zip(inertia, self.right_side, strict=True)]
+        )
 
     @cached_property
     def positions(self) -> Quantity:
         """Residuals phi of the holonomic constraints, invariants last."""
-        values = [row.position for row in self.constraints.holonomic if row.position is not None]
-        return self._vector("positions", [*values, *(item.position for item in self.constraints.invariants)])
+        bound = [row.residuals[0] for row in self.constraints.holonomic]
+        return self._vector("positions", [*bound, *(item.position for item in self.constraints.invariants)])
 
     @cached_property
     def velocities(self) -> Quantity:
         """Residuals phi' and psi of the holonomic and nonholonomic constraints."""
         rows = (*self.constraints.holonomic, *self.constraints.nonholonomic)
-        return self._vector("velocities", [row.velocity for row in rows if row.velocity is not None])
+        return self._vector("velocities", [row.residuals[-1] for row in rows])
 
     @cached_property
     def outputs(self) -> dict[str, Quantity]:

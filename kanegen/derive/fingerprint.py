@@ -69,7 +69,11 @@ class _Reader:
             # The text is part of messages that are stored with the code.
             yield from self._scalars(kind, [lower(expression) for expression in expressions])
             yield from map(str, expressions)
-        yield from ("dependent", *map(symbol_name, model.dependent_speeds or ()), str(model.dependent_speeds is None))
+        yield from (
+            "dependent",
+            *map(symbol_name, model.dependent_speeds or ()),
+            str(model.dependent_speeds is None),
+        )
         if model.potential_energy is not None:
             yield from self._scalars("potential", [lower(model.potential_energy)])
         for name, output in model.outputs.items():

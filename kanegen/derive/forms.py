@@ -71,7 +71,9 @@ def nonminimal(
     return T, [*B, *matrix_vector(graph, A2, P)]
 
 
-def reduced(graph: Graph, Q: Matrix, P: Sequence[Node], partition: Partition, B: Sequence[Node]) -> ReducedEquations:
+def reduced(
+    graph: Graph, Q: Matrix, P: Sequence[Node], partition: Partition, B: Sequence[Node]
+) -> ReducedEquations:
     """The momentum rows in the independent accelerations alone."""
     I, D, A = partition.independent, partition.dependent, partition.A
     if not D:
@@ -79,7 +81,8 @@ def reduced(graph: Graph, Q: Matrix, P: Sequence[Node], partition: Partition, B:
     AT = list(zip(*A, strict=True))
     # W = Q_ID + A^T Q_DD: with it both S = Q_II + A^T Q_DI + W A and the right side come without forming A2 Q.
     W = [
-        [Q[i][d] + graph.sum(AT[j][k] * Q[D[k]][d] for k in range(len(D))) for d in D] for j, i in enumerate(I)
+        [Q[i][d] + graph.sum(AT[j][k] * Q[D[k]][d] for k in range(len(D))) for d in D]
+        for j, i in enumerate(I)
     ]
     lower = []
     for j, i in enumerate(I):

@@ -32,7 +32,8 @@ def mass_matrix(system: System, bodies: Sequence[Body]) -> Square:
     composite = composite_matrix(system, tree)
     if len(system.u) > MANY_SPEEDS:
         return mirrored(composite)
-    return mirrored(min(composite, direct_matrix(system, bodies), key=operations))
+    routes: list[Lower] = [composite, direct_matrix(system, bodies)]
+    return mirrored(min(routes, key=operations))
 
 
 def direct_matrix(system: System, bodies: Sequence[Body]) -> Lower:
@@ -53,7 +54,7 @@ def direct_matrix(system: System, bodies: Sequence[Body]) -> Lower:
     return lower
 
 
-def mirrored(lower: Sequence[Sequence[Node]]) -> Square:
+def mirrored(lower: Lower) -> Square:
     """The symmetric matrix with the given lower triangle."""
     n = len(lower)
     return tuple(tuple(lower[max(r, s)][min(r, s)] for s in range(n)) for r in range(n))

@@ -80,7 +80,7 @@ class System:
         rows = [lowering.lower(equation) for equation in model.kinematics]
         M = [gradient([row], [graph.one], rates) for row in rows]
         Y = [gradient([row], [graph.one], self.u) for row in rows]
-        at_rest = {node: graph.zero for node in (*rates, *self.u, *self.auxiliary)}
+        at_rest = dict.fromkeys((*rates, *self.u, *self.auxiliary), graph.zero)
         rest = substitute(rows, at_rest)
         right = [[*(-y for y in Y_row), -f] for Y_row, f in zip(Y, rest, strict=True)]
         try:

@@ -11,7 +11,7 @@ from kanegen.emit.text import comment, string
 from kanegen.emit.users import UserCode
 from kanegen.program.code import Code, Gather
 from kanegen.program.count import operation_count
-from kanegen.program.records import Function, Guard, Program
+from kanegen.program.records import Function, Guard, Invoke, Program
 from kanegen.program.schedule import schedule
 from kanegen.program.split import split
 
@@ -61,7 +61,7 @@ class Entry:
 
 
 def entries(program: Program, users: UserCode) -> tuple[Entry, ...]:
-    """All functions of a program, each after the fallbacks it calls."""
+    """All functions of a program, each after those it calls."""
     codes = {f.name: split(schedule(f, program.constants)) for f in program.functions}
     names = identifiers(program.functions)
     return tuple(_entry(f, program, users, codes, names) for f in in_order_of_use(program))
@@ -77,13 +77,13 @@ def identifiers(functions: Iterable[Function]) -> dict[str, str]:
 
 
 def in_order_of_use(program: Program) -> list[Function]:
-    """The functions, each after the fallbacks it calls; otherwise in the order of the program."""
+    """The functions, each after those it calls; otherwise in the order of the program."""
     result: dict[str, Function] = {}
 
     def visit(function: Function) -> None:
         if function.name not in result:
-            for fallback in _fallbacks(function, program):
-                visit(fallback)
+            for called in _called(function, program):
+                visit(called)
             result[function.name] = function
 
     for function in program.functions:
@@ -91,9 +91,11 @@ def in_order_of_use(program: Program) -> list[Function]:
     return list(result.values())
 
 
-def _fallbacks(function: Function, program: Program) -> list[Function]:
-    named = (step.otherwise for step in function.steps if isinstance(step, Guard))
-    return [program.function(name) for name in named if name is not None]
+def _called(function: Function, program: Program) -> list[Function]:
+    """The functions of the program that a function calls."""
+    names = [step.otherwise for step in function.steps if isinstance(step, Guard) and step.otherwise is not None]
+    names += [step.function.name for step in function.steps if isinstance(step, Invoke)]
+    return [program.function(name) for name in names]
 
 
 def _arrays(function: Function, code: Code) -> dict[str, int]:
@@ -102,9 +104,9 @@ def _arrays(function: Function, code: Code) -> dict[str, int]:
 
 
 def _work(function: Function, program: Program, codes: dict[str, Code]) -> int:
-    """Work values of a function: its own arrays, then those of the largest fallback."""
-    fallbacks = [_work(fallback, program, codes) for fallback in _fallbacks(function, program)]
-    return sum(_arrays(function, codes[function.name]).values()) + max(fallbacks, default=0)
+    """Work values of a function: its own arrays, then those of the largest function it calls."""
+    called = [_work(other, program, codes) for other in _called(function, program)]
+    return sum(_arrays(function, codes[function.name]).values()) + max(called, default=0)
 
 
 def _entry(
@@ -112,13 +114,12 @@ def _entry(
 ) -> Entry:
     code, identifier = codes[function.name], names[function.name]
     arrays = _arrays(function, code)
-    # A fallback works behind the arrays of its caller: restrict forbids that it shares them.
+    # What is called works behind the arrays of its caller: restrict forbids that it shares them.
     rest = f"work + {sum(arrays.values())}"
-    fallbacks: dict[str | None, str] = {f: f"{c}(t, q, u, r, p, {rest}, out)" for f, c in names.items()}
-    fallbacks[None] = "KG_SINGULAR"
+    others = {name: f"{c}(t, q, u, r, p, {rest}" for name, c in names.items()}
     arguments = ", ".join(ARGUMENTS + (GATHERED if _gathers(code) else ()))
     parts = {part.number: f"{identifier}_part_{part.number}({arguments})" for part in code.parts}
-    calls = Calls(users.names, fallbacks, parts)
+    calls = Calls(users.names, others, parts)
     text = body(code, calls)
     rows, cols = (*function.shape, 0)[:2] if function.shape else (-1, 0)
     return Entry(

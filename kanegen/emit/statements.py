@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kanegen.emit.printer import Printer
 from kanegen.emit.text import comment
-from kanegen.program.code import Code, Gather, KernelCall, Leave, Let, Part, Put, Statement, Value
+from kanegen.program.code import Code, FunctionCall, Gather, KernelCall, Leave, Let, Part, Put, Statement, Value
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,25 @@ class Body:
 
     sections: tuple[Lines, ...]
     arrays: frozenset[str]
-    calls_kernels: bool = False
+    has_status: bool = False
     passes_arguments: bool = False
     """Whether it calls functions with all its arguments."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """How C calls what a function calls: user functions by payload, fallbacks by name, parts by number.
+    """How C calls what a function calls: user functions by payload, functions of the program by name, parts by number.
 
-    The fallback None is the status of a function that cannot go on.
+    A call of a function of the program lacks its last argument, the array that receives the result.
     """
 
     functions: Mapping[object, str]
-    fallbacks: Mapping[str | None, str]
+    program: Mapping[str, str]
     parts: Mapping[int, str]
+
+    def evaluate(self, name: str, array: str) -> str:
+        """The call that evaluates a function of the program into ``array``."""
+        return f"{self.program[name]}, {array})"
 
 
 def body(code: Code, calls: Calls) -> Body:
@@ -47,11 +51,12 @@ def body(code: Code, calls: Calls) -> Body:
     sections = tuple(
         Lines(comment(section.title), tuple(writer.lines(section.statements))) for section in code.sections
     )
-    calls_kernels = any(isinstance(s, KernelCall) for s in code.statements)
+    has_status = any(isinstance(s, KernelCall | FunctionCall) for s in code.statements)
     passes_arguments = any(
-        isinstance(s, Part) or (isinstance(s, Leave) and s.otherwise is not None) for s in code.statements
+        isinstance(s, Part | FunctionCall) or (isinstance(s, Leave) and s.otherwise is not None)
+        for s in code.statements
     )
-    return Body(sections, writer.arrays, calls_kernels, passes_arguments)
+    return Body(sections, writer.arrays, has_status, passes_arguments)
 
 
 def part_body(part: Part, kept: Mapping[Value, int], calls: Calls) -> Body:
@@ -59,6 +64,15 @@ def part_body(part: Part, kept: Mapping[Value, int], calls: Calls) -> Body:
     writer = _Writer(kept, calls)
     lines = tuple(writer.lines(part.statements))
     return Body((Lines("", lines),), writer.arrays)
+
+
+def _checked(call: str) -> list[str]:
+    """A call whose negative status ends the function and whose positive one is reported at its end."""
+    return [
+        f"status = {call};",
+        "if (status < 0) { return status; }",
+        "if (status > result) { result = status; }",
+    ]
 
 
 class _Writer:
@@ -85,15 +99,14 @@ class _Writer:
         if isinstance(statement, KernelCall):
             self._printer.arrays.update(a for a in statement.arguments if isinstance(a, str))
             arguments = ", ".join(str(a) for a in statement.arguments)
-            return [
-                f"status = kg_{statement.kernel}({arguments});",
-                "if (status < 0) { return status; }",
-                "if (status > result) { result = status; }",
-            ]
+            return _checked(f"kg_{statement.kernel}({arguments})")
+        if isinstance(statement, FunctionCall):
+            self._printer.arrays.add(statement.array)
+            return _checked(self._calls.evaluate(statement.function, statement.array))
         if isinstance(statement, Leave):
             holds = self._printer.holds(statement.condition)
             otherwise = statement.otherwise
-            result = "KG_SINGULAR" if otherwise is None else self._calls.fallbacks[otherwise]
+            result = "KG_SINGULAR" if otherwise is None else self._calls.evaluate(otherwise, "out")
             return [f"if (!({holds})) {{ return {result}; }}"]
         if isinstance(statement, Part):
             return [f"{self._calls.parts[statement.number]};"]

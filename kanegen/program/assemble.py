@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from kanegen.derive.cholesky import solve_symmetric
-from kanegen.derive.elimination import solve_linear
 from kanegen.derive.equations import PIVOT_LIMIT, SQUARE_LIMIT, Equations
-from kanegen.derive.forms import complete
+from kanegen.derive.forms import complete, matrix_product, matrix_vector
 from kanegen.derive.quantity import Quantity
 from kanegen.graph import Graph, Node, reachable, substitute
 from kanegen.model.expressions import symbol_name
 from kanegen.options import BuildOptions
 from kanegen.program.count import operation_count
 from kanegen.program.hoist import hoist
-from kanegen.program.records import Block, Call, Function, Guard, Program, Step, Store, Symbols
+from kanegen.program.kernels import constrained_work, multipliers_work
+from kanegen.program.records import Block, Call, Function, Guard, Invoke, Program, Step, Store, Symbols
 
 SINGULAR_LIMIT = 1e-12
 """Constraint pivots below this fraction of their row leave no correct digits: the named partition is singular."""
+
+
+Made: TypeAlias = tuple[tuple[Step, ...], tuple[int, ...], dict[str, int]]
+"""Steps, shape and work arrays of a function."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,16 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     """
     maker = _Assembly(equations)
     form = maker.cheapest() if options.form == "auto" else options.form
-    functions: list[Function] = list(maker.right_hand_sides(form))
+    maker.right_hand_side(form, stabilised=False)
+    if equations.gain_names:
+        maker.right_hand_side(form, stabilised=True)
     for name in options.functions:
-        if name != "rhs":
-            functions.extend(maker.named(name))
-    program = Program(equations.model.name, equations.graph, _symbols(equations), tuple(functions))
+        if name == "outputs":
+            maker.outputs()
+        elif name != "rhs" and exists(equations, name):
+            maker.functions[name] = replace(maker.quantity(name), internal=False)
+    functions = tuple(maker.functions.values())
+    program = Program(equations.model.name, equations.graph, _symbols(equations), functions)
     return hoist(program), form
 
 
@@ -54,6 +64,16 @@ def _symbols(equations: Equations) -> Symbols:
         tuple(str(p) for p in model.parameters),
         equations.gain_names,
     )
+
+
+def exists(equations: Equations, name: str) -> bool:
+    """Whether the model has the quantity: an energy needs a potential, A a speed that is left free."""
+    model = equations.model
+    if name in ("energy", "potential_energy"):
+        return model.potential_energy is not None or model.gravity is not None
+    if name == "residuals":
+        return bool(equations.positions.nodes or equations.velocities.nodes)
+    return name != "A" or bool(equations.partition.independent)
 
 
 def stores(array: str, nodes: Sequence[Node], offset: int = 0) -> tuple[Store, ...]:
@@ -78,43 +98,44 @@ class _Assembly:
         self.n_u = len(equations.system.u)
         self.n_c = len(equations.constraints.rows)
         self.stabilisable = bool(equations.gain_names)
+        self.functions: dict[str, Function] = {}
 
     # -- right-hand sides -----------------------------------------------------------------------------------
 
-    def right_hand_sides(self, form: str) -> Iterator[Function]:
-        """``rhs``, ``rhs_stabilised`` where constraints can be stabilised, and their fallbacks."""
-        if self.stabilisable:
-            yield from self._right_hand_side(form, stabilised=True)
-        yield from self._right_hand_side(form, stabilised=False)
+    def right_hand_side(self, form: str, stabilised: bool) -> Function:
+        """``rhs`` or ``rhs_stabilised``; where constraints are solved, with a fallback to any dependent speeds."""
+        name = "rhs_stabilised" if stabilised else "rhs"
+        general = None
+        if self.n_c:
+            summary = "q' and u' with dependent speeds chosen by pivoting"
+            general = self._rhs_function(
+                f"{name}_general", self._general(stabilised), summary, internal=True
+            ).name
+        make = {"reduced": self.reduced, "nonminimal": self.nonminimal}[form]
+        gains = ", with stabilised constraints" if stabilised else ""
+        return self._rhs_function(name, make(stabilised, general), f"q' and u' ({form} form{gains})")
 
     def cheapest(self) -> str:
         """The form whose right-hand side takes the fewest operations."""
         costs = {}
         for form in ("reduced", "nonminimal"):
-            function = next(f for f in self._right_hand_side(form, stabilised=False) if not f.internal)
+            maker = _Assembly(self.equations)
+            function = maker.right_hand_side(form, stabilised=False)
             program = hoist(Program("", self.graph, _symbols(self.equations), (function,)))
-            costs[form] = operation_count(program.functions[0], program.constants)
+            costs[form] = operation_count(function, program.constants)
         return min(costs, key=lambda form: costs[form])
-
-    def _right_hand_side(self, form: str, stabilised: bool) -> Iterator[Function]:
-        name = "rhs_stabilised" if stabilised else "rhs"
-        general = f"{name}_general"
-        if self.n_c:
-            fallback = self._general(stabilised)
-            yield self._rhs_function(general, fallback, "any dependent speeds, chosen by pivoting", internal=True)
-        make = {"reduced": self.reduced, "nonminimal": self.nonminimal}[form]
-        solved = make(stabilised, general if self.n_c else None)
-        gains = ", with stabilised constraints" if stabilised else ""
-        yield self._rhs_function(name, solved, f"q' and u' ({form} form{gains})")
 
     def _rhs_function(self, name: str, solved: Solved, summary: str, internal: bool = False) -> Function:
         result = Block(
             "derivatives of the coordinates and speeds",
-            (*stores("out", self.equations.system.qdot), *stores("out", solved.udot, self.n_q)),
+            (*stores("out", self.equations.qdot.nodes), *stores("out", solved.udot, self.n_q)),
         )
-        return Function(
-            name, (self.n_q + self.n_u,), (*solved.steps, result), solved.arrays, summary, internal
-        )
+        steps = (*solved.steps, result)
+        return self._add(Function(name, (self.n_q + self.n_u,), steps, solved.arrays, summary, internal))
+
+    def _add(self, function: Function) -> Function:
+        self.functions[function.name] = function
+        return function
 
     def reduced(self, stabilised: bool, otherwise: str | None) -> Solved:
         """u_I' from ``A2 Q A2^T``, written out up to SQUARE_LIMIT unknowns, then ``u_D' = A u_I' + B``."""
@@ -154,18 +175,16 @@ class _Assembly:
 
     def _general(self, stabilised: bool) -> Solved:
         """u' with dependent speeds chosen at run time."""
-        e, n_u, n_c = self.equations, self.n_u, self.n_c
-        b = e.b_stabilised if stabilised else e.b
-        arrays = {"Q": n_u * n_u, "P": n_u, "J": n_c * n_u, "b": n_c}
-        fill = Block(
-            "the system before any choice of dependent speeds",
-            (*stores("Q", e.Q.nodes), *stores("P", e.P.nodes), *stores("J", e.J.nodes), *stores("b", b.nodes)),
+        n_u, n_c = self.n_u, self.n_c
+        b = self.quantity("b" if stabilised else "b_bare")
+        steps: tuple[Step, ...] = (
+            *(Invoke(self.quantity(name), name) for name in ("Q", "P", "J")),
+            Invoke(b, "b"),
+            Call("constrained_solve", (n_u, n_c, "Q", "P", "J", "b", "scratch", "a")),
         )
-        call = Call("constrained_solve", (n_u, n_c, "Q", "P", "J", "b", "scratch", "a"))
-        n_i = n_u - n_c
-        scratch = 2 * n_u + n_u * n_i + n_i * n_i + n_i  # KG_CONSTRAINED_WORK
-        udot = tuple(self.graph.input("a", i) for i in range(n_u))
-        return Solved((fill, call), udot, {**arrays, "scratch": scratch, "a": n_u})
+        arrays = {"Q": n_u * n_u, "P": n_u, "J": n_c * n_u, "b": n_c}
+        arrays |= {"scratch": constrained_work(n_u, n_c), "a": n_u}
+        return Solved(steps, tuple(self.graph.input("a", i) for i in range(n_u)), arrays)
 
     def _guard(self, conditions: Sequence[Node], otherwise: str | None) -> tuple[Step, ...]:
         condition = all_hold(self.graph, conditions)
@@ -173,84 +192,119 @@ class _Assembly:
 
     # -- other functions ------------------------------------------------------------------------------------
 
-    def named(self, name: str) -> Iterator[Function]:
-        """The functions behind one name of ``functions=``; none where the model has no such quantity."""
-        makers: dict[str, Callable[[], Iterator[Function]]] = {
-            "outputs": self._outputs,
-            "residuals": self._residuals,
-            "constraint_force": self._constraint_force,
-            "multipliers": self._multipliers,
-            "potential_energy": lambda: self._energy("potential_energy"),
-            "energy": lambda: self._energy("energy"),
-        }
-        if name in makers:
-            return makers[name]()
-        return self._plain(name)
+    def quantity(self, name: str) -> Function:
+        """The function of a quantity, which others may invoke; internal until the user asks for it."""
+        if name not in self.functions:
+            maker = {
+                "T": self._T,
+                "V": self._V,
+                "constraint_force": self._constraint_force,
+                "multipliers": self._multipliers,
+                "residuals": self._residuals,
+            }.get(name)
+            steps, shape, arrays = maker() if maker else self._plain(name)
+            self._add(Function(name, shape, steps, arrays, SUMMARIES[name], internal=True))
+        return self.functions[name]
 
-    def _plain(self, name: str) -> Iterator[Function]:
-        quantity: Quantity = getattr(self.equations, {"b": "b_stabilised", "B": "B_stabilised", "V": "V_stabilised"}.get(name, name))
-        if quantity.shape[1:] == (0,):  # A where the constraints leave nothing free: no columns, no function
-            return
-        guard: tuple[Step, ...] = ()
-        if name in ("A", "B", "A1", "A2", "T", "V"):
-            held = [pivot.holds(SINGULAR_LIMIT) for pivot in self.equations.partition.pivots]
-            guard = self._guard([condition for condition in held if condition is not None], None)
-        summary = SUMMARIES[name]
-        yield Function(name, quantity.shape, (*guard, Block(summary, stores("out", quantity.nodes))), {}, summary)
+    def _plain(self, name: str) -> Made:
+        """Straight-line code of one quantity of the equations."""
+        quantity: Quantity = getattr(self.equations, QUANTITIES.get(name, name))
+        guard = self._partition_guard() if name in ("A", "B", "A1", "A2") else ()
+        return (*guard, Block("", stores("out", quantity.nodes))), quantity.shape, {}
 
-    def _energy(self, name: str) -> Iterator[Function]:
-        model = self.equations.model
-        if model.potential_energy is not None or model.gravity is not None:
-            yield from self._plain(name)
+    def _partition_guard(self) -> tuple[Step, ...]:
+        held = [pivot.holds(SINGULAR_LIMIT) for pivot in self.equations.partition.pivots]
+        return self._guard([condition for condition in held if condition is not None], None)
 
-    def _residuals(self) -> Iterator[Function]:
-        e = self.equations
-        nodes = (*e.positions.nodes, *e.velocities.nodes)
-        if nodes:
-            block = Block("residuals of the constraints", stores("out", nodes))
-            yield Function("residuals", (len(nodes),), (block,), {}, "phi and invariants, then phi' and psi")
+    def _loaded(self, array: str, quantity: Quantity) -> list[list[Node]]:
+        """A matrix or column from a work array; what does not change during a run is not read from there."""
+        nodes = [
+            node if node.constant else self.graph.input(array, k) for k, node in enumerate(quantity.nodes)
+        ]
+        columns = quantity.shape[1] if len(quantity.shape) == 2 else 1
+        return [nodes[i : i + columns] for i in range(0, len(nodes), columns)] if columns else []
 
-    def _constraint_force(self) -> Iterator[Function]:
-        solved, force = self._with_accelerations(self.equations.constraint_force.nodes)
-        block = Block("Q u' - P", stores("out", force))
-        summary = "generalized constraint forces"
-        yield Function("constraint_force", (self.n_u,), (*solved.steps, block), solved.arrays, summary)
-
-    def _multipliers(self) -> Iterator[Function]:
+    def _T(self) -> Made:
+        e, n = self.equations, self.n_u
         if not self.n_c:
-            return
-        e = self.equations
-        solved, force = self._with_accelerations(e.constraint_force.nodes)
-        dependent = e.partition.dependent
-        rows = [row.J for row in e.constraints.rows]
-        transposed = [[row[d] for row in rows] for d in dependent]
-        solution = solve_linear(transposed, [[force[d]] for d in dependent], e.system.magnitudes)
-        block = Block("J_D^T lambda = Fc_D", stores("out", [row[0] for row in solution]))
-        summary = "multipliers of the constraint rows, Q u' = P + J^T lambda"
-        yield Function("multipliers", (self.n_c,), (*solved.steps, block), solved.arrays, summary)
+            return (Invoke(self.quantity("Q"), "out"),), (n, n), {}
+        A2 = self._loaded("A2", e.A2)
+        rows = self._loaded("A1", e.A1) + matrix_product(self.graph, A2, self._loaded("Q", e.Q))
+        steps: tuple[Step, ...] = (
+            *(Invoke(self.quantity(name), name) for name in ("A1", "A2", "Q")),
+            Block("T = [A1; A2 Q]", stores("out", [x for row in rows for x in row])),
+        )
+        return steps, (n, n), {"A1": self.n_c * n, "A2": (n - self.n_c) * n, "Q": n * n}
 
-    def _outputs(self) -> Iterator[Function]:
+    def _V(self) -> Made:
+        e, n = self.equations, self.n_u
+        if not self.n_c:
+            return (Invoke(self.quantity("P"), "out"),), (n,), {}
+        P = [row[0] for row in self._loaded("P", e.P)]
+        B = [row[0] for row in self._loaded("B", e.B_stabilised)]
+        momentum = matrix_vector(self.graph, self._loaded("A2", e.A2), P)
+        steps: tuple[Step, ...] = (
+            *(Invoke(self.quantity(name), name) for name in ("B", "A2", "P")),
+            Block("V = [B; A2 P]", stores("out", [*B, *momentum])),
+        )
+        return steps, (n,), {"B": self.n_c, "A2": (n - self.n_c) * n, "P": n}
+
+    def _residuals(self) -> Made:
+        nodes = (*self.equations.positions.nodes, *self.equations.velocities.nodes)
+        return (Block("", stores("out", nodes)),), (len(nodes),), {}
+
+    def _constraint_force(self) -> Made:
+        graph, n = self.graph, self.n_u
+        if not self.n_c:
+            return (Block("nothing constrains", stores("out", [graph.zero] * n)),), (n,), {}
+        accelerations, udot = self._accelerations()
+        inertia = matrix_vector(graph, self._loaded("Q", self.equations.Q), udot)
+        force = [x - y[0] for x, y in zip(inertia, self._loaded("P", self.equations.P), strict=True)]
+        steps: tuple[Step, ...] = (
+            accelerations,
+            *(Invoke(self.quantity(name), name) for name in ("Q", "P")),
+            Block("Q u' - P", stores("out", force)),
+        )
+        return steps, (n,), {"a": self.n_q + n, "Q": n * n, "P": n}
+
+    def _multipliers(self) -> Made:
+        n_u, n_c = self.n_u, self.n_c
+        if not n_c:
+            return (), (0,), {}
+        steps = (
+            Invoke(self.quantity("constraint_force"), "force"),
+            Invoke(self.quantity("J"), "J"),
+            Call("multipliers", (n_u, n_c, "J", "force", "scratch", "out")),
+        )
+        return steps, (n_c,), {"force": n_u, "J": n_c * n_u, "scratch": multipliers_work(n_u, n_c)}
+
+    def outputs(self) -> None:
+        """The user's outputs, evaluated with the solved (stabilised) accelerations where they contain u'."""
         for name, quantity in self.equations.outputs.items():
-            title = f"output {name}"
-            if any(node.op == "input" and node.payload[0] == "udot" for node in self._leaves(quantity)):
-                solved, nodes = self._with_accelerations(quantity.nodes)
-                steps = (*solved.steps, Block(title, stores("out", nodes)))
-                yield Function(f"output:{name}", quantity.shape, steps, solved.arrays, f"the user's output {name}")
-            else:
-                block = Block(title, stores("out", quantity.nodes))
-                yield Function(f"output:{name}", quantity.shape, (block,), {}, f"the user's output {name}")
+            nodes = list(quantity.nodes)
+            steps: tuple[Step, ...] = ()
+            arrays: dict[str, int] = {}
+            if any(node.op == "input" and node.payload[0] == "udot" for node in reachable(nodes)):
+                accelerations, udot = self._accelerations()
+                nodes = substitute(nodes, dict(zip(self.equations.system.udot, udot, strict=True)))
+                steps, arrays = (accelerations,), {"a": self.n_q + self.n_u}
+            block = Block("", stores("out", nodes))
+            self._add(Function(f"output:{name}", quantity.shape, (*steps, block), arrays, f"output {name}"))
 
-    def _leaves(self, quantity: Quantity) -> Iterator[Node]:
-        return (node for node in reachable(quantity.nodes) if not node.args)
+    def _accelerations(self) -> tuple[Invoke, list[Node]]:
+        """The step that evaluates the right-hand side into the array ``a``, and u' there."""
+        function = self.functions["rhs_stabilised" if self.stabilisable else "rhs"]
+        return Invoke(function, "a"), [self.graph.input("a", self.n_q + i) for i in range(self.n_u)]
 
-    def _with_accelerations(self, nodes: Sequence[Node]) -> tuple[Solved, list[Node]]:
-        """Steps that solve for u' (stabilised), and the nodes with u' put in."""
-        solved = self.reduced(self.stabilisable, None)
-        replacements = dict(zip(self.equations.system.udot, solved.udot, strict=True))
-        return solved, substitute(list(nodes), replacements)
 
+QUANTITIES = {"b": "b_stabilised", "b_bare": "b", "B": "B_stabilised"}
+"""Quantities of the equations behind functions of another name: what is evaluated contains the gains given."""
 
 SUMMARIES = {
+    "constraint_force": "generalized constraint forces",
+    "multipliers": "multipliers of the constraint rows, Q u' = P + J^T lambda",
+    "residuals": "residuals of the constraints: phi and invariants, then phi' and psi",
+    "b_bare": "right sides of J u' = b without stabilisation",
     "T": "T of T u' = V: rows of the constraints, then momentum rows",
     "V": "V of T u' = V, stabilised with the gains given",
     "Q": "kinetic-energy matrix",

@@ -60,6 +60,14 @@ class KernelCall:
 
 
 @dataclass(frozen=True)
+class FunctionCall:
+    """``status = function(..., array)``: a function of the program at the same arguments."""
+
+    function: str
+    array: str
+
+
+@dataclass(frozen=True)
 class Leave:
     """Unless ``condition`` holds, the result of the function ``otherwise`` is returned (None: singular)."""
 
@@ -75,7 +83,7 @@ class Part:
     statements: tuple[Let | Put, ...]
 
 
-Statement: TypeAlias = Let | Put | Gather | KernelCall | Leave | Part
+Statement: TypeAlias = Let | Put | Gather | KernelCall | FunctionCall | Leave | Part
 
 
 @dataclass(frozen=True)

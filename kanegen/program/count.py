@@ -8,7 +8,7 @@ from typing import Final
 from kanegen.graph.nodes import Node
 from kanegen.program.hoist import roots
 from kanegen.program.lower import GATHERED, LOADS, constant_positions, lower
-from kanegen.program.records import Call, Function, Guard, Program
+from kanegen.program.records import Call, Function, Guard, Invoke, Program
 
 
 def _lu(n: int, columns: int) -> int:
@@ -33,6 +33,7 @@ KERNEL_OPERATIONS: Final[Mapping[str, Callable[..., int]]] = {
     "cholesky_solve": lambda n, *_: _cholesky(n, 1),
     "cholesky_solve_many": lambda n, m, *_: _cholesky(n, m),
     "partition": lambda n_u, n_c, *_: n_c * n_c * (2 * n_u - n_c),
+    "multipliers": lambda n_u, n_c, *_: n_c * n_c * (2 * n_u + n_c),
     "constrained_solve": lambda n_u, n_c, *_: _constrained(n_u, n_c),
 }
 """Operations of each runtime kernel from its leading integer arguments (Golub and Van Loan, 2013)."""
@@ -47,6 +48,7 @@ def operation_count(function: Function, constants: Sequence[Node] = ()) -> int:
     lowered = lower(roots(function), constant_positions(constants))
     own = sum(value.op not in LOADS or value.op in GATHERED.values() for value in lowered.order)
     kernels = sum(_kernel(step) for step in function.steps if isinstance(step, Call))
+    kernels += sum(operation_count(step.function, constants) for step in function.steps if isinstance(step, Invoke))
     return own + kernels + sum(isinstance(step, Guard) for step in function.steps)
 
 

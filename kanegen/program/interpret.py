@@ -11,7 +11,7 @@ from typing import Any
 
 from kanegen.graph.interpret import PYTHON, Context, evaluate
 from kanegen.program.kernels import KERNELS, OK, SINGULAR
-from kanegen.program.records import Block, Call, Function, Program
+from kanegen.program.records import Block, Call, Function, Invoke, Program
 
 
 def interpret(
@@ -49,6 +49,11 @@ def _run(
             _store(step, arrays, context)
         elif isinstance(step, Call):
             status = _call(step, arrays)
+            if status < 0:
+                return status, arrays["out"]
+            result = max(result, status)
+        elif isinstance(step, Invoke):
+            status, arrays[step.array] = _run(program, step.function, values, context)
             if status < 0:
                 return status, arrays["out"]
             result = max(result, status)

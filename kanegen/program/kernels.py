@@ -105,6 +105,28 @@ def partition(n_u: int, n_c: int, J: Array, order: Array) -> int:
     return OK
 
 
+def multipliers_work(n_u: int, n_c: int) -> int:
+    """Length of the work array of the kernel ``multipliers``: ``KG_MULTIPLIERS_WORK``."""
+    return n_u + n_c * n_c
+
+
+def multipliers(n_u: int, n_c: int, J: Array, force: Array, work: Array, result: Array) -> int:
+    """The multipliers with ``J^T lambda = force``, from the speeds on which J (n_c, n_u) is best conditioned.
+
+    ``work[:n_u]`` becomes the indices of the speeds in the order of the pivots. Returns ``SINGULAR`` when J loses
+    row rank.
+    """
+    identity = [int(i == j) for i in range(n_c) for j in range(n_c)]
+    eliminated = _eliminate(n_u, _joined(n_c, n_u, n_c, J, identity))
+    if eliminated is None:
+        return SINGULAR
+    order, rows = eliminated
+    work[:n_u] = order
+    for k in range(n_c):
+        result[k] = _dot([row[n_u + k] for row in rows], [force[order[i]] for i in range(n_c)])
+    return OK
+
+
 def constrained_work(n_u: int, n_c: int) -> int:
     """Length of the work array of the kernel ``constrained_solve``: ``KG_CONSTRAINED_WORK``."""
     n_i = n_u - n_c
@@ -208,6 +230,7 @@ def _kernels() -> dict[str, Kernel]:
         Kernel("cholesky_solve", cholesky_solve, 1, one),
         Kernel("cholesky_solve_many", cholesky_solve_many, 2, many),
         Kernel("partition", partition, 2, ("n_u", "n_c", "J", "order")),
+        Kernel("multipliers", multipliers, 2, ("n_u", "n_c", "J", "force", "work", "lambda"), multipliers_work),
         Kernel("constrained_solve", constrained_solve, 2, constrained, constrained_work),
     )
     return {kernel.name: kernel for kernel in entries}

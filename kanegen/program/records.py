@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from kanegen.graph.nodes import Graph, Node
 
@@ -51,7 +52,15 @@ class Guard:
     otherwise: str | None
 
 
-Step = Block | Call | Guard
+@dataclass(frozen=True)
+class Invoke:
+    """Another function of the program at the same arguments: ``status = function(..., array)``; status as for Call."""
+
+    function: Function
+    array: str
+
+
+Step: TypeAlias = "Block | Call | Guard | Invoke"
 
 
 @dataclass(frozen=True)

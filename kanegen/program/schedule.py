@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kanegen.graph.nodes import Node
-from kanegen.program.code import Code, Gather, KernelCall, Leave, Let, Put, Section, Statement, Value
+from kanegen.program.code import Code, FunctionCall, Gather, KernelCall, Leave, Let, Put, Section, Statement, Value
 from kanegen.program.hoist import roots
 from kanegen.program.lower import LOADS, Lowered, constant_positions, lower
-from kanegen.program.records import Block, Function, Guard, Program, Step, Store
+from kanegen.program.records import Block, Function, Guard, Invoke, Program, Step, Store
 
 MAX_OPERATIONS = 7
 """Operations in one expression, so that a line of C stays readable."""
@@ -79,6 +79,9 @@ class _Scheduler:
         if isinstance(step, Guard):
             condition = self._lowered[step.condition]
             return Section("", (*self._evaluate(condition), Leave(condition, step.otherwise)))
+        if isinstance(step, Invoke):
+            self._forget(frozenset((step.array,)))
+            return Section("", (FunctionCall(step.function.name, step.array),))
         self._forget(frozenset(a for a in step.arguments if isinstance(a, str)))
         return Section("", (KernelCall(step.kernel, step.arguments),))
 

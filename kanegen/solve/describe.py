@@ -24,7 +24,8 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         dependent=equations.partition.dependent,
         independent=equations.partition.independent,
         constraints=tuple(row.label for row in constraints.rows),
-        positions=tuple(item.label for item in (*constraints.holonomic, *constraints.invariants)),
+        positions=tuple(row.label for row in constraints.holonomic)
+        + tuple(item.label for item in constraints.invariants),
         velocities=tuple(f"d/dt ({row.label})" for row in constraints.holonomic)
         + tuple(row.label for row in constraints.nonholonomic),
         n_holonomic=len(constraints.holonomic),
@@ -45,5 +46,3 @@ def _rate_links(equations: Equations) -> tuple[int | None, ...]:
         if item.rate in slots:
             links[slots[item.rate]] = k
     return tuple(links.get(k) for k in range(len(inputs)))
-
-

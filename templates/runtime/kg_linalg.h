@@ -278,6 +278,30 @@ static inline int kg_partition(int n_u, int n_c, kg_real *J, kg_real *order) {
   return KG_OK;
 }
 
+/* Length of work of kg_multipliers(). */
+#define KG_MULTIPLIERS_WORK(n_u, n_c) ((n_u) + (n_c) * (n_c))
+
+/* The multipliers lambda (n_c) with J^T lambda = force (n_u), from the speeds on which J is best conditioned.
+ * J: n_c x n_u, destroyed; work: KG_MULTIPLIERS_WORK() values. KG_SINGULAR when J loses row rank. */
+static inline int kg_multipliers(int n_u, int n_c, kg_real *J, const kg_real *force, kg_real *work, kg_real *lambda) {
+  kg_real *order = work;
+  kg_real *inverse = work + n_u;
+  for (int i = 0; i < n_c * n_c; ++i) {
+    inverse[i] = i % (n_c + 1) == 0 ? KG_C(1.0) : KG_C(0.0);
+  }
+  if (kg_eliminate(n_u, n_c, n_c, J, inverse, order) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  for (int k = 0; k < n_c; ++k) {
+    kg_real sum = KG_C(0.0);
+    for (int i = 0; i < n_c; ++i) {
+      sum += inverse[i * (ptrdiff_t)n_c + k] * force[(int)order[i]];
+    }
+    lambda[k] = sum;
+  }
+  return KG_OK;
+}
+
 /* Length of work of kg_constrained_solve(). */
 #define KG_CONSTRAINED_WORK(n_u, n_c) \
   (2 * (n_u) + (n_u) * ((n_u) - (n_c)) + ((n_u) - (n_c)) * ((n_u) - (n_c)) + ((n_u) - (n_c)))
