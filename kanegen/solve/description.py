@@ -56,9 +56,7 @@ class Description:
                 f"{len(self.speeds)} speeds"
             )
         if problems:
-            raise BuildError(
-                f"the description of the model {self.name!r} is inconsistent: {'; '.join(problems)}"
-            )
+            raise BuildError(f"the description of the model {self.name!r} is inconsistent: {'; '.join(problems)}")
 
     @property
     def dependent_names(self) -> tuple[str, ...]:
@@ -80,9 +78,7 @@ class Description:
         try:
             values = json.loads(text)
         except ValueError as error:
-            raise BuildError(
-                f"{DESCRIPTION_FILE} is not JSON: {error}; clear the cache and build again"
-            ) from error
+            raise BuildError(f"{DESCRIPTION_FILE} is not JSON: {error}; clear the cache and build again") from error
         names = {field.name for field in fields(cls)}
         if not isinstance(values, dict) or set(values) != names:
             found = sorted(values) if isinstance(values, dict) else type(values).__name__

@@ -73,8 +73,7 @@ def _defaults(description: Description) -> list[float]:
     missing = [name for name, default in pairs if default is None]
     if missing:
         raise SolveError(
-            f"the inputs {', '.join(missing)} have no value: pass r= ({ACCEPTED}), or give each Input a "
-            "default"
+            f"the inputs {', '.join(missing)} have no value: pass r= ({ACCEPTED}), or give each Input a default"
         )
     return [default for _, default in pairs if default is not None]
 
@@ -97,9 +96,7 @@ def _piecewise(module: ModuleType, polynomial: Piecewise, description: Descripti
 
 def _from_mapping(module: ModuleType, description: Description, r: Mapping[Any, Any]) -> RunInputs:
     names = description.inputs
-    scalars = _filled(
-        {name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}, description
-    )
+    scalars = _filled({name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}, description)
     fixed = [scalar for scalar in scalars if isinstance(scalar, (float, Piecewise))]
     if len(fixed) < len(scalars):
         functions = [_function(scalar) for scalar in scalars]
@@ -119,14 +116,10 @@ def _scalar(value: Any, name: str) -> Scalar:
     polynomial = table(value, what) if type(value) is tuple else from_scipy(value, what)
     if polynomial is not None:
         if polynomial.coefficients.shape[2] != 1:
-            raise SolveError(
-                f"{what} gives {polynomial.coefficients.shape[2]} values at each time; expected one"
-            )
+            raise SolveError(f"{what} gives {polynomial.coefficients.shape[2]} values at each time; expected one")
         return polynomial
     if isinstance(value, tuple):
-        raise SolveError(
-            f"{what} is a {type(value).__name__}: a C function must give all inputs, r=LowLevelCallable"
-        )
+        raise SolveError(f"{what} is a {type(value).__name__}: a C function must give all inputs, r=LowLevelCallable")
     if callable(value):
         function: Callable[[float], Any] = value
         return function
@@ -185,12 +178,11 @@ def _function(scalar: Scalar) -> Callable[[float], Any]:
 
 def _call_compiled(source: Any, t: float, n_r: int) -> Array:
     """Values of a C function of inputs, whose signature the module has checked."""
-    capsule = source[0] if isinstance(source, tuple) else source
+    # A LowLevelCallable is a tuple that hides its capsule.
+    capsule = tuple.__getitem__(source, 0) if isinstance(source, tuple) else source
     api = ctypes.pythonapi
     name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))(capsule)
-    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", api)
-    )
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
     context = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCapsule_GetContext", api))
     values = np.zeros(max(n_r, 1))
     function = _SIGNATURE(pointer(capsule, name))

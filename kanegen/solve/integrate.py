@@ -51,9 +51,7 @@ class Options:
             )
         fixed = self.method in FIXED_STEP
         if fixed and self.step is None:
-            raise SolveError(
-                f"{self.method} has a fixed step: give step= (seconds), or use {' or '.join(ADAPTIVE)}"
-            )
+            raise SolveError(f"{self.method} has a fixed step: give step= (seconds), or use {' or '.join(ADAPTIVE)}")
         for name in ("first_step", "max_step") if fixed else ("step",):
             if getattr(self, name) is not None:
                 advice = "leave it out" if fixed else "give first_step, max_step or tolerances, or use rk4"
@@ -69,9 +67,7 @@ class Options:
         _check_positive(self.rtol, "rtol", zero=False)
         _check_positive(self.atol, "atol", zero=True)
         if self.consistency is not None and not number(self.consistency, "consistency") > 0.0:
-            raise SolveError(
-                f"consistency is {self.consistency!r}; expected a positive number, or None for no check"
-            )
+            raise SolveError(f"consistency is {self.consistency!r}; expected a positive number, or None for no check")
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +143,7 @@ def check_start(problem: Problem, t: float, q: Any, u: Any, tolerance: float) ->
         ]
     if violated:
         raise SolveError(
-            f"the start at t = {t!r} s violates {len(violated)} constraint(s):\n  - "
-            + "\n  - ".join(violated)
-            + "\n"
+            f"the start at t = {t!r} s violates {len(violated)} constraint(s):\n  - " + "\n  - ".join(violated) + "\n"
             "correct q0 and u0, allow more by consistency=, or pass consistency=None to integrate from there "
             "all the "
             "same (with a stabilisation the violation decays)"

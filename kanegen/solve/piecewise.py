@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -39,12 +40,8 @@ class Piecewise:
         first, last = self.span
         slack = _JUMP * (last - first)
         if not first - slack <= t <= last + slack:
-            raise SolveError(
-                f"an input is given for t from {first!r} to {last!r} s, and is needed at t = {t!r}"
-            )
-        piece = min(
-            max(int(np.searchsorted(self.breakpoints, t, side="right")) - 1, 0), self.breakpoints.size - 2
-        )
+            raise SolveError(f"an input is given for t from {first!r} to {last!r} s, and is needed at t = {t!r}")
+        piece = min(max(int(np.searchsorted(self.breakpoints, t, side="right")) - 1, 0), self.breakpoints.size - 2)
         x = t - self.breakpoints[piece]
         value = np.zeros(self.coefficients.shape[2])
         for row in self.coefficients[:, piece]:
@@ -88,8 +85,7 @@ def table(given: Any, what: str) -> Piecewise:
     )
     if times.ndim != 1 or times.size < 2 or values.ndim not in (1, 2) or values.shape[0] != times.size:
         raise SolveError(
-            f"{what} has times {times.shape} and values {values.shape}; expected (n,) and (n,) or (n, n_r), "
-            "n >= 2"
+            f"{what} has times {times.shape} and values {values.shape}; expected (n,) and (n,) or (n, n_r), n >= 2"
         )
     _check_breakpoints(times, what)
     values = values.reshape(times.size, -1)
@@ -104,11 +100,9 @@ def from_scipy(given: Any, what: str) -> Piecewise | None:
     if module is None:
         return None
     if isinstance(given, module.BSpline):
-        base = slice(given.k, len(given.t) - given.k)
-        knots = np.unique(given.t[base])
-        given = module.PPoly.from_spline(given)
-        pieces = np.searchsorted(given.x, knots[:-1], side="right") - 1
-        x, c = knots, given.c[:, pieces]
+        x = np.unique(given.t[given.k : len(given.t) - given.k])
+        # Taylor coefficients at the left knots: PPoly.from_spline takes one value at a time only.
+        c = np.stack([given(x[:-1], power) / factorial(power) for power in range(given.k, -1, -1)])
     elif isinstance(given, module.BPoly):
         given = module.PPoly.from_bernstein_basis(given)
         x, c = given.x, given.c
@@ -121,9 +115,7 @@ def from_scipy(given: Any, what: str) -> Piecewise | None:
         _real(c, f"the coefficients of {what}"),
     )
     if coefficients.ndim > 3:
-        raise SolveError(
-            f"{what} is a spline of values of shape {coefficients.shape[2:]}; expected () or (n_r,)"
-        )
+        raise SolveError(f"{what} is a spline of values of shape {coefficients.shape[2:]}; expected () or (n_r,)")
     _check_breakpoints(breakpoints, what)
     return Piecewise(breakpoints, coefficients.reshape(*coefficients.shape[:2], -1))
 

@@ -83,9 +83,7 @@ class Solution:
 
     def _states(self, times: Array) -> Array:
         if self.dense is None:
-            raise SolveError(
-                "the solution has no dense output: integrate with dense=True (the default) or give t_eval"
-            )
+            raise SolveError("the solution has no dense output: integrate with dense=True (the default) or give t_eval")
         end = self.last[0]
         start = float(self.dense.t_old[0]) if self.dense.t_old.size else end
         outside = ~((times >= min(start, end)) & (times <= max(start, end)))

@@ -127,8 +127,7 @@ class Solver:
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(
-            f"a Solver is immutable, {name} cannot be set: with_parameters and with_stabilisation give a new "
-            "one"
+            f"a Solver is immutable, {name} cannot be set: with_parameters and with_stabilisation give a new one"
         )
 
     def __delattr__(self, name: str) -> NoReturn:
@@ -199,9 +198,7 @@ class Solver:
         n_c, n_u = J.shape
         order = [0] * n_u
         if kernels.partition(n_u, n_c, J.ravel().tolist(), order) != kernels.OK:
-            raise SolveError(
-                f"the constraints are redundant at t = {t!r} s: no choice of dependent speeds solves them"
-            )
+            raise SolveError(f"the constraints are redundant at t = {t!r} s: no choice of dependent speeds solves them")
         names = [description.speeds[i] for i in order]
         return tuple(names[:n_c]), tuple(names[n_c:])
 
