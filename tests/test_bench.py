@@ -145,9 +145,7 @@ def test_models_without_a_peer_say_why() -> None:
 
 @pytest.mark.parametrize("constrained", [False, True], ids=["cholesky", "lu"])
 def test_the_c_peer_agrees_with_the_python_peer(constrained: bool, tmp_path: Path) -> None:
-    options = (
-        {"holonomic_constraints": lambda N, P, q, u: (q[0] ** 2 + q[1] ** 2 - 1,)} if constrained else {}
-    )
+    options = {"holonomic_constraints": lambda N, P, q, u: (q[0] ** 2 + q[1] ** 2 - 1,)} if constrained else {}
     model = particle(**options)
     equations = equations_of(model)
     assert equations.constrained is constrained
@@ -307,9 +305,7 @@ def test_a_model_file_is_read_with_its_options(tmp_path: Path) -> None:
         ("model", {"size": 3}, r"model\(n=1\).*'size'"),
     ],
 )
-def test_a_wrong_model_file_is_explained(
-    tmp_path: Path, function: str, options: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_model_file_is_explained(tmp_path: Path, function: str, options: dict[str, Any], message: str) -> None:
     path = tmp_path / "file.py"
     path.write_text(FILE, encoding="utf-8")
     with pytest.raises(ModelError, match=message):

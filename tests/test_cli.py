@@ -159,9 +159,7 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
         (("bench", "--examples", "nowhere"), 1, "nowhere"),
     ],
 )
-def test_errors_are_one_message(
-    cache: Path, file: Path, arguments: tuple[str, ...], status: int, message: str
-) -> None:
+def test_errors_are_one_message(cache: Path, file: Path, arguments: tuple[str, ...], status: int, message: str) -> None:
     result = invoke(cache, *(argument.format(file=file) for argument in arguments))
     assert result.exit_code == status
     assert message in result.output

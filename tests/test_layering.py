@@ -85,9 +85,7 @@ def tracked_sources() -> list[Path]:
 def test_imports_go_one_way(path: Path) -> None:
     layer = layer_of(path)
     assert layer in ORDER, f"{layer} has no place in the order of layers"
-    later = [
-        f"line {line}: {name}" for name, line in layer_imports(path) if ORDER.index(name) > ORDER.index(layer)
-    ]
+    later = [f"line {line}: {name}" for name, line in layer_imports(path) if ORDER.index(name) > ORDER.index(layer)]
     assert not later
 
 
@@ -106,7 +104,5 @@ def test_no_source_file_is_too_long() -> None:
 def test_importing_kanegen_is_cheap() -> None:
     """What costs most of a second (SciPy) or serves one command only is imported where it is used."""
     program = f"import sys, kanegen; print([name for name in {HEAVY!r} if name in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -28,6 +28,4 @@ def test_files_and_links_exist() -> None:
 
 def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert (
-        set(re.findall(r"make ([a-z]+)\b", re.sub(r"```python.*?```", "", TEXT, flags=re.DOTALL))) <= targets
-    )
+    assert set(re.findall(r"make ([a-z]+)\b", re.sub(r"```python.*?```", "", TEXT, flags=re.DOTALL))) <= targets

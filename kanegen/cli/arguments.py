@@ -34,9 +34,7 @@ def parse_target(context: click.Context, parameter: click.Parameter, value: str 
     return Target(Path(file), function)
 
 
-def parse_assignments(
-    context: click.Context, parameter: click.Parameter, values: Sequence[str]
-) -> dict[str, Any]:
+def parse_assignments(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, Any]:
     """Callback of a repeatable option ``name=value``: a Python literal; what is none is a string."""
     found: dict[str, Any] = {}
     for text in values:

@@ -17,12 +17,8 @@ QUICK_LINKS, FULL_LINKS = 4, 6
 @click.command()
 @click.argument("target", callback=parse_target, metavar="[FILE[:FUNCTION]]", required=False)
 @option_of_model
-@click.option(
-    "--time", "duration", type=float, default=10.0, show_default=True, help="Seconds of motion, with FILE."
-)
-@click.option(
-    "--rounds", type=click.IntRange(min=1), default=25, show_default=True, help="Interleaved repetitions."
-)
+@click.option("--time", "duration", type=float, default=10.0, show_default=True, help="Seconds of motion, with FILE.")
+@click.option("--rounds", type=click.IntRange(min=1), default=25, show_default=True, help="Interleaved repetitions.")
 @click.option(
     "--full",
     is_flag=True,

@@ -15,9 +15,7 @@ from kanegen.cli.arguments import Target, model_arguments, read_target
 
 @click.command()
 @model_arguments
-@click.option(
-    "--form", default="auto", show_default=True, help="Form of the equations: auto, reduced, nonminimal."
-)
+@click.option("--form", default="auto", show_default=True, help="Form of the equations: auto, reduced, nonminimal.")
 def build(target: Target, options: dict[str, Any], form: str) -> None:
     """Derive, compile and load the model, and say what was built."""
     file = read_target(target, options)

@@ -35,9 +35,7 @@ def list_entries() -> None:
         table.add_row(entry.kind, entry.name, entry.key[:12], size_text(entry.size), stamp)
     console = Console()
     console.print(table)
-    console.print(
-        f"{len(entries)} entries, {size_text(sum(entry.size for entry in entries))}", highlight=False
-    )
+    console.print(f"{len(entries)} entries, {size_text(sum(entry.size for entry in entries))}", highlight=False)
 
 
 @cache.command()

@@ -30,16 +30,10 @@ class _Motion:
 @model_arguments
 @click.option("--time", "duration", type=float, default=10.0, show_default=True, help="Seconds of motion.")
 @click.option("--method", type=click.Choice(METHODS), default="dopri5", show_default=True)
-@click.option(
-    "--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance (adaptive methods)."
-)
-@click.option(
-    "--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance (adaptive methods)."
-)
+@click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance (adaptive methods).")
+@click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance (adaptive methods).")
 @click.option("--step", type=float, help="Step of rk4 and kutta_merson, s.")
-@click.option(
-    "--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step."
-)
+@click.option("--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step.")
 @click.option(
     "-p",
     "--parameter",
@@ -54,9 +48,7 @@ class _Motion:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write t, q and u to FILE.csv or FILE.npz.",
 )
-@click.option(
-    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw q and u to FILE (matplotlib)."
-)
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw q and u to FILE (matplotlib).")
 @click.option("--progress", is_flag=True, help="Show a progress bar.")
 def run(
     target: Target,
@@ -125,9 +117,7 @@ def _summary(file: Any, motion: _Motion) -> Table:
     r = file.start().get("r")
     if solver.description.potential_energy:
         energy = np.array([solver.energy(*state, r) for state in states])
-        rows.append(
-            ("energy", f"{energy[0]:.6g} J at the start, within {np.max(np.abs(energy - energy[0])):.2e} J")
-        )
+        rows.append(("energy", f"{energy[0]:.6g} J at the start, within {np.max(np.abs(energy - energy[0])):.2e} J"))
     position, velocity = solver.residuals(*states[-1], r)
     for what, residual in (("position residual", position), ("velocity residual", velocity)):
         if len(residual):

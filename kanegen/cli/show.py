@@ -44,9 +44,7 @@ def show(
     from kanegen.derive import derive
 
     equations = derive(model)
-    constrained = bool(
-        model.holonomic_constraints or model.nonholonomic_constraints or model.acceleration_constraints
-    )
+    constrained = bool(model.holonomic_constraints or model.nonholonomic_constraints or model.acceleration_constraints)
     names = quantities or (CONSTRAINED if constrained else UNCONSTRAINED)
     selected = [getattr(equations, name) for name in names]
     console = Console()
