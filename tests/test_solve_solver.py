@@ -1,0 +1,246 @@
+"""A solver: values by name, evaluation, what it refuses and how it says so, pickling."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy
+from handmade_track import DESCRIPTION, PARAMETERS, acceleration, extension, solver, sources, start
+
+from kanegen.errors import BuildError, ModelError, SolveError
+from kanegen.model import Baumgarte
+from kanegen.solve import Description, Solver
+
+Q, U = start()
+
+
+def test_the_description_survives_its_file_byte_by_byte() -> None:
+    text = DESCRIPTION.to_json()
+    assert Description.from_json(text) == DESCRIPTION
+    assert Description.from_json(text).to_json() == text
+    assert Description.from_sources(sources()) == DESCRIPTION
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ("[1]", "holds list, expected"),
+        ('{"name": "track"}', "another version of kanegen"),
+        (DESCRIPTION.to_json().replace('"form"', '"shape"'), "another version of kanegen"),
+    ],
+)
+def test_a_damaged_description_is_refused(text: str, message: str) -> None:
+    with pytest.raises(BuildError, match=message):
+        Description.from_json(text)
+
+
+def test_a_description_is_consistent() -> None:
+    with pytest.raises(BuildError, match="input_defaults has 1 entries for 3 inputs"):
+        replace(DESCRIPTION, input_defaults=(0.0,))
+    with pytest.raises(BuildError, match="do not make up the 2 speeds"):
+        replace(DESCRIPTION, dependent=())
+
+
+def test_struct_and_description_belong_together() -> None:
+    with pytest.raises(BuildError, match=r"coordinates \('x', 'y'\), its description \('x', 'z'\)"):
+        solver(coordinates=("x", "z"))
+    with pytest.raises(BuildError, match="number of gains 2, its description 9"):
+        solver(n_holonomic=2, n_nonholonomic=1)
+
+
+def test_values() -> None:
+    track = solver()
+    qdot, udot = track.rhs(0.0, Q, U)
+    np.testing.assert_array_equal(qdot, U)
+    np.testing.assert_allclose(udot, acceleration(), rtol=1e-14)
+    np.testing.assert_allclose(track.ode(0.0, np.concatenate([Q, U])), [*U, *acceleration()], rtol=1e-14)
+    np.testing.assert_allclose(np.linalg.solve(track.T(0.0, Q, U), track.V(0.0, Q, U)), acceleration(), rtol=1e-14)
+    np.testing.assert_allclose(track.J(0.0, Q, U) @ udot, track.b(0.0, Q, U), atol=1e-14)
+    assert track.multipliers(0.0, Q, U) == pytest.approx(2.0 * 9.81 / 1.25)
+    energies = track.kinetic_energy(0.0, Q, U), track.potential_energy(0.0, Q, U)
+    assert track.energy(0.0, Q, U) == pytest.approx(sum(energies))
+    out = (np.empty(2), np.empty(2))
+    assert track.rhs(0.0, Q, U, [0.0, 0.0, 1.0], out) is out
+    np.testing.assert_allclose(out[1], acceleration(lift=1.0), rtol=1e-14)
+
+
+def test_residuals_are_split_by_level() -> None:
+    off = Q + np.array([0.0, 0.1]), U + np.array([0.0, 0.2])
+    position, velocity = solver().residuals(0.0, *off, [0.0, 0.0, 0.0])
+    np.testing.assert_allclose(position, [0.1], rtol=1e-14)
+    np.testing.assert_allclose(velocity, [0.2], rtol=1e-14)
+    free = solver(without=("residuals",), positions=(), velocities=())
+    assert [part.shape for part in free.residuals(0.0, Q, U)] == [(0,), (0,)]
+
+
+def test_outputs_have_the_shapes_of_the_model() -> None:
+    outputs = solver().outputs(0.0, Q, U)
+    assert list(outputs) == ["speed", "state"]
+    assert outputs["speed"] == pytest.approx(np.hypot(*U), rel=1e-14)
+    assert type(outputs["speed"]) is float
+    np.testing.assert_array_equal(outputs["state"], [Q, U])
+    np.testing.assert_array_equal(solver().output("state", 0.0, Q, U), [Q, U])
+    with pytest.raises(SolveError, match="no output 'sped': did you mean 'speed'"):
+        solver().output("sped", 0.0, Q, U)
+    with pytest.raises(SolveError, match=r"speed was not built .* functions= of kanegen.build"):
+        solver(without=("output:speed",)).output("speed", 0.0, Q, U)
+
+
+def test_parameters_by_name_and_symbol() -> None:
+    track = solver()
+    steeper = track.with_parameters(slope=2.0)
+    for other in (track.with_parameters({"slope": 2}), track.with_parameters({sympy.Symbol("slope"): 2})):
+        assert dict(other.parameters) == {**PARAMETERS, "slope": 2.0} == dict(steeper.parameters)
+        np.testing.assert_allclose(other.rhs(0.0, Q, U)[1], acceleration(2.0), rtol=1e-14)
+    assert track.parameters["slope"] == 0.5
+    assert steeper.extension is track.extension
+    np.testing.assert_allclose(track.rhs(0.0, Q, U)[1], acceleration(), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"slop": 1.0}, "there is no parameter 'slop': did you mean 'slope'"),
+        (
+            {"xyz": 1.0, "mas": 2.0},
+            "'xyz': there are g, mass, slope; there is no parameter 'mas': did you mean 'mass'",
+        ),
+        ({"mass": float("nan")}, "parameter mass is nan; expected a finite real number"),
+        ({"mass": float("inf")}, "parameter mass is inf"),
+        ({"mass": "2"}, "parameter mass is '2'"),
+        ({"mass": 1j}, "parameter mass is 1j"),
+        ({"mass": None}, "parameter mass is None"),
+        ({"mass": [1.0, 2.0]}, "parameter mass is"),
+        ({"mass": 1.0, sympy.Symbol("mass"): 2.0}, "parameter 'mass' is given twice"),
+    ],
+)
+def test_wrong_parameters_are_refused(values: dict[str, object], message: str) -> None:
+    with pytest.raises(SolveError, match=message):
+        solver().with_parameters(values)
+
+
+def test_missing_parameters_are_named_when_something_is_evaluated() -> None:
+    track = solver({"g": 9.81, "mass": None})
+    assert "no value of mass, slope" in repr(track)
+    message = "needs the parameters without a value at run time mass, slope"
+    for call in (track.rhs, track.T, track.energy, track.residuals):
+        with pytest.raises(SolveError, match=message):
+            call(0.0, Q, U)
+    for attempt in (
+        lambda: track.ode(0.0, [0.0] * 4),
+        lambda: track.integrate((0.0, 1.0), Q, U),
+        lambda: track.outputs(0.0, Q, U),
+        lambda: track.partition(0.0, Q, U),
+        track.low_level_callable,
+    ):
+        with pytest.raises(SolveError, match=message):
+            attempt()
+    complete = track.with_parameters(mass=2.0, slope=0.5)
+    np.testing.assert_allclose(complete.rhs(0.0, Q, U)[1], acceleration(), rtol=1e-14)
+
+
+def test_what_was_not_built_is_refused_by_name() -> None:
+    with pytest.raises(SolveError, match=r"Q was not built .* functions= of kanegen.build. Built were rhs, .*output"):
+        solver().Q(0.0, Q, U)
+    with pytest.raises(SolveError, match="residuals was not built"):
+        solver(without=("residuals",)).integrate((0.0, 1.0), Q, U)
+
+
+@pytest.mark.parametrize("name", ["energy", "potential_energy"])
+def test_an_unknown_potential_is_no_guess(name: str) -> None:
+    with pytest.raises(SolveError, match=r"no potential energy. Give potential_energy= or gravity="):
+        getattr(solver(potential_energy=False), name)(0.0, Q, U)
+
+
+def test_stabilisation_enters_the_right_hand_side() -> None:
+    off = Q + np.array([0.0, 0.1])
+    plain, stable = solver(), solver(stabilisation=Baumgarte(alpha=3.0, beta=2.0))
+    bias = -4.0 * 0.1
+    np.testing.assert_allclose(plain.rhs(0.0, off, U)[1], acceleration(), rtol=1e-14)
+    np.testing.assert_allclose(stable.rhs(0.0, off, U)[1], acceleration(lift=bias), rtol=1e-12)
+    np.testing.assert_allclose(stable.b(0.0, off, U), [bias], rtol=1e-12)
+    np.testing.assert_allclose(
+        stable.with_stabilisation(None).rhs(0.0, off, U)[1], plain.rhs(0.0, off, U)[1], rtol=1e-14
+    )
+    assert stable.with_parameters(slope=1.0).stabilisation is stable.stabilisation
+    assert (plain.operation_count, stable.operation_count) == (9, 17)
+
+
+def test_stabilisation_that_cannot_be_honoured_is_refused() -> None:
+    with pytest.raises(SolveError, match="nothing to stabilise"):
+        solver(stabilisation=Baumgarte(1.0, 1.0), n_holonomic=0)
+    with pytest.raises(ModelError, match="G1 has the shape"):
+        solver(stabilisation=Baumgarte(G1=-np.eye(2), G2=-np.eye(2)))
+    with pytest.raises(SolveError, match="rhs_stabilised was not built"):
+        solver(stabilisation=Baumgarte(1.0, 1.0), without=("rhs_stabilised",)).rhs(0.0, Q, U)
+
+
+def test_partition_tells_what_the_compiled_code_used() -> None:
+    assert solver().partition(0.0, Q, U) == (("u2",), ("u1",))
+    steep = solver({**PARAMETERS, "slope": 2000.0})
+    assert steep.partition(0.0, Q, U) == (("u1",), ("u2",))
+    with pytest.raises(SolveError, match="J was not built"):
+        solver({**PARAMETERS, "slope": 2000.0}, without=("J",)).partition(0.0, Q, U)
+
+
+def test_a_solver_is_immutable() -> None:
+    track = solver()
+    with pytest.raises(AttributeError, match="with_parameters"):
+        track.parameters = {}
+    with pytest.raises(AttributeError, match="cannot be deleted"):
+        del track.rhs
+    with pytest.raises(TypeError):
+        track.parameters["g"] = 1.0
+
+
+def test_repr_is_one_short_line() -> None:
+    text = repr(solver())
+    assert text == "<Solver 'track' (reduced): 2 coordinates, 2 speeds, 1 constraints, 3 inputs, 3 parameters>"
+
+
+def test_a_pickled_solver_works_in_another_process(tmp_path: Path) -> None:
+    track = solver(stabilisation=Baumgarte(3.0, 2.0)).with_parameters(slope=0.25)
+    file = tmp_path / "solver.pickle"
+    file.write_bytes(pickle.dumps(track))
+    program = (
+        "import pickle, sys; solver = pickle.load(open(sys.argv[1], 'rb'));"
+        "print(repr([float(x) for x in solver.rhs(0.0, [0.3, 0.2], [0.2, 0.1])[1]]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=True)
+    expected = track.rhs(0.0, [0.3, 0.2], [0.2, 0.1])[1]
+    assert done.stdout.strip() == repr(expected.tolist())
+    copy = pickle.loads(pickle.dumps(track))
+    assert copy.sources.digest == track.sources.digest
+    assert dict(copy.parameters) == dict(track.parameters)
+
+
+def test_the_attributes_are_the_compiled_methods() -> None:
+    track = Solver(extension(), DESCRIPTION, PARAMETERS)
+    assert type(track.rhs).__name__ == "builtin_function_or_method"
+    assert type(track.T).__name__ == "builtin_function_or_method"
+
+
+def test_threads_share_a_solver() -> None:
+    track = solver()
+    errors: list[float] = []
+
+    def work(k: int) -> None:
+        for _ in range(200):
+            udot = track.rhs(0.0, Q, U, [0.0, 0.0, float(k)])[1]
+            errors.append(float(np.abs(udot - acceleration(lift=float(k))).max()))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(errors) == 800
+    assert max(errors) < 1e-13
