@@ -60,7 +60,5 @@ def operation_counts(program: Program) -> dict[str, int]:
 def _kernel(call: Call) -> int:
     formula = KERNEL_OPERATIONS.get(call.kernel)
     if formula is None:
-        raise KeyError(
-            f"no operation count for the kernel {call.kernel!r}; there are {sorted(KERNEL_OPERATIONS)}"
-        )
+        raise KeyError(f"no operation count for the kernel {call.kernel!r}; there are {sorted(KERNEL_OPERATIONS)}")
     return formula(*(a for a in call.arguments if isinstance(a, int)))

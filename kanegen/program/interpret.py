@@ -38,9 +38,7 @@ def interpret(
         return _run(program, function, dict(inputs), context)
 
 
-def _run(
-    program: Program, function: Function, values: dict[str, Any], context: Context
-) -> tuple[int, list[Any]]:
+def _run(program: Program, function: Function, values: dict[str, Any], context: Context) -> tuple[int, list[Any]]:
     arrays = {**values, "out": [context.number(0)] * prod(function.shape)}
     arrays.update((array, [context.number(0)] * length) for array, length in function.arrays.items())
     result = OK

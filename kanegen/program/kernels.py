@@ -133,9 +133,7 @@ def constrained_work(n_u: int, n_c: int) -> int:
     return 2 * n_u + n_u * n_i + n_i * n_i + n_i
 
 
-def constrained_solve(
-    n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array, work: Array, udot: Array
-) -> int:
+def constrained_solve(n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array, work: Array, udot: Array) -> int:
     """Solve ``Q u' = P + J^T lambda``, ``J u' = b`` with dependent speeds chosen by complete pivoting.
 
     ``work[:n_u]`` becomes the indices of the dependent, then of the independent speeds, in the order of the
@@ -148,9 +146,7 @@ def constrained_solve(
     order, rows = eliminated
     n_i = n_u - n_c
     # Columns of [A; I] and the particular solution [B; 0], rows in pivot order.
-    A2T = [[-x for x in row[n_c:n_u]] for row in rows] + [
-        [int(i == j) for j in range(n_i)] for i in range(n_i)
-    ]
+    A2T = [[-x for x in row[n_c:n_u]] for row in rows] + [[int(i == j) for j in range(n_i)] for i in range(n_i)]
     particular = [row[n_u] for row in rows] + [0] * n_i
     Qp = [[Q[r * n_u + s] for s in order] for r in order]
     QA2T = [[_dot(row, column) for column in zip(*A2T, strict=True)] for row in Qp]

@@ -87,9 +87,7 @@ def _needed(roots: Iterable[Node], positions: Mapping[int, int]) -> list[Node]:
 
 
 def _shared_denominators(order: Sequence[Node], positions: Mapping[int, int]) -> set[int]:
-    divided = Counter(
-        node.args[1].index for node in order if node.op == "div" and node.index not in positions
-    )
+    divided = Counter(node.args[1].index for node in order if node.op == "div" and node.index not in positions)
     return {index for index, count in divided.items() if count > 1}
 
 

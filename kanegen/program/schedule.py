@@ -90,14 +90,17 @@ class _Scheduler:
         read = frozenset().union(*(self._reads[value] for value in values))
         late: list[Put] = []
         for store, value in zip(block.stores, values, strict=True):
-            put = Put(store.array, store.index, value)
-            # Where the block still reads what a store overwrites, the store waits for the end of the block.
-            waits = store.array in read
-            yield from self._evaluate(value, named=waits)
-            if waits:
-                late.append(put)
+            if store.array not in read:
+                yield from self._evaluate(value)
+                yield Put(store.array, store.index, value)
+                continue
+            # The block still reads what this store overwrites: the store waits for the end of the block.
+            if value.op in LOADS:
+                value = self._copy(value)
+                yield self._let(value)
             else:
-                yield put
+                yield from self._evaluate(value, named=True)
+            late.append(Put(store.array, store.index, value))
         yield from late
         self._forget(frozenset(store.array for store in block.stores))
 
@@ -119,8 +122,12 @@ class _Scheduler:
                 stack.extend((a, False) for a in sorted(value.args, key=need))
             elif value not in self._inline and (value is not root or named or self._uses[root] > 1):
                 yield self._let(value)
-        if named and root.op in LOADS:
-            yield self._let(root)
+
+    def _copy(self, load: Value) -> Value:
+        """The same element as a value of its own: a name given to it does not outlive the element's change."""
+        copy = Value(load.op, (), load.payload)
+        self._reads[copy] = self._reads[load]
+        return copy
 
     def _let(self, value: Value) -> Let:
         self._known.add(value)
