@@ -251,6 +251,7 @@ def test_measurements_are_interleaved() -> None:
 def test_verdicts(target: Target, verdicts: dict[float, str]) -> None:
     assert {value: target.verdict(value) for value in verdicts} == verdicts
     assert Result("what", None, target, "why").verdict == "no peer"
+    assert Result("what", 1.0, target, "how", judged=False).verdict == "not judged"
 
 
 def test_seconds_have_a_suitable_unit() -> None:

@@ -24,16 +24,22 @@ class Target:
 
 @dataclass(frozen=True)
 class Result:
-    """A measured number; ``measured`` is None when there is no peer, and ``detail`` says why."""
+    """A measured number; ``measured`` is None when there is no peer, and ``detail`` says why.
+
+    ``judged`` is False for a stand-in of what the target is about.
+    """
 
     what: str
     measured: float | None
     target: Target
     detail: str
+    judged: bool = True
 
     @property
     def verdict(self) -> str:
-        return "no peer" if self.measured is None else self.target.verdict(self.measured)
+        if self.measured is None:
+            return "no peer"
+        return self.target.verdict(self.measured) if self.judged else "not judged"
 
 
 def seconds_text(seconds: float) -> str:

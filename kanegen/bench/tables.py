@@ -9,7 +9,7 @@ from rich.table import Table
 from kanegen.bench.pair import ErrorRow, Evaluation
 from kanegen.bench.results import Result, seconds_text
 
-_COLOURS = {"goal": "green", "met": "green", "missed": "red", "no peer": "yellow"}
+_COLOURS = {"goal": "green", "met": "green", "missed": "red", "no peer": "yellow", "not judged": "yellow"}
 _NUMERIC = {"measured", "at least", "goal"}
 
 
