@@ -48,6 +48,7 @@ def one_input() -> Description:
     [
         (None, lambda t: [0.0, 0.0, 0.0]),
         ([1, 2, 3], lambda t: [1.0, 2.0, 3.0]),
+        ((1.0, 2.0, 3.0), lambda t: [1.0, 2.0, 3.0]),
         ((TIMES, ALL), lambda t: [np.interp(t, TIMES, column) for column in ALL.T]),
         (CubicSpline(TIMES, ALL), lambda t: CubicSpline(TIMES, ALL)(t)),
         (make_interp_spline(TIMES, ALL, k=5), lambda t: make_interp_spline(TIMES, ALL, k=5)(t)),

@@ -191,6 +191,12 @@ def test_partition_tells_what_the_compiled_code_used() -> None:
         solver({**PARAMETERS, "slope": 2000.0}, without=("J",)).partition(0.0, Q, U)
 
 
+def test_where_nothing_moves_freely_the_matrices_are_empty() -> None:
+    fixed = solver(dependent=(0, 1), independent=())
+    assert fixed.A(0.0, Q, U).shape == (2, 0)
+    assert fixed.A2(0.0, Q, U).shape == (0, 2)
+
+
 def test_a_solver_is_immutable() -> None:
     track = solver()
     with pytest.raises(AttributeError, match="with_parameters"):

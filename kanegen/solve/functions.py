@@ -66,6 +66,11 @@ class Functions:
 
     def call(self, name: str, method: str = "value") -> Callable[..., Any]:
         """A bound method of the compiled function; where there is none, a function that raises why."""
+        d = self.description
+        shape = {"A": (len(d.dependent), len(d.independent)), "A2": (len(d.independent), len(d.speeds))}.get(name)
+        if shape is not None and not d.independent:
+            # C has no arrays without elements: where nothing is free to move there is nothing to compile.
+            return _empty(shape)
         problem = self.problem(name)
         if problem is not None:
             return _refusal(problem)
@@ -89,6 +94,13 @@ def check_names(module: ModuleType, description: Description) -> None:
                 "they do "
                 "not belong together; clear the cache and build again"
             )
+
+
+def _empty(shape: tuple[int, ...]) -> Callable[..., Array]:
+    def value(t: float, q: Any, u: Any, r: Any = None, out: Array | None = None) -> Array:
+        return np.empty(shape) if out is None else out
+
+    return value
 
 
 def _refusal(message: str) -> Callable[..., NoReturn]:

@@ -54,7 +54,7 @@ def run_inputs(module: ModuleType, description: Description, r: Any) -> RunInput
         return _constant(module, _defaults(description))
     if isinstance(r, Mapping):
         return _from_mapping(module, description, r)
-    if type(r) is tuple:
+    if type(r) is tuple and any(np.ndim(item) for item in r):
         return _piecewise(module, table(r, "the input table"), description)
     spline = from_scipy(r, "the input spline")
     if spline is not None:
