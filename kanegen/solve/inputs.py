@@ -59,7 +59,7 @@ def run_inputs(module: ModuleType, description: Description, r: Any) -> RunInput
     spline = from_scipy(r, "the input spline")
     if spline is not None:
         return _piecewise(module, spline, description)
-    if isinstance(r, tuple) or type(r).__name__ == "PyCapsule":
+    if type(r).__name__ in ("LowLevelCallable", "PyCapsule"):
         return RunInputs(module.Inputs.compiled(r), lambda t: _call_compiled(r, t, len(description.inputs)))
     if callable(r):
         return RunInputs(module.Inputs.python(r), r)
