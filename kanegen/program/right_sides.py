@@ -77,7 +77,7 @@ def right_hand_side(f: Functions, form: str, stabilised: bool) -> Function:
 def _general(f: Functions, stabilised: bool) -> Solved:
     """u' with dependent speeds chosen at run time."""
     n_u, n_c = f.n_u, f.n_c
-    steps = (
+    steps: tuple[Step, ...] = (
         *(Invoke(quantity(f, name), name) for name in ("Q", "P", "J")),
         Invoke(quantity(f, "b" if stabilised else "b_bare"), "b"),
         Call("constrained_solve", (n_u, n_c, "Q", "P", "J", "b", "scratch", "a")),
