@@ -15,5 +15,9 @@ from kanegen.model import Input as Input
 from kanegen.model import Model as Model
 from kanegen.pipeline import build as build
 from kanegen.pipeline import emit as emit
+from kanegen.solve import IntegrationError as IntegrationError
+from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
+from kanegen.solve import Outcome as Outcome
 from kanegen.solve import Solution as Solution
 from kanegen.solve import Solver as Solver
+from kanegen.solve import Statistics as Statistics
