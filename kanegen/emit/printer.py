@@ -60,19 +60,19 @@ class Printer:
         """The C condition that holds where the value is not zero; NaN does not hold."""
         if value not in self.names and value not in self._kept:
             if value.op in _COMPARISON:
-                a, b = (self._operand(x, PREFIX) for x in value.args)
+                a, b = (self._operand(x, SUM) for x in value.args)
                 return f"{a} {_COMPARISON[value.op]} {b}"
             if value.op in _LOGICAL:
                 return f" {_LOGICAL[value.op]} ".join(f"({self.condition(x)})" for x in value.args)
             if value.op == "not":
                 return f"!({self.condition(value.args[0])})"
-        return f"{self._operand(value, PREFIX)} != KG_C(0.0)"
+        return f"{self._operand(value, SUM)} != KG_C(0.0)"
 
     def holds(self, value: Value) -> str:
         """Like `condition`, and a number that is NaN does not hold either."""
         if value.op in _COMPARISON or value.op in _LOGICAL or value.op == "not":
             return self.condition(value)
-        text = self._operand(value, PREFIX)
+        text = self.expression(value)
         return f"{text} < KG_C(0.0) || {text} > KG_C(0.0)"
 
     def _operand(self, value: Value, at_least: int) -> str:

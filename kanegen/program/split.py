@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kanegen.program.code import Code, Let, Part, Put, Section, Statement, Value, needed
+from kanegen.program.code import Code, Gather, Let, Part, Put, Section, Statement, Value, needed
 
 LONGEST = 6000
 """Temporaries and stores of a function that stays whole."""
@@ -24,8 +24,15 @@ def split(code: Code) -> Code:
     if sum(isinstance(s, (Let, Put)) for s in code.statements) <= LONGEST:
         return code
     numbers = iter(range(len(code.statements)))
-    sections = tuple(Section(s.title, tuple(_cut(s.statements, numbers))) for s in code.sections)
+    sections = tuple(_cut_section(section, numbers) for section in code.sections)
     return Code(sections, _kept(Code(sections)))
+
+
+def _cut_section(section: Section, numbers: Iterator[int]) -> Section:
+    # Parts get the gathered sines and cosines as arguments, so that none can come before.
+    if any(isinstance(statement, Gather) for statement in section.statements):
+        return section
+    return Section(section.title, tuple(_cut(section.statements, numbers)))
 
 
 def _cut(statements: Iterable[Statement], numbers: Iterator[int]) -> Iterator[Statement]:
