@@ -77,7 +77,7 @@ def identifiers(functions: Iterable[Function]) -> dict[str, str]:
 
 
 def in_order_of_use(program: Program) -> list[Function]:
-    """The functions, each after those it calls; otherwise in the order of the program."""
+    """The functions of the table and those they call, each after those it calls; else as in the program."""
     result: dict[str, Function] = {}
 
     def visit(function: Function) -> None:
@@ -87,7 +87,8 @@ def in_order_of_use(program: Program) -> list[Function]:
             result[function.name] = function
 
     for function in program.functions:
-        visit(function)
+        if not function.internal:
+            visit(function)
     return list(result.values())
 
 

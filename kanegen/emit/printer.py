@@ -15,7 +15,7 @@ SUM, PRODUCT, PREFIX, ATOM = range(4)
 
 _INFIX: Final = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("/", PRODUCT)}
 _COMPARISON: Final = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
-_LOGICAL: Final = {"and": "&&", "or": "||"}
+_LOGICAL: Final = {"and": "&", "or": "|"}  # on comparisons, which are 0 or 1: both sides, and no branch
 
 
 def literal(value: int | Fraction | float) -> str:

@@ -25,6 +25,7 @@ class Body:
     sections: tuple[Lines, ...]
     arrays: frozenset[str]
     has_status: bool = False
+    has_result: bool = False
     passes_arguments: bool = False
     """Whether it calls functions with all its arguments."""
 
@@ -56,7 +57,8 @@ def body(code: Code, calls: Calls) -> Body:
         isinstance(s, Part | FunctionCall) or (isinstance(s, Leave) and s.otherwise is not None)
         for s in code.statements
     )
-    return Body(sections, writer.arrays, has_status, passes_arguments)
+    has_result = has_status or any(isinstance(s, Judge) for s in code.statements)
+    return Body(sections, writer.arrays, has_status, has_result, passes_arguments)
 
 
 def part_body(part: Part, kept: Mapping[Value, int], calls: Calls) -> Body:
@@ -108,6 +110,8 @@ class _Writer:
             otherwise = statement.otherwise
             result = "KG_SINGULAR" if otherwise is None else self._calls.evaluate(otherwise, "out")
             return [f"if (!({holds})) {{ return {result}; }}"]
+        if isinstance(statement, Judge):
+            return [f"result = ({self._printer.holds(statement.condition)}) ? result : KG_SINGULAR;"]
         if isinstance(statement, Part):
             return [f"{self._calls.parts[statement.number]};"]
         return self._gather(statement)

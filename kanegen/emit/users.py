@@ -57,9 +57,7 @@ def user_code(program: Program) -> UserCode:
             splines.append(_spline(names[payload], payload))
         else:
             lines = tuple(payload.c_body.splitlines())
-            functions.append(
-                UserFunction(names[payload], comment(payload.name), tuple(payload.arguments), lines)
-            )
+            functions.append(UserFunction(names[payload], comment(payload.name), tuple(payload.arguments), lines))
     return UserCode(tuple(functions), tuple(splines), names)
 
 

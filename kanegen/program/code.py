@@ -76,6 +76,13 @@ class Leave:
 
 
 @dataclass(frozen=True)
+class Judge:
+    """Unless ``condition`` holds, the function will end as singular."""
+
+    condition: Value
+
+
+@dataclass(frozen=True)
 class Part:
     """Temporaries and stores that stand in a C function of their own, to keep every function short."""
 
@@ -83,7 +90,7 @@ class Part:
     statements: tuple[Let | Put, ...]
 
 
-Statement: TypeAlias = Let | Put | Gather | KernelCall | FunctionCall | Leave | Part
+Statement: TypeAlias = Let | Put | Gather | KernelCall | FunctionCall | Leave | Judge | Part
 
 
 @dataclass(frozen=True)
@@ -120,4 +127,4 @@ def needed(statement: Statement) -> tuple[Value, ...]:
         return (statement.value,)
     if isinstance(statement, Gather):
         return statement.angles
-    return (statement.condition,) if isinstance(statement, Leave) else ()
+    return (statement.condition,) if isinstance(statement, Leave | Judge) else ()

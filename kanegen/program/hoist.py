@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kanegen.graph.nodes import Node
-from kanegen.program.records import Block, Function, Guard, Program
+from kanegen.program.records import Block, Check, Function, Guard, Program
 
 
 def roots(function: Function) -> list[Node]:
@@ -15,7 +15,7 @@ def roots(function: Function) -> list[Node]:
     for step in function.steps:
         if isinstance(step, Block):
             found.extend(store.value for store in step.stores)
-        elif isinstance(step, Guard):
+        elif isinstance(step, Guard | Check):
             found.append(step.condition)
     return found
 

