@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kanegen.graph import Node
 
@@ -10,12 +11,34 @@ PIVOT_THRESHOLD = 1e-13
 """A pivot that cancels below this fraction of its diagonal entry carries no correct digit: the matrix is singular."""
 
 
-def solve_symmetric(lower: Sequence[Sequence[Node]], right: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-    """x with ``S x = right``, S given by its lower triangle; and the conditions that S is positive definite."""
-    n = len(right)
-    if n == 0:
-        return [], []
-    graph = right[0].graph
+@dataclass(frozen=True)
+class Factor:
+    """The factorisation in the order of elimination; it holds where all ``conditions`` do.
+
+    ``columns[k]`` are the entries of column k of L below the diagonal, as (row, value); ``reciprocals`` those of D.
+    """
+
+    order: tuple[int, ...]
+    columns: dict[int, tuple[tuple[int, Node], ...]]
+    reciprocals: dict[int, Node]
+    conditions: tuple[Node, ...]
+
+    def solve(self, right: Sequence[Node]) -> list[Node]:
+        """x with ``S x = right``."""
+        x = list(right)
+        for k in self.order:
+            for i, factor in self.columns[k]:
+                x[i] = x[i] - factor * x[k]
+        for k in reversed(self.order):
+            x[k] = x[k] * self.reciprocals[k]
+            for i, factor in self.columns[k]:
+                x[k] = x[k] - factor * x[i]
+        return x
+
+
+def factorise(lower: Sequence[Sequence[Node]]) -> Factor:
+    """Factorise the symmetric matrix given by its lower triangle; the row with the fewest entries goes first."""
+    n = len(lower)
     rest = {(i, j): lower[i][j] for i in range(n) for j in range(i + 1)}
 
     def entry(i: int, j: int) -> tuple[int, int]:
@@ -23,42 +46,29 @@ def solve_symmetric(lower: Sequence[Sequence[Node]], right: Sequence[Node]) -> t
 
     left = list(range(n))
     order: list[int] = []
-    factors: dict[tuple[int, int], Node] = {}
+    columns: dict[int, tuple[tuple[int, Node], ...]] = {}
     reciprocals: dict[int, Node] = {}
     conditions: list[Node] = []
     while left:
+        # The last of equals first: outer bodies come last in a chain, and eliminating them fills in nothing.
         k = min(left, key=lambda i: (sum(not rest[entry(i, j)].is_zero for j in left), -i))
         left.remove(k)
         order.append(k)
         pivot = rest[k, k]
+        graph = pivot.graph
         if not pivot.constant:
             conditions.append(graph.apply("lt", graph.const(PIVOT_THRESHOLD) * lower[k][k], pivot))
         reciprocals[k] = graph.div(graph.one, pivot)
         column = [i for i in left if not rest[entry(i, k)].is_zero]
-        for i in column:
-            factors[i, k] = rest[entry(i, k)] * reciprocals[k]
-        for a, i in enumerate(column):
+        columns[k] = tuple((i, rest[entry(i, k)] * reciprocals[k]) for i in column)
+        for a, (i, factor) in enumerate(columns[k]):
             for j in column[: a + 1]:
                 place = entry(i, j)
-                rest[place] = rest[place] - factors[i, k] * rest[entry(j, k)]
-    return _substitute_back(order, factors, reciprocals, right), conditions
+                rest[place] = rest[place] - factor * rest[entry(j, k)]
+    return Factor(tuple(order), columns, reciprocals, tuple(conditions))
 
 
-def _substitute_back(
-    order: Sequence[int],
-    factors: dict[tuple[int, int], Node],
-    reciprocals: dict[int, Node],
-    right: Sequence[Node],
-) -> list[Node]:
-    x = list(right)
-    for place, k in enumerate(order):
-        for i in order[place + 1 :]:
-            if (i, k) in factors:
-                x[i] = x[i] - factors[i, k] * x[k]
-    for place in reversed(range(len(order))):
-        k = order[place]
-        x[k] = x[k] * reciprocals[k]
-        for i in order[place + 1 :]:
-            if (i, k) in factors:
-                x[k] = x[k] - factors[i, k] * x[i]
-    return x
+def solve_symmetric(lower: Sequence[Sequence[Node]], right: Sequence[Node]) -> tuple[list[Node], tuple[Node, ...]]:
+    """x with ``S x = right``, S given by its lower triangle; and the conditions that S is positive definite."""
+    factor = factorise(lower)
+    return factor.solve(right), factor.conditions

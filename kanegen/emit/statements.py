@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kanegen.emit.printer import Printer
 from kanegen.emit.text import comment
-from kanegen.program.code import Code, FunctionCall, Gather, KernelCall, Leave, Let, Part, Put, Statement, Value
+from kanegen.program.code import Code, FunctionCall, Gather, Judge, KernelCall, Leave, Let, Part, Put, Statement, Value
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,14 @@ class Invoke:
     array: str
 
 
-Step: TypeAlias = "Block | Call | Guard | Invoke"
+@dataclass(frozen=True)
+class Check:
+    """The function ends as singular unless ``condition`` holds; everything is computed either way, without a branch."""
+
+    condition: Node
+
+
+Step: TypeAlias = "Block | Call | Guard | Invoke | Check"
 
 
 @dataclass(frozen=True)
