@@ -5,7 +5,7 @@
  * Options  form reduced *<U+002F>
  *
  * Operations of one call: as derived -> with constants taken out (they are computed once, by prepare)
- *   rhs: 36 -> 36
+ *   rhs: 66 -> 66
  *   output:*<U+002F> "q" <U+003F>?/: 9 -> 9
  *
  * SI units, angles in radians, matrices row-major.
