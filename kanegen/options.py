@@ -14,6 +14,10 @@ FORMS: Final = ("auto", "reduced", "nonminimal")
 FUNCTION_GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "forces": ("constraint_force", "multipliers"),
     "energies": ("kinetic_energy", "potential_energy", "energy"),
+    "jacobians": (
+        *("jacobian_q", "jacobian_u", "jacobian_r", "jacobian_p", "jacobian_t"),
+        *("residuals_q", "residuals_u", "residuals_r"),
+    ),
 }
 """Names that stand for several functions."""
 
@@ -22,7 +26,7 @@ DEFAULT_FUNCTIONS: Final = (
     "potential_energy", "energy", "momentum", "residuals", "outputs",
 )  # fmt: skip
 
-EXTRA_FUNCTIONS: Final = ("A1", "A2", "N", "L", "F")
+EXTRA_FUNCTIONS: Final = ("A1", "A2", "N", "L", "F", *FUNCTION_GROUPS["jacobians"])
 """Functions that are compiled on request only."""
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from kanegen.derive.equations import Equations
 from kanegen.model.expressions import symbol_name
 from kanegen.options import BuildOptions
+from kanegen.program import jacobians
 from kanegen.program.count import operation_count
 from kanegen.program.hoist import hoist
 from kanegen.program.quantities import exists, outputs, quantity
@@ -28,6 +29,9 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     for name in options.functions:
         if name == "outputs":
             outputs(functions)
+        elif name in jacobians.FUNCTIONS:
+            if jacobians.exists(equations, name):
+                jacobians.jacobian(functions, name)
         elif name != "rhs" and exists(equations, name):
             functions.add(replace(quantity(functions, name), internal=False))
     return hoist(program_of(functions)), form
