@@ -9,11 +9,12 @@ from typing import Final
 
 from kanegen.errors import BuildError
 
-FORMS: Final = ("auto", "reduced", "nonminimal")
+FORMS: Final = ("auto", "reduced", "nonminimal", "range_space", "canonical", "pseudoinverse")
 
 FUNCTION_GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "forces": ("constraint_force", "multipliers"),
     "energies": ("kinetic_energy", "potential_energy", "energy"),
+    "consistency": ("Q", "residuals", "displacements", "position_level", "velocity_level"),
     "jacobians": (
         *("jacobian_q", "jacobian_u", "jacobian_r", "jacobian_p", "jacobian_t"),
         *("residuals_q", "residuals_u", "residuals_r"),
@@ -23,10 +24,11 @@ FUNCTION_GROUPS: Final[dict[str, tuple[str, ...]]] = {
 
 DEFAULT_FUNCTIONS: Final = (
     "rhs", "T", "V", "Q", "P", "J", "b", "A", "B", "constraint_force", "multipliers", "kinetic_energy",
-    "potential_energy", "energy", "momentum", "residuals", "outputs",
+    "potential_energy", "energy", "momentum", "residuals", "displacements", "position_level", "velocity_level", "outputs",
+    "reactions",
 )  # fmt: skip
 
-EXTRA_FUNCTIONS: Final = ("A1", "A2", "N", "L", "F", *FUNCTION_GROUPS["jacobians"])
+EXTRA_FUNCTIONS: Final = ("A1", "A2", "N", "L", "F", "rank", "parts", *FUNCTION_GROUPS["jacobians"])
 """Functions that are compiled on request only."""
 
 
@@ -34,7 +36,7 @@ EXTRA_FUNCTIONS: Final = ("A1", "A2", "N", "L", "F", *FUNCTION_GROUPS["jacobians
 class BuildOptions:
     """Form of the equations and functions to compile.
 
-    ``form``: ``"reduced"``, ``"nonminimal"`` or ``"auto"`` (fewest operations). ``functions``: names to compile in
+    ``form``: one of :data:`FORMS`; ``"auto"`` takes the one with the fewest operations. ``functions``: names to compile in
     the order of :data:`DEFAULT_FUNCTIONS`; ``None`` means those; ``"all"`` adds :data:`EXTRA_FUNCTIONS`; ``rhs`` is
     always among them.
     """

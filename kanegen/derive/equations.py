@@ -24,8 +24,10 @@ from kanegen.derive.constraints import (
 from kanegen.derive.forces import Power
 from kanegen.derive.mass_matrix import mass_matrix
 from kanegen.derive.quantity import Quantity
+from kanegen.derive.reactions import MULTIPLIERS, reaction_nodes
 from kanegen.derive.system import System
 from kanegen.derive.vectors import scaled
+from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, count_operations, reachable, substitute
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
@@ -75,6 +77,14 @@ class Equations:
         return partition(self.system, self.constraints, named, self._final)
 
     @cached_property
+    def has_partition(self) -> bool:
+        """Whether the constraints are independent, so that dependent speeds can be solved for."""
+        try:
+            return bool(self.partition)
+        except BuildError:
+            return False
+
+    @cached_property
     def mass_matrix(self) -> tuple[tuple[Node, ...], ...]:
         return tuple(self._final(row) for row in mass_matrix(self.system, self.bodies))
 
@@ -122,6 +132,12 @@ class Equations:
     def Q(self) -> Quantity:
         """Kinetic-energy matrix, (n_u, n_u)."""
         return self._matrix("Q", self.mass_matrix, len(self.system.u))
+
+    @cached_property
+    def Qdot(self) -> Quantity:
+        """dQ/dt along the motion, (n_u, n_u)."""
+        rates = [[self.system.rate(entry) for entry in row] for row in self.mass_matrix]
+        return self._matrix("Qdot", rates, len(self.system.u))
 
     @cached_property
     def P(self) -> Quantity:
@@ -259,6 +275,15 @@ class Equations:
             result[symbol_name(speed)] = self._scalar(symbol_name(speed), node)
         return result
 
+    @cached_property
+    def reactions(self) -> dict[str, Quantity]:
+        """Force and torque (6,) of every reaction, with u' and the multipliers as symbols."""
+        n_c = len(self.constraints.rows)
+        return {
+            name: self._vector(name, reaction_nodes(self.system, self.bodies, name, reaction, n_c))
+            for name, reaction in self.model.reactions.items()
+        }
+
     def _reactions(self) -> tuple[Node, ...]:
         """The loads that keep the auxiliary speeds zero: ``Q_a u' - P_a``, loads that appear nowhere else left out.
 
@@ -331,6 +356,7 @@ class Equations:
             "aux": model.auxiliary_speeds,
             "r": [item.symbol for item in model.inputs],
             "p": model.parameters,
+            MULTIPLIERS: [sympy.Symbol(f"lambda_{k}") for k in range(len(self.constraints.rows))],
             "g": [sympy.Symbol(name) for name in self.gain_names],
         }
         return {(array, i): item for array, items in arrays.items() for i, item in enumerate(items)}

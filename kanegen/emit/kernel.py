@@ -9,7 +9,8 @@ from kanegen.emit.sources import Sources
 from kanegen.emit.statements import Calls, body
 from kanegen.emit.text import comment, stem, string
 from kanegen.emit.users import user_code
-from kanegen.program.records import Program
+from kanegen.program.kernels import KERNELS
+from kanegen.program.records import Call, Program
 from kanegen.program.schedule import schedule_constants
 
 
@@ -68,11 +69,18 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
             "parameters": [string(name) for name in symbols.parameters],
         },
         "users": users,
+        "kernel_headers": _kernel_headers(program),
         "entries": functions,
         "n_work": max((entry.work for entry in functions), default=0),
         "has_parts": any(entry.parts for entry in functions),
         "prepare": body(constants, Calls(users.names, {}, {})),
     }
+
+
+def _kernel_headers(program: Program) -> list[str]:
+    """The runtime headers with the kernels the program calls: a compiler need not read the others."""
+    calls = {step.kernel for f in program.functions for step in f.steps if isinstance(step, Call)}
+    return sorted({KERNELS[kernel].header for kernel in calls})
 
 
 def _legends(program: Program) -> list[tuple[str, str, list[tuple[int, str]]]]:

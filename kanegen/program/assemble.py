@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kanegen.derive.equations import Equations
@@ -9,8 +10,10 @@ from kanegen.model.expressions import symbol_name
 from kanegen.options import BuildOptions
 from kanegen.program import jacobians
 from kanegen.program.count import operation_count
+from kanegen.program.generalized import RANK_REVEALING
 from kanegen.program.hoist import hoist
 from kanegen.program.quantities import exists, outputs, quantity
+from kanegen.program.reactions import reactions
 from kanegen.program.records import Program, Symbols
 from kanegen.program.registry import Functions
 from kanegen.program.right_sides import FORMS, right_hand_side
@@ -21,18 +24,20 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
 
     With ``form="auto"`` that is the form with the fewest operations.
     """
-    functions = Functions(equations)
     form = cheapest(equations) if options.form == "auto" else options.form
-    right_hand_side(functions, form, stabilised=False)
+    functions = Functions(equations, form)
+    right_hand_side(functions, stabilised=False)
     if functions.stabilisable:
-        right_hand_side(functions, form, stabilised=True)
+        right_hand_side(functions, stabilised=True)
     for name in options.functions:
         if name == "outputs":
             outputs(functions)
+        elif name == "reactions":
+            reactions(functions)
         elif name in jacobians.FUNCTIONS:
             if jacobians.exists(equations, name):
                 jacobians.jacobian(functions, name)
-        elif name != "rhs" and exists(equations, name):
+        elif name != "rhs" and exists(functions, name):
             functions.add(replace(quantity(functions, name), internal=False))
     return hoist(program_of(functions)), form
 
@@ -44,17 +49,17 @@ def program_of(functions: Functions) -> Program:
 
 
 def cheapest(equations: Equations) -> str:
-    """The form whose right-hand side takes the fewest operations."""
-    costs = form_costs(equations)
+    """The form whose right-hand side takes the fewest operations; rank-revealing forms must be asked for."""
+    costs = form_costs(equations, [form for form in FORMS if form not in RANK_REVEALING])
     return min(costs, key=lambda form: costs[form])
 
 
-def form_costs(equations: Equations) -> dict[str, int]:
+def form_costs(equations: Equations, forms: Iterable[str] = tuple(FORMS)) -> dict[str, int]:
     """Operations of the right-hand side in each form."""
     costs = {}
-    for form in FORMS:
-        functions = Functions(equations)
-        function = right_hand_side(functions, form, stabilised=False)
+    for form in forms:
+        functions = Functions(equations, form)
+        function = right_hand_side(functions, stabilised=False)
         costs[form] = operation_count(function, hoist(program_of(functions)).constants)
     return costs
 

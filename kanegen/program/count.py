@@ -38,6 +38,11 @@ def _constrained(n_u: int, n_c: int) -> int:
     return _elimination(n_u, n_c, 1) + reduce + _cholesky(n_i, 1) + 2 * n_u * n_u
 
 
+def _udwadia_kalaba(n_u: int, n_c: int) -> int:
+    # Factor of Q, its substitution into every row, and about five sweeps of rotations of the rows.
+    return _cholesky(n_u, 1) + n_c * n_u * n_u + 5 * n_c * n_c * (6 * n_u + 3 * n_c)
+
+
 KERNEL_OPERATIONS: Final[Mapping[str, Callable[..., int]]] = {
     "lu_solve": lambda n, *_: _lu(n, 1),
     "lu_solve_many": lambda n, m, *_: _lu(n, m),
@@ -45,6 +50,8 @@ KERNEL_OPERATIONS: Final[Mapping[str, Callable[..., int]]] = {
     "cholesky_solve_many": lambda n, m, *_: _cholesky(n, m),
     "partition": lambda n_u, n_c, *_: _elimination(n_u, n_c, 0),
     "multipliers": lambda n_u, n_c, *_: _elimination(n_u, n_c, n_c) + 2 * n_c * n_c,
+    "udwadia_kalaba": lambda n_u, n_c, *_: _udwadia_kalaba(n_u, n_c),
+    "canonical": lambda n_u, n_c, *_: 60 * n_u**3 + _udwadia_kalaba(n_u, n_c),
     "constrained_solve": lambda n_u, n_c, *_: _constrained(n_u, n_c),
 }
 """Operations of each runtime kernel from its leading integer arguments (Golub and Van Loan, 2013), with those of

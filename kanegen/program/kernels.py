@@ -14,6 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from kanegen.program.kernels_generalized import (
+    canonical,
+    canonical_work,
+    udwadia_kalaba,
+    udwadia_kalaba_work,
+)
+
 Array = MutableSequence[Any]
 Matrix = list[list[Any]]
 
@@ -26,7 +33,7 @@ SINGULAR: Final = -1
 class Kernel:
     """A runtime kernel: its twin, how many of its leading arguments are sizes, the names of all arguments.
 
-    ``work(*sizes)`` is the length of its argument ``work``; 0 when it has none.
+    ``work(*sizes)`` is the length of its argument ``work``; 0 when it has none. ``header`` holds the C function.
     """
 
     name: str
@@ -34,6 +41,7 @@ class Kernel:
     sizes: int
     arguments: tuple[str, ...]
     work: Callable[..., int] = lambda *_: 0
+    header: str = "kg_linalg.h"
 
 
 def lu_solve(n: int, a: Array, b: Array) -> int:
@@ -220,6 +228,8 @@ def _rank_tolerance(n: int, rows: Matrix) -> Any:
 def _kernels() -> dict[str, Kernel]:
     one, many = ("n", "a", "b"), ("n", "m", "a", "b")
     constrained = ("n_u", "n_c", "Q", "P", "J", "b", "work", "udot")
+    general = (*constrained, "lambda", "rank")
+    canonical_arguments = ("n_u", "n_c", "Q", "Qdot", "P", "J", "b", "u", "work", "parts")
     entries = (
         Kernel("lu_solve", lu_solve, 1, one),
         Kernel("lu_solve_many", lu_solve_many, 2, many),
@@ -227,6 +237,8 @@ def _kernels() -> dict[str, Kernel]:
         Kernel("cholesky_solve_many", cholesky_solve_many, 2, many),
         Kernel("partition", partition, 2, ("n_u", "n_c", "J", "order")),
         Kernel("multipliers", multipliers, 2, ("n_u", "n_c", "J", "force", "work", "lambda"), multipliers_work),
+        Kernel("udwadia_kalaba", udwadia_kalaba, 2, general, udwadia_kalaba_work, "kg_generalized.h"),
+        Kernel("canonical", canonical, 2, canonical_arguments, canonical_work, "kg_generalized.h"),
         Kernel("constrained_solve", constrained_solve, 2, constrained, constrained_work),
     )
     return {kernel.name: kernel for kernel in entries}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kanegen.derive.equations import Equations
 from kanegen.derive.forms import matrix_product, matrix_vector
 from kanegen.derive.quantity import Quantity
 from kanegen.graph import Node, reachable, substitute
+from kanegen.program import consistency
+from kanegen.program.generalized import RANK_REVEALING, canonical_steps, udwadia_kalaba_steps
 from kanegen.program.kernels import multipliers_work
 from kanegen.program.records import Block, Call, Function, Invoke, Step
 from kanegen.program.registry import Functions, Made, stores
@@ -18,6 +19,8 @@ SINGULAR_LIMIT = 1e-12
 
 STABILISED: Final = {"b": "b_stabilised", "b_bare": "b", "B": "B_stabilised"}
 """Quantities of the equations behind functions of another name: what is evaluated contains the gains given."""
+
+PARTITIONED_QUANTITIES: Final = ("T", "V", "A", "B", "A1", "A2")
 
 SUMMARIES: Final = {
     "T": "T of T u' = V: rows of the constraints, then momentum rows",
@@ -40,17 +43,28 @@ SUMMARIES: Final = {
     "energy": "kinetic and potential energy",
     "constraint_force": "generalized constraint forces",
     "multipliers": "multipliers of the constraint rows, Q u' = P + J^T lambda",
+    "rank": "number of independent constraint rows",
+    "parts": "u' and w' = (Q^1/2 u)': constraint-enforcing part, momentum-balance part, for each",
     "residuals": "residuals of the constraints: phi and invariants, then phi' and psi",
+    **consistency.SUMMARIES,
 }
 
 
-def exists(equations: Equations, name: str) -> bool:
-    """Whether the model has the quantity: an energy needs a potential, A a speed that is left free."""
+def exists(f: Functions, name: str) -> bool:
+    """Whether the model has the quantity: an energy needs a potential, A a speed that is left free.
+
+    Where redundant constraints admit no partition, T, V, A and B do not exist, and only rank-revealing forms go on.
+    """
+    equations = f.equations
     model = equations.model
     if name in ("energy", "potential_energy"):
         return model.potential_energy is not None or model.gravity is not None
+    if name in consistency.MAKERS:
+        return consistency.exists(equations, name)
     if name == "residuals":
         return bool(equations.positions.nodes or equations.velocities.nodes)
+    if name in PARTITIONED_QUANTITIES and f.form in RANK_REVEALING and not equations.has_partition:
+        return False
     return name != "A" or bool(equations.partition.independent)
 
 
@@ -120,6 +134,9 @@ def _multipliers(f: Functions) -> Made:
     n_u, n_c = f.n_u, f.n_c
     if not n_c:
         return (), (0,), {}
+    if f.form in RANK_REVEALING:
+        found, arrays = udwadia_kalaba_steps(f, f.stabilisable)
+        return (*found, Block("", stores("out", f.array("lambda", n_c)))), (n_c,), arrays
     steps = (
         Invoke(quantity(f, "constraint_force"), "force"),
         Invoke(quantity(f, "J"), "J"),
@@ -128,12 +145,24 @@ def _multipliers(f: Functions) -> Made:
     return steps, (n_c,), {"force": n_u, "J": n_c * n_u, "scratch": multipliers_work(n_u, n_c)}
 
 
+def _rank(f: Functions) -> Made:
+    steps, arrays = udwadia_kalaba_steps(f, f.stabilisable)
+    return (*steps, Block("", stores("out", f.array("rank", 1)))), (), arrays
+
+
+def _parts(f: Functions) -> Made:
+    steps, arrays = canonical_steps(f, f.stabilisable)
+    shape = (4, f.n_u)
+    return (*steps, Block("", stores("out", f.array("parts", 4 * f.n_u)))), shape, arrays
+
+
 MAKERS: Final[dict[str, Callable[[Functions], Made]]] = {
     "T": _T,
     "V": _V,
     "constraint_force": _constraint_force,
     "multipliers": _multipliers,
     "residuals": _residuals,
+    **consistency.MAKERS,
 }
 """Quantities that are more than straight-line code."""
 

@@ -17,8 +17,9 @@ Made: TypeAlias = tuple[tuple[Step, ...], tuple[int, ...], dict[str, int]]
 class Functions:
     """Functions of a model's program by name, with what their makers share."""
 
-    def __init__(self, equations: Equations) -> None:
+    def __init__(self, equations: Equations, form: str) -> None:
         self.equations = equations
+        self.form = form
         self.graph = equations.graph
         self.n_q = len(equations.system.q)
         self.n_u = len(equations.system.u)

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from kanegen.derive.cholesky import solve_symmetric
+from kanegen.derive.cholesky import factorise, solve_symmetric
 from kanegen.derive.equations import PIVOT_LIMIT, SQUARE_LIMIT
-from kanegen.derive.forms import complete
+from kanegen.derive.forms import complete, matrix_vector
 from kanegen.graph import Node
+from kanegen.program.generalized import canonical_steps, udwadia_kalaba_steps
 from kanegen.program.kernels import constrained_work
 from kanegen.program.quantities import quantity
-from kanegen.program.records import Block, Call, Function, Invoke, Step, Store
-from kanegen.program.registry import Functions, stores
+from kanegen.program.records import Block, Call, Check, Function, Invoke, Step, Store
+from kanegen.program.registry import Functions, all_hold, stores
 
 
 @dataclass(frozen=True)
@@ -60,18 +61,58 @@ def nonminimal(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
     return Solved(steps, tuple(f.array("V", n)), {"T": n * n, "V": n})
 
 
-FORMS: Final[dict[str, Form]] = {"reduced": reduced, "nonminimal": nonminimal}
+def range_space(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
+    """Q u' = P + J^T lambda with ``J Q^-1 J^T`` for lambda: straight-line, no pivots, no branch."""
+    e, graph = f.equations, f.graph
+    Q = factorise([row[: i + 1] for i, row in enumerate(e.mass_matrix)])
+    rows = [row.J for row in e.constraints.rows]
+    b = (e.b_stabilised if stabilised else e.b).nodes
+    free = Q.solve(e.right_side)
+    responses = [Q.solve(row) for row in rows]
+    S = [matrix_vector(graph, rows[: i + 1], response) for i, response in enumerate(responses)]
+    rest = [x - y for x, y in zip(b, matrix_vector(graph, rows, free), strict=True)]
+    multipliers, definite = solve_symmetric(S, rest)
+    udot = tuple(
+        graph.sum([x, *(m * y[i] for m, y in zip(multipliers, responses, strict=True))]) for i, x in enumerate(free)
+    )
+    condition = all_hold(graph, [*Q.conditions, *definite])
+    return Solved(() if condition is None else (Check(condition),), udot, {})
 
 
-def right_hand_side(f: Functions, form: str, stabilised: bool) -> Function:
+def pseudoinverse(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
+    """Constraints of any rank (Udwadia and Kalaba 1992): singular values decide."""
+    steps, arrays = udwadia_kalaba_steps(f, stabilised)
+    return Solved(steps, tuple(f.array("a", f.n_u)), arrays)
+
+
+def canonical(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
+    """The sum of the constraint-enforcing and the momentum-balance part (Bajodah and Chen 2018)."""
+    steps, arrays = canonical_steps(f, stabilised)
+    parts = f.array("parts", 2 * f.n_u)
+    return Solved(steps, tuple(parts[i] + parts[f.n_u + i] for i in range(f.n_u)), arrays)
+
+
+FORMS: Final[dict[str, Form]] = {
+    "reduced": reduced,
+    "nonminimal": nonminimal,
+    "range_space": range_space,
+    "canonical": canonical,
+    "pseudoinverse": pseudoinverse,
+}
+
+PARTITIONED: Final = ("reduced", "nonminimal")
+"""Forms that solve for dependent speeds, and fall back to others where the model's own ones fail."""
+
+
+def right_hand_side(f: Functions, stabilised: bool) -> Function:
     """``rhs`` or ``rhs_stabilised``; where constraints are solved, with a fallback to any dependent speeds."""
     name = "rhs_stabilised" if stabilised else "rhs"
     general = None
-    if f.n_c:
+    if f.n_c and f.form in PARTITIONED:
         summary = "q' and u' with dependent speeds chosen by pivoting"
         general = _function(f, f"{name}_general", _general(f, stabilised), summary, internal=True).name
     gains = ", with stabilised constraints" if stabilised else ""
-    return _function(f, name, FORMS[form](f, stabilised, general), f"q' and u' ({form} form{gains})")
+    return _function(f, name, FORMS[f.form](f, stabilised, general), f"q' and u' ({f.form} form{gains})")
 
 
 def _general(f: Functions, stabilised: bool) -> Solved:

@@ -12,7 +12,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kanegen.graph.nodes import Node
-from kanegen.program.code import Code, FunctionCall, Gather, Judge, KernelCall, Leave, Let, Put, Section, Statement, Value
+from kanegen.program.code import (
+    Code,
+    FunctionCall,
+    Gather,
+    Judge,
+    KernelCall,
+    Leave,
+    Let,
+    Put,
+    Section,
+    Statement,
+    Value,
+)
 from kanegen.program.hoist import roots
 from kanegen.program.lower import LOADS, Lowered, constant_positions, lower
 from kanegen.program.records import Block, Check, Function, Guard, Invoke, Program, Step, Store

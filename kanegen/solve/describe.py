@@ -21,8 +21,8 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         parameters=program.symbols.parameters,
         input_defaults=tuple(item.default for item in model.inputs),
         input_rate_of=_rate_links(equations),
-        dependent=equations.partition.dependent,
-        independent=equations.partition.independent,
+        dependent=equations.partition.dependent if equations.has_partition else (),
+        independent=equations.partition.independent if equations.has_partition else (),
         constraints=tuple(row.label for row in constraints.rows),
         positions=tuple(row.label for row in constraints.holonomic)
         + tuple(item.label for item in constraints.invariants),

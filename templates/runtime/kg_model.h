@@ -17,6 +17,7 @@ extern "C" {
 /* What an evaluation reports. Negative: the output must not be used. */
 #define KG_OK 0
 #define KG_REPARTITIONED 1 /* correct, but the dependent speeds of the model were singular here: others were used */
+#define KG_RANK_DEFICIENT 3 /* correct, but constraints depend on each other here: the best-fitting u' of least change */
 #define KG_SINGULAR (-1)   /* the matrix to be solved is singular to working precision */
 
 /* One compiled function of the model: out = f(t, q, u, r; p).

@@ -1,0 +1,299 @@
+/* kg_generalized.h - generalized inverses and the symmetric root, for constraints of any rank.
+ *
+ * Matrices are small and row-major, the caller owns every array. Jacobi rotations: slower than elimination, but singular
+ * values come out to high relative accuracy, and with them the rank.
+ */
+#ifndef KG_GENERALIZED_H
+#define KG_GENERALIZED_H
+
+#include "kg_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Singular values below this fraction of the largest count as zero: some hundred roundings. */
+#define KG_SINGULAR_VALUE_TOLERANCE KG_C(1e-12)
+
+/* Sweeps of Jacobi rotations; convergence is quadratic, ten are never needed for the sizes of mechanics. */
+#define KG_JACOBI_SWEEPS 30
+
+/* Cosine and sine of the rotation that makes two vectors of squared lengths aa, bb and product ab orthogonal. */
+static inline void kg_jacobi_rotation(kg_real aa, kg_real bb, kg_real ab, kg_real *c, kg_real *s) {
+  const kg_real zeta = (bb - aa) / (KG_C(2.0) * ab);
+  const kg_real root = KG_ABS(zeta) + KG_SQRT(KG_C(1.0) + zeta * zeta);
+  const kg_real tangent = zeta < KG_C(0.0) ? -KG_C(1.0) / root : KG_C(1.0) / root;
+  *c = KG_C(1.0) / KG_SQRT(KG_C(1.0) + tangent * tangent);
+  *s = *c * tangent;
+}
+
+static inline kg_real kg_product(int n, const kg_real *a, const kg_real *b) {
+  kg_real sum = KG_C(0.0);
+  for (int i = 0; i < n; ++i) {
+    sum += a[i] * b[i];
+  }
+  return sum;
+}
+
+static inline void kg_clear(int n, kg_real *x) {
+  for (int i = 0; i < n; ++i) {
+    x[i] = KG_C(0.0);
+  }
+}
+
+/* y <- y + factor x */
+static inline void kg_add(int n, kg_real factor, const kg_real *x, kg_real *y) {
+  for (int i = 0; i < n; ++i) {
+    y[i] += factor * x[i];
+  }
+}
+
+static inline void kg_rotate(int n, kg_real c, kg_real s, kg_real *a, kg_real *b) {
+  for (int i = 0; i < n; ++i) {
+    const kg_real x = a[i], y = b[i];
+    a[i] = c * x - s * y;
+    b[i] = s * x + c * y;
+  }
+}
+
+/* Rotates the rows of M (m x n) until they are orthogonal (Hestenes 1958), and with them the rows of U (m x k). */
+static inline void kg_orthogonal_rows(int m, int n, kg_real *M, int k, kg_real *U) {
+  int rotated = 1;
+  for (int sweep = 0; sweep < KG_JACOBI_SWEEPS && rotated; ++sweep) {
+    rotated = 0;
+    for (int i = 0; i < m - 1; ++i) {
+      for (int j = i + 1; j < m; ++j) {
+        kg_real *a = M + i * (ptrdiff_t)n, *b = M + j * (ptrdiff_t)n;
+        const kg_real aa = kg_product(n, a, a), bb = kg_product(n, b, b), ab = kg_product(n, a, b);
+        kg_real c, s;
+        if (!(KG_ABS(ab) > KG_C(1e-16) * KG_SQRT(aa * bb)) || ab * ab < KG_C(1e-300)) {
+          continue;
+        }
+        rotated = 1;
+        kg_jacobi_rotation(aa, bb, ab, &c, &s);
+        kg_rotate(n, c, s, a, b);
+        kg_rotate(k, c, s, U + i * (ptrdiff_t)k, U + j * (ptrdiff_t)k);
+      }
+    }
+  }
+}
+
+/* Which of the orthogonal rows of M (m x n) count: their squared lengths go to sizes (m), 0 for those that do not.
+ * Returns the rank. */
+static inline int kg_rank_of_rows(int m, int n, const kg_real *M, kg_real *sizes) {
+  const kg_real tolerance = KG_SINGULAR_VALUE_TOLERANCE * KG_SINGULAR_VALUE_TOLERANCE;
+  kg_real largest = KG_C(0.0);
+  int rank = 0;
+  for (int i = 0; i < m; ++i) {
+    sizes[i] = kg_product(n, M + i * (ptrdiff_t)n, M + i * (ptrdiff_t)n);
+    largest = KG_MAX(largest, sizes[i]);
+  }
+  for (int i = 0; i < m; ++i) {
+    if (sizes[i] > tolerance * largest) {
+      ++rank;
+    } else {
+      sizes[i] = KG_C(0.0);
+    }
+  }
+  return rank;
+}
+
+/* x (n) = M^+ z (m) and the multipliers y (m) = (M^T)^+ x, both of least norm; returns the rank of M (m x n).
+ * On return the rows of M are orthogonal and sizes (m) their squared lengths, 0 beyond the rank. U: m x m, scratch. */
+static inline int kg_pseudoinverse(int m, int n, kg_real *M, const kg_real *z, kg_real *U, kg_real *sizes, kg_real *x,
+                                   kg_real *y) {
+  int rank;
+  for (int i = 0; i < m * m; ++i) {
+    U[i] = i % (m + 1) == 0 ? KG_C(1.0) : KG_C(0.0);
+  }
+  kg_orthogonal_rows(m, n, M, m, U);
+  rank = kg_rank_of_rows(m, n, M, sizes);
+  kg_clear(n, x);
+  kg_clear(m, y);
+  for (int i = 0; i < m; ++i) {
+    const kg_real *row = M + i * (ptrdiff_t)n, *u = U + i * (ptrdiff_t)m;
+    if (sizes[i] > KG_C(0.0)) {
+      const kg_real along = kg_product(m, u, z) / sizes[i];
+      kg_add(n, along, row, x);
+      kg_add(m, along, u, y);
+    }
+  }
+  return rank;
+}
+
+/* y (n) = M^+ M x for the orthogonal rows of M and their sizes from kg_pseudoinverse(). */
+static inline void kg_project(int m, int n, const kg_real *M, const kg_real *sizes, const kg_real *x, kg_real *y) {
+  kg_clear(n, y);
+  for (int i = 0; i < m; ++i) {
+    const kg_real *row = M + i * (ptrdiff_t)n;
+    if (sizes[i] > KG_C(0.0)) {
+      kg_add(n, kg_product(n, row, x) / sizes[i], row, y);
+    }
+  }
+}
+
+/* Q = L L^T in the lower triangle. KG_SINGULAR where Q is not positive definite. */
+static inline int kg_root_factor(int n, kg_real *Q) {
+  for (int i = 0; i < n; ++i) {
+    const kg_real diagonal = Q[i * (ptrdiff_t)n + i];
+    for (int j = 0; j <= i; ++j) {
+      kg_real rest = Q[i * (ptrdiff_t)n + j] - kg_product(j, Q + i * (ptrdiff_t)n, Q + j * (ptrdiff_t)n);
+      if (i == j) {
+        if (!(rest > KG_C(1e-14) * diagonal)) {
+          return KG_SINGULAR;
+        }
+        Q[i * (ptrdiff_t)n + i] = KG_SQRT(rest);
+      } else {
+        Q[i * (ptrdiff_t)n + j] = rest / Q[j * (ptrdiff_t)n + j];
+      }
+    }
+  }
+  return KG_OK;
+}
+
+/* x <- L^-1 x */
+static inline void kg_forward(int n, const kg_real *L, kg_real *x) {
+  for (int i = 0; i < n; ++i) {
+    x[i] = (x[i] - kg_product(i, L + i * (ptrdiff_t)n, x)) / L[i * (ptrdiff_t)n + i];
+  }
+}
+
+/* x <- L^-T x */
+static inline void kg_backward(int n, const kg_real *L, kg_real *x) {
+  for (int i = n - 1; i >= 0; --i) {
+    x[i] /= L[i * (ptrdiff_t)n + i];
+    for (int j = 0; j < i; ++j) {
+      x[j] -= L[i * (ptrdiff_t)n + j] * x[i];
+    }
+  }
+}
+
+/* u' of Q u' = P + J^T lambda, J u' = b for constraints of any rank (Udwadia and Kalaba 1992): of the accelerations that
+ * meet the constraints best the one nearest to Q^-1 P. Q, P, J, b are destroyed; lambda (n_c) is the shortest;
+ * rank: one value. Returns KG_OK, KG_RANK_DEFICIENT (u' is good all the same), or KG_SINGULAR. */
+#define KG_UDWADIA_KALABA_WORK(n_u, n_c) ((n_u) + (n_c) * ((n_c) + 1))
+static inline int kg_udwadia_kalaba(int n_u, int n_c, kg_real *Q, kg_real *P, kg_real *J, kg_real *b, kg_real *work,
+                                    kg_real *udot, kg_real *lambda, kg_real *rank) {
+  int found;
+  if (kg_root_factor(n_u, Q) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  kg_forward(n_u, Q, P);
+  for (int i = 0; i < n_c; ++i) {
+    kg_forward(n_u, Q, J + i * (ptrdiff_t)n_u);
+    b[i] -= kg_product(n_u, J + i * (ptrdiff_t)n_u, P);
+  }
+  found = kg_pseudoinverse(n_c, n_u, J, b, work + n_u + n_c, work + n_u, work, lambda);
+  for (int i = 0; i < n_u; ++i) {
+    udot[i] = P[i] + work[i];
+  }
+  kg_backward(n_u, Q, udot);
+  *rank = (kg_real)found;
+  return found < n_c ? KG_RANK_DEFICIENT : KG_OK;
+}
+
+/* Eigenvalues d (n) and eigenvectors, the rows of W (n x n), of the symmetric matrix S (n x n, destroyed). */
+static inline void kg_symmetric_eigen(int n, kg_real *S, kg_real *d, kg_real *W) {
+  int rotated = 1;
+  for (int i = 0; i < n * n; ++i) {
+    W[i] = i % (n + 1) == 0 ? KG_C(1.0) : KG_C(0.0);
+  }
+  for (int sweep = 0; sweep < KG_JACOBI_SWEEPS && rotated; ++sweep) {
+    rotated = 0;
+    for (int i = 0; i < n - 1; ++i) {
+      for (int j = i + 1; j < n; ++j) {
+        const kg_real aa = S[i * (ptrdiff_t)n + i], bb = S[j * (ptrdiff_t)n + j], ab = S[i * (ptrdiff_t)n + j];
+        kg_real c, s;
+        if (!(KG_ABS(ab) > KG_C(1e-17) * KG_SQRT(KG_ABS(aa * bb))) || ab * ab < KG_C(1e-300)) {
+          continue;
+        }
+        rotated = 1;
+        kg_jacobi_rotation(aa, bb, ab, &c, &s);
+        kg_rotate(n, c, s, S + i * (ptrdiff_t)n, S + j * (ptrdiff_t)n);
+        for (int k = 0; k < n; ++k) {
+          kg_rotate(1, c, s, S + k * (ptrdiff_t)n + i, S + k * (ptrdiff_t)n + j);
+        }
+        kg_rotate(n, c, s, W + i * (ptrdiff_t)n, W + j * (ptrdiff_t)n);
+      }
+    }
+  }
+  for (int i = 0; i < n; ++i) {
+    d[i] = S[i * (ptrdiff_t)n + i];
+  }
+}
+
+/* y = W x, the components of x along the eigenvectors. */
+static inline void kg_along(int n, const kg_real *W, const kg_real *x, kg_real *y) {
+  for (int i = 0; i < n; ++i) {
+    y[i] = kg_product(n, W + i * (ptrdiff_t)n, x);
+  }
+}
+
+/* y = W^T (x / s), or W^T x where s is NULL. */
+static inline void kg_compose(int n, const kg_real *W, const kg_real *s, const kg_real *x, kg_real *y) {
+  kg_clear(n, y);
+  for (int i = 0; i < n; ++i) {
+    kg_add(n, s != NULL ? x[i] / s[i] : x[i], W + i * (ptrdiff_t)n, y);
+  }
+}
+
+/* xi = X v for the derivative X of the root along the eigenvectors: X_ij (s_i + s_j) = w_i Q' w_j. row: n, scratch. */
+static inline void kg_root_derivative(int n, const kg_real *W, const kg_real *s, const kg_real *Qdot, const kg_real *v,
+                                      kg_real *row, kg_real *xi) {
+  for (int i = 0; i < n; ++i) {
+    kg_along(n, Qdot, W + i * (ptrdiff_t)n, row);
+    xi[i] = KG_C(0.0);
+    for (int j = 0; j < n; ++j) {
+      xi[i] += kg_product(n, row, W + j * (ptrdiff_t)n) / (s[i] + s[j]) * v[j];
+    }
+  }
+}
+
+/* The canonical form (Bajodah and Chen 2018, eqs. 40 and 44): the constraint-enforcing and the momentum-balance part of
+ * u', then of w' with w = Q^1/2 u. Everything is done along the eigenvectors of Q, where the root is diagonal.
+ * Q, J are destroyed; parts: 4 x n_u. Returns KG_OK, KG_RANK_DEFICIENT or KG_SINGULAR. */
+#define KG_CANONICAL_WORK(n_u, n_c) ((n_u) * ((n_u) + 7) + (n_c) * ((n_c) + 2))
+static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot, const kg_real *P, kg_real *J,
+                               const kg_real *b, const kg_real *u, kg_real *work, kg_real *parts) {
+  kg_real *W = work, *s = W + n_u * (ptrdiff_t)n_u, *p = s + n_u, *xi = p + n_u, *x = xi + n_u, *held = x + n_u;
+  kg_real *v = held + n_u, *row = v + n_u, *y = row + n_u, *sizes = y + n_c, *U = sizes + n_c;
+  int rank;
+  kg_symmetric_eigen(n_u, Q, s, W);
+  for (int i = 0; i < n_u; ++i) {
+    if (!(s[i] > KG_C(0.0))) {
+      return KG_SINGULAR;
+    }
+    s[i] = KG_SQRT(s[i]);
+  }
+  kg_along(n_u, W, u, v);
+  kg_root_derivative(n_u, W, s, Qdot, v, row, xi);
+  kg_along(n_u, W, P, p);
+  for (int i = 0; i < n_u; ++i) {
+    p[i] /= s[i];
+  }
+  for (int k = 0; k < n_c; ++k) {
+    kg_along(n_u, W, J + k * (ptrdiff_t)n_u, row);
+    for (int i = 0; i < n_u; ++i) {
+      J[k * (ptrdiff_t)n_u + i] = row[i] / s[i];
+    }
+  }
+  rank = kg_pseudoinverse(n_c, n_u, J, b, U, sizes, x, y);
+  kg_project(n_c, n_u, J, sizes, p, held);
+  kg_add(n_u, KG_C(-1.0), held, p);
+  kg_compose(n_u, W, s, x, parts);
+  kg_compose(n_u, W, s, p, parts + n_u);
+  kg_project(n_c, n_u, J, sizes, xi, held);
+  for (int i = 0; i < n_u; ++i) {
+    x[i] += held[i];
+    p[i] += xi[i] - held[i];
+  }
+  kg_compose(n_u, W, NULL, x, parts + 2 * (ptrdiff_t)n_u);
+  kg_compose(n_u, W, NULL, p, parts + 3 * (ptrdiff_t)n_u);
+  return rank < n_c ? KG_RANK_DEFICIENT : KG_OK;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
