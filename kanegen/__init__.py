@@ -13,6 +13,7 @@ from kanegen.graph.functions import Spline as Spline
 from kanegen.model import Baumgarte as Baumgarte
 from kanegen.model import Input as Input
 from kanegen.model import Model as Model
+from kanegen.model import Reaction as Reaction
 from kanegen.pipeline import build as build
 from kanegen.pipeline import emit as emit
 from kanegen.solve import IntegrationError as IntegrationError
@@ -21,3 +22,4 @@ from kanegen.solve import Outcome as Outcome
 from kanegen.solve import Solution as Solution
 from kanegen.solve import Solver as Solver
 from kanegen.solve import Statistics as Statistics
+from kanegen.solve import Wrench as Wrench

@@ -60,6 +60,7 @@ class _Reader:
             place_token = self._frame(place) if isinstance(place, ReferenceFrame) else self._point(place)
             yield from (type(place).__name__, str(place_token), *self._vector(vector))
         yield from self._equations()
+        yield from self._reactions()
         yield from self._geometry()
 
     def _equations(self) -> Iterator[str]:
@@ -78,6 +79,20 @@ class _Reader:
             yield from self._scalars("potential", [lower(model.potential_energy)])
         for name, output in model.outputs.items():
             yield from self._scalars(f"output {name} {output.shape}", [lower(x) for x in output.expressions])
+
+    def _reactions(self) -> Iterator[str]:
+        model = self._system.model
+        for name, reaction in model.reactions.items():
+            yield from ("reaction", name, *map(str, reaction.members(model.bodies)))
+            yield from (str(self._point(reaction.point)), str(self._frame(reaction.frame)))
+            yield str(reaction.loads is None)
+            yield from map(self._place, reaction.loads or ())
+            for row, place, vector in reaction.all_multiplier_loads:
+                yield from (str(row), self._place(place), *self._vector(vector))
+
+    def _place(self, place: Any) -> str:
+        number = self._frame(place) if isinstance(place, ReferenceFrame) else self._point(place)
+        return f"{type(place).__name__} {number}"
 
     def _geometry(self) -> Iterator[str]:
         """Frames and points met so far and all that they are connected with."""

@@ -9,6 +9,7 @@ from kanegen.model.check_bodies import body_problems
 from kanegen.model.check_equations import equation_problems
 from kanegen.model.check_symbols import symbol_problems
 from kanegen.model.places import Place
+from kanegen.model.reactions import reaction_problems
 
 if TYPE_CHECKING:
     from kanegen.model.model import Model
@@ -20,4 +21,5 @@ def model_problems(model: Model, places: Sequence[Place], strangers: Sequence[An
         *symbol_problems(model, places, strangers),
         *equation_problems(model),
         *body_problems(model),
+        *reaction_problems(model),
     ]

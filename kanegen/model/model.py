@@ -14,6 +14,7 @@ from kanegen.model.checks import model_problems
 from kanegen.model.expressions import atoms, natural_key, symbol_name
 from kanegen.model.inputs import Input, input_symbols, resolved_inputs
 from kanegen.model.places import model_places
+from kanegen.model.reactions import Reaction, normalised_reactions
 from kanegen.model.records import FrozenMapping, Output
 
 
@@ -57,6 +58,8 @@ class Model:
         ``(vector, frame)``.
     auxiliary_speeds
         Speeds that are always zero and bring reactions into evidence (Kane and Levinson 1985, section 4.9).
+    reactions
+        Named :class:`Reaction` records: force and torque that the rest exerts on a set of bodies.
 
     Raises
     ------
@@ -81,6 +84,7 @@ class Model:
     gravity: Any
     outputs: Mapping[str, Output]
     auxiliary_speeds: tuple[Any, ...]
+    reactions: Mapping[str, Reaction]
 
     def __init__(
         self,
@@ -102,6 +106,7 @@ class Model:
         gravity: Any = None,
         outputs: Mapping[str, Any] | None = None,
         auxiliary_speeds: Any = (),
+        reactions: Mapping[str, Reaction] | None = None,
     ) -> None:
         problems: list[str] = []
         self._set(
@@ -117,6 +122,7 @@ class Model:
             gravity=normalise.vector_or_none(gravity, "gravity", problems),
             outputs=FrozenMapping(normalise.outputs(outputs, problems)),
             auxiliary_speeds=normalise.time_functions(auxiliary_speeds, "auxiliary_speeds", problems),
+            reactions=FrozenMapping(normalised_reactions(reactions, problems)),
         )
         self._set(
             holonomic_constraints=normalise.scalars(holonomic_constraints, "holonomic_constraints", problems),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from kanegen.model.geometry import motion_tree, orientation_tree, path, position
 
 if TYPE_CHECKING:
     from kanegen.model.model import Model
+    from kanegen.model.reactions import Reaction
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ def model_places(model: Model) -> Geometry:
         walk.add_body(body)
     for location, vector in model.loads:
         walk.add_load(location, vector)
+    for name, reaction in model.reactions.items():
+        walk.add_reaction(f"reactions[{name!r}]", reaction, model.bodies)
     if model.gravity is not None:
         walk.add_vector("gravity", "gravity", model.gravity)
     walk.add_frames()
@@ -128,6 +131,15 @@ class _Walk:
             self._add_point(location, where)
         else:
             self._turning.setdefault(location, where)
+
+    def add_reaction(self, where: str, reaction: Reaction, bodies: Sequence[Any]) -> None:
+        """Its frame and positions; a point without positions is reported with the reactions."""
+        self._written_in.setdefault(reaction.frame, where)
+        places = [place for _, place, _ in reaction.all_multiplier_loads if isinstance(place, Point)]
+        for point in (*(bodies[k].masscenter for k in reaction.members(bodies)), *places):
+            self._add_positions(position_path(point, reaction.point) or [], 0)
+        for _, place, vector in reaction.all_multiplier_loads:
+            self.add_vector("load", f"the constraint force of {where} on {place}", vector)
 
     def add_vector(self, kind: str, where: str, vector: Any, differentiations: int = 0) -> None:
         self.places.append(place(kind, where, vector_expressions(vector), differentiations))

@@ -6,5 +6,6 @@ from kanegen.solve.outcome import Outcome as Outcome
 from kanegen.solve.outcome import Statistics as Statistics
 from kanegen.solve.solution import IntegrationError as IntegrationError
 from kanegen.solve.solution import IntegrationInterrupted as IntegrationInterrupted
+from kanegen.solve.reaction import Wrench as Wrench
 from kanegen.solve.solution import Solution as Solution
 from kanegen.solve.solver import Solver as Solver

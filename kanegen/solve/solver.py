@@ -19,6 +19,7 @@ from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.integrate import Options, Problem, integrate
 from kanegen.solve.names import by_name, number, unknown
+from kanegen.solve.reaction import REACTION, Wrench
 from kanegen.solve.solution import Solution
 
 Array = NDArray[np.float64]
@@ -181,6 +182,13 @@ class Solver:
     def outputs(self, t: float, q: Any, u: Any, r: Any = None) -> dict[str, Any]:
         """All outputs of the model by name."""
         return {name: self.output(name, t, q, u, r) for name, _ in self.description.outputs}
+
+    def reaction(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Wrench:
+        """Force and torque of the model's reaction ``name``. Raises `SolveError` for unknown names."""
+        known = tuple(f.removeprefix(REACTION) for f in self.description.functions if f.startswith(REACTION))
+        if name not in known:
+            raise SolveError(unknown(name, known, "reaction (reactions= of kanegen.Model) that was built"))
+        return Wrench.of(self._functions.get(REACTION + name).value(t, q, u, r))
 
     def partition(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Names, Names]:
         """Names of the dependent and independent speeds with which ``rhs`` is solved at this state.

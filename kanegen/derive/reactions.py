@@ -1,0 +1,166 @@
+"""Reactions by Newton's and Euler's equations of a set of bodies: what its loads do not explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sympy.physics.vector import ReferenceFrame
+
+from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, lower_loads
+from kanegen.derive.frames import Frame, FrameVector
+from kanegen.derive.points import Point
+from kanegen.derive.system import System
+from kanegen.derive.vectors import Triple, cross, is_null, mapped, null, plus, scaled
+from kanegen.errors import ModelError
+from kanegen.graph import Node
+from kanegen.model.geometry import position_path
+from kanegen.model.reactions import Reaction
+
+MULTIPLIERS = "multipliers"
+"""Input array of the graph that stands for the multipliers of the constraint rows."""
+
+
+class Balance:
+    """A sum of forces, and of their moments about one point, with components in one frame."""
+
+    def __init__(self, system: System, point: Point, frame: Frame) -> None:
+        self._system = system
+        self._point = point
+        self._frame = frame
+        self.force = self.torque = null(system.graph)
+
+    def add_force(self, point: Point, parts: FrameVector) -> None:
+        """A force at ``point`` and its moment."""
+        express = self._system.frames.express
+        force = express(parts, self._frame)
+        self.force = plus(self.force, force)
+        if point is not self._point and not is_null(force):
+            arm = express(self._system.points.offset(point, self._point), self._frame)
+            self.torque = plus(self.torque, cross(arm, force))
+
+    def add_torque(self, parts: FrameVector) -> None:
+        self.torque = plus(self.torque, self._system.frames.express(parts, self._frame))
+
+    def subtract(self, load: Force | Torque) -> None:
+        """A load that acts on the set from outside the mechanism."""
+        minus_one = self._system.graph.const(-1)
+        parts = {frame: scaled(minus_one, components) for frame, components in load.parts.items()}
+        if isinstance(load, Force):
+            self.add_force(load.point, parts)
+        else:
+            self.add_torque(parts)
+
+
+def reaction_nodes(
+    system: System, bodies: Sequence[Body], name: str, reaction: Reaction, n_rows: int
+) -> tuple[Node, ...]:
+    """Force and torque (6,) of a reaction, N and N m; u' and the multipliers (``n_rows``) are inputs.
+
+    Raises
+    ------
+    ModelError
+        Where a load cannot be told to act on the set or on the rest, and for a constraint without a row in J.
+    """
+    balance = Balance(system, reaction.point, reaction.frame)
+    members = reaction.members(system.model.bodies)
+    for k in members:
+        _add_inertia(system, balance, bodies[k])
+    for load in (*_loads_on(system, bodies, members, name, reaction), *_constraint_loads(system, reaction, n_rows)):
+        balance.subtract(load)
+    return (*balance.force, *balance.torque)
+
+
+def _add_inertia(system: System, balance: Balance, body: Body) -> None:
+    """``m a`` less the weight, at the mass centre, and H' about it."""
+    if not body.mass.is_zero:
+        motion = system.weighted_points.motion(body.point)
+        acceleration = _accelerated(system, motion.acceleration, motion.velocity)
+        balance.add_force(body.point, {motion.frame: scaled(body.mass, acceleration)})
+    if body.inertia is not None:
+        frame = body.inertia_frame
+        omega = system.frames.omega(body.frame, frame)
+        alpha = _accelerated(system, system.frames.alpha(body.frame, frame), omega)
+        balance.add_torque({frame: inertia_torque(body.inertia, omega, alpha)})
+
+
+def _accelerated(system: System, at_rest: Triple, velocity: Triple) -> Triple:
+    """The acceleration from that at u' = 0 and the partial velocities: ``a = a_0 + sum v_r u_r'``."""
+    total = at_rest
+    for partial, udot in zip(system.partials, system.udot, strict=True):
+        total = plus(total, scaled(udot, mapped(partial, velocity)))
+    return total
+
+
+def _constraint_loads(system: System, reaction: Reaction, n_rows: int) -> Iterator[Force | Torque]:
+    """Multiplier times direction, for the constraint forces the user placed."""
+    for row, place, vector in reaction.all_multiplier_loads:
+        if row >= n_rows:
+            raise ModelError(
+                f"multipliers names row {row} of J, which has {n_rows} rows: constraints that bind no speed have none"
+            )
+        multiplier = system.graph.input(MULTIPLIERS, row)
+        parts = {frame: scaled(multiplier, a) for frame, a in system.frames.lower_vector(vector).items()}
+        yield Torque(place, parts) if isinstance(place, ReferenceFrame) else Force(place, parts)
+
+
+# -- which loads act on the set ------------------------------------------------------------------------------
+
+
+def _loads_on(
+    system: System, bodies: Sequence[Body], members: Sequence[int], name: str, reaction: Reaction
+) -> Iterator[Force | Torque]:
+    """The loads of the model that act on the set."""
+    for load in lower_loads(system):
+        place = _place(load)
+        if reaction.loads is not None:
+            if place in reaction.loads:
+                yield load
+        elif len(members) == len(bodies) or _is_inside(system, bodies, members, name, load):
+            yield load
+
+
+def _place(load: Force | Torque) -> Any:
+    return load.point if isinstance(load, Force) else load.frame
+
+
+def _is_inside(system: System, bodies: Sequence[Body], members: Sequence[int], name: str, load: Force | Torque) -> bool:
+    """Whether the bodies that may carry the load are in the set, all or none of them."""
+    find = _carriers_of_force if isinstance(load, Force) else _carriers_of_torque
+    carriers = find(system, bodies, _place(load))
+    inside = {k in members for k in carriers}
+    if len(inside) == 1:
+        return inside.pop()
+    found = " and ".join(bodies[k].name for k in carriers) if carriers else "no body"
+    raise ModelError(
+        f"reactions[{name!r}]: the load on {_place(load)} acts on {found}, so it cannot be told to act on the set or "
+        "on the rest: name the points and frames of the loads that act on the set, Reaction(loads=(...))"
+    )
+
+
+def _carriers_of_force(system: System, bodies: Sequence[Body], point: Point) -> list[int]:
+    """Bodies with this mass centre; else bodies in which the point is fixed."""
+    centred = [k for k, body in enumerate(bodies) if body.point is point]
+    return centred or [k for k, body in enumerate(bodies) if _is_fixed(system, body, point)]
+
+
+def _is_fixed(system: System, body: Body, point: Point) -> bool:
+    """Whether the point moves with the body: ``v = v_c + w x r``."""
+    if position_path(body.point, point) is None:
+        return False
+    frames, points = system.frames, system.points
+    frame = frames.inertial if body.frame is None else body.frame
+    arm = frames.express(points.offset(point, body.point), frame)
+    if body.frame is None and not system.vanish(arm):
+        return False
+    centre, motion = points.motion(body.point), points.motion(point)
+    carried = plus(frames.express({centre.frame: centre.velocity}, frame), cross(frames.omega(frame, frame), arm))
+    return system.agree(frames.express({motion.frame: motion.velocity}, frame), carried)
+
+
+def _carriers_of_torque(system: System, bodies: Sequence[Body], frame: Frame) -> list[int]:
+    """Bodies with this frame; else bodies that turn with it."""
+    turning = [(k, body.frame) for k, body in enumerate(bodies) if body.frame is not None]
+    same = [k for k, other in turning if other is frame]
+    omega, inertial = system.frames.omega, system.frames.inertial
+    return same or [k for k, other in turning if system.agree(omega(other, inertial), omega(frame, inertial))]
