@@ -162,6 +162,8 @@ MAKERS: Final[dict[str, Callable[[Functions], Made]]] = {
     "constraint_force": _constraint_force,
     "multipliers": _multipliers,
     "residuals": _residuals,
+    "rank": _rank,
+    "parts": _parts,
     **consistency.MAKERS,
 }
 """Quantities that are more than straight-line code."""
