@@ -18,6 +18,8 @@ from kanegen.pipeline import build as build
 from kanegen.pipeline import emit as emit
 from kanegen.solve import IntegrationError as IntegrationError
 from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
+from kanegen.solve import Jacobian as Jacobian
+from kanegen.solve import Linearisation as Linearisation
 from kanegen.solve import Outcome as Outcome
 from kanegen.solve import Solution as Solution
 from kanegen.solve import Solver as Solver

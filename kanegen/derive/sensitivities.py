@@ -19,14 +19,12 @@ from typing import Final
 from kanegen.derive import forms
 from kanegen.derive.constraints import Constraints, Partition
 from kanegen.derive.elimination import eliminate
+from kanegen.derive.reactions import MULTIPLIERS
 from kanegen.derive.system import System
 from kanegen.graph import Graph, Node, Tangent, count_operations, gradient
 
 ARGUMENTS: Final = ("q", "u", "r", "p", "t")
 """What q' and u' are differentiated in; each time an array of the graph."""
-
-MULTIPLIERS: Final = "lambda"
-"""The array of the graph whose elements stand for the multipliers."""
 
 Rows = tuple[tuple[Node, ...], ...]
 

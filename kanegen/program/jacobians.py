@@ -11,7 +11,8 @@ from typing import Final
 from kanegen.derive import forms, sensitivities
 from kanegen.derive.cholesky import factorise
 from kanegen.derive.equations import PIVOT_LIMIT, Equations
-from kanegen.derive.sensitivities import ARGUMENTS, MULTIPLIERS
+from kanegen.derive.reactions import MULTIPLIERS
+from kanegen.derive.sensitivities import ARGUMENTS
 from kanegen.graph import Node, substitute
 from kanegen.program.kernels import multipliers_work
 from kanegen.program.quantities import quantity
@@ -33,9 +34,11 @@ NAMES: Final = {"q": "coordinates", "u": "speeds", "r": "inputs", "p": "paramete
 
 
 def exists(equations: Equations, name: str) -> bool:
-    """Whether the function has any elements."""
+    """Whether the function has any elements, and accelerations that a partition of the speeds determines."""
     argument = name.rpartition("_")[2]
     if name in RESIDUALS and not (equations.positions.nodes or equations.velocities.nodes):
+        return False
+    if name in RATES and not equations.has_partition:
         return False
     return bool(sensitivities.arguments(equations.system, argument))
 

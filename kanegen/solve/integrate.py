@@ -130,17 +130,7 @@ def check_start(problem: Problem, t: float, q: Any, u: Any, tolerance: float) ->
     if not (description.positions or description.velocities):
         return
     position, velocity = problem.residuals(t, q, u, problem.inputs.at(t) if description.inputs else None)
-    violated = []
-    for kind, labels, values, state in (
-        ("position", description.positions, position, q),
-        ("velocity", description.velocities, velocity, u),
-    ):
-        limit = tolerance * max(1.0, float(np.abs(np.asarray(state, dtype=np.float64)).max(initial=0.0)))
-        violated += [
-            f"{label} at {kind} level: residual {value:.6g}, allowed {limit:.3g}"
-            for label, value in zip(labels, values, strict=True)
-            if not abs(value) <= limit
-        ]
+    violated = violations(description, position, velocity, q, u, tolerance)
     if violated:
         raise SolveError(
             f"the start at t = {t!r} s violates {len(violated)} constraint(s):\n  - " + "\n  - ".join(violated) + "\n"
@@ -148,6 +138,29 @@ def check_start(problem: Problem, t: float, q: Any, u: Any, tolerance: float) ->
             "all the "
             "same (with a stabilisation the violation decays)"
         )
+
+
+def violations(
+    description: Description, position: Array, velocity: Array, q: Any, u: Any, tolerance: float
+) -> list[str]:
+    """What is wrong with each constraint whose residual exceeds the tolerance, as in :func:`check_start`."""
+    violated = []
+    for kind, labels, values, state in (
+        ("position", description.positions, position, q),
+        ("velocity", description.velocities, velocity, u),
+    ):
+        limit = tolerance * max(1.0, float(np.abs(np.asarray(state, dtype=np.float64)).max(initial=0.0)))
+        violated += [
+            f"{_short(label)} at {kind} level: residual {value:.6g}, allowed {limit:.3g}"
+            for label, value in zip(labels, values, strict=True)
+            if not abs(value) <= limit
+        ]
+    return violated
+
+
+def _short(label: str) -> str:
+    """The label, or its beginning and end: constraints of spatial systems fill pages."""
+    return label if len(label) <= 120 else f"{label[:75]} ... {label[-40:]}"
 
 
 def _span(span: Any) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from kanegen.model import Baumgarte
 from kanegen.model.records import FrozenMapping
 from kanegen.program import kernels
 from kanegen.solve.description import Description
+from kanegen.solve.differentiable import Differentiable
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.integrate import Options, Problem, integrate
@@ -32,7 +33,7 @@ QUANTITIES = (
 """Attributes of a solver that are functions of (t, q, u, r=None, out=None); the user chooses what is built."""
 
 
-class Solver:
+class Solver(Differentiable):
     """A compiled model with its parameters; immutable, and cheap to make from another one.
 
     Every quantity is a function of ``(t, q, u, r=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
