@@ -55,3 +55,11 @@ class BuildError(KanegenError, RuntimeError):
 
 class SolveError(KanegenError, RuntimeError):
     """A state or an argument for which the equations cannot be evaluated or integrated."""
+
+
+class VerificationError(KanegenError, AssertionError):
+    """Equations or compiled code that contradict themselves or a principle; ``report`` has the table, if there is one."""
+
+    def __init__(self, message: str, report: object = None) -> None:
+        self.report = report
+        super().__init__(message)

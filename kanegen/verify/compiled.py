@@ -1,0 +1,175 @@
+"""Compiled functions against the interpreters of the program, and against the laws they must satisfy together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.errors import BuildError, SolveError
+from kanegen.graph import numpy_context
+from kanegen.program.interpret import interpret
+from kanegen.solve import Solver
+from kanegen.verify.arithmetic import DOUBLE, deviation
+from kanegen.verify.report import Check
+from kanegen.verify.states import State
+from kanegen.verify.subject import Motion, Subject
+from kanegen.verify.worst import Worst, not_applicable
+
+Array: TypeAlias = NDArray[np.float64]
+
+ARGUMENTS = ("t", "q", "u", "r", "p", "g")
+NUDGE = {True: 1e-12, False: 1e-7}
+"""Relative changes of the arguments that tell the sensitivity of results, in 50 digits and in double precision."""
+
+
+class Compiled:
+    """The compiled functions of a solver at the parameters of states; ``stabilised`` with their gains, else none."""
+
+    def __init__(self, solver: Solver, stabilised: bool) -> None:
+        self._module = solver.extension.module
+        self._stabilised = stabilised
+        self.names: tuple[str, ...] = tuple(self._module.FUNCTIONS)
+
+    def __call__(self, name: str, state: State) -> Array:
+        """The value as a flat array. Raises SolveError where the function does not exist."""
+        gains = state.gains if self._stabilised else np.zeros(len(state.gains))
+        prepared = self._module.Prepared(state.p, gains)
+        function = self._module.Function(name, prepared)
+        return np.atleast_1d(np.array(function.value(state.t, state.q, state.u, state.r))).ravel()
+
+
+def interpreters(subject: Subject) -> tuple[Check, Check]:
+    """Every compiled function against the program in 50 digits, and the program in NumPy likewise."""
+    names = [function.name for function in subject.program.functions if not function.internal]
+    digits = "50-digit" if subject.arithmetic.exact else "double-precision (functions of the user)"
+    checks = (
+        Worst("compiled functions", DOUBLE),
+        Worst("NumPy interpreter", DOUBLE),
+    )
+    evaluations: tuple[Callable[[str, State], Sequence[Any] | None], ...] = (
+        _compiled(subject), _interpreted(subject)
+    )  # fmt: skip
+    for name in names:
+        for state in subject.states:
+            reference = _reference(subject, name, state)
+            if reference is None:
+                continue
+            for worst, evaluate in zip(checks, evaluations, strict=True):
+                actual = evaluate(name, state)
+                found = float("nan") if actual is None else deviation(actual, *reference)
+                worst.add(name, state, found)
+    first, second = checks
+    return (
+        first.check(f"{len(names)} functions against the {digits} interpreter, gains included"),
+        second.check(f"the same program against the {digits} interpreter"),
+    )
+
+
+def _compiled(subject: Subject) -> Callable[[str, State], Array | None]:
+    compiled = Compiled(subject.solver, stabilised=True)
+
+    def evaluate(name: str, state: State) -> Array | None:
+        try:
+            return compiled(name, state)
+        except SolveError:
+            return None
+
+    return evaluate
+
+
+def _interpreted(subject: Subject) -> Callable[[str, State], list[Any] | None]:
+    context = numpy_context()
+
+    def evaluate(name: str, state: State) -> list[Any] | None:
+        values = {key: list(np.array(array)) for key, array in state.values().items()}
+        status, result = interpret(subject.program, name, values, context)
+        return None if status < 0 else result
+
+    return evaluate
+
+
+def _reference(subject: Subject, name: str, state: State) -> tuple[list[Any], list[Any]] | None:
+    """Value and sensitivity in the numbers of the subject; None where the function does not exist at the state."""
+    values, context = subject.values(state), subject.arithmetic.context
+    status, result = interpret(subject.program, name, values, context)
+    if status < 0:
+        return None
+    nudge = NUDGE[subject.arithmetic.exact]
+    rng = np.random.default_rng(0)
+    sensitivity = [abs(x) for x in result]
+    for _ in range(2):
+        moved: dict[str, Any] = dict(values)
+        for array in ARGUMENTS:
+            signs = rng.choice([-1, 1], len(values[array]))
+            moved[array] = [x * (1 + int(s) * subject.arithmetic.number(nudge)) for x, s in zip(values[array], signs, strict=True)]
+        status, other = interpret(subject.program, name, moved, context)
+        if status >= 0:
+            changes = [abs(a - b) / nudge for a, b in zip(other, result, strict=True)]
+            sensitivity = [max(a, b) for a, b in zip(sensitivity, changes, strict=True)]
+    return result, sensitivity
+
+
+def constrained_motion(subject: Subject) -> Check:
+    """``Q u' = P + J^T lambda``, ``J u' = b`` and ``T u' = V`` of the compiled functions together."""
+    compiled = Compiled(subject.solver, stabilised=False)
+    worst = Worst("equations of motion", DOUBLE)
+    laws = ["Q u' = P + J^T lambda"]
+    if subject.equations.constraints.rows:
+        laws.append("J u' = b")
+    if {"T", "V"} <= set(compiled.names):
+        laws.append("T u' = V")
+    for state, motion in zip(subject.states, subject.motions, strict=True):
+        try:
+            _compare_laws(subject, compiled, worst, state, motion)
+        except SolveError as error:
+            worst.add(str(error), state, float("nan"))
+    return worst.check(f"{', '.join(laws)} of the compiled functions")
+
+
+def _compare_laws(subject: Subject, compiled: Compiled, worst: Worst, state: State, motion: Motion) -> None:
+    n = subject.n_u
+    n_c = len(subject.equations.constraints.rows)
+    udot = compiled("rhs", state)[len(state.q) :]
+    worst.compare("u'", state, udot, motion.udot, [max(map(abs, motion.udot))] * n)
+    Q, P = compiled("Q", state).reshape(n, n), compiled("P", state)
+    inertia, forces = Q @ udot, np.zeros(n)
+    sizes = np.abs(Q) @ np.abs(udot) + np.abs(P)
+    if n_c:
+        J, b = compiled("J", state).reshape(n_c, n), compiled("b", state)
+        multipliers = compiled("multipliers", state)
+        forces = J.T @ multipliers
+        sizes = sizes + np.abs(J.T) @ np.abs(multipliers)
+        worst.compare("J u' = b", state, J @ udot, b, np.abs(J) @ np.abs(udot) + np.abs(b))
+        worst.compare("Fc", state, compiled("constraint_force", state), motion.constraint_force, sizes)
+    worst.compare("Q u' = P + J^T lambda", state, inertia, P + forces, sizes)
+    if {"T", "V"} <= set(compiled.names):
+        T, V = compiled("T", state).reshape(n, n), compiled("V", state)
+        worst.compare("T u' = V", state, T @ udot, V, np.abs(T) @ np.abs(udot) + np.abs(V))
+
+
+def form_check(subject: Subject, form: str, build: Callable[[str], Solver]) -> Check:
+    """q' and u' of another form, compiled, against the motion in the numbers of the subject."""
+    name = f"form {form}"
+    try:
+        compiled = Compiled(build(form), stabilised=False)
+    except BuildError as error:
+        return not_applicable(name, str(error))
+    worst = Worst(name, DOUBLE)
+    for state, motion in zip(subject.states, subject.motions, strict=True):
+        try:
+            values = compiled("rhs", state)
+        except SolveError as error:
+            worst.add(str(error), state, float("nan"))
+            continue
+        n_q = len(state.q)
+        worst.compare("q'", state, values[:n_q], subject.evaluate(subject.equations.system.qdot, state), state_size(state))
+        worst.compare("u'", state, values[n_q:], motion.udot, [max(map(abs, motion.udot))] * subject.n_u)
+    return worst.check("q' and u' of the compiled form against the bordered solve of Q, P, J, b")
+
+
+def state_size(state: State) -> list[float]:
+    """Sizes for comparing q': that of the speeds."""
+    return [float(np.abs(state.u).max(initial=0.0))] * len(state.q)

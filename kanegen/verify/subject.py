@@ -1,0 +1,82 @@
+"""What is checked: the equations of a model, its program, the compiled solver, and states with their true motion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import mpmath
+
+from kanegen.derive import Equations
+from kanegen.graph import Node, evaluate
+from kanegen.program.records import Program
+from kanegen.solve import Solver
+from kanegen.verify.arithmetic import DIGITS, Arithmetic, arithmetic_for, kkt, rows, transposed_product
+from kanegen.verify.states import State
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What the equations say at one state, in the numbers of the subject: b and u' without stabilisation."""
+
+    Q: list[list[Any]]
+    P: list[Any]
+    J: list[list[Any]]
+    b: list[Any]
+    udot: list[Any]
+    multipliers: list[Any]
+    constraint_force: list[Any]
+
+
+class Subject:
+    """A model under verification. All numbers of the graph are in ``arithmetic``; states are in double precision."""
+
+    def __init__(
+        self, equations: Equations, program: Program, solver: Solver, states: Sequence[State]
+    ) -> None:
+        self.equations = equations
+        self.program = program
+        self.solver = solver
+        self.states = tuple(states)
+
+    @cached_property
+    def arithmetic(self) -> Arithmetic:
+        e = self.equations
+        energies = e.potential_energy.nodes if self.has_potential else ()
+        return arithmetic_for([*e.Q.nodes, *e.P.nodes, *e.J.nodes, *e.b.nodes, *e.qdot.nodes, *energies])
+
+    @property
+    def has_potential(self) -> bool:
+        """Whether the model gives a potential energy."""
+        return self.equations.model.potential_energy is not None or self.equations.model.gravity is not None
+
+    @property
+    def n_u(self) -> int:
+        return len(self.equations.system.u)
+
+    def values(self, state: State, **arrays: Sequence[Any]) -> dict[str, Sequence[Any]]:
+        """The input arrays at a state, with others instead of its own."""
+        return {**state.values(self.arithmetic.number), **arrays}
+
+    def evaluate(self, nodes: Sequence[Node], state: State, **arrays: Sequence[Any]) -> list[Any]:
+        """Values of nodes at a state; ``udot`` is the state's arbitrary one unless given."""
+        return evaluate(nodes, self.values(state, **arrays), self.arithmetic.context)
+
+    @cached_property
+    def motions(self) -> tuple[Motion, ...]:
+        """The true motion at every state, from Q, P, J and b of the graph by one bordered solve."""
+        with mpmath.workdps(DIGITS):
+            return tuple(self._motion(state) for state in self.states)
+
+    def _motion(self, state: State) -> Motion:
+        e, n = self.equations, self.n_u
+        n_c = len(e.constraints.rows)
+        nodes = (*e.Q.nodes, *e.P.nodes, *e.J.nodes, *e.b.nodes)
+        values = self.evaluate(nodes, state)
+        Q, P = rows(values[: n * n], n), values[n * n : n * n + n]
+        rest = values[n * n + n :]
+        J, b = rows(rest[: n_c * n], n), rest[n_c * n :]
+        udot, multipliers = kkt(Q, J, P, b)
+        return Motion(Q, P, J, b, udot, multipliers, transposed_product(J, multipliers, n))
