@@ -9,7 +9,10 @@ from typing import Final
 
 from kanegen.errors import BuildError
 
-FORMS: Final = ("auto", "reduced", "nonminimal", "range_space", "canonical", "pseudoinverse")
+FORMS: Final = (
+    *("auto", "reduced", "nonminimal", "range_space", "canonical", "pseudoinverse"),
+    *("momentum", "momentum_unreduced", "hamilton"),
+)
 
 FUNCTION_GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "forces": ("constraint_force", "multipliers"),
@@ -28,7 +31,7 @@ DEFAULT_FUNCTIONS: Final = (
     "reactions",
 )  # fmt: skip
 
-EXTRA_FUNCTIONS: Final = ("A1", "A2", "N", "L", "F", "rank", "parts", *FUNCTION_GROUPS["jacobians"])
+EXTRA_FUNCTIONS: Final = ("A1", "A2", "N", "L", "F", "Dm", "e", "rank", "parts", *FUNCTION_GROUPS["jacobians"])
 """Functions that are compiled on request only."""
 
 

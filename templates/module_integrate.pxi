@@ -49,7 +49,7 @@ cdef class Run:
     def __cinit__(self, Function function not None, Inputs inputs not None, int method=-1):
         cdef Evaluation *e = &self.evaluation
         cdef size_t stepper_work = 0
-        if function.n_out != function.n_q + function.n_u or function.dimensions != 1:
+        if function.dimensions != 1 or not function.n_q <= function.n_out <= function.n_q + function.n_u:
             raise SolveError(f"{function.name} has shape {function.shape}; only a right-hand side can be integrated")
         self.function, self.inputs = function, inputs
         self.n = function.n_out
@@ -204,9 +204,10 @@ def integrate(
     cdef int status
     if method not in METHODS:
         raise SolveError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
-    q, u = _as_vector(q0, COORDINATES, "q0"), _as_vector(u0, SPEEDS, "u0")
+    speeds = SPEEDS[:function.n_out - function.n_q]  # reduced momenta in their place are fewer
+    q, u = _as_vector(q0, COORDINATES, "q0"), _as_vector(u0, speeds, "u0")
     _check_finite(q, COORDINATES, "q0")
-    _check_finite(u, SPEEDS, "u0")
+    _check_finite(u, speeds, "u0")
     inputs.check_range(t0, t1)
     run = Run(function, inputs, METHODS[method])
     y0, relative, absolute = numpy.concatenate([q, u]), _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")

@@ -342,6 +342,10 @@ class Equations:
         """The nodes without auxiliary speeds, one node for all that are algebraically equal."""
         return tuple(self._identities.canonical(self.system.settled(nodes)))
 
+    def simplified(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        """Nodes derived from these equations in the form of their quantities: equal ones are one node."""
+        return self._final(nodes)
+
     # -- display --------------------------------------------------------------------------------------------
 
     @cached_property

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kanegen.derive.equations import Equations
 from kanegen.model.expressions import symbol_name
 from kanegen.options import BuildOptions
-from kanegen.program import jacobians
+from kanegen.program import jacobians, momentum_form
 from kanegen.program.count import operation_count
 from kanegen.program.generalized import RANK_REVEALING
 from kanegen.program.hoist import hoist
@@ -25,7 +25,7 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     With ``form="auto"`` that is the form with the fewest operations.
     """
     form = cheapest(equations) if options.form == "auto" else options.form
-    functions = Functions(equations, form)
+    functions = Functions(equations, "reduced" if form in momentum_form.FORMS else form)
     right_hand_side(functions, stabilised=False)
     if functions.stabilisable:
         right_hand_side(functions, stabilised=True)
@@ -39,6 +39,8 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
                 jacobians.jacobian(functions, name)
         elif name != "rhs" and exists(functions, name):
             functions.add(replace(quantity(functions, name), internal=False))
+    if form in momentum_form.FORMS:
+        momentum_form.add_momentum_form(functions, form)
     return hoist(program_of(functions)), form
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from kanegen.derive.forms import matrix_product, matrix_vector
 from kanegen.derive.quantity import Quantity
 from kanegen.graph import Node, reachable, substitute
-from kanegen.program import consistency
+from kanegen.program import consistency, momentum_form
 from kanegen.program.generalized import RANK_REVEALING, canonical_steps, udwadia_kalaba_steps
 from kanegen.program.kernels import multipliers_work
 from kanegen.program.records import Block, Call, Function, Invoke, Step
@@ -46,6 +46,7 @@ SUMMARIES: Final = {
     "rank": "number of independent constraint rows",
     "parts": "u' and w' = (Q^1/2 u)': constraint-enforcing part, momentum-balance part, for each",
     "residuals": "residuals of the constraints: phi and invariants, then phi' and psi",
+    **momentum_form.SUMMARIES,
     **consistency.SUMMARIES,
 }
 
@@ -162,6 +163,7 @@ MAKERS: Final[dict[str, Callable[[Functions], Made]]] = {
     "constraint_force": _constraint_force,
     "multipliers": _multipliers,
     "residuals": _residuals,
+    **momentum_form.MAKERS,
     "rank": _rank,
     "parts": _parts,
     **consistency.MAKERS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kanegen.derive import Equations
+from kanegen.derive.momenta import Momenta
 from kanegen.program.count import operation_count
 from kanegen.program.records import Program
 from kanegen.solve.description import Description
@@ -34,6 +35,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         outputs=tuple((name, quantity.shape) for name, quantity in equations.outputs.items()),
         operations=tuple((f.name, operation_count(f, program.constants)) for f in table),
         functions=tuple(f.name for f in table),
+        cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
     )
 
 

@@ -21,7 +21,8 @@ class Description:
     none. ``dependent`` and ``independent`` are indices of speeds. ``constraints`` labels the rows of J,
     ``positions`` and ``velocities`` those of ``residuals``. ``n_holonomic`` and ``n_nonholonomic`` count the
     rows of J that have gains (:meth:`kanegen.Baumgarte.flatten`). ``outputs`` pairs names with shapes,
-    ``operations`` names of functions with operation counts; ``functions`` are those that were compiled.
+    ``operations`` names of functions with operation counts; ``functions`` are those that were compiled,
+    ``cyclic_coordinates`` those of Hamilton's form.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Description:
     outputs: tuple[tuple[str, tuple[int, ...]], ...]
     operations: tuple[tuple[str, int], ...]
     functions: tuple[str, ...]
+    cyclic_coordinates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         problems = [

@@ -14,7 +14,14 @@ from kanegen.solve.description import Description
 
 Array = NDArray[np.float64]
 
-_NEED_POTENTIAL = ("potential_energy", "energy")
+_NEED_POTENTIAL = ("potential_energy", "energy", "hamiltonian", "jacobi_integral")
+_OF_FORMS = {
+    "hamiltonian": ("hamilton",),
+    "jacobi_integral": ("hamilton",),
+    "reduced_momentum": ("momentum",),
+    "speeds_from_momentum": ("momentum", "momentum_unreduced", "hamilton"),
+}
+"""Functions that belong to forms of the equations, not to a list of functions."""
 
 
 class Functions:
@@ -51,6 +58,9 @@ class Functions:
                 "or gravity= "
                 "to kanegen.Model (a load that looks like a weight is not taken for one)"
             )
+        if name in _OF_FORMS and self.description.form not in _OF_FORMS[name]:
+            forms = " or ".join(f"form={form!r}" for form in _OF_FORMS[name])
+            return f"{name} was not built for the model {model!r} in {self.description.form} form: build with {forms}"
         if name not in self.module.FUNCTIONS:
             return (
                 f"{public} was not built for the model {model!r}: name it in functions= of kanegen.build. "
@@ -67,7 +77,8 @@ class Functions:
     def call(self, name: str, method: str = "value") -> Callable[..., Any]:
         """A bound method of the compiled function; where there is none, a function that raises why."""
         d = self.description
-        shape = {"A": (len(d.dependent), len(d.independent)), "A2": (len(d.independent), len(d.speeds))}.get(name)
+        n_i, n_u = len(d.independent), len(d.speeds)
+        shape = {"A": (len(d.dependent), n_i), "A2": (n_i, n_u), "reduced_momentum": (n_i,)}.get(name)
         if shape is not None and not d.independent:
             # C has no arrays without elements: where nothing is free to move there is nothing to compile.
             return _empty(shape)

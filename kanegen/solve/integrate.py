@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kanegen.errors import SolveError
 from kanegen.solve.description import Description
 from kanegen.solve.inputs import RunInputs
+from kanegen.solve.momentum import RunMomenta
 from kanegen.solve.names import number
 from kanegen.solve.outcome import Outcome, Statistics
 from kanegen.solve.progress import ProgressBar
@@ -72,13 +73,17 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is integrated. ``residuals(t, q, u, r)`` are those at position and at velocity level."""
+    """What is integrated. ``residuals(t, q, u, r)`` are those at position and at velocity level.
+
+    With ``momenta`` the state is (q, mom) inside, and the function that of a momentum form.
+    """
 
     module: ModuleType
     description: Description
     function: Any
     inputs: RunInputs
     residuals: Callable[..., tuple[Array, Array]]
+    momenta: RunMomenta | None = None
 
 
 def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -> Solution:
@@ -100,7 +105,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
             t0,
             t1,
             q0,
-            u0,
+            u0 if problem.momenta is None else problem.momenta.of(t0, q0, u0),
             method=options.method,
             rtol=options.rtol,
             atol=options.atol,
@@ -112,6 +117,8 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
             dense=options.dense,
             progress=call,
         )
+    if problem.momenta is not None:
+        outcome = problem.momenta.in_speeds(outcome)
     return _finished(_solution(problem.description, outcome), outcome.error, t1)
 
 
@@ -192,7 +199,7 @@ def _solution(description: Description, outcome: Any) -> Solution:
         message=outcome.message,
         statistics=Statistics.from_mapping(outcome.statistics),
         last=(t, y[:n_q], y[n_q:]),
-        dense=None if outcome.dense is None else Dense(*outcome.dense),
+        dense=outcome.dense if outcome.dense is None or isinstance(outcome.dense, Dense) else Dense(*outcome.dense),
     )
 
 

@@ -19,6 +19,7 @@ from kanegen.solve.differentiable import Differentiable
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.integrate import Options, Problem, integrate
+from kanegen.solve.momentum import RunMomenta, is_momentum_form, recovery, state_function
 from kanegen.solve.names import by_name, number, unknown
 from kanegen.solve.reaction import REACTION, Wrench
 from kanegen.solve.solution import Solution
@@ -29,6 +30,7 @@ Names = tuple[str, ...]
 QUANTITIES = (
     *("T", "V", "Q", "P", "J", "b", "A", "B", "A1", "A2", "N", "L", "F"),
     *("constraint_force", "multipliers", "kinetic_energy", "potential_energy", "energy", "momentum"),
+    *("Dm", "e", "reduced_momentum", "hamiltonian", "jacobi_integral"),
 )
 """Attributes of a solver that are functions of (t, q, u, r=None, out=None); the user chooses what is built."""
 
@@ -63,6 +65,11 @@ class Solver(Differentiable):
         ``Q u' = P + J^T lambda``: ``J^T lambda`` (n_u,) and lambda (n_c,).
     kinetic_energy, potential_energy, energy, momentum
         J; momentum is ``Q u + N``, (n_u,).
+    Dm, e
+        Velocity form ``Q u' + Dm u = e + J^T lambda``, (n_u, n_u) and (n_u,).
+    reduced_momentum, speeds_from_momentum, hamiltonian, jacobi_integral
+        Of the forms ``"momentum"``, ``"momentum_unreduced"`` and ``"hamilton"``: ``A2 (Q u + N)``, (n_i,);
+        ``speeds_from_momentum(t, q, mom, r=None)``, (n_u,); ``H = K2 - K0 + V`` and ``sum q' K_q' - K + V`` in J.
     ode
         ``ode(t, y, r=None) -> y'`` with ``y = (q, u)``, for ``scipy.integrate.solve_ivp``.
     description, extension, parameters, stabilisation, options
@@ -92,6 +99,12 @@ class Solver(Differentiable):
     constraint_force: Callable[..., Array]
     multipliers: Callable[..., Array]
     momentum: Callable[..., Array]
+    Dm: Callable[..., Array]
+    e: Callable[..., Array]
+    reduced_momentum: Callable[..., Array]
+    speeds_from_momentum: Callable[..., Array]
+    hamiltonian: Callable[..., float]
+    jacobi_integral: Callable[..., float]
     kinetic_energy: Callable[..., float]
     potential_energy: Callable[..., float]
     energy: Callable[..., float]
@@ -124,6 +137,7 @@ class Solver(Differentiable):
             _functions=functions,
             _rhs_name=rhs_name,
             _residuals=functions.call("residuals"),
+            speeds_from_momentum=recovery(functions),
             **{name: functions.call(name) for name in QUANTITIES},
         )
 
@@ -307,9 +321,10 @@ class Solver(Differentiable):
         problem = Problem(
             module=module,
             description=self.description,
-            function=self._functions.get(self._rhs_name),
+            function=self._functions.get(state_function(self.description.form, self._rhs_name)),
             inputs=run_inputs(module, self.description, r),
             residuals=self.residuals,
+            momenta=RunMomenta(self, r) if is_momentum_form(self.description.form) else None,
         )
         return integrate(problem, span, q0, u0, options)
 
@@ -319,6 +334,11 @@ class Solver(Differentiable):
     def sources(self) -> Sources:
         """The generated files."""
         return self.extension.sources
+
+    @property
+    def cyclic_coordinates(self) -> Names:
+        """Names of the coordinates whose momenta only nonconservative forces change (``form="hamilton"``)."""
+        return self.description.cyclic_coordinates
 
     @property
     def operation_count(self) -> int:

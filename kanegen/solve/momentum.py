@@ -1,0 +1,127 @@
+"""The state (q, mom) of the momentum forms inside an integration, (q, u) outside of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.errors import SolveError
+from kanegen.solve.functions import Functions
+from kanegen.solve.inputs import run_inputs
+from kanegen.solve.solution import Dense
+
+if TYPE_CHECKING:
+    from kanegen.solve.solver import Solver
+
+Array = NDArray[np.float64]
+
+FORMS = ("momentum", "momentum_unreduced", "hamilton")
+
+
+def is_momentum_form(form: str) -> bool:
+    """Whether the state inside an integration is (q, mom)."""
+    return form in FORMS
+
+
+def state_function(form: str, rhs_name: str) -> str:
+    """Name of the function that is integrated: ``rhs_name``, or the momentum form's of the same stabilisation.
+
+    Raises
+    ------
+    SolveError
+        For stabilisation in the reduced momentum form.
+    """
+    if not is_momentum_form(form):
+        return rhs_name
+    if form == "momentum" and rhs_name != "rhs":
+        raise SolveError(
+            "the reduced momentum form takes no stabilisation: its speeds satisfy the velocity-level constraints "
+            'exactly; integrate with_stabilisation(None), or build with form="momentum_unreduced" or "reduced"'
+        )
+    return f"momentum_{rhs_name}"
+
+
+def recovery(functions: Functions) -> Callable[..., Array]:
+    """``speeds_from_momentum(t, q, mom, r=None)``: the speeds (n_u,) of momenta (n_u,), or (n_i,) of the reduced form.
+
+    Where it was not built, a function that raises why.
+    """
+    value: Callable[..., Array] = functions.call("speeds_from_momentum")
+    description = functions.description
+    if description.form != "momentum":
+        return value
+    n_i, n_u = len(description.independent), len(description.speeds)
+
+    def speeds(t: float, q: Any, mom: Any, r: Any = None) -> Array:
+        momenta = np.asarray(mom, dtype=np.float64)
+        if momenta.shape != (n_i,):
+            raise SolveError(
+                f"mom has shape {momenta.shape}; expected ({n_i},), the reduced momenta of "
+                f"{', '.join(description.independent_names)}"
+            )
+        padded = np.zeros(n_u)
+        padded[:n_i] = momenta
+        return value(t, q, padded, r)
+
+    return speeds
+
+
+class RunMomenta:
+    """Conversions between (q, u) and (q, mom) for one run of a solver with the inputs ``r``; pickles with both."""
+
+    def __init__(self, solver: Solver, r: Any) -> None:
+        self._solver, self._r = solver, r
+        self._n_q = len(solver.description.coordinates)
+        self._to = solver.reduced_momentum if solver.description.form == "momentum" else solver.momentum
+        inputs = run_inputs(solver.extension.module, solver.description, r)
+        self._at: Callable[[float], Array | None] = inputs.at if solver.description.inputs else _no_inputs
+
+    def __reduce__(self) -> tuple[type[RunMomenta], tuple[Any, ...]]:
+        return (RunMomenta, (self._solver, self._r))
+
+    def of(self, t: float, q: Any, u: Any) -> Array:
+        """The momenta of a state."""
+        return self._to(t, q, u, self._at(t))
+
+    def speeds(self, times: Array, states: Array) -> Array:
+        """States (n_t, n_q + n_u) in the speeds from those (n_t, n_q + n_mom) in the momenta."""
+        n_q, n_u = self._n_q, len(self._solver.description.speeds)
+        result = np.empty((len(times), n_q + n_u))
+        result[:, :n_q] = states[:, :n_q]
+        for row, t, state in zip(result, times.tolist(), states, strict=True):
+            row[n_q:] = self._solver.speeds_from_momentum(t, state[:n_q], state[n_q:], self._at(t))
+        return result
+
+    def in_speeds(self, outcome: Any) -> Any:
+        """The outcome of the compiled integrator with speeds in place of momenta."""
+        t, y = outcome.last
+        dense = None
+        if outcome.dense is not None:
+            t_old, h, coefficients = outcome.dense
+            dense = SpeedDense(t_old, h, coefficients, self)
+        fields = vars(outcome) | {
+            "y": self.speeds(outcome.t, outcome.y),
+            "last": (t, self.speeds(np.array([t]), y[None, :])[0]),
+            "dense": dense,
+        }
+        return SimpleNamespace(**fields)
+
+
+def _no_inputs(t: float) -> None:
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class SpeedDense(Dense):
+    """Continuous extension of a run in the momenta: its polynomials are those of (q, mom), converted when evaluated."""
+
+    momenta: RunMomenta
+
+    def __call__(self, times: Array) -> Array:
+        """States (n_t, n_q + n_u) at ``times`` (n_t,), which must lie within the run."""
+        return self.momenta.speeds(times, super().__call__(times))
