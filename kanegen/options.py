@@ -35,6 +35,10 @@ EXTRA_FUNCTIONS: Final = ("A1", "A2", "N", "L", "F", "Dm", "e", "rank", "parts",
 """Functions that are compiled on request only."""
 
 
+FORM_FUNCTIONS: Final = {"pseudoinverse": ("rank",), "canonical": ("rank", "parts")}
+"""What a form is asked for, and is compiled with it."""
+
+
 @dataclass(frozen=True)
 class BuildOptions:
     """Form of the equations and functions to compile.
@@ -59,11 +63,12 @@ class BuildOptions:
         if form not in FORMS:
             raise BuildError(f"form is {form!r}: expected one of {', '.join(FORMS)}")
         known = (*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS)
+        own = FORM_FUNCTIONS.get(form, ())
         if functions is None:
-            return cls(form)
+            return cls(form, (*DEFAULT_FUNCTIONS, *own))
         if functions == "all":
             return cls(form, known)
-        wanted = {"rhs"}
+        wanted = {"rhs", *own}
         for name in [functions] if isinstance(functions, str) else functions:
             members = FUNCTION_GROUPS.get(name, (name,))
             if not set(members) <= set(known):

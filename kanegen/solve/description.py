@@ -52,7 +52,9 @@ class Description:
             for name in ("input_defaults", "input_rate_of")
             if len(getattr(self, name)) != len(self.inputs)
         ]
-        if sorted((*self.dependent, *self.independent)) != list(range(len(self.speeds))):
+        chosen = sorted((*self.dependent, *self.independent))
+        # None chosen: redundant constraints, which only forms without a partition solve.
+        if chosen and chosen != list(range(len(self.speeds))):
             problems.append(
                 f"dependent {self.dependent} and independent {self.independent} speeds do not make up the "
                 f"{len(self.speeds)} speeds"

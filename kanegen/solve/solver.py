@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from kanegen.build import CompilerOptions, Extension, build
 from kanegen.emit.sources import Sources
 from kanegen.errors import SolveError
-from kanegen.model import Baumgarte
+from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program import kernels
+from kanegen.solve.consistent import make_consistent
 from kanegen.solve.description import Description
 from kanegen.solve.differentiable import Differentiable
 from kanegen.solve.functions import Functions
@@ -23,6 +24,7 @@ from kanegen.solve.momentum import RunMomenta, is_momentum_form, recovery, state
 from kanegen.solve.names import by_name, number, unknown
 from kanegen.solve.reaction import REACTION, Wrench
 from kanegen.solve.solution import Solution
+from kanegen.solve.structure import Parts, redundant_rows
 
 Array = NDArray[np.float64]
 Names = tuple[str, ...]
@@ -79,7 +81,7 @@ class Solver(Differentiable):
     description: Description
     extension: Extension
     parameters: Mapping[str, float | None]
-    stabilisation: Baumgarte | None
+    stabilisation: Baumgarte | Projection | None
     options: CompilerOptions | None
     rhs: Callable[..., tuple[Array, Array]]
     ode: Callable[..., Array]
@@ -117,7 +119,7 @@ class Solver(Differentiable):
         extension: Extension,
         description: Description,
         parameters: Mapping[Any, float | None] | None = None,
-        stabilisation: Baumgarte | None = None,
+        stabilisation: Baumgarte | Projection | None = None,
         options: CompilerOptions | None = None,
     ) -> None:
         values = _values(parameters or {}, description)
@@ -164,7 +166,7 @@ class Solver(Differentiable):
         }
         return Solver(self.extension, self.description, merged, self.stabilisation, self.options)
 
-    def with_stabilisation(self, stabilisation: Baumgarte | None) -> Solver:
+    def with_stabilisation(self, stabilisation: Baumgarte | Projection | None) -> Solver:
         """A solver with other gains, or none; it shares the extension.
 
         Raises `SolveError` for a model without constraints to stabilise, `ModelError` for gains of the wrong
@@ -185,6 +187,29 @@ class Solver(Differentiable):
             return np.empty(0), np.empty(0)
         values = self._residuals(t, q, u, r)
         return values[:n_position], values[n_position:]
+
+    def make_consistent(
+        self, t: float, q: Any, u: Any, r: Any = None, *, fixed: Any = (), tolerance: float = 1e-13
+    ) -> tuple[Array, Array]:
+        """The state ``(q, u)``, (n_q,) and (n_u,), that satisfies the constraints at ``t``, from one that does not.
+
+        Positions are corrected by a damped Newton method, each correction the smallest one in the metric of the
+        kinetic energy; the guess may be rough. Speeds get the smallest change in that metric: weighted least squares,
+        by Newton where constraints are nonlinear in u. Speeds that move no mass count as light.
+
+        Parameters
+        ----------
+        fixed
+            Names (or symbols) of coordinates and speeds that stay as they are.
+        tolerance
+            Residuals that count as zero, relative to the largest coordinate or speed, which counts as 1 at least.
+
+        Raises
+        ------
+        SolveError
+            Naming the constraints that cannot be satisfied, and the fixed values that stand in the way.
+        """
+        return make_consistent(self._functions, t, q, u, r, fixed, tolerance)
 
     def output(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Any:
         """The user's output ``name``: a float or an array. Raises `SolveError` for unknown names."""
@@ -224,6 +249,18 @@ class Solver(Differentiable):
             raise SolveError(f"the constraints are redundant at t = {t!r} s: no choice of dependent speeds solves them")
         names = [description.speeds[i] for i in order]
         return tuple(names[:n_c]), tuple(names[n_c:])
+
+    def rank(self, t: float, q: Any, u: Any, r: Any = None) -> int:
+        """The number of independent constraint rows at this state; needs the function ``rank``."""
+        return int(self._functions.get("rank").value(t, q, u, r))
+
+    def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None) -> Names:
+        """Labels of the constraints that follow from the ones before them at this state; needs ``J``."""
+        return tuple(self.description.constraints[i] for i in redundant_rows(self.J(t, q, u, r)))
+
+    def parts(self, t: float, q: Any, u: Any, r: Any = None) -> Parts:
+        """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has "parts"."""
+        return Parts(*self._functions.get("parts").value(t, q, u, r))
 
     def low_level_callable(self, r: Any = None) -> Any:
         """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void
@@ -316,6 +353,7 @@ class Solver(Differentiable):
             dense=dense,
             progress=progress,
             consistency=consistency,
+            projection=self.stabilisation if isinstance(self.stabilisation, Projection) else None,
         )
         module = self.extension.module
         problem = Problem(
@@ -364,7 +402,7 @@ def _restored(
     sources: Sources,
     description: Description,
     parameters: dict[str, float | None],
-    stabilisation: Baumgarte | None,
+    stabilisation: Baumgarte | Projection | None,
     options: CompilerOptions | None,
 ) -> Solver:
     return Solver(build(sources, options), description, parameters, stabilisation, options)
@@ -379,14 +417,15 @@ def _values(given: Mapping[Any, float | None], description: Description) -> dict
     }
 
 
-def _gains(stabilisation: Baumgarte | None, description: Description) -> Array:
+def _gains(stabilisation: Baumgarte | Projection | None, description: Description) -> Array:
     n_h, n_v = description.n_holonomic, description.n_nonholonomic
-    if stabilisation is None:
-        return np.zeros(2 * n_h**2 + n_v**2)
+    none = np.zeros(2 * n_h**2 + n_v**2)
+    if stabilisation is None or (isinstance(stabilisation, Projection) and description.positions):
+        return none
     if n_h + n_v == 0:
         raise SolveError(
             f"the model {description.name!r} has no holonomic or nonholonomic constraint that binds a speed: "
             "there is "
             "nothing to stabilise; leave stabilisation out"
         )
-    return stabilisation.flatten(n_h, n_v)
+    return none if isinstance(stabilisation, Projection) else stabilisation.flatten(n_h, n_v)

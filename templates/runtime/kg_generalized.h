@@ -122,7 +122,7 @@ static inline int kg_pseudoinverse(int m, int n, kg_real *M, const kg_real *z, k
 }
 
 /* y (n) = M^+ M x for the orthogonal rows of M and their sizes from kg_pseudoinverse(). */
-static inline void kg_project(int m, int n, const kg_real *M, const kg_real *sizes, const kg_real *x, kg_real *y) {
+static inline void kg_project_rows(int m, int n, const kg_real *M, const kg_real *sizes, const kg_real *x, kg_real *y) {
   kg_clear(n, y);
   for (int i = 0; i < m; ++i) {
     const kg_real *row = M + i * (ptrdiff_t)n;
@@ -278,11 +278,11 @@ static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot
     }
   }
   rank = kg_pseudoinverse(n_c, n_u, J, b, U, sizes, x, y);
-  kg_project(n_c, n_u, J, sizes, p, held);
+  kg_project_rows(n_c, n_u, J, sizes, p, held);
   kg_add(n_u, KG_C(-1.0), held, p);
   kg_compose(n_u, W, s, x, parts);
   kg_compose(n_u, W, s, p, parts + n_u);
-  kg_project(n_c, n_u, J, sizes, xi, held);
+  kg_project_rows(n_c, n_u, J, sizes, xi, held);
   for (int i = 0; i < n_u; ++i) {
     x[i] += held[i];
     p[i] += xi[i] - held[i];
