@@ -1,0 +1,263 @@
+"""The benchmark bicycle of Meijaard, Papadopoulos, Ruina and Schwab, nonlinear, and its eigenvalues.
+
+Four rigid bodies: rear wheel R, rear frame with rider B, front fork with handlebar H, front wheel F. The wheels are
+knife edges that roll without slip on a horizontal plane. x points forward, y to the right, z down; the coordinates
+are the rear contact point (x, y), yaw psi, roll phi and pitch th of the rear frame, the angle thR of the rear wheel
+relative to the rear frame, the steer angle de, and the angle thF of the front wheel relative to the fork; u = q'.
+That the front wheel touches the ground is a holonomic constraint (it makes the pitch dependent), rolling of both
+wheels gives four nonholonomic ones: three degrees of freedom. Positions and inertias are those of the paper's upright
+position with th = de = 0, measured from the rear contact.
+
+Source: J. P. Meijaard, J. M. Papadopoulos, A. Ruina and A. L. Schwab, "Linearized dynamics equations for the balance
+and steer of a bicycle: a benchmark and review", Proc. R. Soc. A 463 (2007) 1955-1982: parameters of its table 1,
+eigenvalues of its table 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from math import pi
+from typing import Any
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import kanegen as kg
+
+DEFAULTS = {
+    **{"w": 1.02, "c": 0.08, "lambda": pi / 10, "g": 9.81},
+    **{"rR": 0.3, "mR": 2.0, "IRxx": 0.0603, "IRyy": 0.12},
+    **{"xB": 0.3, "zB": -0.9, "mB": 85.0, "IBxx": 9.2, "IByy": 11.0, "IBzz": 2.8, "IBxz": 2.4},
+    **{"xH": 0.9, "zH": -0.7, "mH": 4.0, "IHxx": 0.05892, "IHyy": 0.06, "IHzz": 0.00708, "IHxz": -0.00756},
+    **{"rF": 0.35, "mF": 3.0, "IFxx": 0.1405, "IFyy": 0.28},
+}
+"""The benchmark, in m, rad, kg, kg m^2 and m/s^2."""
+
+
+def _modes(weave: complex, capsize: float, castering: float) -> tuple[complex, ...]:
+    return weave, weave.conjugate(), capsize, castering
+
+
+EIGENVALUES: dict[int, tuple[complex, ...]] = {
+    0: (5.53094371765393, 3.13164324790656, -3.13164324790656, -5.53094371765393),
+    1: _modes(3.52696170990070 + 0.80774027519930j, -3.13423125066578, -7.11008014637442),
+    2: _modes(2.68234517512745 + 1.68066296590675j, -3.07158645641514, -8.67387984831735),
+    3: _modes(1.70675605663975 + 2.31582447384325j, -2.63366137253667, -10.35101467245920),
+    4: _modes(0.41325331521125 + 3.07910818603206j, -1.42944427361326, -12.15861426576447),
+    5: _modes(-0.77534188219585 + 4.46486771378823j, -0.32286642900409, -14.07838969279822),
+    6: _modes(-1.52644486584142 + 5.87673060598709j, -0.00406690076970, -16.08537123098026),
+    7: _modes(-2.13875644258362 + 7.19525913329805j, 0.10268170574766, -18.15788466125262),
+    8: _modes(-2.69348683581097 + 8.46037971396931j, 0.14327879765713, -20.27940894394569),
+    9: _modes(-3.21675402252485 + 9.69377351531791j, 0.15790184030917, -22.43788559040858),
+    10: _modes(-3.72016840437287 + 10.90681139476287j, 0.16105338653172, -24.62459635017404),
+}
+"""Table 2 of the paper: eigenvalues (1/s) by forward speed (m/s); from 1 m/s on the weave pair, capsize, castering."""
+
+
+def upright(speed: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """q and u of steady straight riding at ``speed`` (m/s)."""
+    spin_R, spin_F = -speed / DEFAULTS["rR"], -speed / DEFAULTS["rF"]
+    return (0.0,) * 8, (speed, 0.0, 0.0, 0.0, 0.0, spin_R, 0.0, spin_F)
+
+
+def pushed(speed: float = 4.6, roll_rate: float = 0.5) -> dict[str, Any]:
+    """Upright at ``speed`` (m/s) with a ``roll_rate`` (rad/s), the start of the paper's figure 4.
+
+    Rolling moves the front contact sideways by nothing at first order, so that no other speed changes.
+    """
+    q, u = upright(speed)
+    return {"t": 0.0, "q": q, "u": (*u[:3], roll_rate, *u[4:]), "r": None}
+
+
+INITIAL = pushed()
+
+
+def model() -> kg.Model:
+    """The bicycle; phi', thR' and de' are independent speeds."""
+    names = ("x", "y", "psi", "phi", "th", "thR", "de", "thF")
+    q = x, y, psi, phi, th, thR, de, thF = me.dynamicsymbols(" ".join(names))
+    u = me.dynamicsymbols(" ".join(f"u_{name}" for name in names))
+    p = {name: sm.Symbol(name) for name in DEFAULTS}
+    time = me.dynamicsymbols._t
+
+    N = me.ReferenceFrame("N")
+    yaw, roll, B = (me.ReferenceFrame(name) for name in ("yaw", "roll", "B"))
+    yaw.orient_axis(N, N.z, psi)
+    roll.orient_axis(yaw, yaw.x, phi)
+    B.orient_axis(roll, roll.y, th)
+    R = me.ReferenceFrame("R")
+    R.orient_axis(B, B.y, thR)
+    # The steer axis is the z axis of B tilted back by lambda; H is turned back, parallel to B at de = 0.
+    tilted, steered, H = (me.ReferenceFrame(name) for name in ("tilted", "steered", "H"))
+    tilted.orient_axis(B, B.y, p["lambda"])
+    steered.orient_axis(tilted, tilted.z, de)
+    H.orient_axis(steered, steered.y, -p["lambda"])
+    F = me.ReferenceFrame("F")
+    F.orient_axis(H, H.y, thF)
+
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    contact = O.locatenew("rear_contact", x * N.x + y * N.y)
+    rear = contact.locatenew("rear_wheel", -p["rR"] * roll.z)
+    frame = rear.locatenew("rear_frame", p["xB"] * B.x + (p["zB"] + p["rR"]) * B.z)
+    # The steer axis meets the ground at w + c: trail c ahead of the front contact.
+    axis = rear.locatenew("steer_axis", (p["w"] + p["c"]) * B.x + p["rR"] * B.z)
+    fork = axis.locatenew("fork", (p["xH"] - p["w"] - p["c"]) * H.x + p["zH"] * H.z)
+    front = axis.locatenew("front_wheel", -p["c"] * H.x - p["rF"] * H.z)
+
+    def body(name: str, centre: me.Point, turning: Any, axes: Any, **inertia: Any) -> me.RigidBody:
+        moments = [p[f"I{name}{k}"] for k in ("xx", "yy", inertia.get("zz", "zz"))]
+        return me.RigidBody(
+            name, centre, turning, p[f"m{name}"], (me.inertia(axes, *moments, izx=inertia.get("xz", 0)), centre)
+        )
+
+    bodies = (
+        # Wheels are symmetric: their inertia is constant in the frames that do not spin with them.
+        body("R", rear, R, roll, zz="xx"),
+        body("B", frame, B, B, xz=p["IBxz"]),
+        body("H", fork, H, H, xz=p["IHxz"]),
+        body("F", front, F, H, zz="xx"),
+    )
+    height, slip = _front_contact((N, yaw, roll, B, H), (contact, rear, axis, front), p, q)
+    return kg.Model(
+        name="whipple_bicycle",
+        frame=N,
+        coordinates=q,
+        speeds=u,
+        kinematics=[speed - angle.diff(time) for speed, angle in zip(u, q, strict=True)],
+        bodies=bodies,
+        gravity=p["g"] * N.z,
+        holonomic_constraints=(height,),
+        nonholonomic_constraints=(
+            x.diff(time) + p["rR"] * (th.diff(time) + thR.diff(time)) * sm.cos(psi),
+            y.diff(time) + p["rR"] * (th.diff(time) + thR.diff(time)) * sm.sin(psi),
+            *slip,
+        ),
+        dependent_speeds=[u[k] for k in (0, 1, 2, 4, 7)],
+        parameters={p[name]: value for name, value in DEFAULTS.items()},
+    )
+
+
+def _front_contact(
+    frames: tuple[me.ReferenceFrame, ...],
+    points: tuple[me.Point, ...],
+    p: Mapping[str, sm.Symbol],
+    q: tuple[sm.Expr, ...],
+) -> tuple[sm.Expr, tuple[sm.Expr, sm.Expr]]:
+    """Depth of the lowest point of the front wheel, and the velocity of its material point there along yaw x, y."""
+    N, yaw, roll, B, H = frames
+    rear_contact, rear, axis, front = points
+    x_rate, y_rate, psi_rate, phi_rate, th_rate, _, de_rate, thF_rate = (c.diff(me.dynamicsymbols._t) for c in q)
+    leaning = N.z.dot(H.y)
+    root = sm.sqrt(1 - leaning**2)
+    depth = front.pos_from(rear_contact).dot(N.z) + p["rF"] * root
+
+    roll_velocity = psi_rate * N.z + phi_rate * roll.x
+    B_velocity = roll_velocity + th_rate * B.y
+    tilt = p["lambda"]
+    H_velocity = B_velocity + de_rate * (sm.sin(tilt) * B.x + sm.cos(tilt) * B.z)
+    F_velocity = H_velocity + thF_rate * H.y
+    lowest = p["rF"] / root * (N.z - leaning * H.y)
+    velocity = (
+        x_rate * N.x
+        + y_rate * N.y
+        + roll_velocity.cross(rear.pos_from(rear_contact))
+        + B_velocity.cross(axis.pos_from(rear))
+        + H_velocity.cross(front.pos_from(axis))
+        + F_velocity.cross(lowest)
+    )
+    return depth, (velocity.dot(yaw.x), velocity.dot(yaw.y))
+
+
+@cache
+def solver() -> kg.Solver:
+    """The bicycle with what this script needs compiled."""
+    return kg.build(model(), functions=("rhs", "residuals", "energies", "jacobians"))
+
+
+def linear(speed: float, bicycle: kg.Solver | None = None) -> kg.Linearisation:
+    """Steady straight riding at ``speed`` (m/s), linearised in phi, de, phi', thR', de'."""
+    bicycle = bicycle or solver()
+    upright_linear = bicycle.linearise(0.0, *upright(speed), speeds=("u_phi", "u_thR", "u_de"))
+    return upright_linear.without_ignorable()
+
+
+def lateral_eigenvalues(speed: float, bicycle: kg.Solver | None = None) -> np.ndarray:
+    """The four eigenvalues of roll and steer (1/s); that of the forward speed, which is zero, is left out."""
+    found = linear(speed, bicycle)
+    lateral = [i for i, name in enumerate(found.states) if name != "u_thR"]
+    return np.linalg.eigvals(found.A[np.ix_(lateral, lateral)]).astype(complex)
+
+
+def largest_difference(found: np.ndarray, published: tuple[complex, ...]) -> float:
+    """The largest distance of a published eigenvalue from the nearest one found (1/s)."""
+    return float(max(np.abs(found - value).min() for value in published))
+
+
+def simulate() -> tuple[kg.Solver, kg.Solution]:
+    bicycle = solver()
+    return bicycle, bicycle.integrate((0.0, 5.0), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
+
+
+def checks(bicycle: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
+    for speed, published in EIGENVALUES.items():
+        difference = largest_difference(lateral_eigenvalues(speed, bicycle), published)
+        yield f"eigenvalues at {speed} m/s against table 2 (1/s)", difference, 1e-11
+    states = list(zip(solution.t, solution.q, solution.u, strict=True))
+    energy = np.array([bicycle.energy(*state) for state in states])
+    yield "energy drift, relative", np.ptp(energy) / energy[0], 1e-9
+    residuals = [bicycle.residuals(*state) for state in states]
+    yield "depth of the front contact (m)", max(np.abs(position).max() for position, _ in residuals), 1e-9
+    yield "slip of the wheels (m/s)", max(np.abs(velocity).max() for _, velocity in residuals), 1e-8
+
+
+def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
+    ((bicycle, solution),) = runs.values()
+    speeds = np.linspace(0.0, 10.0, 401)
+    values = np.array([lateral_eigenvalues(speed, bicycle) for speed in speeds])
+    modes, motion = figure.subplots(2, 1, height_ratios=(3, 2))
+    modes.axhline(0.0, color="0.6", linewidth=0.8)
+    modes.axvspan(4.29238253634111, 6.02426201538837, color="0.92", label="self-stable")
+    each = np.repeat(speeds, 4)
+    oscillating = np.abs(values.imag.ravel()) > 1e-9
+    modes.plot(each, values.real.ravel(), ".", markersize=2, color="C0", label="real parts")
+    positive = oscillating & (values.imag.ravel() > 0.0)
+    modes.plot(each[positive], values.imag.ravel()[positive], ".", markersize=2, color="C1", label="imaginary parts")
+    for speed, published in EIGENVALUES.items():
+        parts = [x.real for x in map(complex, published)] + [x.imag for x in map(complex, published) if x.imag > 0.0]
+        label = "Meijaard et al. (2007)" if speed == 0 else None
+        modes.plot([speed] * len(parts), parts, "k+", markersize=5, label=label)
+    modes.set(xlabel="forward speed (m/s)", ylabel="eigenvalues (1/s)", ylim=(-12.0, 11.0), xlim=(0.0, 10.0))
+    modes.legend(loc="lower right", markerscale=2.0)
+    motion.plot(solution.t, solution.u[:, 3], label="roll rate (rad/s)")
+    motion.plot(solution.t, solution.u[:, 6], label="steer rate (rad/s)")
+    motion.set(xlabel="t (s)", ylabel="rates (rad/s)", title="pushed sideways at 4.6 m/s")
+    forward = motion.twinx()
+    forward.plot(solution.t, -DEFAULTS["rR"] * solution.u[:, 5], color="C2", label="forward speed (m/s)")
+    forward.set(ylabel="speed (m/s)")
+    motion.legend(handles=[*motion.lines, *forward.lines], loc="upper right")
+
+
+def print_eigenvalues() -> None:
+    """The eigenvalues at 0 to 10 m/s, to be laid beside the paper's table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("speed (m/s)", "eigenvalues (1/s)", title="Steady straight riding", header_style="bold")
+    for speed in EIGENVALUES:
+        values = sorted(lateral_eigenvalues(speed), key=lambda x: (-x.real, -x.imag))
+        table.add_row(str(speed), "  ".join(_written(x) for x in values if x.imag >= 0.0))
+    Console().print(table)
+
+
+def _written(x: complex) -> str:
+    return f"{x.real:.14f}" + (f" ± {x.imag:.14f}i" if x.imag > 0.0 else "")
+
+
+if __name__ == "__main__":
+    from _report import script
+
+    print_eigenvalues()
+    script(__doc__, simulate, checks, plot)
