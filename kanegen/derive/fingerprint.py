@@ -7,7 +7,10 @@ derivation to code that was generated before.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from sympy.physics.vector import ReferenceFrame
@@ -19,14 +22,40 @@ from kanegen.graph import Node
 from kanegen.model.expressions import symbol_name
 
 
+_NOT_GENERATING = frozenset({"__pycache__", "build", "bench", "cli", "verify"})
+"""Folders of the package that have no part in what is generated."""
+
+
 def fingerprint(system: System, *options: str) -> str:
     """SHA-256 in hexadecimal over the lowered model, kanegen's version and ``options``."""
     reader = _Reader(system)
-    tokens = [__version__, *options, *reader.tokens()]
+    tokens = [__version__, generator_digest(), *options, *reader.tokens()]
     digest = sha256("\x1f".join(tokens).encode())
     for node in system.graph.nodes:
         digest.update(_spelled(node).encode())
     return digest.hexdigest()
+
+
+@cache
+def generator_digest() -> str:
+    """SHA-256 over kanegen's own source: what another state of the generator wrote is not taken for this one's."""
+    digest = sha256()
+    for package in ("kanegen", "kanegen.templates"):
+        for path, content in _package_files(files(package), ""):
+            digest.update(f"{path} {len(content)}\n".encode())
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def _package_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
+    """Every source file below a package folder, in order of its path."""
+    for item in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        path = f"{prefix}/{item.name}"
+        if item.is_dir():
+            if item.name not in _NOT_GENERATING:
+                yield from _package_files(item, path)
+        elif item.name.endswith((".py", ".jinja", ".h")):
+            yield path, item.read_bytes()
 
 
 def _spelled(node: Node) -> str:

@@ -15,6 +15,7 @@ from kanegen.solve.description import Description
 Array = NDArray[np.float64]
 
 _NEED_POTENTIAL = ("potential_energy", "energy", "hamiltonian", "jacobi_integral")
+_NEED_PARTITION = frozenset({"T", "V", "A", "B", "A1", "A2"})
 _OF_FORMS = {
     "hamiltonian": ("hamilton",),
     "jacobi_integral": ("hamilton",),
@@ -40,14 +41,14 @@ class Functions:
             name for name, value in zip(description.parameters, parameters, strict=True) if np.isnan(value)
         )
         self._defaults = [np.nan if value is None else value for value in description.input_defaults]
-        self._prepared = None if self.missing else module.Prepared(parameters, gains)
+        self.prepared = None if self.missing else module.Prepared(parameters, gains)
 
     def get(self, name: str) -> Any:
         """A new ``Function`` of the module. Raises `SolveError` telling why there is none."""
         problem = self.problem(name)
         if problem is not None:
             raise SolveError(problem)
-        return self.module.Function(name, self._prepared, self._defaults)
+        return self.module.Function(name, self.prepared, self._defaults)
 
     def problem(self, name: str) -> str | None:
         """Why the function cannot be called; None when it can."""
@@ -61,6 +62,11 @@ class Functions:
         if name in _OF_FORMS and self.description.form not in _OF_FORMS[name]:
             forms = " or ".join(f"form={form!r}" for form in _OF_FORMS[name])
             return f"{name} was not built for the model {model!r} in {self.description.form} form: build with {forms}"
+        if name in _NEED_PARTITION and not self.description.dependent and not self.description.independent:
+            return (
+                f"{name} does not exist for the model {model!r}: its constraints are redundant, so that no choice of "
+                f"dependent speeds solves them; rhs, constraint_force, multipliers and rank go on without"
+            )
         if name not in self.module.FUNCTIONS:
             return (
                 f"{public} was not built for the model {model!r}: name it in functions= of kanegen.build. "
@@ -79,7 +85,7 @@ class Functions:
         d = self.description
         n_i, n_u = len(d.independent), len(d.speeds)
         shape = {"A": (len(d.dependent), n_i), "A2": (n_i, n_u), "reduced_momentum": (n_i,)}.get(name)
-        if shape is not None and not d.independent:
+        if shape is not None and d.dependent and not d.independent:
             # C has no arrays without elements: where nothing is free to move there is nothing to compile.
             return _empty(shape)
         problem = self.problem(name)
