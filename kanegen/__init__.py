@@ -13,6 +13,7 @@ from kanegen.graph.functions import Spline as Spline
 from kanegen.model import Baumgarte as Baumgarte
 from kanegen.model import Input as Input
 from kanegen.model import Model as Model
+from kanegen.model import Projection as Projection
 from kanegen.model import Reaction as Reaction
 from kanegen.pipeline import build as build
 from kanegen.pipeline import emit as emit

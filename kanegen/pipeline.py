@@ -13,7 +13,7 @@ from kanegen.derive import Equations, System, fingerprint
 from kanegen.emit.environment import runtime_headers
 from kanegen.emit.kernel import emit_sources
 from kanegen.emit.sources import Sources
-from kanegen.model import Baumgarte, Model
+from kanegen.model import Baumgarte, Model, Projection
 from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
 from kanegen.solve import Solver
@@ -24,7 +24,7 @@ from kanegen.solve.description import DESCRIPTION_FILE, Description
 def build(
     model: Model,
     form: str = "auto",
-    stabilisation: Baumgarte | None = None,
+    stabilisation: Baumgarte | Projection | None = None,
     functions: str | Iterable[str] | None = None,
     compiler: CompilerOptions | None = None,
 ) -> Solver:
@@ -40,7 +40,8 @@ def build(
         ``"reduced"`` solves ``A2 Q A2^T`` for the independent accelerations, ``"nonminimal"`` solves ``T u' = V`` by
         pivoted LU; ``"auto"`` takes the one with fewer operations.
     stabilisation
-        Baumgarte gains; None integrates the bare constraints. Gains are inputs of the compiled code.
+        Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
+        constraints. Gains are inputs of the compiled code.
     functions
         What to compile; None means everything but A1, A2, N, L and F (``"all"`` adds them).
     compiler
@@ -72,7 +73,9 @@ def build(
 def generate(equations: Equations, options: BuildOptions, digest: str) -> Sources:
     """The C sources of a model with the description a solver needs."""
     program, form = assemble(equations, options)
-    sources = emit_sources(program, digest=digest, options_text=f"form {form}; functions {' '.join(options.functions)}")
+    sources = emit_sources(
+        program, digest=digest, options_text=f"form {form}; functions {' '.join(options.functions)}"
+    )
     description = describe(equations, program, form)
     return replace(sources, files={**sources.files, DESCRIPTION_FILE: description.to_json()})
 

@@ -51,4 +51,5 @@ FUNCTIONS = {
 include "module_arguments.pxi"
 include "module_inputs.pxi"
 include "module_function.pxi"
+include "module_consistent.pxi"
 include "module_integrate.pxi"

@@ -45,8 +45,8 @@ cdef void _piecewise(Evaluation *e, double t) noexcept nogil:
         e.r[i] = value
 
 
-cdef int _right_hand_side(void *context, double t, const double *y, double *dydt) noexcept nogil:
-    cdef Evaluation *e = <Evaluation *>context
+cdef int _fill_inputs(Evaluation *e, double t) noexcept nogil:
+    """The inputs at t into e.r."""
     if e.kind == INPUT_PIECEWISE:
         _piecewise(e, t)
     elif e.kind == INPUT_COMPILED:
@@ -54,6 +54,13 @@ cdef int _right_hand_side(void *context, double t, const double *y, double *dydt
     elif e.kind == INPUT_PYTHON:
         if _python_inputs(e, t) < 0:
             return STATUS_PYTHON
+    return KG_OK
+
+
+cdef int _right_hand_side(void *context, double t, const double *y, double *dydt) noexcept nogil:
+    cdef Evaluation *e = <Evaluation *>context
+    if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
+        return STATUS_PYTHON
     return e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, dydt)
 
 

@@ -36,6 +36,7 @@ cdef class Run:
     cdef Evaluation evaluation
     cdef kg_stepper stepper
     cdef kg_ode ode
+    cdef kg_projection projection  # every == 0: none
     cdef Buffer t, y, dense, steps
     cdef double *memory
     cdef double *t_eval
@@ -67,10 +68,33 @@ cdef class Run:
 
     def __dealloc__(self):
         free(self.memory)
+        free(self.projection.work)
         free(self.t.data)
         free(self.y.data)
         free(self.dense.data)
         free(self.steps.data)
+
+    cdef int project_every(self, long long every, double tolerance) except -1:
+        """Project after every so many steps."""
+        cdef kg_projection *c = &self.projection
+        _fill_manifold(&c.manifold)
+        c.residuals = _find("residuals") if c.manifold.mass != NULL else NULL
+        c.p, c.every, c.tolerance = self.evaluation.p, every, tolerance
+        c.work = <double *>malloc(kg_module_projection_work(c) * sizeof(double))
+        if c.work == NULL:
+            raise MemoryError
+        kg_module_projection_start(c)
+        return 0
+
+    cdef int project(self, int outcome) noexcept nogil:
+        """Project the state the stepper has accepted with that outcome; returns the outcome or why not."""
+        cdef int status = _fill_inputs(&self.evaluation, self.stepper.t)
+        if status == KG_OK:
+            status = kg_module_project(&self.projection, &self.stepper, self.evaluation.r, outcome)
+        if status >= 0 or status == KG_INCONSISTENT:
+            return status
+        self.stepper.rhs_status = status
+        return KG_RHS_FAILED
 
     cdef double *stepper_memory(self) noexcept:
         return self.evaluation.r + self.evaluation.n_r
@@ -133,6 +157,8 @@ cdef class Run:
         cdef int status = KG_OK, stored = KG_OK, count = 0
         while status == KG_OK and stored == KG_OK:
             status = kg_module_step(&self.stepper)
+            if status >= 0 and self.projection.every:
+                status = self.project(status)
             if status < 0:
                 return status
             stored = self.store_requested() if self.t_eval != NULL else self.store(self.stepper.t, self.stepper.y)
@@ -168,7 +194,7 @@ cdef class Run:
             statistics=dict(
                 steps=s.steps, rejected=s.rejected, evaluations=s.evaluations, repartitions=s.repartitions,
                 smallest_step=s.smallest_step, largest_step=s.largest_step, last_step=s.last_step,
-                largest_error=s.largest_error,
+                largest_error=s.largest_error, projections=self.projection.moved,
             ),
             error=self.error,
         )
@@ -191,12 +217,14 @@ class Outcome:
 def integrate(
     Function function, Inputs inputs, double t0, double t1, q0, u0, *, str method="dopri5", rtol=1e-8, atol=1e-10,
     step=None, first_step=None, max_step=None, max_steps=None, t_eval=None, bint dense=False, progress=None,
+    projection=None,
 ):
     """Integrate a right-hand side from t0 to t1 without Python in the loop; returns an Outcome.
 
     ``method``: a key of METHODS. ``rtol``, ``atol``: numbers or (n_q + n_u,). ``step``: size of the fixed steps
     (s). ``t_eval``: increasing in the direction of the run: store there instead of at every step. ``progress``:
-    called with the current t about every 20 ms. Wrong arguments raise SolveError; everything that happens later is
+    called with the current t about every 20 ms. ``projection``: (every, tolerance) to project the state onto the
+    constraints after every so many steps. Wrong arguments raise SolveError; everything that happens later is
     told by the Outcome, which holds all results up to there.
     """
     cdef kg_stepper_options options
@@ -213,6 +241,8 @@ def integrate(
     y0, relative, absolute = numpy.concatenate([q, u]), _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")
     times = None if t_eval is None else _requested(t_eval, t0, t1)
     run.kept = (times, y0, relative, absolute)
+    if projection is not None:
+        run.project_every(projection[0], projection[1])
     run.direction = 1.0 if t1 >= t0 else -1.0
     run.dense_rows = kg_module_dense_rows(METHODS[method]) if dense else 0
     options.method = METHODS[method]

@@ -24,3 +24,19 @@ void kg_module_dense_evaluate(int rows, int n, const kg_real *dense, kg_real t_o
 }
 
 const char *kg_module_status_message(int status) { return kg_status_message(status); }
+
+size_t kg_module_consistent_work(const kg_manifold *manifold) { return kg_consistent_work(manifold); }
+
+int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
+                              const kg_real *p, const int *fixed, kg_real tolerance, kg_real *work,
+                              int *corrections) {
+  return kg_make_consistent(manifold, t, q, u, r, p, fixed, tolerance, work, corrections);
+}
+
+size_t kg_module_projection_work(const kg_projection *projection) { return kg_projection_work(projection); }
+
+void kg_module_projection_start(kg_projection *projection) { kg_projection_start(projection); }
+
+int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_real *r, int outcome) {
+  return kg_projection_after_step(projection, stepper, r, outcome);
+}

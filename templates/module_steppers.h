@@ -3,6 +3,7 @@
 #define KG_MODULE_STEPPERS_H
 
 #include "kg_model.h"
+#include "kg_projection.h"
 #include "kg_steppers.h"
 
 size_t kg_module_work(int method, int n);
@@ -15,5 +16,13 @@ int kg_module_dense_rows(int method);
 void kg_module_dense_evaluate(int rows, int n, const kg_real *dense, kg_real t_old, kg_real h, kg_real t,
                               kg_real *y);
 const char *kg_module_status_message(int status);
+
+size_t kg_module_consistent_work(const kg_manifold *manifold);
+int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
+                              const kg_real *p, const int *fixed, kg_real tolerance, kg_real *work,
+                              int *corrections);
+size_t kg_module_projection_work(const kg_projection *projection);
+void kg_module_projection_start(kg_projection *projection);
+int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_real *r, int outcome);
 
 #endif

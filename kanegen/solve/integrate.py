@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
+from kanegen.model import Projection
 from kanegen.solve.description import Description
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.momentum import RunMomenta
@@ -41,6 +42,7 @@ class Options:
     dense: bool
     progress: bool | Callable[[float], None]
     consistency: float | None
+    projection: Projection | None = None
 
     def check(self) -> None:
         """Raise `SolveError` for options that contradict the method or make no sense."""
@@ -116,6 +118,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
             t_eval=options.t_eval,
             dense=options.dense,
             progress=call,
+            projection=None if options.projection is None else (options.projection.every, options.projection.tolerance),
         )
     if problem.momenta is not None:
         outcome = problem.momenta.in_speeds(outcome)

@@ -24,6 +24,11 @@ class Outcome(Enum):
         -13,
         "look for redundant constraints, massless speeds or a singular position at the last state",
     )
+    INCONSISTENT = (
+        "constraints cannot be satisfied",
+        -16,
+        "reduce the step or the tolerances, or look for constraints that contradict each other at the last state",
+    )
     INTERRUPTED = ("interrupted", -14, "the solution up to its last time is valid: go on from there")
 
     code: int
@@ -50,7 +55,7 @@ class Statistics:
     of them with other dependent speeds than the model's own; magnitudes of the ``smallest_step`` (the last
     one, cut to end on time, included), ``largest_step`` and ``last_step`` in s; ``largest_error``: the
     largest local error estimate of an accepted step as a fraction of the tolerance, 0 for methods without an
-    estimate.
+    estimate; ``projections`` that moved the state.
     """
 
     steps: int
@@ -61,6 +66,7 @@ class Statistics:
     largest_step: float
     last_step: float
     largest_error: float
+    projections: int = 0
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Statistics:

@@ -31,6 +31,7 @@ extern "C" {
 #define KG_RHS_FAILED (-13)        /* the right-hand side failed; its own status is in kg_stepper.rhs_status */
 #define KG_INTERRUPTED (-14)       /* stopped by the host between two steps (never returned by a stepper) */
 #define KG_INVALID_ARGUMENT (-15)  /* kg_stepper_start was given a size, step, tolerance or time it cannot use */
+#define KG_INCONSISTENT (-16)      /* the constraints cannot be satisfied at, or near, this state */
 
 /* y' = rhs(t, y). `rhs` writes n values to dydt and returns KG_OK, KG_REPARTITIONED, or a negative status. Adaptive
  * methods answer KG_SINGULAR inside a trial step with a smaller step; any other negative status stops at once. */
@@ -89,6 +90,9 @@ static inline const char *kg_status_message(int status) {
       return "interrupted: the results up to the last accepted step are valid";
     case KG_INVALID_ARGUMENT:
       return "invalid argument: sizes, steps and tolerances must be positive (atol may be zero) and times finite";
+    case KG_INCONSISTENT:
+      return "the constraints cannot be satisfied near this state: they contradict each other here, or the step was too "
+             "large";
     default:
       return status < 0 ? "failed with a status of the right-hand side's own" : "success";
   }

@@ -1,0 +1,110 @@
+"""States that satisfy the constraints, from states that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.errors import SolveError
+from kanegen.solve.functions import Functions
+from kanegen.solve.names import key_name, number, unknown
+
+Array = NDArray[np.float64]
+
+SATISFIED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A state to be corrected, with the inputs there; what to correct it with."""
+
+    functions: Functions
+    t: float
+    q: Any
+    u: Any
+    r: Array
+    tolerance: float
+
+    def corrected(self, fixed: Iterable[int]) -> tuple[int, Array, Array]:
+        """Status and state when the components ``fixed`` of (q, u) stay."""
+        module, prepared = self.functions.module, self.functions.prepared
+        status, q, u, _ = module.make_consistent(
+            prepared, self.t, self.q, self.u, self.r, sorted(fixed), self.tolerance
+        )
+        return status, q, u
+
+
+def make_consistent(
+    functions: Functions, t: float, q: Any, u: Any, r: Any, fixed: str | Iterable[Any], tolerance: float
+) -> tuple[Array, Array]:
+    """Correct a state; see :meth:`kanegen.Solver.make_consistent`, whose arguments these are."""
+    description = functions.description
+    stays = _fixed(fixed, (*description.coordinates, *description.speeds))
+    if not number(tolerance, "tolerance") > 0.0:
+        raise SolveError(f"tolerance is {tolerance!r}; expected a positive number")
+    if not (description.positions or description.velocities):
+        return np.array(q, dtype=np.float64), np.array(u, dtype=np.float64)
+    residuals = functions.get("residuals")
+    for level, labels in (("position_level", description.positions), ("velocity_level", description.velocities)):
+        if labels:
+            functions.get(level)
+    residuals.value(t, q, u, r)  # refuses arguments of the wrong kind
+    start = Start(functions, float(t), q, u, np.asarray(residuals.inputs if r is None else r, dtype=float), tolerance)
+    status, new_q, new_u = start.corrected(stays.values())
+    if status == SATISFIED:
+        return new_q, new_u
+    if status != functions.module.STATUS_INCONSISTENT:
+        raise SolveError(f"the constraints cannot be evaluated at t = {t!r} s: status {status} of a function")
+    values = residuals.value(t, new_q, new_u, r)
+    raise SolveError(_impossible(start, stays, values))
+
+
+def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
+    """Names of the components that stay -> their indices in (q, u)."""
+    names = [key_name(key) for key in ([fixed] if isinstance(fixed, str) else fixed)]
+    wrong = [unknown(name, known, "coordinate or speed") for name in names if name not in known]
+    if wrong:
+        raise SolveError("fixed: " + "; ".join(wrong))
+    return {name: known.index(name) for name in names}
+
+
+def _impossible(start: Start, stays: dict[str, int], residuals: Array) -> str:
+    """Which constraints are left violated, and what to do."""
+    description = start.functions.description
+    n = len(description.positions)
+    levels = ["position"] * n + ["velocity"] * len(description.velocities)
+    labels = (*description.positions, *description.velocities)
+    limits = [1e3 * start.tolerance * max(1.0, float(np.abs(x).max(initial=0.0))) for x in (start.q, start.u)]
+    violated = [
+        f"{label} at {level} level: residual {value:.6g}"
+        for label, level, value in zip(labels, levels, residuals, strict=True)
+        if not abs(value) <= limits[level == "velocity"] and (level == "position" or not _any(residuals[:n], limits[0]))
+    ]
+    return (
+        f"the constraints cannot be satisfied at t = {start.t!r} s from the given state; what was reached violates "
+        f"{len(violated)} of them:\n  - " + "\n  - ".join(violated) + f"\n{_advice(start, stays)}"
+    )
+
+
+def _any(values: Array, limit: float) -> bool:
+    return bool((~(np.abs(values) <= limit)).any())
+
+
+def _advice(start: Start, stays: dict[str, int]) -> str:
+    if stays and start.corrected(())[0] == SATISFIED:
+        single = [
+            name
+            for name in stays
+            if start.corrected(index for other, index in stays.items() if other != name)[0] == SATISFIED
+        ]
+        if single:
+            return f"the fixed values make it impossible: free one of {', '.join(single)}, or give it another value"
+        return f"the fixed values make it impossible: free several of {', '.join(stays)}"
+    return (
+        "with nothing fixed it is impossible as well: give a guess nearer to a possible position, and look for "
+        "constraints that contradict each other, and for lengths that cannot close a loop"
+    )

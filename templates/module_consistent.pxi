@@ -1,0 +1,67 @@
+# States that satisfy the constraints: make_consistent, and the projection after a step of an integration.
+
+cdef extern from "module_steppers.h" nogil:
+    enum:
+        KG_INCONSISTENT
+    ctypedef struct kg_manifold:
+        int n_q
+        int n_u
+        const kg_function *position
+        const kg_function *velocity
+        const kg_function *displacements
+        const kg_function *mass
+    ctypedef struct kg_projection:
+        kg_manifold manifold
+        const kg_function *residuals
+        double tolerance
+        long long every
+        const double *p
+        double *work
+        long long moved
+    size_t kg_module_consistent_work(const kg_manifold *)
+    int kg_module_make_consistent(const kg_manifold *, double, double *, double *, const double *, const double *,
+                                  const int *, double, double *, int *)
+    size_t kg_module_projection_work(const kg_projection *)
+    void kg_module_projection_start(kg_projection *)
+    int kg_module_project(kg_projection *, kg_stepper *, const double *, int)
+
+STATUS_INCONSISTENT = KG_INCONSISTENT
+
+
+cdef int _fill_manifold(kg_manifold *c) except -1:
+    """The constraints of the model; without any, no level has rows."""
+    c.n_q, c.n_u = MODEL.n_q, MODEL.n_u
+    c.position = _find("position_level") if "position_level" in FUNCTIONS else NULL
+    c.velocity = _find("velocity_level") if "velocity_level" in FUNCTIONS else NULL
+    c.displacements = _find("displacements") if c.position != NULL else NULL
+    c.mass = _find("Q") if c.position != NULL or c.velocity != NULL else NULL
+    return 0
+
+
+def make_consistent(Prepared prepared not None, double t, q, u, r, fixed, double tolerance):
+    """Correct a state towards the constraints: (status, q, u, corrections), new arrays whatever the status.
+
+    ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,); ``fixed``: indices of components of (q, u) that stay. Status 0:
+    satisfied, STATUS_INCONSISTENT: impossible from here, other negative ones: a function of the model failed.
+    """
+    cdef kg_manifold manifold
+    cdef int corrections = 0, status
+    cdef double *work
+    cdef int *flags
+    _fill_manifold(&manifold)
+    q, u, r = _as_vector(q, COORDINATES, "q").copy(), _as_vector(u, SPEEDS, "u").copy(), _as_vector(r, INPUTS, "r")
+    if not (t - t == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
+        _refuse_infinite(t, q, u, r)
+    stays = numpy.zeros(MODEL.n_q + MODEL.n_u, dtype=numpy.intc)
+    stays[list(fixed)] = 1
+    flags = <int *>PyArray_DATA(<PyArrayObject *>stays)
+    work = <double *>malloc(kg_module_consistent_work(&manifold) * sizeof(double))
+    if work == NULL:
+        raise MemoryError
+    try:
+        status = kg_module_make_consistent(
+            &manifold, t, _data(q), _data(u), _data(r), prepared.values, flags, tolerance, work, &corrections
+        )
+    finally:
+        free(work)
+    return status, q, u, corrections

@@ -1,0 +1,145 @@
+/* kg_least_norm.h - the smallest solution of few linear equations, measured by a symmetric metric.
+ *
+ * Rows may depend on each other (redundant constraints): a row that adds nothing to the rows before it is left out,
+ * and what it would have needed is told. Matrices are row-major.
+ */
+#ifndef KG_LEAST_NORM_H
+#define KG_LEAST_NORM_H
+
+#include "kg_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A row of which this fraction or less is left when the rows before it are taken out depends on them: half of the
+ * digits, since the right side of such a row carries a rounding error of the other half. */
+#define KG_RANK_TOLERANCE KG_C(1.5e-8)
+/* Pivots of a metric below this fraction of their own diagonal element count as zero, ... */
+#define KG_METRIC_SINGULAR KG_C(1e-10)
+/* ... and become this fraction of the mean diagonal element: what moves no mass is moved most easily. */
+#define KG_METRIC_FLOOR KG_C(1e-6)
+
+static inline kg_real kg_dot(int n, const kg_real *a, const kg_real *b) {
+  kg_real sum = KG_C(0.0);
+  for (int i = 0; i < n; ++i) {
+    sum += a[i] * b[i];
+  }
+  return sum;
+}
+
+static inline void kg_subtract_multiple(int n, kg_real factor, const kg_real *a, kg_real *b) {
+  for (int i = 0; i < n; ++i) {
+    b[i] -= factor * a[i];
+  }
+}
+
+/* Cholesky factor L of a metric in the lower triangle of `w` (n x n), which it replaces; the diagonal holds the
+ * reciprocals, since it is only divided by. Massless directions get the
+ * weight described above; without any mass the metric is that of the identity. */
+static inline void kg_metric_factor(int n, kg_real *w) {
+  kg_real mean = KG_C(0.0);
+  for (int i = 0; i < n; ++i) {
+    mean += w[i * n + i] / (kg_real)n;
+  }
+  for (int j = 0; j < n; ++j) {
+    kg_real *row = w + j * n;
+    const kg_real diagonal = row[j];
+    const kg_real pivot = diagonal - kg_dot(j, row, row);
+    const kg_real floor = mean > KG_C(0.0) ? KG_METRIC_FLOOR * mean : KG_C(1.0);
+    const int massless = !(pivot > KG_METRIC_SINGULAR * diagonal);
+    row[j] = KG_C(1.0) / KG_SQRT(massless ? floor : pivot);
+    for (int i = j + 1; i < n; ++i) {
+      kg_real *below = w + i * n;
+      below[j] = (below[j] - kg_dot(j, below, row)) * row[j];
+    }
+  }
+}
+
+/* a <- L^-1 a for the factor L: the row of an equation in coordinates whose metric is the identity. */
+static inline void kg_metric_lower(int n, const kg_real *factor, kg_real *a) {
+  for (int i = 0; i < n; ++i) {
+    a[i] = (a[i] - kg_dot(i, factor + i * n, a)) * factor[i * n + i];
+  }
+}
+
+/* z <- L^-T z: back from those coordinates. */
+static inline void kg_metric_upper(int n, const kg_real *factor, kg_real *z) {
+  for (int i = n - 1; i >= 0; --i) {
+    z[i] *= factor[i * n + i];
+    kg_subtract_multiple(i, z[i], factor + i * n, z);
+  }
+}
+
+/* The row of [first, last) of which the largest fraction is left; -1 when all depend on those in use. `sizes` are
+ * the squared lengths of the rows as given, negative for those in use. */
+static inline int kg_least_norm_pivot(int first, int last, int n, const kg_real *a, const kg_real *sizes) {
+  kg_real largest = KG_RANK_TOLERANCE * KG_RANK_TOLERANCE;
+  int best = -1;
+  for (int i = first; i < last; ++i) {
+    if (sizes[i] > KG_C(0.0)) {
+      const kg_real *row = a + i * n;
+      const kg_real fraction = kg_dot(n, row, row) / sizes[i];
+      if (fraction > largest * KG_C(1.0001)) { /* rounding must not decide between equals */
+        largest = fraction;
+        best = i;
+      }
+    }
+  }
+  return best;
+}
+
+/* The shortest z with a z = b: `rows` equations in n unknowns, the first `leading` of which have precedence.
+ * Gram-Schmidt with row pivoting, orthogonalised twice. Returns the rank. On return `sizes` is negative for the rows
+ * in use, and b holds for every other row what it still lacks (zero for redundant equations without contradiction).
+ * `a` is destroyed. */
+static inline int kg_least_norm(int leading, int rows, int n, kg_real *a, kg_real *b, kg_real *sizes, kg_real *z) {
+  int rank = 0;
+  for (int i = 0; i < rows; ++i) {
+    sizes[i] = kg_dot(n, a + i * n, a + i * n);
+  }
+  for (int i = 0; i < n; ++i) {
+    z[i] = KG_C(0.0);
+  }
+  while (rank < n) {
+    kg_real *row;
+    kg_real shrink;
+    int best = kg_least_norm_pivot(0, leading, n, a, sizes);
+    if (best < 0) {
+      best = kg_least_norm_pivot(leading, rows, n, a, sizes);
+    }
+    if (best < 0) {
+      break;
+    }
+    row = a + best * n;
+    for (int i = 0; i < rows; ++i) {
+      if (sizes[i] < KG_C(0.0)) {
+        const kg_real left = kg_dot(n, a + i * n, row);
+        kg_subtract_multiple(n, left, a + i * n, row);
+        b[best] -= left * b[i];
+      }
+    }
+    shrink = KG_C(1.0) / KG_SQRT(kg_dot(n, row, row));
+    for (int i = 0; i < n; ++i) {
+      row[i] *= shrink;
+    }
+    b[best] *= shrink;
+    sizes[best] = KG_C(-1.0);
+    kg_subtract_multiple(n, -b[best], row, z);
+    for (int i = 0; i < rows; ++i) {
+      if (sizes[i] >= KG_C(0.0)) {
+        const kg_real part = kg_dot(n, a + i * n, row);
+        kg_subtract_multiple(n, part, row, a + i * n);
+        b[i] -= part * b[best];
+      }
+    }
+    ++rank;
+  }
+  return rank;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
