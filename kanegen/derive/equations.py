@@ -23,12 +23,14 @@ from kanegen.derive.constraints import (
 )
 from kanegen.derive.forces import Power
 from kanegen.derive.mass_matrix import mass_matrix
+from kanegen.derive.orthogonal import factors
 from kanegen.derive.quantity import Quantity
-from kanegen.derive.reactions import MULTIPLIERS, reaction_nodes
+from kanegen.derive.reactions import MULTIPLIERS, auxiliary_loads, reaction_nodes
+from kanegen.derive.speeds import new_speeds
 from kanegen.derive.system import System
 from kanegen.derive.vectors import scaled
-from kanegen.errors import BuildError
-from kanegen.graph import Graph, Identities, Node, count_operations, reachable, substitute
+from kanegen.errors import BuildError, DerivationError
+from kanegen.graph import Graph, Identities, Node, count_operations
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
 
@@ -86,6 +88,9 @@ class Equations:
 
     @cached_property
     def mass_matrix(self) -> tuple[tuple[Node, ...], ...]:
+        change, graph = self.model.speed_change, self.graph
+        if change is not None and change.orthogonal:
+            return forms.diagonal(graph, self._final(factors(self.system, change.before).diagonal))
         return tuple(self._final(row) for row in mass_matrix(self.system, self.bodies))
 
     @cached_property
@@ -240,6 +245,18 @@ class Equations:
         return self._vector("qdot", self.system.qdot)
 
     @cached_property
+    def old_speeds(self) -> Quantity:
+        """The speeds before the last change, ``u = Phi1^-1 (w - Phi2)``, (n_u,)."""
+        before = _before(self.model)
+        return self._vector("old_speeds", [self.system.former[speed] for speed in before.speeds])
+
+    @cached_property
+    def new_speeds(self) -> Quantity:
+        """``w = Phi1 u + Phi2``, (n_u,), the array ``u`` standing for the speeds before the last change."""
+        names = {**self.names, **{("u", i): speed for i, speed in enumerate(_before(self.model).speeds)}}
+        return Quantity("new_speeds", self._final(new_speeds(self.system)), (len(self.system.u),), names)
+
+    @cached_property
     def udot(self) -> Quantity:
         """The accelerations in closed form (reduced), (n_u,)."""
         return self._vector("udot", self.accelerations(stabilised=False).udot)
@@ -267,11 +284,12 @@ class Equations:
     @cached_property
     def outputs(self) -> dict[str, Quantity]:
         """The user's outputs; u' stands for the solved accelerations."""
+        auxiliary = auxiliary_loads(self.system, self.bodies, self._all_forces, self.right_side)
         result = {}
         for name, output in self.model.outputs.items():
             nodes = tuple(self.system.lower(expression) for expression in output.expressions)
             result[name] = Quantity(name, self._final(nodes), output.shape, self.names)
-        for speed, node in zip(self.model.auxiliary_speeds, self._reactions(), strict=True):
+        for speed, node in zip(self.model.auxiliary_speeds, auxiliary, strict=True):
             result[symbol_name(speed)] = self._scalar(symbol_name(speed), node)
         return result
 
@@ -283,25 +301,6 @@ class Equations:
             name: self._vector(name, reaction_nodes(self.system, self.bodies, name, reaction, n_c))
             for name, reaction in self.model.reactions.items()
         }
-
-    def _reactions(self) -> tuple[Node, ...]:
-        """The loads that keep the auxiliary speeds zero: ``Q_a u' - P_a``, loads that appear nowhere else left out.
-
-        Kane and Levinson (1985), section 4.9.
-        """
-        system = self.system
-        if not system.auxiliary:
-            return ()
-        momenta = energies.momentum(system, self.bodies, system.auxiliary)
-        inertia = [
-            system.graph.sum(partial(m) * a for partial, a in zip(system.partials, system.udot, strict=True))
-            for m in momenta
-        ]
-        forces = self._all_forces.generalized(system.auxiliary)
-        elsewhere = {node.index for node in reachable(self.right_side)}
-        unknown = [r for r in system.r if r.index not in elsewhere]
-        known = substitute(forces, dict.fromkeys(unknown, system.graph.zero))
-        return system.settled([x - y for x, y in zip(inertia, known, strict=True)])
 
     # -- derivatives ----------------------------------------------------------------------------------------
 
@@ -374,6 +373,12 @@ class Equations:
     def _matrix(self, name: str, rows: Sequence[Sequence[Node]], columns: int) -> Quantity:
         nodes = self._final([x for row in rows for x in row])
         return Quantity(name, nodes, (len(rows), columns), self.names)
+
+
+def _before(model: Model) -> Model:
+    if model.speed_change is None:
+        raise DerivationError(f"the speeds of model {model.name!r} were not changed: use with_speeds")
+    return model.speed_change.before
 
 
 def derive(model: Model) -> Equations:

@@ -20,6 +20,7 @@ from kanegen.derive.bodies import lower_bodies
 from kanegen.derive.system import System
 from kanegen.graph import Node
 from kanegen.model.expressions import symbol_name
+from kanegen.model.speeds import speed_changes
 
 
 _NOT_GENERATING = frozenset({"__pycache__", "build", "bench", "cli", "verify"})
@@ -80,6 +81,8 @@ class _Reader:
         yield from ("inputs", *(item.name for item in model.inputs))
         yield from self._scalars("rates", self._system.input_rates)
         yield from self._scalars("q'", (*self._system.qdot,))
+        yield from self._scalars("former speeds", self._system.former.values())
+        yield from (str(change.orthogonal) for change in speed_changes(model))
         yield from ("gravity", *self._vector(model.gravity or 0))
         for body in lower_bodies(self._system):
             yield from ("body", str(self._point(body.point)), str(self._frame(body.frame)))

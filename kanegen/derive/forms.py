@@ -52,6 +52,12 @@ def tangent_matrix(graph: Graph, partition: Partition, n_u: int) -> list[list[No
     return rows
 
 
+def diagonal(graph: Graph, entries: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:
+    """The square matrix with these diagonal entries."""
+    n = len(entries)
+    return tuple(tuple(entries[i] if i == j else graph.zero for j in range(n)) for i in range(n))
+
+
 def matrix_product(graph: Graph, a: Matrix, b: Matrix) -> list[list[Node]]:
     columns = list(zip(*b, strict=True))
     return [[graph.sum(x * y for x, y in zip(row, column, strict=True)) for column in columns] for row in a]

@@ -8,12 +8,14 @@ from typing import Any
 from sympy.physics.vector import ReferenceFrame
 
 from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, lower_loads
+from kanegen.derive.energies import momentum
+from kanegen.derive.forces import Power
 from kanegen.derive.frames import Frame, FrameVector
 from kanegen.derive.points import Point
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, cross, is_null, mapped, null, plus, scaled
 from kanegen.errors import ModelError
-from kanegen.graph import Node
+from kanegen.graph import Node, reachable, substitute
 from kanegen.model.geometry import position_path
 from kanegen.model.reactions import Reaction
 
@@ -102,6 +104,26 @@ def _constraint_loads(system: System, reaction: Reaction, n_rows: int) -> Iterat
         multiplier = system.graph.input(MULTIPLIERS, row)
         parts = {frame: scaled(multiplier, a) for frame, a in system.frames.lower_vector(vector).items()}
         yield Torque(place, parts) if isinstance(place, ReferenceFrame) else Force(place, parts)
+
+
+def auxiliary_loads(
+    system: System, bodies: Sequence[Body], forces: Power, right_side: Sequence[Node]
+) -> tuple[Node, ...]:
+    """The loads that keep the auxiliary speeds zero: ``Q_a u' - P_a``, loads that appear nowhere else left out.
+
+    Kane and Levinson (1985), section 4.9. ``forces`` are all active and inertia forces of the system, ``right_side``
+    is P.
+    """
+    if not system.auxiliary:
+        return ()
+    inertia = [
+        system.graph.sum(partial(m) * a for partial, a in zip(system.partials, system.udot, strict=True))
+        for m in momentum(system, bodies, system.auxiliary)
+    ]
+    elsewhere = {node.index for node in reachable(right_side)}
+    unknown = [r for r in system.r if r.index not in elsewhere]
+    known = substitute(forces.generalized(system.auxiliary), dict.fromkeys(unknown, system.graph.zero))
+    return system.settled([x - y for x, y in zip(inertia, known, strict=True)])
 
 
 # -- which loads act on the set ------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen.derive.elimination import solve_linear
 from kanegen.derive.frames import Frames
 from kanegen.derive.points import Points
+from kanegen.derive.speeds import FORMER, former_speeds
 from kanegen.derive.vectors import Triple
 from kanegen.errors import DerivationError, ModelError
 from kanegen.graph import Graph, Lowering, Node, Tangent, evaluate, gradient, substitute
@@ -27,9 +28,9 @@ RELATIVE_ZERO = 1e-10
 class System:
     """One model lowered to one graph. Everything derived from it is a node of ``graph``."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, graph: Graph | None = None) -> None:
         self.model = model
-        self.graph = graph = Graph()
+        self.graph = graph = Graph() if graph is None else graph
         self.t = graph.input("t", 0)
         self.q = tuple(graph.input("q", i) for i in range(len(model.coordinates)))
         self.u = tuple(graph.input("u", i) for i in range(len(model.speeds)))
@@ -37,8 +38,10 @@ class System:
         self.auxiliary = tuple(graph.input("aux", i) for i in range(len(model.auxiliary_speeds)))
         self.r = tuple(graph.input("r", i) for i in range(len(model.inputs)))
         self.p = tuple(graph.input("p", i) for i in range(len(model.parameters)))
-        self._symbols = self._leaves()
+        self._symbols = self.leaves()
         self._input_rates = self._lower_input_rates()
+        self.former = former_speeds(self)
+        self._symbols.update(self.former)
         self.C, self.D = self._kinematics()
         self.qdot = tuple(
             graph.sum([*(c * u for c, u in zip(row, self.u, strict=True)), d])
@@ -47,7 +50,8 @@ class System:
         self._extend_symbols()
         self._lowering = Lowering(graph, self._symbols)
 
-    def _leaves(self) -> dict[Any, Node]:
+    def leaves(self) -> dict[Any, Node]:
+        """The symbols that are inputs of the graph."""
         model = self.model
         symbols: dict[Any, Node] = {dynamicsymbols._t: self.t}
         for items, nodes in (
@@ -100,6 +104,8 @@ class System:
             self._symbols[Derivative(q, (t, 2))] = self.full_rate(rate)
         for u, udot in zip(model.speeds, self.udot, strict=True):
             self._symbols[Derivative(u, t)] = udot
+        for u, node in self.former.items():
+            self._symbols[Derivative(u, t)] = self.full_rate(node)
         for item, node in zip(model.inputs, self.r, strict=True):
             if node in self._input_rates:
                 first = self._input_rates[node]
@@ -190,7 +196,7 @@ class System:
         generator = random.Random(20031)
         sizes = {
             "q": len(self.q), "u": len(self.u), "r": len(self.r), "t": 1, "udot": len(self.u), "qdot": len(self.q),
-            "g": 0, "aux": len(self.auxiliary),
+            "g": 0, "aux": len(self.auxiliary), FORMER: len(self.u) if self.model.speed_change else 0,
         }  # fmt: skip
         states = []
         for _ in range(3):

@@ -9,6 +9,7 @@ import sympy
 
 from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name
 from kanegen.model.linear import coefficients, is_affine, is_regular
+from kanegen.model.speeds import all_speeds
 
 if TYPE_CHECKING:
     from kanegen.model.model import Model
@@ -62,7 +63,7 @@ def _kinematics_problems(model: Model) -> list[str]:
     problems: list[str] = []
     rows: list[dict[Any, Any]] = []
     coordinates = frozenset(model.coordinates)
-    speeds = frozenset((*model.speeds, *model.auxiliary_speeds))
+    speeds = frozenset((*all_speeds(model), *model.auxiliary_speeds))
     for k, expr in enumerate(model.kinematics):
         rates = _derivatives(expr, coordinates, 1)
         fault = _kinematics_fault(expr, rates, speeds)
@@ -101,7 +102,7 @@ def _kinematics_fault(expr: Any, rates: frozenset[Any], speeds: frozenset[Any]) 
 
 
 def _constraint_problems(model: Model) -> list[str]:
-    coordinates, speeds = frozenset(model.coordinates), frozenset(model.speeds)
+    coordinates, speeds = frozenset(model.coordinates), frozenset(all_speeds(model))
     problems = []
     for k, expr in enumerate(model.holonomic_constraints):
         if not _derivatives(expr, coordinates, 0):

@@ -10,6 +10,7 @@ import sympy
 
 from kanegen.model.expressions import base_symbol, derivative_order, is_time_function, symbol_name
 from kanegen.model.places import Place
+from kanegen.model.speeds import all_speeds, former_speeds
 
 if TYPE_CHECKING:
     from kanegen.model.inputs import Input
@@ -34,6 +35,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "angular velocity": _MOTION,
     "gravity": ("r",),
     "potential energy": _STATE,
+    "speed definition": ("q", "u", "r"),
     "output": (*_FORCE, "q''", "u'"),
 }
 
@@ -66,6 +68,7 @@ def _groups(model: Model) -> dict[str, tuple[Any, ...]]:
     return {
         "coordinates": model.coordinates,
         "speeds": model.speeds,
+        "former speeds": former_speeds(model),
         "auxiliary_speeds": model.auxiliary_speeds,
         "inputs": tuple(item.symbol for item in model.inputs),
     }
@@ -104,7 +107,7 @@ def _ambiguous_names(model: Model) -> list[str]:
 
 def _kind(model: Model) -> dict[Any, str]:
     kinds = dict.fromkeys(model.coordinates, "q")
-    kinds.update(dict.fromkeys((*model.speeds, *model.auxiliary_speeds), "u"))
+    kinds.update(dict.fromkeys((*all_speeds(model), *model.auxiliary_speeds), "u"))
     kinds.update({item.symbol: "r" for item in model.inputs})
     return kinds
 

@@ -10,6 +10,7 @@ from kanegen.model.check_equations import equation_problems
 from kanegen.model.check_symbols import symbol_problems
 from kanegen.model.places import Place
 from kanegen.model.reactions import reaction_problems
+from kanegen.model.speeds import speed_change_problems
 
 if TYPE_CHECKING:
     from kanegen.model.model import Model
@@ -19,6 +20,7 @@ def model_problems(model: Model, places: Sequence[Place], strangers: Sequence[An
     """Every problem of ``model``, one sentence each; ``strangers`` are given parameters that do not occur."""
     return [
         *symbol_problems(model, places, strangers),
+        *speed_change_problems(model),
         *equation_problems(model),
         *body_problems(model),
         *reaction_problems(model),

@@ -16,6 +16,7 @@ from kanegen.model.inputs import Input, input_symbols, resolved_inputs
 from kanegen.model.places import model_places
 from kanegen.model.reactions import Reaction, normalised_reactions
 from kanegen.model.records import FrozenMapping, Output
+from kanegen.model.speeds import SpeedChange, default_names, definitions_of
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -85,6 +86,7 @@ class Model:
     outputs: Mapping[str, Output]
     auxiliary_speeds: tuple[Any, ...]
     reactions: Mapping[str, Reaction]
+    speed_change: SpeedChange | None
 
     def __init__(
         self,
@@ -123,6 +125,7 @@ class Model:
             outputs=FrozenMapping(normalise.outputs(outputs, problems)),
             auxiliary_speeds=normalise.time_functions(auxiliary_speeds, "auxiliary_speeds", problems),
             reactions=FrozenMapping(normalised_reactions(reactions, problems)),
+            speed_change=None,
         )
         self._set(
             holonomic_constraints=normalise.scalars(holonomic_constraints, "holonomic_constraints", problems),
@@ -136,6 +139,10 @@ class Model:
                 potential_energy, self.bodies, self.gravity is not None, problems
             ),
         )
+        self._complete(parameters, problems)
+
+    def _complete(self, parameters: Mapping[Any, Any] | None, problems: list[str]) -> None:
+        """Find the parameters and check everything; raise ``ModelError`` with all problems."""
         geometry = model_places(self)
         problems.extend(geometry.problems)
         symbols = _parameter_symbols(self, geometry.places)
@@ -168,6 +175,80 @@ class Model:
         from kanegen.model.adapters import system_description
 
         return cls(**system_description(system, **options))
+
+    def with_speeds(
+        self,
+        speeds: Any,
+        definitions: Any,
+        *,
+        dependent_speeds: Any = None,
+        parameters: Mapping[Any, Any] | None = None,
+    ) -> Model:
+        """The same system in other speeds ``w = Phi1(q, t) u + Phi2(q, t)`` (Bajodah 2003, (45)).
+
+        Everything else stays written in the old speeds, which may also stand in outputs;
+        ``Q_w = Phi1^-T Q Phi1^-1``. A changed model can be changed again.
+
+        Parameters
+        ----------
+        speeds
+            The new dynamic symbols w, as many as there are speeds, in the order of the new arrays.
+        definitions
+            Their expressions in the speeds of this model, t, q, inputs and parameters: a list in the order of
+            ``speeds``, equations ``Eq(w, expression)``, or a mapping from w to its expression.
+        dependent_speeds
+            Of the new speeds; None leaves the choice to the solver, whatever this model names.
+        parameters
+            Values of constants that only the definitions contain.
+
+        Raises
+        ------
+        ModelError
+            For definitions that are not affine in u, or cannot be solved for it.
+        """
+        problems: list[str] = []
+        new = normalise.time_functions(speeds, "speeds", problems)
+        change = SpeedChange(self, definitions_of(new, definitions, problems))
+        dependent = normalise.dependent_speeds(dependent_speeds, problems)
+        return self._changed(new, change, dependent, {**self.parameters, **(parameters or {})}, problems)
+
+    def with_orthogonal_speeds(self, speeds: Any = None, *, dependent_speeds: Any = None) -> Model:
+        """The same system in speeds that make the kinetic-energy matrix diagonal.
+
+        Gram-Schmidt orthogonalisation of the partial velocities in the order of the speeds, in the metric of the
+        masses: with ``Q = L D L^T`` (L unit lower triangular), ``w = L^T u`` has ``Q_w = D`` (Bajodah 2003,
+        section 2.6). L is formed when the model is derived, as nodes, not as SymPy expressions.
+
+        Parameters
+        ----------
+        speeds
+            The new dynamic symbols w; None: ``w_u1`` for ``u1`` and so on.
+        dependent_speeds
+            Of the new speeds; None leaves the choice to the solver, whatever this model names.
+
+        Raises
+        ------
+        ModelError
+            For new speeds that cannot stand for the old ones. ``derive`` and ``build`` raise ``DerivationError``
+            where Q is singular, naming the speed that moves no mass.
+        """
+        problems: list[str] = []
+        new = default_names(self.speeds) if speeds is None else normalise.time_functions(speeds, "speeds", problems)
+        dependent = normalise.dependent_speeds(dependent_speeds, problems)
+        return self._changed(new, SpeedChange(self, None), dependent, self.parameters, problems)
+
+    def _changed(
+        self,
+        speeds: tuple[Any, ...],
+        change: SpeedChange,
+        dependent: tuple[Any, ...] | None,
+        parameters: Mapping[Any, Any],
+        problems: list[str],
+    ) -> Model:
+        model = object.__new__(type(self))
+        model._set(**{**vars(self), "speeds": speeds, "speed_change": change, "dependent_speeds": dependent})
+        model._complete(parameters, problems)
+        return model
 
     def __repr__(self) -> str:
         constraints = (

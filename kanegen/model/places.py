@@ -17,6 +17,7 @@ from kanegen.model.expressions import (
     vector_frames,
 )
 from kanegen.model.geometry import motion_tree, orientation_tree, path, position_path, velocity_source
+from kanegen.model.speeds import speed_changes
 
 if TYPE_CHECKING:
     from kanegen.model.model import Model
@@ -82,6 +83,10 @@ def _scalar_places(model: Model) -> list[Place]:
     ]
     if model.potential_energy is not None:
         found.append(place("potential energy", "potential_energy", (model.potential_energy,)))
+    for change in speed_changes(model):
+        # Accelerations contain the rates of Phi1 and Phi2.
+        definitions = enumerate(change.definitions or ())
+        found.extend(place("speed definition", f"definitions[{k}]", (expr,), 1) for k, expr in definitions)
     found.extend(place("output", f"outputs[{name!r}]", item) for name, item in model.outputs.items())
     return found
 
