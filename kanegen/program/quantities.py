@@ -45,6 +45,8 @@ SUMMARIES: Final = {
     "multipliers": "multipliers of the constraint rows, Q u' = P + J^T lambda",
     "rank": "number of independent constraint rows",
     "parts": "u' and w' = (Q^1/2 u)': constraint-enforcing part, momentum-balance part, for each",
+    "old_speeds": "generalized speeds before the change of speeds",
+    "new_speeds": "generalized speeds from those before the change, which u holds",
     "residuals": "residuals of the constraints: phi and invariants, then phi' and psi",
     **momentum_form.SUMMARIES,
     **consistency.SUMMARIES,
@@ -62,6 +64,8 @@ def exists(f: Functions, name: str) -> bool:
         return model.potential_energy is not None or model.gravity is not None
     if name in consistency.MAKERS:
         return consistency.exists(equations, name)
+    if name in ("old_speeds", "new_speeds"):
+        return model.speed_change is not None
     if name == "residuals":
         return bool(equations.positions.nodes or equations.velocities.nodes)
     if name in PARTITIONED_QUANTITIES and f.form in RANK_REVEALING and not equations.has_partition:

@@ -33,6 +33,7 @@ QUANTITIES = (
     *("T", "V", "Q", "P", "J", "b", "A", "B", "A1", "A2", "N", "L", "F"),
     *("constraint_force", "multipliers", "kinetic_energy", "potential_energy", "energy", "momentum"),
     *("Dm", "e", "reduced_momentum", "hamiltonian", "jacobi_integral"),
+    *("old_speeds", "new_speeds"),
 )
 """Attributes of a solver that are functions of (t, q, u, r=None, out=None); the user chooses what is built."""
 
@@ -67,6 +68,8 @@ class Solver(Differentiable):
         ``Q u' = P + J^T lambda``: ``J^T lambda`` (n_u,) and lambda (n_c,).
     kinetic_energy, potential_energy, energy, momentum
         J; momentum is ``Q u + N``, (n_u,).
+    old_speeds, new_speeds
+        Of a model from ``with_speeds``: the former speeds from the new ones, and, with ``u`` the former ones, back.
     Dm, e
         Velocity form ``Q u' + Dm u = e + J^T lambda``, (n_u, n_u) and (n_u,).
     reduced_momentum, speeds_from_momentum, hamiltonian, jacobi_integral
@@ -108,6 +111,8 @@ class Solver(Differentiable):
     hamiltonian: Callable[..., float]
     jacobi_integral: Callable[..., float]
     kinetic_energy: Callable[..., float]
+    old_speeds: Callable[..., Array]
+    new_speeds: Callable[..., Array]
     potential_energy: Callable[..., float]
     energy: Callable[..., float]
     _functions: Functions
