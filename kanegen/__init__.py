@@ -8,6 +8,7 @@ from kanegen.errors import DerivationError as DerivationError
 from kanegen.errors import KanegenError as KanegenError
 from kanegen.errors import ModelError as ModelError
 from kanegen.errors import SolveError as SolveError
+from kanegen.errors import VerificationError as VerificationError
 from kanegen.graph.functions import Function as Function
 from kanegen.graph.functions import Spline as Spline
 from kanegen.model import Baumgarte as Baumgarte
@@ -26,3 +27,4 @@ from kanegen.solve import Solution as Solution
 from kanegen.solve import Solver as Solver
 from kanegen.solve import Statistics as Statistics
 from kanegen.solve import Wrench as Wrench
+from kanegen.verify import verify as verify

@@ -24,6 +24,7 @@ ORDER = (
     "build",
     "solve",
     "pipeline",
+    "verify",
     "bench",
     "cli",
 )

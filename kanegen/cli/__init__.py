@@ -1,3 +1,3 @@
-"""The command line: ``kanegen build|run|emit|show|bench FILE`` and ``kanegen cache list|clear``."""
+"""The command line: ``kanegen build|run|emit|show|verify|bench FILE`` and ``kanegen cache list|clear``."""
 
 from kanegen.cli.main import main as main

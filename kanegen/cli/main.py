@@ -12,6 +12,7 @@ from kanegen.cli.build import build, emit
 from kanegen.cli.cache import cache
 from kanegen.cli.run import run
 from kanegen.cli.show import show
+from kanegen.cli.verify import verify
 from kanegen.errors import KanegenError
 
 
@@ -38,5 +39,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (build, run, emit, show, bench, cache):
+for command in (build, run, emit, show, verify, bench, cache):
     main.add_command(command)

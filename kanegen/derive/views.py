@@ -250,8 +250,6 @@ def oriented_frames(equations: Equations) -> Iterator[Oriented]:
         axes = [frames.express({body.frame: unit}, inertial) for unit in units]
         rates = [mapped(system.rate, axis) for axis in axes]
         # The matrix sum_k rate_k axis_k^T is that of the cross product with the angular velocity.
-        turning = [
-            graph.sum(rates[k][i] * axes[k][j] for k in range(3)) for i, j in ((2, 1), (0, 2), (1, 0))
-        ]
+        turning = [graph.sum(rates[k][i] * axes[k][j] for k in range(3)) for i, j in ((2, 1), (0, 2), (1, 0))]
         rate = frames.express({inertial: (turning[0], turning[1], turning[2])}, body.inertia_frame)
         yield Oriented(body.frame.name, frames.omega(body.frame, body.inertia_frame), rate, body.inertia)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import mpmath
+import numpy as np
+from numpy.typing import NDArray
 
 from kanegen.graph import PYTHON, Context, Function, Node, mpmath_context, reachable
 
@@ -26,6 +28,10 @@ DOUBLE: Final = 1e-10
 
 SIGNIFICANT: Final = 1e-3
 """Entries below this fraction of the largest of their array are compared on the scale of this fraction."""
+
+
+RANK: Final = 1e-8
+"""A unit row that differs less from its projection on the others depends on them."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +100,29 @@ def kkt(Q: Matrix, J: Matrix, P: Vector, b: Vector) -> tuple[list[Any], list[Any
     return solution[:n], solution[n:]
 
 
+def independent_rows(matrix: Matrix) -> tuple[int, ...]:
+    """Indices of rows that span all others, first ones first, by orthogonalisation of the unit rows."""
+    chosen: list[int] = []
+    basis: list[NDArray[np.float64]] = []
+    for index, row in enumerate(matrix):
+        x = np.array(row, dtype=np.float64)
+        x = x / (np.linalg.norm(x) or 1.0)
+        for _ in range(2):
+            for direction in basis:
+                x = x - direction * (direction @ x)
+        size = float(np.linalg.norm(x))
+        if size > RANK:
+            basis.append(x / size)
+            chosen.append(index)
+    return tuple(chosen)
+
+
 def deviation(actual: Vector, expected: Vector, sensitivity: Vector | None = None) -> float:
     """The largest difference of two arrays, each entry relative to its size.
 
-    The size of an entry is its magnitude, or its ``sensitivity``: how much it changes with relative changes of the
-    arguments, which no evaluation in floating point can do better than. Both are at least :data:`SIGNIFICANT` of the
-    largest of the array. NaN where a value is not finite.
+    The size of an entry is its magnitude, or its ``sensitivity`` where that is larger: the size of the terms it is made
+    of, or the error that one relative rounding error makes in it. It is at least :data:`SIGNIFICANT` of the largest of
+    the array. NaN where a value is not finite.
     """
     if len(actual) != len(expected):
         return float("nan")

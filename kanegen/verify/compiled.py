@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import BuildError, SolveError
-from kanegen.graph import numpy_context
+from kanegen.graph import Context, mpmath_context, numpy_context
 from kanegen.program.interpret import interpret
 from kanegen.solve import Solver
 from kanegen.verify.arithmetic import DOUBLE, deviation
@@ -20,9 +20,11 @@ from kanegen.verify.worst import Worst, not_applicable
 
 Array: TypeAlias = NDArray[np.float64]
 
-ARGUMENTS = ("t", "q", "u", "r", "p", "g")
-NUDGE = {True: 1e-12, False: 1e-7}
-"""Relative changes of the arguments that tell the sensitivity of results, in 50 digits and in double precision."""
+COARSE_DIGITS: Final = (22, 25, 28)
+"""Precisions whose errors, against 50 digits, tell how much a function amplifies one relative rounding error."""
+
+NUDGE: Final = 1e-7
+"""Relative change of the arguments that tells it roughly where functions of the user have double precision only."""
 
 
 class Compiled:
@@ -93,23 +95,27 @@ def _interpreted(subject: Subject) -> Callable[[str, State], list[Any] | None]:
 
 def _reference(subject: Subject, name: str, state: State) -> tuple[list[Any], list[Any]] | None:
     """Value and sensitivity in the numbers of the subject; None where the function does not exist at the state."""
-    values, context = subject.values(state), subject.arithmetic.context
-    status, result = interpret(subject.program, name, values, context)
+    values = subject.values(state)
+    status, result = interpret(subject.program, name, values, subject.arithmetic.context)
     if status < 0:
         return None
-    nudge = NUDGE[subject.arithmetic.exact]
-    rng = np.random.default_rng(0)
     sensitivity = [abs(x) for x in result]
-    for _ in range(2):
-        moved: dict[str, Any] = dict(values)
-        for array in ARGUMENTS:
-            signs = rng.choice([-1, 1], len(values[array]))
-            moved[array] = [x * (1 + int(s) * subject.arithmetic.number(nudge)) for x, s in zip(values[array], signs, strict=True)]
-        status, other = interpret(subject.program, name, moved, context)
+    for unit, context, arguments in _disturbed(subject, values):
+        status, other = interpret(subject.program, name, arguments, context)
         if status >= 0:
-            changes = [abs(a - b) / nudge for a, b in zip(other, result, strict=True)]
+            changes = [abs(a - b) / unit for a, b in zip(other, result, strict=True)]
             sensitivity = [max(a, b) for a, b in zip(sensitivity, changes, strict=True)]
     return result, sensitivity
+
+
+def _disturbed(subject: Subject, values: Mapping[str, Sequence[Any]]) -> Iterator[tuple[float, Context, Any]]:
+    """Evaluations with relative errors of a known unit: in fewer digits; of arguments where there are no digits."""
+    if subject.arithmetic.exact:
+        for digits in COARSE_DIGITS:
+            yield 10.0**-digits, mpmath_context(digits), values
+    else:
+        moved = {name: [x * (1 + (-1) ** k * NUDGE) for k, x in enumerate(array)] for name, array in values.items()}
+        yield NUDGE, subject.arithmetic.context, moved
 
 
 def constrained_motion(subject: Subject) -> Check:
@@ -165,7 +171,9 @@ def form_check(subject: Subject, form: str, build: Callable[[str], Solver]) -> C
             worst.add(str(error), state, float("nan"))
             continue
         n_q = len(state.q)
-        worst.compare("q'", state, values[:n_q], subject.evaluate(subject.equations.system.qdot, state), state_size(state))
+        worst.compare(
+            "q'", state, values[:n_q], subject.evaluate(subject.equations.system.qdot, state), state_size(state)
+        )
         worst.compare("u'", state, values[n_q:], motion.udot, [max(map(abs, motion.udot))] * subject.n_u)
     return worst.check("q' and u' of the compiled form against the bordered solve of Q, P, J, b")
 

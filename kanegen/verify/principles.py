@@ -154,18 +154,19 @@ def added_speeds(subject: Subject) -> Check:
     residual = [x - y for x, y in zip(views.gibbs_appell(e), views.active_forces(e), strict=True)]
     for state, motion in zip(subject.states, subject.motions, strict=True):
         forces = subject.evaluate(residual, state, udot=motion.udot)
-        dependent = _dependent(motion)
-        square = [[row[j] for j in dependent] for row in motion.J]
+        J = [motion.J[k] for k in motion.rows]
+        dependent = _dependent(J)
+        square = [[row[j] for j in dependent] for row in J]
         # u_D = A u_I + J_D^-1 y: the equation of the added speed y_k gives the load that keeps it zero.
         multipliers = solve([list(column) for column in zip(*square, strict=True)], [forces[j] for j in dependent])
         worst.compare("lambda", state, motion.multipliers, multipliers)
-        worst.compare("Fc", state, motion.constraint_force, transposed_product(motion.J, multipliers, subject.n_u))
+        worst.compare("Fc", state, motion.constraint_force, transposed_product(J, multipliers, subject.n_u))
     return worst.check("multipliers from the equations of speeds added along the constraints = lambda")
 
 
-def _dependent(motion: Motion) -> list[int]:
-    """Speeds for which the constraint rows can be solved well, by pivoted elimination."""
-    J = np.array([[float(x) for x in row] for row in motion.J])
+def _dependent(rows: list[list[Any]]) -> list[int]:
+    """Speeds for which the constraint rows can be solved well, by pivoted orthogonalisation."""
+    J = np.array(rows, dtype=np.float64)
     J = J / np.abs(J).max(axis=1, keepdims=True)
     chosen: list[int] = []
     for _ in range(len(J)):
@@ -205,7 +206,8 @@ def gauss(subject: Subject) -> Check:
 
 def _least_constraint(motion: Motion) -> np.ndarray[Any, np.dtype[np.float64]] | None:
     """The minimiser in double precision, in speeds scaled to unit inertia."""
-    Q, P, b = (np.array(x, dtype=np.float64) for x in (motion.Q, motion.P, motion.b))
+    Q, P = np.array(motion.Q, dtype=np.float64), np.array(motion.P, dtype=np.float64)
+    b = np.array([motion.b[k] for k in motion.rows], dtype=np.float64)
     if np.any(np.diag(Q) <= 0.0):
         return None
     scale = 1.0 / np.sqrt(np.diag(Q))
@@ -216,7 +218,7 @@ def _least_constraint(motion: Motion) -> np.ndarray[Any, np.dtype[np.float64]] |
     target = np.linalg.solve(factor, scale * P)
     if not len(b):
         return scale * np.linalg.lstsq(factor.T, target, rcond=None)[0]
-    J = np.array(motion.J, dtype=np.float64) * scale
+    J = np.array([motion.J[k] for k in motion.rows], dtype=np.float64) * scale
     particular = np.linalg.lstsq(J, b, rcond=None)[0]
     _, singular, right = np.linalg.svd(J)
     free = right[len(singular) :].T

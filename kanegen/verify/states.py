@@ -13,6 +13,7 @@ from kanegen.derive import Equations
 from kanegen.errors import VerificationError
 from kanegen.graph import Node, evaluate, gradient
 from kanegen.solve.names import unknown
+from kanegen.verify.arithmetic import independent_rows
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -68,10 +69,11 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
     rng = np.random.default_rng(seed)
     parameters = _parameters(equations, rng)
     given = None if start is None else _start(equations, start)
+    redundant = not equations.has_partition
     found: list[State] = []
     candidates = _candidates(equations, rng, parameters, given)
     for _, state in zip(range(DRAWS * count), candidates, strict=False):
-        placed = _placed(equations, state, onto_manifold=len(found) % 2 == 0)
+        placed = _placed(equations, state, onto_manifold=redundant or len(found) % 2 == 0)
         if placed is not None and _regular(equations, placed):
             found.append(placed)
         if len(found) == count:
@@ -182,7 +184,12 @@ def _regular(equations: Equations, state: State) -> bool:
         return False
     Q = values[: n_u * n_u].reshape(n_u, n_u)
     J = values[n_u * n_u : n_u * (n_u + n_c)].reshape(n_c, n_u)
-    bordered = np.block([[Q, J.T], [J, np.zeros((n_c, n_c))]])
+    chosen = independent_rows(J)
+    if len(chosen) < n_c and not state.consistent:
+        # Off the manifold redundant constraints contradict each other.
+        return False
+    J = J[list(chosen)]
+    bordered = np.block([[Q, J.T], [J, np.zeros((len(J), len(J)))]])
     for _ in range(3):
         largest = np.sqrt(np.abs(bordered).max(axis=1, initial=0.0))
         if not np.all(largest > 0.0):

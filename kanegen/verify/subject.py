@@ -13,18 +13,30 @@ from kanegen.derive import Equations
 from kanegen.graph import Node, evaluate
 from kanegen.program.records import Program
 from kanegen.solve import Solver
-from kanegen.verify.arithmetic import DIGITS, Arithmetic, arithmetic_for, kkt, rows, transposed_product
+from kanegen.verify.arithmetic import (
+    DIGITS,
+    Arithmetic,
+    arithmetic_for,
+    independent_rows,
+    kkt,
+    rows,
+    transposed_product,
+)
 from kanegen.verify.states import State
 
 
 @dataclass(frozen=True)
 class Motion:
-    """What the equations say at one state, in the numbers of the subject: b and u' without stabilisation."""
+    """What the equations say at one state, in the numbers of the subject: b and u' without stabilisation.
+
+    ``J`` and ``b`` are all rows; ``rows`` are the independent ones, whose ``multipliers`` are known.
+    """
 
     Q: list[list[Any]]
     P: list[Any]
     J: list[list[Any]]
     b: list[Any]
+    rows: tuple[int, ...]
     udot: list[Any]
     multipliers: list[Any]
     constraint_force: list[Any]
@@ -33,9 +45,7 @@ class Motion:
 class Subject:
     """A model under verification. All numbers of the graph are in ``arithmetic``; states are in double precision."""
 
-    def __init__(
-        self, equations: Equations, program: Program, solver: Solver, states: Sequence[State]
-    ) -> None:
+    def __init__(self, equations: Equations, program: Program, solver: Solver, states: Sequence[State]) -> None:
         self.equations = equations
         self.program = program
         self.solver = solver
@@ -78,5 +88,8 @@ class Subject:
         Q, P = rows(values[: n * n], n), values[n * n : n * n + n]
         rest = values[n * n + n :]
         J, b = rows(rest[: n_c * n], n), rest[n_c * n :]
-        udot, multipliers = kkt(Q, J, P, b)
-        return Motion(Q, P, J, b, udot, multipliers, transposed_product(J, multipliers, n))
+        chosen = independent_rows(J)
+        independent = [J[k] for k in chosen]
+        udot, multipliers = kkt(Q, independent, P, [b[k] for k in chosen])
+        force = transposed_product(independent, multipliers, n)
+        return Motion(Q, P, J, b, chosen, udot, multipliers, force)
