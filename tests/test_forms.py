@@ -176,3 +176,35 @@ def test_four_bar_runs_through_its_toggle() -> None:
     solution = solver.integrate((0.0, 1.5), q, u, rtol=1e-10, atol=1e-12)
     assert abs(solver.energy(1.5, solution.q[-1], solution.u[-1]) - energy) < 1e-6 * energy
     assert np.allclose(solution.q[-1], q - 1.3 * 1.5 * np.array([1.0, 0.0, 1.0]), atol=1e-5)
+
+
+def massless_second(constraints: Any = None) -> kg.Model:
+    """Two coordinates on a line, a mass on the first alone."""
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    inertial = me.ReferenceFrame("N")
+    origin = me.Point("O")
+    origin.set_vel(inertial, 0)
+    first, second = (origin.locatenew(name, c * inertial.x) for name, c in (("A", x), ("B", y)))
+    return kg.Model(
+        name="massless",
+        frame=inertial,
+        coordinates=[x, y],
+        speeds=[u, v],
+        kinematics=[x.diff(TIME) - u, y.diff(TIME) - v],
+        bodies=[me.Particle("first", first, 2), me.Particle("second", second, 0)],
+        loads=[(second, 3 * inertial.x)],
+        holonomic_constraints=constraints(x, y) if constraints else [],
+    )
+
+
+def test_massless_speed_is_named_where_nothing_determines_it() -> None:
+    with pytest.raises(kg.BuildError, match=r"speed v .* moves no mass"):
+        kg.build(massless_second())
+    with pytest.raises(kg.BuildError, match=r"speed v .* moves no mass"):
+        kg.build(massless_second(lambda x, y: [x - y]), form="range_space")
+
+
+def test_massless_speed_that_a_constraint_determines() -> None:
+    solver = kg.build(massless_second(lambda x, y: [x - 2 * y]))
+    _, udot = solver.rhs(0.0, [1.0, 0.5], [0.0, 0.0])
+    assert np.allclose(udot, [0.75, 0.375], rtol=EVALUATION)

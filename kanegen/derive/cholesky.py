@@ -37,7 +37,10 @@ class Factor:
 
 
 def factorise(lower: Sequence[Sequence[Node]]) -> Factor:
-    """Factorise the symmetric matrix given by its lower triangle; the row with the fewest entries goes first."""
+    """Factorise the symmetric matrix given by its lower triangle; the row with the fewest entries goes first.
+
+    Raises ZeroDivisionError, its argument the row, where a pivot is identically zero.
+    """
     n = len(lower)
     rest = {(i, j): lower[i][j] for i in range(n) for j in range(i + 1)}
 
@@ -55,6 +58,8 @@ def factorise(lower: Sequence[Sequence[Node]]) -> Factor:
         left.remove(k)
         order.append(k)
         pivot = rest[k, k]
+        if pivot.is_zero:
+            raise ZeroDivisionError(k)
         graph = pivot.graph
         if not pivot.constant:
             conditions.append(graph.apply("lt", graph.const(PIVOT_THRESHOLD) * lower[k][k], pivot))

@@ -78,6 +78,10 @@ class Equations:
         named = named_dependent(self.system, self.constraints)
         return partition(self.system, self.constraints, named, self._final)
 
+    def require_independent_constraints(self) -> None:
+        """Raise the BuildError that names a redundant constraint, if there is one."""
+        _ = self.partition
+
     @cached_property
     def has_partition(self) -> bool:
         """Whether the constraints are independent, so that dependent speeds can be solved for."""
@@ -122,7 +126,23 @@ class Equations:
         """Straight-line u' in reduced form."""
         part = self.partition
         B = part.B_stabilised if stabilised else part.B
-        return forms.reduced_accelerations(self.graph, self.reduced(stabilised), part, B, PIVOT_LIMIT)
+        try:
+            return forms.reduced_accelerations(self.graph, self.reduced(stabilised), part, B, PIVOT_LIMIT)
+        except ZeroDivisionError as error:
+            raise self.massless(part.independent[error.args[0]]) from error
+
+    def require_mass(self) -> None:
+        """Raise the BuildError that names an independent speed without any inertia, if there is one."""
+        for speed, row in zip(self.partition.independent, self.reduced(stabilised=False).lower, strict=True):
+            if row[-1].is_zero:
+                raise self.massless(speed)
+
+    def massless(self, speed: int) -> BuildError:
+        """What to say where no mass resists a change of a speed."""
+        return BuildError(
+            f"speed {symbol_name(self.model.speeds[speed])} of model {self.model.name!r} moves no mass (together with "
+            f"the speeds that follow from it): give the bodies it moves a mass or an inertia, or constrain it"
+        )
 
     def reduced(self, stabilised: bool) -> forms.ReducedEquations:
         """The momentum rows in the independent accelerations."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kanegen.derive.equations import Equations
+from kanegen.errors import BuildError
 from kanegen.model.expressions import symbol_name
 from kanegen.options import BuildOptions
 from kanegen.program import jacobians, momentum_form
@@ -51,17 +52,24 @@ def program_of(functions: Functions) -> Program:
 
 
 def cheapest(equations: Equations) -> str:
-    """The form whose right-hand side takes the fewest operations; rank-revealing forms must be asked for."""
-    costs = form_costs(equations, [form for form in FORMS if form not in RANK_REVEALING])
-    return min(costs, key=lambda form: costs[form])
+    """The form whose right-hand side takes the fewest operations; rank-revealing forms must be asked for.
+
+    Where every form refuses the model, the first one, for its reason.
+    """
+    candidates = [form for form in FORMS if form not in RANK_REVEALING]
+    costs = form_costs(equations, candidates)
+    return min(costs, key=lambda form: costs[form]) if costs else candidates[0]
 
 
 def form_costs(equations: Equations, forms: Iterable[str] = tuple(FORMS)) -> dict[str, int]:
-    """Operations of the right-hand side in each form."""
+    """Operations of the right-hand side in each form; forms that refuse the model are left out."""
     costs = {}
     for form in forms:
         functions = Functions(equations, form)
-        function = right_hand_side(functions, stabilised=False)
+        try:
+            function = right_hand_side(functions, stabilised=False)
+        except BuildError:
+            continue
         costs[form] = operation_count(function, hoist(program_of(functions)).constants)
     return costs
 

@@ -13,7 +13,7 @@ from kanegen.graph import Node
 from kanegen.program.generalized import canonical_steps, udwadia_kalaba_steps
 from kanegen.program.kernels import constrained_work
 from kanegen.program.quantities import quantity
-from kanegen.program.records import Block, Call, Check, Function, Invoke, Step, Store
+from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Step, Store
 from kanegen.program.registry import Functions, all_hold, stores
 
 
@@ -36,8 +36,9 @@ def reduced(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
     B = part.B_stabilised if stabilised else part.B
     n = len(small.right)
     if n <= SQUARE_LIMIT:
-        independent, definite = solve_symmetric(small.lower, small.right)
-        return Solved(f.pivot_guard(PIVOT_LIMIT, otherwise, *definite), complete(f.graph, part, B, independent), {})
+        found = f.equations.accelerations(stabilised)
+        condition = all_hold(f.graph, found.conditions)
+        return Solved(() if condition is None else (Guard(condition, otherwise),), found.udot, {})
     matrix = Block(
         "reduced mass matrix and right side",
         (
@@ -52,6 +53,7 @@ def reduced(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
 def nonminimal(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
     """``T u' = V`` by LU with row pivoting."""
     e, n = f.equations, f.n_u
+    e.require_mass()
     V = e.V_stabilised if stabilised else e.V
     steps = (
         *f.pivot_guard(PIVOT_LIMIT, otherwise),
@@ -64,7 +66,11 @@ def nonminimal(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
 def range_space(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
     """Q u' = P + J^T lambda with ``J Q^-1 J^T`` for lambda: straight-line, no pivots, no branch."""
     e, graph = f.equations, f.graph
-    Q = factorise([row[: i + 1] for i, row in enumerate(e.mass_matrix)])
+    e.require_independent_constraints()
+    try:
+        Q = factorise([row[: i + 1] for i, row in enumerate(e.mass_matrix)])
+    except ZeroDivisionError as error:
+        raise e.massless(error.args[0]) from error
     rows = [row.J for row in e.constraints.rows]
     b = (e.b_stabilised if stabilised else e.b).nodes
     free = Q.solve(e.right_side)
