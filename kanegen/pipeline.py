@@ -38,7 +38,8 @@ def build(
         The system.
     form
         ``"reduced"`` solves ``A2 Q A2^T`` for the independent accelerations, ``"nonminimal"`` solves ``T u' = V`` by
-        pivoted LU; ``"auto"`` takes the one with fewer operations.
+        pivoted LU; ``"auto"`` takes the one with fewer operations. ``"momentum"`` (reduced), ``"momentum_unreduced"``
+        and ``"hamilton"`` integrate momenta in place of speeds: docs/momentum.md.
     stabilisation
         Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
         constraints. Gains are inputs of the compiled code.

@@ -20,7 +20,7 @@ _OF_FORMS = {
     "hamiltonian": ("hamilton",),
     "jacobi_integral": ("hamilton",),
     "reduced_momentum": ("momentum",),
-    "speeds_from_momentum": ("momentum", "momentum_unreduced", "hamilton"),
+    **dict.fromkeys(("speeds_from_momentum", "momentum_rhs"), ("momentum", "momentum_unreduced", "hamilton")),
 }
 """Functions that belong to forms of the equations, not to a list of functions."""
 
@@ -90,7 +90,7 @@ class Functions:
             return _empty(shape)
         problem = self.problem(name)
         if problem is not None:
-            return _refusal(problem)
+            return refusal(problem)
         call: Callable[..., Any] = getattr(self.get(name), method)
         return call
 
@@ -120,7 +120,9 @@ def _empty(shape: tuple[int, ...]) -> Callable[..., Array]:
     return value
 
 
-def _refusal(message: str) -> Callable[..., NoReturn]:
+def refusal(message: str) -> Callable[..., NoReturn]:
+    """A function of any arguments that raises `SolveError` with this message."""
+
     def refuse(*arguments: Any, **options: Any) -> NoReturn:
         raise SolveError(message)
 

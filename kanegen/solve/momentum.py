@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
-from kanegen.solve.functions import Functions
+from kanegen.model import Projection
+from kanegen.solve.functions import Functions, refusal
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution import Dense
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 FORMS = ("momentum", "momentum_unreduced", "hamilton")
+
+_NO_STABILISATION = (
+    "the reduced momentum form takes no stabilisation: its speeds satisfy the velocity-level constraints exactly; "
+    'integrate with_stabilisation(None), or build with form="momentum_unreduced" or "reduced"'
+)
 
 
 def is_momentum_form(form: str) -> bool:
@@ -39,42 +45,60 @@ def state_function(form: str, rhs_name: str) -> str:
     if not is_momentum_form(form):
         return rhs_name
     if form == "momentum" and rhs_name != "rhs":
-        raise SolveError(
-            "the reduced momentum form takes no stabilisation: its speeds satisfy the velocity-level constraints "
-            'exactly; integrate with_stabilisation(None), or build with form="momentum_unreduced" or "reduced"'
-        )
+        raise SolveError(_NO_STABILISATION)
     return f"momentum_{rhs_name}"
 
 
-def recovery(functions: Functions) -> Callable[..., Array]:
-    """``speeds_from_momentum(t, q, mom, r=None)``: the speeds (n_u,) of momenta (n_u,), or (n_i,) of the reduced form.
+def functions_of_momenta(functions: Functions, rhs_name: str) -> dict[str, Callable[..., Any]]:
+    """The functions of (t, q, mom, r=None) by name: ``speeds_from_momentum`` and ``momentum_rhs``.
 
-    Where it was not built, a function that raises why.
+    ``mom``: (n_u,), or (n_i,) of the reduced form. Where they were not built, functions that raise why.
     """
-    value: Callable[..., Array] = functions.call("speeds_from_momentum")
+    form, n_q = functions.description.form, len(functions.description.coordinates)
+    if form == "momentum" and rhs_name != "rhs":
+        rates: Callable[..., Any] = refusal(_NO_STABILISATION)
+    else:
+        rates = _of_momenta(functions, f"momentum_{rhs_name}" if is_momentum_form(form) else "momentum_rhs")
+
+    def momentum_rhs(t: float, q: Any, mom: Any, r: Any = None) -> tuple[Array, Array]:
+        values = rates(t, q, mom, r)
+        return values[:n_q], values[n_q:]
+
+    return {"speeds_from_momentum": _of_momenta(functions, "speeds_from_momentum"), "momentum_rhs": momentum_rhs}
+
+
+def _of_momenta(functions: Functions, name: str) -> Callable[..., Array]:
+    """The compiled function with momenta for speeds; those of the reduced form are fewer."""
+    value: Callable[..., Array] = functions.call(name)
     description = functions.description
     if description.form != "momentum":
         return value
     n_i, n_u = len(description.independent), len(description.speeds)
 
-    def speeds(t: float, q: Any, mom: Any, r: Any = None) -> Array:
+    def padded(t: float, q: Any, mom: Any, r: Any = None) -> Array:
         momenta = np.asarray(mom, dtype=np.float64)
         if momenta.shape != (n_i,):
             raise SolveError(
                 f"mom has shape {momenta.shape}; expected ({n_i},), the reduced momenta of "
                 f"{', '.join(description.independent_names)}"
             )
-        padded = np.zeros(n_u)
-        padded[:n_i] = momenta
-        return value(t, q, padded, r)
+        return value(t, q, np.concatenate([momenta, np.zeros(n_u - n_i)]), r)
 
-    return speeds
+    return padded
 
 
 class RunMomenta:
-    """Conversions between (q, u) and (q, mom) for one run of a solver with the inputs ``r``; pickles with both."""
+    """Conversions between (q, u) and (q, mom) for one run of a solver with the inputs ``r``; pickles with both.
+
+    Raises `SolveError` for a solver that projects: the projection moves speeds, and the state has none.
+    """
 
     def __init__(self, solver: Solver, r: Any) -> None:
+        if isinstance(solver.stabilisation, Projection):
+            raise SolveError(
+                f'Projection moves coordinates and speeds, but the state of form="{solver.description.form}" holds '
+                f'momenta: integrate with_stabilisation(None), or build with another form (form="reduced")'
+            )
         self._solver, self._r = solver, r
         self._n_q = len(solver.description.coordinates)
         self._to = solver.reduced_momentum if solver.description.form == "momentum" else solver.momentum

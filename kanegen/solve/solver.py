@@ -20,7 +20,7 @@ from kanegen.solve.differentiable import Differentiable
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.integrate import Options, Problem, integrate
-from kanegen.solve.momentum import RunMomenta, is_momentum_form, recovery, state_function
+from kanegen.solve.momentum import RunMomenta, functions_of_momenta, is_momentum_form, state_function
 from kanegen.solve.names import by_name, number, unknown
 from kanegen.solve.reaction import REACTION, Wrench
 from kanegen.solve.solution import Solution
@@ -72,9 +72,11 @@ class Solver(Differentiable):
         Of a model from ``with_speeds``: the former speeds from the new ones, and, with ``u`` the former ones, back.
     Dm, e
         Velocity form ``Q u' + Dm u = e + J^T lambda``, (n_u, n_u) and (n_u,).
-    reduced_momentum, speeds_from_momentum, hamiltonian, jacobi_integral
-        Of the forms ``"momentum"``, ``"momentum_unreduced"`` and ``"hamilton"``: ``A2 (Q u + N)``, (n_i,);
-        ``speeds_from_momentum(t, q, mom, r=None)``, (n_u,); ``H = K2 - K0 + V`` and ``sum q' K_q' - K + V`` in J.
+    reduced_momentum, hamiltonian, jacobi_integral
+        ``A2 (Q u + N)``, (n_i,), of ``form="momentum"``; ``K2 - K0 + V`` and ``sum q' K_q' - K + V``, J, of
+        ``form="hamilton"``.
+    momentum_rhs, speeds_from_momentum
+        Of (t, q, mom, r=None) in the momentum forms: ``(q', mom')`` and u (n_u,).
     ode
         ``ode(t, y, r=None) -> y'`` with ``y = (q, u)``, for ``scipy.integrate.solve_ivp``.
     description, extension, parameters, stabilisation, options
@@ -108,6 +110,7 @@ class Solver(Differentiable):
     e: Callable[..., Array]
     reduced_momentum: Callable[..., Array]
     speeds_from_momentum: Callable[..., Array]
+    momentum_rhs: Callable[..., tuple[Array, Array]]
     hamiltonian: Callable[..., float]
     jacobi_integral: Callable[..., float]
     kinetic_energy: Callable[..., float]
@@ -144,7 +147,7 @@ class Solver(Differentiable):
             _functions=functions,
             _rhs_name=rhs_name,
             _residuals=functions.call("residuals"),
-            speeds_from_momentum=recovery(functions),
+            **functions_of_momenta(functions, rhs_name),
             **{name: functions.call(name) for name in QUANTITIES},
         )
 
