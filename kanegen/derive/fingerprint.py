@@ -22,7 +22,6 @@ from kanegen.graph import Node
 from kanegen.model.expressions import symbol_name
 from kanegen.model.speeds import speed_changes
 
-
 _NOT_GENERATING = frozenset({"__pycache__", "build", "bench", "cli", "verify"})
 """Folders of the package that have no part in what is generated."""
 

@@ -33,7 +33,9 @@ class Residues:
         """The residue; None where a division by zero leaves it undefined. Operands must have been asked before."""
         if node.index not in self._known:
             values = [self(a) for a in node.args]
-            self._known[node.index] = None if None in values else self._value(node, [v for v in values if v is not None])
+            self._known[node.index] = (
+                None if None in values else self._value(node, [v for v in values if v is not None])
+            )
         return self._known[node.index]
 
     def _value(self, node: Node, a: list[int]) -> int | None:
