@@ -68,3 +68,11 @@ COMPILED_PROGRAM = 1e-12
 
 # Units in the last place by which kg_sincos may be wrong: 0.81 is the largest error found in 2e5 angles.
 SINCOS_ULPS = 0.9
+
+# --- Jacobians and linearisation ---------------------------------------------------------------------------------
+
+# Central differences in float64 with a step of 1e-6: rounding 1e-16 / 1e-6 times the size of the terms.
+DIFFERENCES = 1e-7
+
+# Published eigenvalues have 14 decimals; those of a nonsymmetric matrix of size 10 lose two more.
+PUBLISHED_EIGENVALUES = 1e-11
