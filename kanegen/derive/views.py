@@ -245,7 +245,7 @@ def oriented_frames(equations: Equations) -> Iterator[Oriented]:
         (graph.zero, graph.zero, graph.one),
     )
     for body in equations.bodies:
-        if body.inertia is None:
+        if body.inertia is None or body.frame is None:
             continue
         axes = [frames.express({body.frame: unit}, inertial) for unit in units]
         rates = [mapped(system.rate, axis) for axis in axes]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from kanegen.graph import PYTHON, Context, Function, Node, mpmath_context, reachable
 
-Vector: TypeAlias = Sequence[Any]
-Matrix: TypeAlias = Sequence[Sequence[Any]]
+Vector: TypeAlias = "Sequence[Any] | NDArray[Any]"
+Matrix: TypeAlias = "Sequence[Sequence[Any]] | NDArray[Any]"
 
 DIGITS: Final = 50
 
@@ -98,6 +98,22 @@ def kkt(Q: Matrix, J: Matrix, P: Vector, b: Vector) -> tuple[list[Any], list[Any
     bordered += [[*row, *[0] * m] for row in J]
     solution = solve(bordered, [*P, *b])
     return solution[:n], solution[n:]
+
+
+def kkt_sizes(Q: Matrix, J: Matrix, P: Vector, b: Vector, solution: Vector) -> NDArray[np.float64]:
+    """How much the ``solution`` (u', multipliers) moves with relative changes of the entries of the bordered system.
+
+    ``|M^-1| (|M| |x| + |f|)`` (Skeel 1979), so that a u' in which large terms cancel is judged on their scale.
+    """
+    n, m = len(P), len(b)
+    bordered = np.zeros((n + m, n + m))
+    bordered[:n, :n] = np.array(Q, dtype=np.float64)
+    if m:
+        rows_of_J = np.array(J, dtype=np.float64)
+        bordered[:n, n:], bordered[n:, :n] = -rows_of_J.T, rows_of_J
+    right, x = np.abs(np.array([*P, *b], dtype=np.float64)), np.abs(np.array(solution, dtype=np.float64))
+    found: NDArray[np.float64] = np.abs(np.linalg.inv(bordered)) @ (np.abs(bordered) @ x + right)
+    return found
 
 
 def independent_rows(matrix: Matrix) -> tuple[int, ...]:

@@ -41,13 +41,13 @@ def jacobian(subject: Subject) -> Check:
 def _complex_row(subject: Subject, row: Row, state: State) -> list[float]:
     """One row of J: the change of the residual with each speed."""
     system, context = subject.equations.system, numpy_context()
-    values = {name: np.array(array, dtype=complex) for name, array in state.values().items()}
+    values = {name: [complex(x) for x in array] for name, array in state.values().items()}
     C = evaluate([c for line in system.C for c in line], state.values()) if row.kind == POSITION else []
     array = "q" if row.kind == POSITION else "u"
     result = []
     for r in range(subject.n_u):
-        direction = np.array(C[r :: subject.n_u]) if row.kind == POSITION else np.eye(subject.n_u)[r]
-        moved = {**values, array: values[array] + 1j * COMPLEX_STEP * direction}
+        direction = C[r :: subject.n_u] if row.kind == POSITION else [float(k == r) for k in range(subject.n_u)]
+        moved = {**values, array: _moved(values[array], direction, 1j * COMPLEX_STEP)}
         (residual,) = evaluate([row.residuals[0]], moved, context)
         result.append(float(np.imag(residual)) / COMPLEX_STEP)
     return result

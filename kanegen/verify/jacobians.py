@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import mpmath
@@ -37,7 +36,7 @@ def rates(subject: Subject) -> Check:
             if expected is None:
                 continue
             try:
-                actual: Sequence[Any] = compiled(name, state)
+                actual = compiled(name, state)
             except SolveError as error:
                 worst.add(str(error), state, float("nan"))
                 continue

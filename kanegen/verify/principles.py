@@ -6,6 +6,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from numpy.typing import NDArray
 
 from kanegen.derive import views
 from kanegen.graph import Node, gradient
@@ -200,11 +201,11 @@ def gauss(subject: Subject) -> Check:
         found = _least_constraint(motion)
         if found is None:
             return not_applicable(name, "the kinetic-energy matrix Q is not positive definite")
-        worst.compare("u'", state, list(found), motion.udot, [max(map(abs, motion.udot))] * subject.n_u)
+        worst.compare("u'", state, list(found), motion.udot, motion.sizes)
     return worst.check("u' = argmin (u'-a)^T Q (u'-a) over J u' = b, a = Q^-1 P, by least squares in double precision")
 
 
-def _least_constraint(motion: Motion) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+def _least_constraint(motion: Motion) -> NDArray[np.float64] | None:
     """The minimiser in double precision, in speeds scaled to unit inertia."""
     Q, P = np.array(motion.Q, dtype=np.float64), np.array(motion.P, dtype=np.float64)
     b = np.array([motion.b[k] for k in motion.rows], dtype=np.float64)
@@ -217,10 +218,12 @@ def _least_constraint(motion: Motion) -> np.ndarray[Any, np.dtype[np.float64]] |
         return None
     target = np.linalg.solve(factor, scale * P)
     if not len(b):
-        return scale * np.linalg.lstsq(factor.T, target, rcond=None)[0]
+        unconstrained: NDArray[np.float64] = scale * np.linalg.lstsq(factor.T, target, rcond=None)[0]
+        return unconstrained
     J = np.array([motion.J[k] for k in motion.rows], dtype=np.float64) * scale
     particular = np.linalg.lstsq(J, b, rcond=None)[0]
     _, singular, right = np.linalg.svd(J)
     free = right[len(singular) :].T
     weights = np.linalg.lstsq(factor.T @ free, target - factor.T @ particular, rcond=None)[0]
-    return scale * (particular + free @ weights)
+    found: NDArray[np.float64] = scale * (particular + free @ weights)
+    return found

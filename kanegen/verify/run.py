@@ -101,7 +101,9 @@ def _notes(subject: Subject, seed: int, start: Mapping[str, Any] | None) -> tupl
     states: tuple[State, ...] = subject.states
     consistent = sum(state.consistent for state in states)
     around = "" if start is None else " around the start"
-    notes = [f"{len(states)} random states{around}, seed {seed}; {consistent} of them satisfy the constraints"]
+    notes = [f"{len(states)} random states{around}, seed {seed}"]
+    if subject.equations.velocities.nodes or subject.equations.positions.nodes:
+        notes[0] += f"; {consistent} of them satisfy the constraints"
     missing = missing_parameters(subject.equations)
     if missing:
         notes.append(f"random positive values of the parameters {', '.join(missing)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ class State:
 
     def values(self, number: Callable[[float], Any] = float) -> dict[str, list[Any]]:
         """The input arrays of the graph; auxiliary speeds are zero."""
-        arrays: dict[str, Sequence[float]] = {
+        arrays: dict[str, Sequence[float] | Array] = {
             "t": [self.t], "q": self.q, "u": self.u, "r": self.r, "p": self.p, "g": self.gains, "udot": self.udot,
         }  # fmt: skip
         found = {name: [number(float(x)) for x in array] for name, array in arrays.items()}
@@ -132,9 +132,12 @@ def _candidates(
 
 def _around(rng: np.random.Generator, centre: Array | None, n: int, spread: float) -> Array:
     """Near the start; without one, of either sign, away from zero and from right angles."""
+    found: Array
     if centre is not None:
-        return centre + spread * np.maximum(1.0, np.abs(centre)) * rng.uniform(-1.0, 1.0, n)
-    return rng.uniform(0.2, 1.1, n) * rng.choice([-1.0, 1.0], n)
+        found = centre + spread * np.maximum(1.0, np.abs(centre)) * rng.uniform(-1.0, 1.0, n)
+    else:
+        found = rng.uniform(0.2, 1.1, n) * rng.choice([-1.0, 1.0], n)
+    return found
 
 
 def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | None:
@@ -154,16 +157,19 @@ def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | 
     return state if u is None else replace(placed, u=u, consistent=True)
 
 
-def _newton(residuals: Sequence[Node], unknowns: Sequence[Node], state: State, array: str) -> Array | None:
+def _newton(
+    residuals: Sequence[Node], unknowns: Sequence[Node], state: State, array: Literal["q", "u"]
+) -> Array | None:
     """The ``array`` of the state with residuals zero, by Newton steps of least norm; None where they fail."""
-    x: Array = getattr(state, array)
+    x = state.q if array == "q" else state.u
     if not residuals:
         return x
     one = residuals[0].graph.one
     slopes = [slope for residual in residuals for slope in gradient([residual], [one], unknowns)]
     m, n = len(residuals), len(unknowns)
     for _ in range(30):
-        values = np.array(evaluate([*residuals, *slopes], replace(state, **{array: x}).values()))
+        moved = replace(state, q=x) if array == "q" else replace(state, u=x)
+        values = np.array(evaluate([*residuals, *slopes], moved.values()))
         if not np.all(np.isfinite(values)):
             return None
         step = np.linalg.lstsq(values[m:].reshape(m, n), values[:m], rcond=None)[0]

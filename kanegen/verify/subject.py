@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import mpmath
+import numpy as np
 
 from kanegen.derive import Equations
 from kanegen.graph import Node, evaluate
@@ -19,17 +20,22 @@ from kanegen.verify.arithmetic import (
     arithmetic_for,
     independent_rows,
     kkt,
+    kkt_sizes,
     rows,
     transposed_product,
 )
 from kanegen.verify.states import State
+
+SINGULAR = 1e-12
+"""Least eigenvalue of Q, in speeds of unit inertia, below which it has no inverse to working precision."""
 
 
 @dataclass(frozen=True)
 class Motion:
     """What the equations say at one state, in the numbers of the subject: b and u' without stabilisation.
 
-    ``J`` and ``b`` are all rows; ``rows`` are the independent ones, whose ``multipliers`` are known.
+    ``J`` and ``b`` are all rows; ``rows`` are the independent ones, whose ``multipliers`` are known. ``sizes`` are those
+    of the terms that u' is made of.
     """
 
     Q: list[list[Any]]
@@ -38,8 +44,18 @@ class Motion:
     b: list[Any]
     rows: tuple[int, ...]
     udot: list[Any]
+    sizes: list[float]
     multipliers: list[Any]
     constraint_force: list[Any]
+
+    @property
+    def has_inverse(self) -> bool:
+        """Whether Q is positive definite: no combination of speeds leaves every mass still."""
+        Q = np.array(self.Q, dtype=np.float64)
+        scale = np.sqrt(np.diag(Q))
+        if not np.all(scale > 0.0):
+            return False
+        return bool(np.linalg.eigvalsh(Q / scale / scale[:, None]).min() > SINGULAR)
 
 
 class Subject:
@@ -90,6 +106,8 @@ class Subject:
         J, b = rows(rest[: n_c * n], n), rest[n_c * n :]
         chosen = independent_rows(J)
         independent = [J[k] for k in chosen]
-        udot, multipliers = kkt(Q, independent, P, [b[k] for k in chosen])
+        right = [b[k] for k in chosen]
+        udot, multipliers = kkt(Q, independent, P, right)
+        sizes = kkt_sizes(Q, independent, P, right, [*udot, *multipliers])[:n].tolist()
         force = transposed_product(independent, multipliers, n)
-        return Motion(Q, P, J, b, chosen, udot, multipliers, force)
+        return Motion(Q, P, J, b, chosen, udot, sizes, multipliers, force)
