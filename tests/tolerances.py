@@ -76,3 +76,9 @@ DIFFERENCES = 1e-7
 
 # Published eigenvalues have 14 decimals; those of a nonsymmetric matrix of size 10 lose two more.
 PUBLISHED_EIGENVALUES = 1e-11
+
+# --- consistent states -----------------------------------------------------------------------------------------
+
+# Projected and assembled states satisfy their constraints to 1e-13 of the largest coordinate or speed; what is
+# compared may be several times larger than that.
+PROJECTED = 1e-12

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
+from kanegen.model import Baumgarte, Projection
 from kanegen.solve.functions import Functions
+from kanegen.solve.momentum import is_momentum_form
 from kanegen.solve.names import key_name, number, unknown
 
 Array = NDArray[np.float64]
@@ -48,10 +50,8 @@ def make_consistent(
         raise SolveError(f"tolerance is {tolerance!r}; expected a positive number")
     if not (description.positions or description.velocities):
         return np.array(q, dtype=np.float64), np.array(u, dtype=np.float64)
+    _require(functions)
     residuals = functions.get("residuals")
-    for level, labels in (("position_level", description.positions), ("velocity_level", description.velocities)):
-        if labels:
-            functions.get(level)
     residuals.value(t, q, u, r)  # refuses arguments of the wrong kind
     start = Start(functions, float(t), q, u, np.asarray(residuals.inputs if r is None else r, dtype=float), tolerance)
     status, new_q, new_u = start.corrected(stays.values())
@@ -61,6 +61,36 @@ def make_consistent(
         raise SolveError(f"the constraints cannot be evaluated at t = {t!r} s: status {status} of a function")
     values = residuals.value(t, new_q, new_u, r)
     raise SolveError(_impossible(start, stays, values))
+
+
+def projection_of(stabilisation: Baumgarte | Projection | None, functions: Functions) -> Projection | None:
+    """The projection among the kinds of stabilisation; None for the others.
+
+    Raises
+    ------
+    SolveError
+        For a form whose state does not contain the speeds, and a model built without the functions it takes.
+    """
+    if not isinstance(stabilisation, Projection):
+        return None
+    form = functions.description.form
+    if is_momentum_form(form):
+        raise SolveError(
+            f'the state of form="{form}" holds momenta, and Projection corrects speeds: use another form, or '
+            "integrate with_stabilisation(None)"
+        )
+    _require(functions)
+    return stabilisation
+
+
+def _require(functions: Functions) -> None:
+    """Refuse a model that was built without the functions of its constraints."""
+    description = functions.description
+    needed = ["Q", "residuals"]
+    needed += ["position_level", "displacements"] if description.positions else []
+    needed += ["velocity_level"] if description.velocities else []
+    for name in needed:
+        functions.get(name)
 
 
 def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:

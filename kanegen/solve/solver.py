@@ -14,7 +14,7 @@ from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program import kernels
-from kanegen.solve.consistent import make_consistent
+from kanegen.solve.consistent import make_consistent, projection_of
 from kanegen.solve.description import Description
 from kanegen.solve.differentiable import Differentiable
 from kanegen.solve.functions import Functions
@@ -25,6 +25,7 @@ from kanegen.solve.names import by_name, number, unknown
 from kanegen.solve.reaction import REACTION, Wrench
 from kanegen.solve.solution import Solution
 from kanegen.solve.structure import Parts, redundant_rows
+from kanegen.solve.values import gain_values, parameter_values
 
 Array = NDArray[np.float64]
 Names = tuple[str, ...]
@@ -130,8 +131,8 @@ class Solver(Differentiable):
         stabilisation: Baumgarte | Projection | None = None,
         options: CompilerOptions | None = None,
     ) -> None:
-        values = _values(parameters or {}, description)
-        gains = _gains(stabilisation, description)
+        values = parameter_values(parameters or {}, description)
+        gains = gain_values(stabilisation, description)
         vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
         functions = Functions(extension.module, description, vector, gains)
         rhs_name = "rhs_stabilised" if gains.any() else "rhs"
@@ -361,7 +362,7 @@ class Solver(Differentiable):
             dense=dense,
             progress=progress,
             consistency=consistency,
-            projection=self.stabilisation if isinstance(self.stabilisation, Projection) else None,
+            projection=projection_of(self.stabilisation, self._functions),
         )
         module = self.extension.module
         problem = Problem(
@@ -414,26 +415,3 @@ def _restored(
     options: CompilerOptions | None,
 ) -> Solver:
     return Solver(build(sources, options), description, parameters, stabilisation, options)
-
-
-def _values(given: Mapping[Any, float | None], description: Description) -> dict[str, float | None]:
-    """A value or None for every parameter, in order."""
-    named = by_name(given, description.parameters, "parameter")
-    return {
-        name: None if named.get(name) is None else number(named[name], f"parameter {name}")
-        for name in description.parameters
-    }
-
-
-def _gains(stabilisation: Baumgarte | Projection | None, description: Description) -> Array:
-    n_h, n_v = description.n_holonomic, description.n_nonholonomic
-    none = np.zeros(2 * n_h**2 + n_v**2)
-    if stabilisation is None or (isinstance(stabilisation, Projection) and description.positions):
-        return none
-    if n_h + n_v == 0:
-        raise SolveError(
-            f"the model {description.name!r} has no holonomic or nonholonomic constraint that binds a speed: "
-            "there is "
-            "nothing to stabilise; leave stabilisation out"
-        )
-    return none if isinstance(stabilisation, Projection) else stabilisation.flatten(n_h, n_v)

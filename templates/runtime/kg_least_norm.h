@@ -14,7 +14,7 @@ extern "C" {
 
 /* A row of which this fraction or less is left when the rows before it are taken out depends on them: half of the
  * digits, since the right side of such a row carries a rounding error of the other half. */
-#define KG_RANK_TOLERANCE KG_C(1.5e-8)
+#define KG_LEAST_NORM_RANK KG_C(1.5e-8)
 /* Pivots of a metric below this fraction of their own diagonal element count as zero, ... */
 #define KG_METRIC_SINGULAR KG_C(1e-10)
 /* ... and become this fraction of the mean diagonal element: what moves no mass is moved most easily. */
@@ -74,7 +74,7 @@ static inline void kg_metric_upper(int n, const kg_real *factor, kg_real *z) {
 /* The row of [first, last) of which the largest fraction is left; -1 when all depend on those in use. `sizes` are
  * the squared lengths of the rows as given, negative for those in use. */
 static inline int kg_least_norm_pivot(int first, int last, int n, const kg_real *a, const kg_real *sizes) {
-  kg_real largest = KG_RANK_TOLERANCE * KG_RANK_TOLERANCE;
+  kg_real largest = KG_LEAST_NORM_RANK * KG_LEAST_NORM_RANK;
   int best = -1;
   for (int i = first; i < last; ++i) {
     if (sizes[i] > KG_C(0.0)) {

@@ -58,8 +58,17 @@ static inline void kg_projection_start(kg_projection *c) {
 /* Whether some of n residuals exceed what the size of x allows. */
 static inline int kg_projection_exceeds(const kg_projection *c, int n, const kg_real *residuals, int size,
                                         const kg_real *x) {
-  const kg_real largest = kg_largest(n, residuals);
-  return !(largest <= c->tolerance) && !(largest <= c->tolerance * kg_largest(size, x));
+  const kg_real largest = kg_max_magnitude(n, residuals);
+  return !(largest <= c->tolerance) && !(largest <= c->tolerance * kg_max_magnitude(size, x));
+}
+
+/* Whether the last correction, which fixed nothing, serves the redundant rows as well. */
+static inline int kg_projection_met(kg_level *l) {
+  if (l->rank == l->rows) {
+    return 1;
+  }
+  kg_level_scale(l);
+  return kg_level_met(l, 0);
 }
 
 /* Newton's method from close by. Returns KG_OK, KG_INCONSISTENT, or the status of a function. */
@@ -75,12 +84,12 @@ static inline int kg_projection_level(kg_level *l, int metric_known) {
       return status;
     }
     kg_level_correction(l);
-    size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
-    change = kg_largest(l->n, l->w.change);
+    size = KG_MAX(KG_C(1.0), kg_max_magnitude(l->n, l->x));
+    change = kg_max_magnitude(l->n, l->w.change);
     for (int i = 0; i < l->n; ++i) {
       l->x[i] += l->w.change[i];
     }
-    if (change <= KG_PROJECTION_LAST * size) {
+    if (change <= KG_PROJECTION_LAST * size && kg_projection_met(l)) {
       return KG_OK;
     }
   }

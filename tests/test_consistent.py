@@ -1,0 +1,288 @@
+"""Consistent initial conditions: assembly, fixed values, least squares on the speeds, failures that say why."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from ccompile import COMPILERS, SANITIZERS, run_program, shared_library
+from handmade_track import solver as track
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from linkages import solver_of
+from systems import initial, solver_for
+from tolerances import LINEAR_SOLVE, PROJECTED, SOLVE
+
+import kanegen as kg
+from kanegen.errors import SolveError
+
+LEAST_NORM = r"""
+#include "kg_least_norm.h"
+int least_norm(int leading, int rows, int n, double *a, double *b, double *sizes, double *z);
+int least_norm(int leading, int rows, int n, double *a, double *b, double *sizes, double *z) {
+  return kg_least_norm(leading, rows, n, a, b, sizes, z);
+}
+void weigh(int rows, int n, double *metric, double *a);
+void weigh(int rows, int n, double *metric, double *a) {
+  kg_metric_factor(n, metric);
+  for (int i = 0; i < rows; ++i) { kg_metric_lower(n, metric, a + i * n); }
+}
+void back(int n, const double *factor, double *z);
+void back(int n, const double *factor, double *z) { kg_metric_upper(n, factor, z); }
+"""
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    return shared_library(LEAST_NORM, tmp_path_factory.mktemp("least_norm"))
+
+
+def pointer(array: np.ndarray) -> Any:
+    return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+
+
+def least_norm(
+    library: ctypes.CDLL, metric: np.ndarray, a: np.ndarray, b: np.ndarray, leading: int = 0
+) -> tuple[int, np.ndarray, np.ndarray]:
+    """Rank, solution in the metric, and what the rows out of use lack."""
+    rows, n = a.shape
+    factor, left, right = metric.copy(), a.copy(), b.copy()
+    sizes, z = np.empty(rows), np.empty(n)
+    library.weigh(rows, n, pointer(factor), pointer(left))
+    rank = library.least_norm(leading, rows, n, pointer(left), pointer(right), pointer(sizes), pointer(z))
+    library.back(n, pointer(factor), pointer(z))
+    return rank, z, np.where(sizes < 0.0, 0.0, right)
+
+
+def closed_form(metric: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``W^-1 A^T (A W^-1 A^T)^-1 b`` with 50 digits, rounded."""
+    with mpmath.workdps(50):
+        W, A, right = mpmath.matrix(metric), mpmath.matrix(a), mpmath.matrix(b)
+        solution = mpmath.lu_solve(W, A.T * mpmath.lu_solve(A * (W**-1) * A.T, right))
+        return np.array([float(x) for x in solution])
+
+
+@settings(max_examples=40)
+@given(n=some.integers(1, 7), seed=some.integers(0, 2**32 - 1), copies=some.integers(0, 2), data=some.data())
+def test_weighted_least_norm(library: ctypes.CDLL, n: int, seed: int, copies: int, data: Any) -> None:
+    rows = data.draw(some.integers(1, n))
+    rng = np.random.default_rng(seed)
+    basis = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    metric = basis * 10.0 ** rng.uniform(-2, 2, n) @ basis.T
+    a = np.linalg.qr(rng.normal(size=(n, n)))[0][:rows] * 10.0 ** rng.uniform(-2, 2, (rows, 1))
+    b = rng.normal(size=rows)
+    mixed = rng.normal(size=(copies, rows))
+    rank, z, lacking = least_norm(library, metric, np.vstack([a, mixed @ a]), np.concatenate([b, mixed @ b]))
+    assert rank == rows
+    expected = closed_form(metric, a, b)
+    assert z == pytest.approx(expected, rel=SOLVE, abs=SOLVE * np.abs(expected).max())
+    assert np.abs(lacking).max() <= SOLVE * np.abs(mixed @ b).max(initial=1.0)
+
+
+def test_leading_rows_come_first_and_contradictions_are_left_over(library: ctypes.CDLL) -> None:
+    a = np.array([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+    rank, z, lacking = least_norm(library, np.diag([1.0, 4.0, 1.0]), a, np.array([3.0, 0.0, 5.0]), leading=1)
+    assert rank == 2
+    assert z == pytest.approx([3.0, 1.0, 4.0], rel=LINEAR_SOLVE)
+    assert lacking == pytest.approx([0.0, -6.0, 0.0])
+
+
+def test_what_moves_no_mass_moves_most(library: ctypes.CDLL) -> None:
+    metric = np.array([[2.0, 0.0], [0.0, 0.0]])
+    _, z, _ = least_norm(library, metric, np.array([[1.0, 1.0]]), np.array([1.0]))
+    assert z == pytest.approx([5e-7, 1.0], rel=1e-5)
+    _, z, _ = least_norm(library, np.zeros((2, 2)), np.array([[1.0, 1.0]]), np.array([1.0]))
+    assert z == pytest.approx([0.5, 0.5], rel=LINEAR_SOLVE)
+
+
+def assert_consistent(solver: kg.Solver, t: float, state: tuple[Any, Any], r: Any = None) -> None:
+    for values in solver.residuals(t, *state, r):
+        assert np.abs(values).max(initial=0.0) < PROJECTED * max(1.0, np.abs(state[1]).max())
+
+
+@pytest.mark.parametrize("guess", [(0.3, 0.0, 0.0), (0.3, 2.0, 5.0), (0.3, -9.0, -3.0), (0.3, 1.0, 100.0)])
+def test_a_loop_is_assembled_around_a_fixed_crank(guess: tuple[float, ...]) -> None:
+    solver = solver_for("slider_crank")
+    theta = solver.description.coordinates[0]
+    q, u = solver.make_consistent(0.0, guess, (0.5, 3.0, -7.0), fixed=(theta, "u1"))
+    assert (q[0], u[0]) == (0.3, 0.5)
+    assert_consistent(solver, 0.0, (q, u))
+
+
+def test_the_branch_next_to_the_guess_is_found() -> None:
+    start = initial("slider_crank")
+    solver = solver_for("slider_crank")
+    near = np.add(start["q"], (0.0, 0.05, -0.1))
+    q, u = solver.make_consistent(0.0, near, (0.5, 0.0, 0.0), fixed=("theta", "u1"))
+    np.testing.assert_allclose(q, start["q"], rtol=SOLVE)
+    np.testing.assert_allclose(u, start["u"], rtol=SOLVE)
+
+
+@pytest.mark.parametrize("guess", [(0.0, 0.0, 0.0), (1.0, 0.0, -1.0), (1.5, 1.5, 1.5), (0.0, np.pi, 0.0)])
+def test_a_four_bar_linkage_from_straight_guesses(guess: tuple[float, ...]) -> None:
+    solver = solver_of("four_bar")
+    state = solver.make_consistent(0.0, guess, (1.0, 2.0, 3.0))
+    assert_consistent(solver, 0.0, state)
+
+
+def test_a_consistent_state_is_left_alone() -> None:
+    start = initial("slider_crank")
+    q, u = solver_for("slider_crank").make_consistent(0.0, start["q"], start["u"])
+    np.testing.assert_array_equal(q, start["q"])
+    np.testing.assert_array_equal(u, start["u"])
+
+
+@pytest.mark.parametrize(("name", "t"), [("slider_crank", 0.0), ("rolling_disk", 0.0), ("rheonomic_particle", 1.7)])
+def test_speeds_are_the_weighted_least_squares_ones(name: str, t: float) -> None:
+    solver, start = solver_for(name), initial(name)
+    q, _ = solver.make_consistent(t, start["q"], start["u"])
+    given_u = np.array(start["u"]) + np.random.default_rng(4).normal(size=len(start["u"]))
+    _, u = solver.make_consistent(t, q, given_u, fixed=solver.description.coordinates)
+    J, Q = solver.J(t, q, given_u), solver.Q(t, q, given_u)
+    change = -np.linalg.solve(Q, J.T @ np.linalg.solve(J @ np.linalg.solve(Q, J.T), solver.residuals(t, q, given_u)[1]))
+    np.testing.assert_allclose(u, given_u + change, rtol=SOLVE, atol=SOLVE)
+
+
+def test_a_constraint_that_depends_on_time() -> None:
+    solver = solver_of("lifted_ball")
+    r = (1.5, 0.4, 0.0)
+    q, u = solver.make_consistent(2.0, (1.0, 1.0, 1.0), (0.0, 0.0, 0.0), r)
+    np.testing.assert_allclose(q, np.full(3, 1.5 / np.sqrt(3.0)), rtol=LINEAR_SOLVE)
+    np.testing.assert_allclose(u, np.full(3, 0.4 / np.sqrt(3.0)), rtol=LINEAR_SOLVE)
+    with pytest.raises(SolveError, match="needs values of the inputs without a default: r"):
+        solver.make_consistent(2.0, q, u)
+
+
+def test_constraints_nonlinear_in_the_speeds() -> None:
+    solver, start = solver_for("appell_hamel", constraints="nonlinear"), initial("appell_hamel")
+    state = solver.make_consistent(0.0, np.array(start["q"]) + 0.5, (2.0, -1.0, 0.3, 4.0, 1.0), fixed=("u1",))
+    assert state[1][0] == 2.0
+    assert_consistent(solver, 0.0, state)
+
+
+def test_euler_parameters_are_normalised_and_the_joint_is_closed() -> None:
+    solver = solver_of("hinged_body")
+    guess = np.array([1.1, 0.3, -0.2, 0.4])
+    q, u = solver.make_consistent(0.0, guess, (1.0, 2.0, 3.0))
+    assert_consistent(solver, 0.0, (q, u))
+    assert np.linalg.norm(q) == pytest.approx(1.0, rel=PROJECTED)
+    satisfied = np.array([2.0, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(solver.make_consistent(0.0, satisfied, u)[0], [1.0, 0.0, 0.0, 0.0], atol=PROJECTED)
+    fixed, _ = solver.make_consistent(0.0, guess, u, fixed=("e1",))
+    assert fixed[1] == 0.3
+
+
+@pytest.mark.parametrize("guess", [(0.9, -0.6, -2.0), (0.0, 0.0, 0.0)])
+def test_redundant_constraints_are_no_obstacle(guess: tuple[float, ...]) -> None:
+    solver = solver_of("four_bar", form="pseudoinverse", copies=2)
+    state = solver.make_consistent(0.0, guess, (1.0, 2.0, 3.0))
+    assert_consistent(solver, 0.0, state)
+    expected = solver_of("four_bar").make_consistent(0.0, guess, (1.0, 2.0, 3.0))
+    if guess[0]:
+        np.testing.assert_allclose(state, expected, rtol=SOLVE)
+
+
+def message(solver: kg.Solver, *arguments: Any, **options: Any) -> str:
+    with pytest.raises(SolveError) as caught:
+        solver.make_consistent(*arguments, **options)
+    return str(caught.value)
+
+
+def test_fixed_values_that_make_it_impossible() -> None:
+    solver = solver_for("slider_crank")
+    text = message(solver, 0.0, (0.3, 0.0, 1.0), (0.0, 0.0, 0.0), fixed=("theta", "x"))
+    assert "free one of theta, x" in text
+    assert re.search(r"l1\*cos\(theta.*at position level: residual", text)
+    text = message(solver, 0.0, (0.3, 0.5, 3.0), (0.0, 0.0, 0.0), fixed=("theta", "beta", "x"))
+    assert "free several of theta, beta, x" in text
+    start = initial("slider_crank")
+    text = message(solver, 0.0, start["q"], (1.0, 1.0, 0.0), fixed=("u1", "u2", "u3"))
+    assert "free several of u1, u2, u3" in text
+    assert "position level" not in text
+
+
+def test_a_loop_that_cannot_close() -> None:
+    solver = solver_of("four_bar").with_parameters(l1=0.1, l2=0.2, l3=0.3)
+    text = message(solver, 0.0, (0.2, 0.1, -0.1), (0.0, 0.0, 0.0))
+    assert "with nothing fixed it is impossible as well" in text
+    assert "lengths that cannot close a loop" in text
+    residual = float(re.findall(r"residual (-?[\d.]+)", text)[0])
+    assert residual == pytest.approx(0.6 - 2.0, abs=0.05)
+
+
+def test_wrong_arguments_are_named() -> None:
+    solver = solver_for("slider_crank")
+    q, u = initial("slider_crank")["q"], initial("slider_crank")["u"]
+    assert "did you mean 'theta'" in message(solver, 0.0, q, u, fixed="thetta")
+    assert "tolerance is -1.0" in message(solver, 0.0, q, u, tolerance=-1.0)
+    assert "every entry of q must be finite" in message(solver, 0.0, (np.nan, 0.0, 0.0), u)
+    assert "q has shape (2,), expected (3,)" in message(solver, 0.0, q[:2], u)
+    assert "was not built for the model" in message(track(), 0.0, (0.0, 0.0), (0.0, 0.0))
+
+
+MAIN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include "kg_projection.h"
+static const kg_function *find(const kg_model *m, const char *name) {
+  for (int i = 0; i < m->n_functions; ++i) {
+    if (strcmp(m->functions[i].name, name) == 0) { return &m->functions[i]; }
+  }
+  return NULL;
+}
+int main(void) {
+  const kg_model *m = kg_get_model();
+  kg_projection c;
+  double *p = malloc((size_t)m->n_prepared * sizeof(double)), q[] = {0.3, 0.1, 0.9}, u[] = {0.5, 1.0, 2.0};
+  const double values[] = {PARAMETERS};
+  const int fixed[] = {1, 0, 0, 1, 0, 0};
+  int status, corrections;
+  memset(&c, 0, sizeof c);
+  memset(p, 0, (size_t)m->n_prepared * sizeof(double));
+  memcpy(p, values, sizeof values);
+  m->prepare(p);
+  c.manifold.n_q = m->n_q;
+  c.manifold.n_u = m->n_u;
+  c.manifold.position = find(m, "position_level");
+  c.manifold.velocity = find(m, "velocity_level");
+  c.manifold.displacements = find(m, "displacements");
+  c.manifold.mass = find(m, "Q");
+  c.residuals = find(m, "residuals");
+  c.tolerance = 1e-13;
+  c.every = 1;
+  c.p = p;
+  c.work = malloc(kg_projection_work(&c) * sizeof(double));
+  status = kg_make_consistent(&c.manifold, 0.0, q, u, NULL, p, fixed, 1e-13, c.work, &corrections);
+  printf("%d %d %.17g %.17g %.17g %.17g\n", status, corrections > 0, q[0], q[1], q[2], u[0]);
+  q[1] += 1e-5;
+  u[2] -= 1e-5;
+  kg_projection_start(&c);
+  printf("%d ", kg_project(&c, 0.0, q, u, NULL));
+  printf("%d\n", kg_project(&c, 0.0, q, u, NULL));
+  free(c.work);
+  free(p);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", [c for c in COMPILERS if c.suffix == ".c"], ids=str)
+def test_no_memory_is_misused(compiler: Any, tmp_path: Path) -> None:
+    solver = solver_for("slider_crank")
+    for name, text in solver.sources.files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    kernel = solver.sources.text(solver.sources.kernel)
+    values = ", ".join(repr(value) for value in solver.parameters.values())
+    program = kernel + MAIN.replace("PARAMETERS", values)
+    lines = run_program(compiler, program, tmp_path, *SANITIZERS).splitlines()
+    status, moved, *state = lines[0].split()
+    assert (status, moved) == ("0", "1")
+    assert (float(state[0]), float(state[3])) == (0.3, 0.5)
+    beta = np.arccos(np.sin(0.3) * 0.5 / 1.2)
+    assert abs(float(state[1])) == pytest.approx(beta, rel=PROJECTED)
+    assert lines[1].split() == ["2", "0"]  # moved, then nothing is left to do
