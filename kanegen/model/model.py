@@ -129,12 +129,8 @@ class Model:
         )
         self._set(
             holonomic_constraints=normalise.scalars(holonomic_constraints, "holonomic_constraints", problems),
-            nonholonomic_constraints=normalise.scalars(
-                nonholonomic_constraints, "nonholonomic_constraints", problems
-            ),
-            acceleration_constraints=normalise.scalars(
-                acceleration_constraints, "acceleration_constraints", problems
-            ),
+            nonholonomic_constraints=normalise.scalars(nonholonomic_constraints, "nonholonomic_constraints", problems),
+            acceleration_constraints=normalise.scalars(acceleration_constraints, "acceleration_constraints", problems),
             potential_energy=normalise.potential_energy(
                 potential_energy, self.bodies, self.gravity is not None, problems
             ),
@@ -210,7 +206,8 @@ class Model:
         new = normalise.time_functions(speeds, "speeds", problems)
         change = SpeedChange(self, definitions_of(new, definitions, problems))
         dependent = normalise.dependent_speeds(dependent_speeds, problems)
-        return self._changed(new, change, dependent, {**self.parameters, **(parameters or {})}, problems)
+        fields = {"speeds": new, "speed_change": change, "dependent_speeds": dependent}
+        return self._changed(fields, {**self.parameters, **(parameters or {})}, problems)
 
     def with_orthogonal_speeds(self, speeds: Any = None, *, dependent_speeds: Any = None) -> Model:
         """The same system in speeds that make the kinetic-energy matrix diagonal.
@@ -235,26 +232,31 @@ class Model:
         problems: list[str] = []
         new = default_names(self.speeds) if speeds is None else normalise.time_functions(speeds, "speeds", problems)
         dependent = normalise.dependent_speeds(dependent_speeds, problems)
-        return self._changed(new, SpeedChange(self, None), dependent, self.parameters, problems)
+        fields = {"speeds": new, "speed_change": SpeedChange(self, None), "dependent_speeds": dependent}
+        return self._changed(fields, self.parameters, problems)
 
-    def _changed(
-        self,
-        speeds: tuple[Any, ...],
-        change: SpeedChange,
-        dependent: tuple[Any, ...] | None,
-        parameters: Mapping[Any, Any],
-        problems: list[str],
+    def with_reactions(
+        self, reactions: Mapping[str, Reaction], *, parameters: Mapping[Any, Any] | None = None
     ) -> Model:
+        """The same system with these reactions besides those it has.
+
+        ``parameters`` are values of constants that only the positions of their points contain. Raises ``ModelError``
+        for bodies, points, loads and constraints that are not part of the model.
+        """
+        problems: list[str] = []
+        merged = {**self.reactions, **normalised_reactions(reactions, problems)}
+        fields = {"reactions": FrozenMapping(merged)}
+        return self._changed(fields, {**self.parameters, **(parameters or {})}, problems)
+
+    def _changed(self, fields: Mapping[str, Any], parameters: Mapping[Any, Any], problems: list[str]) -> Model:
         model = object.__new__(type(self))
-        model._set(**{**vars(self), "speeds": speeds, "speed_change": change, "dependent_speeds": dependent})
+        model._set(**{**vars(self), **fields})
         model._complete(parameters, problems)
         return model
 
     def __repr__(self) -> str:
         constraints = (
-            len(self.holonomic_constraints)
-            + len(self.nonholonomic_constraints)
-            + len(self.acceleration_constraints)
+            len(self.holonomic_constraints) + len(self.nonholonomic_constraints) + len(self.acceleration_constraints)
         )
         return (
             f"<Model {self.name!r}: {len(self.coordinates)} coordinates, {len(self.speeds)} speeds, "
