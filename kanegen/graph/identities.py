@@ -114,7 +114,10 @@ class Identities:
     def _representative(self, node: Node) -> Node:
         args = tuple(self._canonical[a.index] for a in node.args)
         if any(a is not b for a, b in zip(args, node.args, strict=True)):
-            node = rebuild(node, args)
+            try:
+                node = rebuild(node, args)
+            except ZeroDivisionError:
+                return node  # its denominator is identically zero: evaluation will report it
             if node.index in self._canonical:
                 return self._canonical[node.index]
         residue = self._here(node)
