@@ -50,7 +50,8 @@ cdef class Run:
     def __cinit__(self, Function function not None, Inputs inputs not None, int method=-1):
         cdef Evaluation *e = &self.evaluation
         cdef size_t stepper_work = 0
-        if function.dimensions != 1 or not function.n_q <= function.n_out <= function.n_q + function.n_u:
+        fewest = function.n_q if function.name == "momentum_rhs" else function.n_q + function.n_u  # reduced momenta
+        if function.dimensions != 1 or not fewest <= function.n_out <= function.n_q + function.n_u:
             raise SolveError(f"{function.name} has shape {function.shape}; only a right-hand side can be integrated")
         self.function, self.inputs = function, inputs
         self.n = function.n_out
@@ -232,7 +233,8 @@ def integrate(
     cdef int status
     if method not in METHODS:
         raise SolveError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
-    speeds = SPEEDS[:function.n_out - function.n_q]  # reduced momenta in their place are fewer
+    # Reduced momenta in the place of speeds are fewer.
+    speeds = SPEEDS[:function.n_out - function.n_q] if function.name == "momentum_rhs" else SPEEDS
     q, u = _as_vector(q0, COORDINATES, "q0"), _as_vector(u0, speeds, "u0")
     _check_finite(q, COORDINATES, "q0")
     _check_finite(u, speeds, "u0")
