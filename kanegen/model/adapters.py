@@ -21,6 +21,7 @@ from kanegen.model.expressions import base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input, resolved_inputs
 from kanegen.model.linear import in_span
 from kanegen.model.places import model_places
+from kanegen.model.reactions import normalised_reactions
 
 
 def kane_description(kanes_method: Any, **options: Any) -> dict[str, Any]:
@@ -185,7 +186,7 @@ def _found_inputs(description: dict[str, Any]) -> tuple[Input, ...]:
 def _draft(description: dict[str, Any]) -> Any:
     """The fields of a model that :func:`model_places` reads; problems are found later, by ``Model``."""
     ignored: list[str] = []
-    fields = dict.fromkeys(("gravity", "potential_energy")) | description
+    fields = dict.fromkeys(("gravity", "potential_energy", "speed_change")) | description
     for field in ("holonomic_constraints", "nonholonomic_constraints", "acceleration_constraints"):
         fields[field] = normalise.scalars(fields.get(field), field, ignored)
     for field in ("coordinates", "speeds", "auxiliary_speeds"):
@@ -194,6 +195,7 @@ def _draft(description: dict[str, Any]) -> Any:
     fields["bodies"] = normalise.bodies(fields["bodies"], ignored)
     fields["loads"] = normalise.loads(fields["loads"], ignored)
     fields["outputs"] = normalise.outputs(fields.get("outputs"), ignored)
+    fields["reactions"] = normalised_reactions(fields.get("reactions"), ignored)
     fields["inputs"] = resolved_inputs(_listed(fields.get("inputs")), ignored)
     fields["gravity"] = normalise.vector_or_none(fields["gravity"], "gravity", ignored)
     if fields["potential_energy"] is not None:
