@@ -26,6 +26,20 @@ cdef class Prepared:
         memcpy(self.values, _data(p), MODEL.n_p * sizeof(double))
         memcpy(self.values + MODEL.n_p, _data(g), MODEL.n_g * sizeof(double))
         MODEL.prepare(self.values)
+        self.check_constants()
+
+    cdef int check_constants(self) except -1:
+        """Refuse parameters under which a constant of the equations is not finite: no evaluation could be right."""
+        cdef int i
+        for i in range(MODEL.n_p + MODEL.n_g, MODEL.n_prepared):
+            if self.values[i] - self.values[i] != 0.0:
+                zeros = [name for name, value in zip(PARAMETERS, self.parameters) if value == 0.0]
+                raise SolveError(
+                    f"the equations of {NAME!r} divide by something that is zero for these parameters "
+                    f"(zero are: {', '.join(zeros) or 'none, but a combination vanishes'}): a speed then moves no mass, or "
+                    "an expression of the model has no value; give other values"
+                )
+        return 0
 
     def __dealloc__(self):
         PyMem_Free(self.values)

@@ -1,0 +1,45 @@
+"""Zero masses as parameter values: legal where the equations do not divide by them, refused by name where they do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from tolerances import EVALUATION
+
+import kanegen as kg
+
+TIME = me.dynamicsymbols._t
+
+
+@pytest.fixture(scope="module")
+def cart_with_bob() -> kg.Solver:
+    """A cart of mass M on a line with a second mass m fixed to it, and a free third mass k beside."""
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    M, m, k, F = sm.symbols("M m k F")
+    inertial = me.ReferenceFrame("N")
+    origin = me.Point("O")
+    origin.set_vel(inertial, 0)
+    cart, other = origin.locatenew("cart", x * inertial.x), origin.locatenew("other", y * inertial.x)
+    bodies = [me.Particle("A", cart, M), me.Particle("B", cart, m), me.Particle("C", other, k)]
+    model = kg.Model(
+        name="cart with bob",
+        frame=inertial,
+        coordinates=[x, y],
+        speeds=[u, v],
+        kinematics=[x.diff(TIME) - u, y.diff(TIME) - v],
+        bodies=bodies,
+        loads=[(cart, F * inertial.x), (other, F * inertial.x)],
+    )
+    return kg.build(model, functions=["rhs"])
+
+
+def test_a_zero_mass_that_is_not_divided_by(cart_with_bob: kg.Solver) -> None:
+    solver = cart_with_bob.with_parameters({"M": 2.0, "m": 0.0, "k": 1.0, "F": 3.0})
+    assert np.allclose(solver.rhs(0.0, [0.0, 0.0], [0.0, 0.0])[1], [1.5, 3.0], rtol=EVALUATION)
+
+
+def test_a_zero_mass_that_leaves_a_speed_without_inertia(cart_with_bob: kg.Solver) -> None:
+    with pytest.raises(kg.SolveError, match=r"divide by something that is zero.*zero are: k"):
+        cart_with_bob.with_parameters({"M": 2.0, "m": 1.0, "k": 0.0, "F": 3.0})
