@@ -11,7 +11,7 @@ from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.derive import energies, forms, sensitivities
-from kanegen.derive.bodies import Body, Force, lower_bodies, lower_loads
+from kanegen.derive.bodies import Body, lower_bodies
 from kanegen.derive.constraints import (
     Constraints,
     Partition,
@@ -26,10 +26,9 @@ from kanegen.derive.mass_matrix import mass_matrix
 from kanegen.derive.orthogonal import factors
 from kanegen.derive.quantity import Quantity
 from kanegen.derive.reactions import MULTIPLIERS, auxiliary_loads, reaction_nodes
-from kanegen.derive.speeds import new_speeds
+from kanegen.derive.speeds import model_before, new_speeds
 from kanegen.derive.system import System
-from kanegen.derive.vectors import scaled
-from kanegen.errors import BuildError, DerivationError
+from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, count_operations
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
@@ -104,22 +103,9 @@ class Equations:
 
     @cached_property
     def _all_forces(self) -> Power:
-        power = self._loads(weights=False)
-        power.add_inertia(self.bodies, self.system.weighted_points)
-        return power
-
-    def _loads(self, weights: bool) -> Power:
         power = Power(self.system)
-        for load in lower_loads(self.system):
-            if isinstance(load, Force):
-                power.add_force(load)
-            else:
-                power.add_torque(load)
-        gravity = self.system.gravity
-        if weights and gravity is not None:
-            for body in self.bodies:
-                if not body.mass.is_zero:
-                    power.add_force(Force(body.point, {self.model.frame: scaled(body.mass, gravity)}))
+        power.add_loads(self.bodies, weights=False)
+        power.add_inertia(self.bodies, self.system.weighted_points)
         return power
 
     def accelerations(self, stabilised: bool) -> forms.Accelerations:
@@ -172,7 +158,9 @@ class Equations:
     @cached_property
     def F(self) -> Quantity:
         """Generalized active forces, (n_u,)."""
-        return self._vector("F", self._loads(weights=True).generalized(self.system.u))
+        power = Power(self.system)
+        power.add_loads(self.bodies, weights=True)
+        return self._vector("F", power.generalized(self.system.u))
 
     @cached_property
     def L(self) -> Quantity:
@@ -267,13 +255,13 @@ class Equations:
     @cached_property
     def old_speeds(self) -> Quantity:
         """The speeds before the last change, ``u = Phi1^-1 (w - Phi2)``, (n_u,)."""
-        before = _before(self.model)
+        before = model_before(self.model)
         return self._vector("old_speeds", [self.system.former[speed] for speed in before.speeds])
 
     @cached_property
     def new_speeds(self) -> Quantity:
         """``w = Phi1 u + Phi2``, (n_u,), the array ``u`` standing for the speeds before the last change."""
-        names = {**self.names, **{("u", i): speed for i, speed in enumerate(_before(self.model).speeds)}}
+        names = {**self.names, **{("u", i): speed for i, speed in enumerate(model_before(self.model).speeds)}}
         return Quantity("new_speeds", self._final(new_speeds(self.system)), (len(self.system.u),), names)
 
     @cached_property
@@ -285,9 +273,7 @@ class Equations:
     def constraint_force(self) -> Quantity:
         """Generalized constraint forces ``Fc = Q u' - P``, (n_u,), with the accelerations u' as symbols."""
         inertia = forms.matrix_vector(self.graph, self.mass_matrix, self.system.udot)
-        return self._vector(
-            "constraint_force", [x - y for x, y in zip(inertia, self.right_side, strict=True)]
-        )
+        return self._vector("constraint_force", [x - y for x, y in zip(inertia, self.right_side, strict=True)])
 
     @cached_property
     def positions(self) -> Quantity:
@@ -393,12 +379,6 @@ class Equations:
     def _matrix(self, name: str, rows: Sequence[Sequence[Node]], columns: int) -> Quantity:
         nodes = self._final([x for row in rows for x in row])
         return Quantity(name, nodes, (len(rows), columns), self.names)
-
-
-def _before(model: Model) -> Model:
-    if model.speed_change is None:
-        raise DerivationError(f"the speeds of model {model.name!r} were not changed: use with_speeds")
-    return model.speed_change.before
 
 
 def derive(model: Model) -> Equations:

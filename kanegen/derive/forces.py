@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, product
+from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, lower_loads, product
 from kanegen.derive.points import Points
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, is_null, plus, scaled
@@ -37,6 +37,19 @@ class Power:
     def add_torque(self, torque: Torque) -> None:
         for frame, components in torque.parts.items():
             self.add(self._system.frames.omega(torque.frame, frame), components)
+
+    def add_loads(self, bodies: Sequence[Body], weights: bool) -> None:
+        """The loads of the model and, where ``weights``, those of uniform gravity."""
+        for load in lower_loads(self._system):
+            if isinstance(load, Force):
+                self.add_force(load)
+            else:
+                self.add_torque(load)
+        gravity = self._system.gravity
+        if weights and gravity is not None:
+            for body in bodies:
+                if not body.mass.is_zero:
+                    self.add_force(Force(body.point, {self._system.model.frame: scaled(body.mass, gravity)}))
 
     def add_inertia(self, bodies: Sequence[Body], points: Points) -> None:
         """Minus the inertia forces at u' = 0: with ``weighted_points`` the weights are in them."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kanegen.derive.elimination import solve_linear
-from kanegen.errors import ModelError
+from kanegen.errors import DerivationError, ModelError
 from kanegen.graph import Graph, Lowering, Node, gradient, substitute
+from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
 from kanegen.model.speeds import SpeedChange, speed_changes
 
@@ -34,6 +35,13 @@ def former_speeds(system: System) -> dict[Any, Node]:
         speeds = _inverse(system, change, speeds)
         found.update(zip(change.before.speeds, speeds, strict=True))
     return found
+
+
+def model_before(model: Model) -> Model:
+    """The model before the last change of speeds; ``DerivationError`` where there was none."""
+    if model.speed_change is None:
+        raise DerivationError(f"the speeds of model {model.name!r} were not changed: use with_speeds")
+    return model.speed_change.before
 
 
 def new_speeds(system: System) -> tuple[Node, ...]:
