@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import pickle
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -13,14 +11,13 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from special_systems import free_body, shaken_pendulum, turning_rod
-from systems import NAMES, SYSTEMS, State, example, initial, model_of, oracle_for, states
+from beads import TIME, beads
+from systems import NAMES, SYSTEMS, State, initial, model_of, oracle_for, solver_for, states
 from tolerances import EVALUATION, FINE_INTEGRATION, SOLVE
 
 import kanegen as kg
 from kanegen.graph import Node, evaluate
 
-TIME = me.dynamicsymbols._t
 CANONICAL = (
     "elliptic_wire",
     "varying_pendulum",
@@ -34,11 +31,6 @@ LINEAR = [system for system in SYSTEMS if system[1] not in NOT_LINEAR]
 LINEAR_NAMES = [" ".join([name, *map(str, options.values())]) for name, options in LINEAR]
 
 Array = np.ndarray
-
-
-@cache
-def built(name: str, form: str, **options: Any) -> kg.Solver:
-    return kg.build(model_of(name, **options), form=form)
 
 
 @cache
@@ -71,7 +63,7 @@ def size(*arrays: Array) -> float:
 
 @pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)
 def test_unreduced_momenta_have_the_rate_of_the_accelerations(name: str, options: dict[str, Any]) -> None:
-    solver, equations = built(name, "momentum_unreduced", **options), equations_of(name, **options)
+    solver, equations = solver_for(name, "momentum_unreduced", **options), equations_of(name, **options)
     for state in states(name, **options):
         momenta = solver.momentum(state.t, state.q, state.u)
         qdot, rates = solver.momentum_rhs(state.t, state.q, momenta)
@@ -85,7 +77,7 @@ def test_unreduced_momenta_have_the_rate_of_the_accelerations(name: str, options
 
 @pytest.mark.parametrize(("name", "options"), LINEAR, ids=LINEAR_NAMES)
 def test_reduced_momenta_have_the_rate_of_the_accelerations(name: str, options: dict[str, Any]) -> None:
-    solver, equations = built(name, "momentum", **options), equations_of(name, **options)
+    solver, equations = solver_for(name, "momentum", **options), equations_of(name, **options)
     n_u = len(equations.system.u)
     for found in states(name, **options):
         state = consistent(solver, found, name, options)
@@ -105,7 +97,7 @@ def test_reduced_momenta_have_the_rate_of_the_accelerations(name: str, options: 
 @pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)
 def test_velocity_form(name: str, options: dict[str, Any]) -> None:
     """``Q u' + Dm u = e + J^T lambda``, ``Q' = Dm + Dm^T``, ``u.Dm u = 1/2 u.Q' u``."""
-    solver, equations = built(name, "momentum_unreduced", **options), equations_of(name, **options)
+    solver, equations = solver_for(name, "momentum_unreduced", **options), equations_of(name, **options)
     n_u = len(equations.system.u)
     for state in states(name, **options):
         reference = state.reference
@@ -121,7 +113,7 @@ def test_velocity_form(name: str, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("name", "options"), [s for s in SYSTEMS if s[0] in CANONICAL], ids=CANONICAL)
 def test_canonical_equations(name: str, options: dict[str, Any]) -> None:
     """p' and q' from Kane's accelerations, and from differences of H(q, p)."""
-    solver, equations = built(name, "hamilton", **options), equations_of(name, **options)
+    solver, equations = solver_for(name, "hamilton", **options), equations_of(name, **options)
     for state in states(name, **options):
         t, q, u = state.t, state.q, state.u
         momenta = solver.momentum(t, q, u)
@@ -157,197 +149,6 @@ def differences(function: Any, x: Array, step: float = 1e-5) -> Array:
     return np.array([(function(x + move) - function(x - move)) / (2 * step) for move in moves])
 
 
-# -- motions ------------------------------------------------------------------------------------------------------
-
-TIGHT = {"method": "dop853", "rtol": 1e-12, "atol": 1e-12}
-
-
-def test_integrals_of_the_spherical_pendulum() -> None:
-    solver, start = built("spherical_pendulum", "hamilton"), initial("spherical_pendulum")
-    assert solver.cyclic_coordinates == ("phi",)
-    assert solver.description.form == "hamilton"
-    solution = solver.integrate((0.0, 20.0), start["q"], start["u"], **TIGHT)
-    at = list(zip(solution.t, solution.q, solution.u, strict=True))
-    p_phi = np.array([solver.momentum(*state)[1] for state in at])
-    H = np.array([solver.hamiltonian(*state) for state in at])
-    h = np.array([solver.jacobi_integral(*state) for state in at])
-    p = solver.parameters
-    theta, rates = solution.q[:, 0], solution.u
-    assert np.ptp(p_phi) < 1e-14 * abs(p_phi[0])  # p_phi' is zero in the code: only the conversion to u rounds
-    assert np.allclose(p_phi, p["m"] * p["l"] ** 2 * rates[:, 1] * np.sin(theta) ** 2, rtol=1e-13, atol=0.0)
-    assert np.ptp(H) < 1e-10
-    assert np.abs(H - h).max() < 1e-13
-    constant = [H[k] - solver.energy(*state) for k, state in enumerate(at)]
-    assert np.ptp(constant) < 1e-13
-
-
-def test_canonical_equations_of_the_lecture() -> None:
-    """theta' = p_theta / (m l^2), phi' = p_phi / (m l^2 s^2), p_theta' = p_phi^2 c / (m l^2 s^3) - m g l s."""
-    solver = built("spherical_pendulum", "hamilton")
-    m, l, g = (solver.parameters[name] for name in ("m", "l", "g"))
-    assert m is not None
-    assert l is not None
-    assert g is not None
-    theta, p_theta, p_phi = 0.7, 0.4, -0.9
-    qdot, pdot = solver.momentum_rhs(0.0, [theta, 0.3], [p_theta, p_phi])
-    s, c, inertia = np.sin(theta), np.cos(theta), m * l**2
-    assert np.allclose(qdot, [p_theta / inertia, p_phi / (inertia * s**2)], rtol=1e-14)
-    assert pdot[0] == pytest.approx(p_phi**2 * c / (inertia * s**3) - m * g * l * s, rel=1e-13)
-    assert pdot[1] == 0.0
-
-
-def test_rolling_disk_in_all_forms_side_by_side() -> None:
-    start, span = initial("rolling_disk"), (0.0, 5.0)
-    solutions = {
-        form: built("rolling_disk", form).integrate(
-            span, start["q"], start["u"], **TIGHT, t_eval=np.linspace(*span, 51)
-        )
-        for form in ("reduced", "momentum", "momentum_unreduced")
-    }
-    reference = solutions["reduced"]
-    for form in ("momentum", "momentum_unreduced"):
-        assert np.abs(solutions[form].q - reference.q).max() < 1e-9
-        assert np.abs(solutions[form].u - reference.u).max() < 1e-9
-    solver, solution = built("rolling_disk", "momentum"), solutions["momentum"]
-    slip = [solver.residuals(t, q, u)[1] for t, q, u in zip(solution.t, solution.q, solution.u, strict=True)]
-    assert np.abs(slip).max() < 1e-14 * size(solution.u)
-
-
-def test_reduced_momentum_equations_of_the_rolling_disk() -> None:
-    """The lecture's final equations times the reduced inertias m R^2 (5, 1, 6) / 4."""
-    solver = built("rolling_disk", "momentum")
-    m, R = solver.parameters["m"], solver.parameters["R"]
-    assert m is not None
-    assert R is not None
-    inertias = m * R**2 * np.array([5.0, 1.0, 6.0]) / 4
-    for state in states("rolling_disk"):
-        momenta = solver.reduced_momentum(state.t, state.q, state.u)
-        u = solver.speeds_from_momentum(state.t, state.q, momenta)
-        assert np.allclose(momenta, inertias * u[:3], rtol=1e-12)
-        _, rates = solver.momentum_rhs(state.t, state.q, momenta)
-        assert np.allclose(rates, inertias * example("rolling_disk").accelerations(state.q, u), rtol=1e-11, atol=1e-12)
-
-
-def test_rheonomic_jacobi_integral_is_not_the_energy() -> None:
-    """A bead on a rod turned at 3 rad/s: K = m (s'^2 + 9 s^2) / 2, and h = m (s'^2 - 9 s^2) / 2 is conserved."""
-    solver = kg.build(turning_rod(), form="hamilton")
-    solution = solver.integrate((0.0, 1.0), [0.2], [0.1], **TIGHT)
-    h = [solver.jacobi_integral(*state) for state in zip(solution.t, solution.q, solution.u, strict=True)]
-    H = [solver.hamiltonian(*state) for state in zip(solution.t, solution.q, solution.u, strict=True)]
-    s, rate_s = solution.q[:, 0], solution.u[:, 0]
-    assert np.allclose(h, rate_s**2 - 9 * s**2, rtol=0, atol=1e-12)
-    assert np.allclose(h, H, rtol=0, atol=1e-12)
-    assert np.ptp(h) < 1e-10
-    assert solver.energy(0.0, solution.q[-1], solution.u[-1]) > 2 * solver.energy(0.0, solution.q[0], solution.u[0])
-
-
-@pytest.mark.parametrize("form", ["momentum", "momentum_unreduced", "hamilton"])
-def test_momenta_of_prescribed_motion(form: str) -> None:
-    """A pendulum whose pivot is moved by an input: N is not zero, and the run converts with the inputs of its times."""
-    solver, reference = kg.build(shaken_pendulum(), form=form), kg.build(shaken_pendulum(), form="reduced")
-
-    def shake(t: float) -> list[float]:
-        return [0.1 * np.sin(9 * t), 0.9 * np.cos(9 * t), -8.1 * np.sin(9 * t)]
-
-    to = solver.reduced_momentum if form == "momentum" else solver.momentum
-    assert abs(to(0.0, [0.7], [0.0], shake(0.0))[0]) > 0.1
-    runs = [s.integrate((0.0, 2.0), [0.7], [0.2], r=shake, **TIGHT) for s in (solver, reference)]
-    times = np.linspace(0.0, 2.0, 9)
-    for mine, other in zip(runs[0](times), runs[1](times), strict=True):
-        assert np.abs(mine - other).max() < 1e-8
-    for k in (0, len(runs[0].t) // 2):
-        q, u = runs[0](runs[0].t[k])
-        assert np.allclose(q, runs[0].q[k], atol=1e-12)
-        assert np.allclose(u, runs[0].u[k], atol=1e-11)
-
-
-def test_momenta_of_quasivelocities() -> None:
-    """Euler's equations: momenta (2, 3, 5) w; the energy stays, n_q = 4 > n_u = 3."""
-    solver = kg.build(free_body(), form="momentum")
-    w = np.array([0.3, -2.0, 0.5])
-    solution = solver.integrate((0.0, 5.0), [1.0, 0.0, 0.0, 0.0], w, **TIGHT)
-    assert np.allclose(solver.reduced_momentum(0.0, solution.q[0], w), [0.6, -6.0, 2.5])
-    _, rates = solver.momentum_rhs(0.0, solution.q[0], [0.6, -6.0, 2.5])
-    assert np.allclose(rates, -np.cross(w, [0.6, -6.0, 2.5]), rtol=1e-14)
-    squares = (solution.u * [2, 3, 5]) @ np.eye(3)
-    assert np.ptp(np.linalg.norm(squares, axis=1)) < 1e-10
-
-
-def test_solution_pickles_with_its_conversion() -> None:
-    solver, start = built("spherical_pendulum", "hamilton"), initial("spherical_pendulum")
-    solution = solver.integrate((0.0, 1.0), start["q"], start["u"])
-    again = pickle.loads(pickle.dumps(solution))
-    assert np.array_equal(again(0.37)[1], solution(0.37)[1])
-    assert np.array_equal(solution.last[2], solution.u[-1])
-
-
-def test_stabilised_run_of_the_unreduced_form() -> None:
-    start = initial("varying_pendulum")
-    gains = kg.Baumgarte(alpha=10, beta=10)
-    runs = [
-        kg.build(model_of("varying_pendulum"), form=form, stabilisation=gains).integrate(
-            (0.0, 3.0), start["q"], start["u"], rtol=1e-10, atol=1e-11
-        )
-        for form in ("momentum_unreduced", "hamilton", "reduced")
-    ]
-    for run in runs[:2]:
-        assert np.abs(run(2.9)[1] - runs[2](2.9)[1]).max() < FINE_INTEGRATION
-
-
-# -- large and degenerate systems ---------------------------------------------------------------------------------
-
-
-def beads(n: int, mass: Any = 1) -> kg.Model:
-    """Beads on a line joined by springs, the speeds of the first two tied by ``u0 = (1 + x2) u1``; the first's mass."""
-    x, u = me.dynamicsymbols(f"x0:{n}"), me.dynamicsymbols(f"u0:{n}")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    points = [O.locatenew(f"P{k}", xk * N.x) for k, xk in enumerate(x)]
-    masses = [mass, *(sm.Rational(k + 2, 2) for k in range(1, n))]
-    return kg.Model(
-        name=f"beads{n}",
-        frame=N,
-        coordinates=x,
-        speeds=u,
-        kinematics=[uk - xk.diff(TIME) for uk, xk in zip(u, x, strict=True)],
-        bodies=[me.Particle(f"b{k}", point, m) for k, (point, m) in enumerate(zip(points, masses, strict=True))],
-        potential_energy=sum((a - b) ** 2 for a, b in itertools.pairwise(x)),
-        loads=[(a, 2 * (b.pos_from(a) & N.x) * N.x) for a, b in itertools.pairwise(points)]
-        + [(b, -2 * (b.pos_from(a) & N.x) * N.x) for a, b in itertools.pairwise(points)],
-        nonholonomic_constraints=(u[0] - (1 + x[2]) * u[1],),
-    )
-
-
-@pytest.mark.parametrize("form", ["momentum", "momentum_unreduced", "hamilton"])
-def test_many_speeds_are_solved_by_the_kernel(form: str) -> None:
-    n = 15
-    solver, reference = kg.build(beads(n), form=form), kg.build(beads(n), form="reduced")
-    q = 0.1 * np.sin(np.arange(n))
-    u = np.cos(np.arange(n))
-    u[0] = (1 + q[2]) * u[1]
-    runs = [s.integrate((0.0, 3.0), q, u, **TIGHT) for s in (solver, reference)]
-    for mine, other in zip(runs[0].last[1:], runs[1].last[1:], strict=True):
-        assert np.abs(mine - other).max() < 1e-9
-    H = [solver.energy(*state) for state in zip(runs[0].t, runs[0].q, runs[0].u, strict=True)]
-    assert np.ptp(H) < 1e-10
-
-
-def test_where_the_named_speeds_fail_others_are_solved_for() -> None:
-    """At the ends of the elliptic wire one coordinate's gradient vanishes: the unreduced form goes on from there."""
-    solver = built("elliptic_wire", "momentum_unreduced")
-    reference = built("elliptic_wire", "reduced")
-    p = solver.parameters
-    a, b, c, x0 = (p[name] for name in ("a", "b", "c", "x0"))
-    assert a is not None
-    assert b is not None
-    assert c is not None
-    assert x0 is not None
-    for q, u in (([x0, np.sqrt(c / b)], [0.8, 0.0]), ([x0 + np.sqrt(c / a), 0.0], [0.0, 0.8])):
-        _, rates = solver.momentum_rhs(0.0, q, solver.momentum(0.0, q, u))
-        udot = reference.rhs(0.0, q, u)[1]
-        assert np.abs(rates - reference.Q(0.0, q, u) @ udot).max() < SOLVE * size(rates)
-
-
 # -- refusals -----------------------------------------------------------------------------------------------------
 
 
@@ -357,7 +158,7 @@ def refused(text: str) -> Any:
 
 def test_nonlinear_constraint_has_no_reduced_momentum_form() -> None:
     with refused("is not linear in the speeds") as caught:
-        built("appell_hamel", "momentum", constraints="nonlinear")
+        solver_for("appell_hamel", "momentum", constraints="nonlinear")
     assert "momentum_unreduced" in str(caught.value)
     assert "u2(t)**2" in str(caught.value)
 
@@ -384,7 +185,7 @@ def test_acceleration_level_constraint_has_no_reduced_momentum_form() -> None:
 
 def test_hamilton_needs_the_rates_as_speeds() -> None:
     with refused("the derivative of phi is not a speed of its own"):
-        built("rolling_disk", "hamilton")
+        solver_for("rolling_disk", "hamilton")
 
 
 def test_massless_speed() -> None:
@@ -396,7 +197,7 @@ def test_massless_speed() -> None:
 
 
 def test_reduced_form_takes_no_stabilisation() -> None:
-    solver, start = built("varying_pendulum", "momentum"), initial("varying_pendulum")
+    solver, start = solver_for("varying_pendulum", "momentum"), initial("varying_pendulum")
     stabilised = solver.with_stabilisation(kg.Baumgarte(alpha=10, beta=10))
     for call in (
         lambda: stabilised.integrate((0.0, 1.0), start["q"], start["u"]),
@@ -409,13 +210,13 @@ def test_reduced_form_takes_no_stabilisation() -> None:
 @pytest.mark.parametrize("form", ["momentum", "momentum_unreduced"])
 def test_momenta_are_not_projected(form: str) -> None:
     start = initial("varying_pendulum")
-    solver = built("varying_pendulum", form).with_stabilisation(kg.Projection())
-    with pytest.raises(kg.SolveError, match="Projection moves coordinates and speeds"):
+    solver = solver_for("varying_pendulum", form).with_stabilisation(kg.Projection())
+    with pytest.raises(kg.SolveError, match="holds momenta, and Projection corrects speeds"):
         solver.integrate((0.0, 1.0), start["q"], start["u"])
 
 
 def test_functions_of_other_forms_say_which() -> None:
-    solver = built("spherical_pendulum", "reduced")
+    solver = solver_for("spherical_pendulum", "reduced")
     start = initial("spherical_pendulum")
     for name, form in (("hamiltonian", "hamilton"), ("reduced_momentum", "momentum"), ("momentum_rhs", "momentum")):
         with pytest.raises(kg.SolveError, match=f"build with form='{form}'"):
@@ -425,7 +226,7 @@ def test_functions_of_other_forms_say_which() -> None:
 
 def test_reduced_momenta_of_the_wrong_number() -> None:
     with pytest.raises(kg.SolveError, match=re.escape("mom has shape (5,); expected (3,)")):
-        built("rolling_disk", "momentum").speeds_from_momentum(0.0, [1.2, 0, 0, 0, 0], np.zeros(5))
+        solver_for("rolling_disk", "momentum").speeds_from_momentum(0.0, [1.2, 0, 0, 0, 0], np.zeros(5))
 
 
 def test_hamiltonian_without_a_potential_is_refused() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
-from kanegen.model import Projection
 from kanegen.solve.functions import Functions, refusal
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution import Dense
@@ -88,17 +87,9 @@ def _of_momenta(functions: Functions, name: str) -> Callable[..., Array]:
 
 
 class RunMomenta:
-    """Conversions between (q, u) and (q, mom) for one run of a solver with the inputs ``r``; pickles with both.
-
-    Raises `SolveError` for a solver that projects: the projection moves speeds, and the state has none.
-    """
+    """Conversions between (q, u) and (q, mom) for one run of a solver with the inputs ``r``; pickles with both."""
 
     def __init__(self, solver: Solver, r: Any) -> None:
-        if isinstance(solver.stabilisation, Projection):
-            raise SolveError(
-                f'Projection moves coordinates and speeds, but the state of form="{solver.description.form}" holds '
-                f'momenta: integrate with_stabilisation(None), or build with another form (form="reduced")'
-            )
         self._solver, self._r = solver, r
         self._n_q = len(solver.description.coordinates)
         self._to = solver.reduced_momentum if solver.description.form == "momentum" else solver.momentum
