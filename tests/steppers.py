@@ -17,7 +17,7 @@ FINISHED, COLLAPSED, TOO_MANY, NOT_FINITE, FAILED, INVALID = 2, -10, -11, -12, -
 SINGULAR, OWN_STATUS = -1, -100
 
 # Problems by number. Each `rhs` that fails does so beyond t = 1.
-SMOOTH, BLOW_UP, SINGULAR_AFTER, OWN_FAILURE, NAN_AFTER, REPARTITIONS, CONSTANT, JUMP = range(8)
+SMOOTH, BLOW_UP, SINGULAR_AFTER, OWN_FAILURE, NAN_AFTER, REPARTITIONS, CONSTANT, JUMP, WALL = range(9)
 
 SOURCE = r"""
 #include "kg_steppers.h"
@@ -49,9 +49,12 @@ static int rhs(void *context, double t, const double *y, double *dydt) {
       dydt[0] = 0.0;
       dydt[1] = 1.0;
       return KG_OK;
-    default:
+    case 7:
       dydt[0] = t < 1.0 ? 1.0 : -1.0;
       return KG_OK;
+    default: /* short of 1000, steps of 1e-14 still change t, but y no longer */
+      dydt[0] = 1.0 + 0.1 * sin(t);
+      return y[0] > 1000.0 ? KG_SINGULAR : KG_OK;
   }
 }
 

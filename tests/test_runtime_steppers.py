@@ -243,6 +243,15 @@ def test_failures_of_the_right_hand_side(
     assert run.y[-1] == pytest.approx(np.exp(-run.t[-1:]), rel=COARSE_INTEGRATION)
 
 
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_a_run_does_not_crawl_towards_a_state_it_cannot_reach(host: Host, method: str) -> None:
+    run = host.integrate(method, st.WALL, (999.0,), 0.0, 2.0, rtol=1e-8, atol=1e-8)
+    assert run.status == st.FAILED
+    assert run.rhs_status == st.SINGULAR
+    assert run.y[-1, 0] == pytest.approx(1000.0, rel=STEPPER_ROUNDING)
+    assert run.statistics.steps < 2000
+
+
 def test_repartitions_are_counted(host: Host) -> None:
     run = host.integrate("dopri5", st.REPARTITIONS, (1.0,), 0.0, 2.0)
     assert run.status == st.FINISHED

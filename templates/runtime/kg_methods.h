@@ -25,6 +25,7 @@ typedef struct {
   int adaptive;
   kg_real order;      /* the error estimate is of order h^order */
   kg_real beta;       /* proportional part of the step control; 0: integral control only */
+  kg_real safety;     /* the next step is this fraction of the largest that the error estimate allows */
   kg_real shrink;     /* smallest and largest quotient of consecutive steps */
   kg_real grow;
   int (*take)(const kg_ode *, kg_statistics *, kg_real, kg_real, const kg_real *, kg_real *, kg_real *);
@@ -61,6 +62,7 @@ static inline kg_method kg_get_method(int method) {
       m.adaptive = 1;
       m.order = KG_C(5.0);
       m.beta = KG_C(0.04);
+      m.safety = KG_C(0.9);
       m.shrink = KG_C(0.2);
       m.grow = KG_C(10.0);
       m.take = kg_dopri5_stages;
@@ -74,6 +76,7 @@ static inline kg_method kg_get_method(int method) {
       m.estimates = 2;
       m.adaptive = 1;
       m.order = KG_C(8.0);
+      m.safety = KG_C(0.8); /* not 0.9: the trials that are not rejected save 3 to 20 per cent at equal error */
       m.shrink = KG_C(0.333);
       m.grow = KG_C(6.0);
       m.take = kg_dop853_stages;

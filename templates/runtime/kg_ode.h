@@ -64,6 +64,17 @@ static inline int kg_ode_evaluate(const kg_ode *ode, kg_statistics *statistics, 
   return status;
 }
 
+/* z = y + factor * fresh, all of n values, where the right-hand side has just written `fresh`; z may be y.
+ *
+ * It is read entry by entry, as it was written: a vector load of several fresh scalars waits until all of them have
+ * left the processor's store buffer, in every stage. Hence volatile. */
+static inline void kg_add_fresh(int n, kg_real factor, const kg_real *fresh, const kg_real *y, kg_real *z) {
+  const volatile kg_real *entries = fresh;
+  for (int i = 0; i < n; ++i) {
+    z[i] = y[i] + factor * entries[i];
+  }
+}
+
 /* What a status or outcome means and what to do about it: one sentence, never NULL. */
 static inline const char *kg_status_message(int status) {
   switch (status) {

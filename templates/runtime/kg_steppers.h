@@ -9,171 +9,11 @@
 #ifndef KG_STEPPERS_H
 #define KG_STEPPERS_H
 
-#include "kg_methods.h"
+#include "kg_stepper_start.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct {
-  int method;          /* KG_RK4 ... KG_DOP853 */
-  kg_real step;        /* fixed-step methods: its size, > 0 */
-  kg_real first_step;  /* adaptive methods: 0 chooses it automatically */
-  kg_real max_step;    /* adaptive methods: 0 means no limit */
-  long long max_steps; /* accepted steps; 0 means no limit */
-  const kg_real *rtol; /* n values each, kept alive by the caller: a component's error stays near */
-  const kg_real *atol; /* atol + rtol |y|. Fixed-step methods may leave both NULL */
-} kg_stepper_options;
-
-/* The state of an integration. Fields up to `rhs_status` may be read between calls; the others are private. */
-typedef struct {
-  kg_ode ode;
-  kg_stepper_options options;
-  kg_statistics statistics;
-  kg_real t;       /* the last accepted point */
-  kg_real t_old;   /* the step that led there: t = t_old + h */
-  kg_real h;
-  kg_real *y;      /* state at t, n values */
-  kg_real *y_old;  /* state at t_old */
-  kg_real *dense;  /* after kg_stepper_dense(): kg_dense_rows() rows of n values, for kg_dense_evaluate() */
-  int rhs_status;  /* status of the right-hand side when the outcome is KG_RHS_FAILED */
-
-  kg_method method;
-  kg_real t_start;
-  kg_real t_end;
-  kg_real direction; /* +1 or -1 */
-  kg_real h_next;    /* magnitude of the next trial step */
-  kg_real error_old; /* of the last accepted step, for proportional control */
-  kg_real *y_new;
-  kg_real *scratch;
-  kg_real *k;        /* derivatives; row `stages` belongs to the end of a step */
-  int start_known;   /* row 0 of k is the derivative at t */
-  int end_known;     /* row `stages` of k is the derivative at t */
-  int dense_state;   /* of the last step: 0 not available, 1 can be computed, 2 computed */
-} kg_stepper;
-
-/* Length of the workspace of a stepper, in kg_real; 0 for an unknown method or n < 1. */
-static inline size_t kg_stepper_work(int method, int n) {
-  const kg_method m = kg_get_method(method);
-  return m.stages == 0 || n < 1 ? 0 : (size_t)(m.rows + m.dense_rows + 4) * (size_t)n;
-}
-
-static inline int kg_all_finite(int n, const kg_real *x) {
-  for (int i = 0; i < n; ++i) {
-    if (!KG_ISFINITE(x[i])) {
-      return 0;
-    }
-  }
-  return 1;
-}
-
-static inline int kg_stepper_fail(kg_stepper *s, int status) {
-  s->rhs_status = status;
-  return KG_RHS_FAILED;
-}
-
-/* Root mean square of x weighted by the tolerances at y. */
-static inline kg_real kg_stepper_norm(const kg_stepper *s, const kg_real *x, const kg_real *y) {
-  kg_real sum = KG_C(0.0);
-  for (int i = 0; i < s->ode.n; ++i) {
-    const kg_real scale = s->options.atol[i] + s->options.rtol[i] * KG_ABS(y[i]);
-    const kg_real weighted = x[i] / KG_MAX(scale, KG_TINY);
-    sum += weighted * weighted;
-  }
-  return KG_SQRT(sum / (kg_real)s->ode.n);
-}
-
-/* Magnitude of a first step from two evaluations (section II.4, starting step size). */
-static inline kg_real kg_stepper_first_step(kg_stepper *s) {
-  const int n = s->ode.n;
-  const kg_real span = KG_ABS(s->t_end - s->t);
-  const kg_real limit = s->options.max_step > KG_C(0.0) ? KG_MIN(span, s->options.max_step) : span;
-  const kg_real d0 = kg_stepper_norm(s, s->y, s->y);
-  const kg_real d1 = kg_stepper_norm(s, s->k, s->y);
-  kg_real *f1 = s->k + n;
-  kg_real d2, h0, h1;
-  h0 = d0 < KG_C(1e-5) || d1 < KG_C(1e-5) ? KG_C(1e-6) : KG_C(0.01) * d0 / d1;
-  h0 = KG_MIN(h0, limit);
-  for (int i = 0; i < n; ++i) {
-    s->scratch[i] = s->y[i] + s->direction * h0 * s->k[i];
-  }
-  if (kg_ode_evaluate(&s->ode, &s->statistics, s->t + s->direction * h0, s->scratch, f1) < 0) {
-    return h0; /* the step control will find out */
-  }
-  for (int i = 0; i < n; ++i) {
-    f1[i] -= s->k[i];
-  }
-  d2 = kg_stepper_norm(s, f1, s->y) / h0;
-  if (!KG_ISFINITE(d2)) {
-    return h0;
-  }
-  d2 = KG_MAX(d1, d2);
-  h1 = d2 <= KG_C(1e-15) ? KG_MAX(KG_C(1e-6), h0 * KG_C(1e-3)) : KG_POW(KG_C(0.01) / d2, KG_C(1.0) / s->method.order);
-  h0 = KG_MIN(KG_C(100.0) * h0, h1);
-  return KG_MIN(h0, limit);
-}
-
-static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode, const kg_stepper_options *options) {
-  if (method->stages == 0 || ode->n < 1 || ode->rhs == NULL || options->max_steps < 0) {
-    return 0;
-  }
-  if (!method->adaptive) {
-    return options->step > KG_C(0.0) && KG_ISFINITE(options->step) && !options->rtol == !options->atol;
-  }
-  if (!(options->first_step >= KG_C(0.0)) || !(options->max_step >= KG_C(0.0)) || !options->rtol || !options->atol) {
-    return 0;
-  }
-  for (int i = 0; i < ode->n; ++i) {
-    const kg_real rtol = options->rtol[i], atol = options->atol[i];
-    if (!(rtol >= KG_C(0.0)) || !(atol >= KG_C(0.0)) || !(rtol + atol > KG_C(0.0)) || !KG_ISFINITE(rtol + atol)) {
-      return 0;
-    }
-  }
-  return 1;
-}
-
-/* Starts at (t0, y0) towards t_end, forward or backward. `work` holds kg_stepper_work() values and, like the arrays
- * of the options, must outlive the stepper; y0 is copied.
- * Returns KG_OK, KG_FINISHED (t0 == t_end), KG_INVALID_ARGUMENT, KG_NOT_FINITE or KG_RHS_FAILED. */
-static inline int kg_stepper_start(kg_stepper *s, const kg_ode *ode, const kg_stepper_options *options, kg_real t0,
-                                   const kg_real *y0, kg_real t_end, kg_real *work) {
-  const ptrdiff_t n = ode->n;
-  int status;
-  memset(s, 0, sizeof *s);
-  s->method = kg_get_method(options->method);
-  if (!kg_stepper_accepts(&s->method, ode, options) || !KG_ISFINITE(t0) || !KG_ISFINITE(t_end)) {
-    return KG_INVALID_ARGUMENT;
-  }
-  s->ode = *ode;
-  s->options = *options;
-  s->t = s->t_old = s->t_start = t0;
-  s->t_end = t_end;
-  s->direction = t_end < t0 ? KG_C(-1.0) : KG_C(1.0);
-  s->error_old = KG_C(1e-4);
-  s->y = work;
-  s->y_old = work + n;
-  s->y_new = work + 2 * n;
-  s->scratch = work + 3 * n;
-  s->k = work + 4 * n;
-  s->dense = s->k + s->method.rows * n;
-  memcpy(s->y, y0, (size_t)n * sizeof *y0);
-  memcpy(s->y_old, y0, (size_t)n * sizeof *y0);
-  if (t0 == t_end) {
-    return KG_FINISHED;
-  }
-  status = kg_ode_evaluate(&s->ode, &s->statistics, t0, s->y, s->k);
-  if (status < 0) {
-    return kg_stepper_fail(s, status);
-  }
-  if (!kg_all_finite(s->ode.n, s->y) || !kg_all_finite(s->ode.n, s->k)) {
-    return KG_NOT_FINITE;
-  }
-  s->start_known = 1;
-  if (s->method.adaptive) {
-    s->h_next = options->first_step > KG_C(0.0) ? options->first_step : kg_stepper_first_step(s);
-  }
-  return KG_OK;
-}
 
 /* Moves the derivative at t to the first row of k. */
 static inline int kg_stepper_begin(kg_stepper *s) {
@@ -274,16 +114,32 @@ static inline int kg_stepper_try(kg_stepper *s, kg_real h, kg_real *error) {
 /* Magnitude of the step after one of magnitude `size` with the given error. */
 static inline kg_real kg_stepper_resize(const kg_stepper *s, kg_real size, kg_real error) {
   const kg_method *m = &s->method;
-  const kg_real power = KG_POW(error, KG_C(1.0) / m->order - KG_C(0.75) * m->beta) / KG_C(0.9);
+  const kg_real power = KG_POW(error, KG_C(1.0) / m->order - KG_C(0.75) * m->beta) / m->safety;
   if (error > KG_C(1.0)) {
     return size / KG_MIN(KG_C(1.0) / m->shrink, power);
   }
-  return size / KG_MAX(KG_C(1.0) / m->grow, KG_MIN(KG_C(1.0) / m->shrink, power / KG_POW(s->error_old, m->beta)));
+  return size / KG_MAX(KG_C(1.0) / m->grow, KG_MIN(KG_C(1.0) / m->shrink, power / s->damping));
+}
+
+/* Counts steps that hardly change t. Where the right-hand side fails beyond some state, steps can become so short
+ * that they change t but no longer y: without a limit the run would go on like that for years. */
+static inline void kg_stepper_watch(kg_stepper *s, int rejection) {
+  const kg_real span = KG_ABS(s->t_end - s->t_start);
+  if (KG_ABS(s->h) > KG_C(1e4) * KG_EPSILON * KG_MAX(span, KG_ABS(s->t))) {
+    s->short_steps = 0;
+    s->obstacle = KG_STEP_COLLAPSED;
+    return;
+  }
+  ++s->short_steps;
+  s->obstacle = rejection != KG_OK ? rejection : s->obstacle;
 }
 
 static inline int kg_stepper_adaptive(kg_stepper *s) {
   int rejection = KG_OK; /* why the last trial was rejected; KG_OK before the first */
   kg_real size = s->options.max_step > KG_C(0.0) ? KG_MIN(s->h_next, s->options.max_step) : s->h_next;
+  if (s->short_steps >= KG_SHORT_STEPS) {
+    return s->obstacle;
+  }
   for (;;) {
     const kg_real t_new = kg_stepper_target(s, size);
     const kg_real h = t_new - s->t;
@@ -302,8 +158,9 @@ static inline int kg_stepper_adaptive(kg_stepper *s) {
       if (rejection != KG_OK) {
         s->h_next = KG_MIN(s->h_next, KG_ABS(h)); /* do not grow right after a rejection */
       }
-      s->error_old = KG_MAX(error, KG_C(1e-4));
+      s->damping = kg_stepper_damping(s, error);
       kg_stepper_accept(s, t_new, error);
+      kg_stepper_watch(s, rejection);
       return s->t == s->t_end ? KG_FINISHED : KG_OK;
     }
     if (status == KG_RHS_FAILED && s->rhs_status != KG_SINGULAR) {
