@@ -6,7 +6,7 @@ from kanegen.solve.linearise import Jacobian as Jacobian
 from kanegen.solve.linearise import Linearisation as Linearisation
 from kanegen.solve.outcome import Outcome as Outcome
 from kanegen.solve.outcome import Statistics as Statistics
-from kanegen.solve.reaction import Wrench as Wrench
+from kanegen.solve.results import Wrench as Wrench
 from kanegen.solve.solution import IntegrationError as IntegrationError
 from kanegen.solve.solution import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve.solution import Solution as Solution

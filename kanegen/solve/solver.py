@@ -21,8 +21,8 @@ from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.integrate import Options, Problem, integrate
 from kanegen.solve.momentum import RunMomenta, functions_of_momenta, is_momentum_form, state_function
-from kanegen.solve.names import by_name, number, unknown
-from kanegen.solve.reaction import REACTION, Wrench
+from kanegen.solve.names import by_name, number
+from kanegen.solve.results import NamedResults
 from kanegen.solve.solution import Solution
 from kanegen.solve.structure import Parts, redundant_rows
 from kanegen.solve.values import gain_values, parameter_values
@@ -39,7 +39,7 @@ QUANTITIES = (
 """Attributes of a solver that are functions of (t, q, u, r=None, out=None); the user chooses what is built."""
 
 
-class Solver(Differentiable):
+class Solver(Differentiable, NamedResults):
     """A compiled model with its parameters; immutable, and cheap to make from another one.
 
     Every quantity is a function of ``(t, q, u, r=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
@@ -219,25 +219,6 @@ class Solver(Differentiable):
             Naming the constraints that cannot be satisfied, and the fixed values that stand in the way.
         """
         return make_consistent(self._functions, t, q, u, r, fixed, tolerance)
-
-    def output(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Any:
-        """The user's output ``name``: a float or an array. Raises `SolveError` for unknown names."""
-        shapes = dict(self.description.outputs)
-        if name not in shapes:
-            raise SolveError(unknown(name, tuple(shapes), "output"))
-        value = self._functions.get(f"output:{name}").value(t, q, u, r)
-        return value if shapes[name] == () else value.reshape(shapes[name])
-
-    def outputs(self, t: float, q: Any, u: Any, r: Any = None) -> dict[str, Any]:
-        """All outputs of the model by name."""
-        return {name: self.output(name, t, q, u, r) for name, _ in self.description.outputs}
-
-    def reaction(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Wrench:
-        """Force and torque of the model's reaction ``name``. Raises `SolveError` for unknown names."""
-        known = tuple(f.removeprefix(REACTION) for f in self.description.functions if f.startswith(REACTION))
-        if name not in known:
-            raise SolveError(unknown(name, known, "reaction (reactions= of kanegen.Model) that was built"))
-        return Wrench.of(self._functions.get(REACTION + name).value(t, q, u, r))
 
     def partition(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Names, Names]:
         """Names of the dependent and independent speeds with which ``rhs`` is solved at this state.
