@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -34,6 +35,15 @@ CANDIDATES = (
 )
 COMPILERS = tuple(c for c in CANDIDATES if shutil.which(c.command))
 C_COMPILER = next(c for c in COMPILERS if c.suffix == ".c")
+
+
+def _links_sanitizers(compiler: Compiler) -> bool:
+    """Whether the compiler finds the sanitizers' runtime, which for clang is a package of its own."""
+    command = [compiler.command, *SANITIZERS, "-x", "c", "-", "-o", os.devnull]
+    return subprocess.run(command, input="int main(void) { return 0; }", capture_output=True, text=True).returncode == 0
+
+
+SANITIZING = tuple(c for c in COMPILERS if _links_sanitizers(c))
 
 
 def compile_source(

@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from ccompile import COMPILERS, SANITIZERS, run_program, shared_library
+from ccompile import SANITIZERS, SANITIZING, run_program, shared_library
 from handmade_track import solver as track
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -271,7 +271,7 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("compiler", [c for c in COMPILERS if c.suffix == ".c"], ids=str)
+@pytest.mark.parametrize("compiler", [c for c in SANITIZING if c.suffix == ".c"], ids=str)
 def test_no_memory_is_misused(compiler: Any, tmp_path: Path) -> None:
     solver = solver_for("slider_crank")
     for name, text in solver.sources.files.items():

@@ -15,7 +15,7 @@ from pathlib import Path
 import ccompile
 import numpy as np
 import pytest
-from ccompile import COMPILERS, Compiler
+from ccompile import COMPILERS, SANITIZING, Compiler
 from compiled import CompiledModel
 from programs import DIGEST, HOSTILE, pendulum, random_inputs, random_program, solver_program
 from tolerances import COMPILED_PROGRAM, RANDOM_PROGRAM
@@ -155,7 +155,7 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("compiler", [c for c in COMPILERS if c.suffix == ".c"], ids=str)
+@pytest.mark.parametrize("compiler", [c for c in SANITIZING if c.suffix == ".c"], ids=str)
 def test_sanitizers_find_nothing(compiler: Compiler, tmp_path: Path) -> None:
     sources = sources_of("solver")
     text = sources.text(sources.kernel) + SANITIZED

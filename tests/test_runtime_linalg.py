@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from ccompile import COMPILERS, SANITIZERS, Compiler, run_program, shared_library
+from ccompile import SANITIZERS, SANITIZING, Compiler, run_program, shared_library
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from tolerances import CONSTRAINED_SOLVE, LINEAR_SOLVE
@@ -334,7 +334,7 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+@pytest.mark.parametrize("compiler", SANITIZING, ids=str)
 def test_linear_algebra_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
     output = run_program(compiler, SOURCE + MAIN, tmp_path, *SANITIZERS)
     statuses = np.array(output.split(), int).reshape(-1, 4)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import steppers as st
-from ccompile import COMPILERS, SANITIZERS, Compiler, compile_source, run_program
+from ccompile import COMPILERS, SANITIZERS, SANITIZING, Compiler, compile_source, run_program
 from scipy.integrate import solve_ivp
 from steppers import Host, Run, exact
 from tolerances import (
@@ -326,7 +326,7 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+@pytest.mark.parametrize("compiler", SANITIZING, ids=str)
 def test_steppers_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
     output = run_program(compiler, st.SOURCE + MAIN, tmp_path, *SANITIZERS)
     statuses = np.array(output.split(), int).reshape(4, 8)
@@ -383,7 +383,7 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+@pytest.mark.parametrize("compiler", SANITIZING, ids=str)
 def test_the_same_text_serves_single_precision(compiler: Compiler, tmp_path: Path) -> None:
     output = run_program(compiler, SINGLE, tmp_path, "-Wdouble-promotion", *SANITIZERS)
     results = np.array(output.split(), float).reshape(-1, 2)
