@@ -172,7 +172,9 @@ static inline int kg_level_equations(kg_level *l) {
     }
   }
   for (int i = 0; i < l->rows; ++i) {
-    memcpy(l->w.a + (count + i) * m, l->w.rows + i * (m + 1), (size_t)m * sizeof(kg_real));
+    for (int j = 0; j < m; ++j) { /* few: a call of memcpy takes longer */
+      l->w.a[(count + i) * m + j] = l->w.rows[i * (m + 1) + j];
+    }
     l->w.b[count + i] = -kg_level_residual(l, i);
   }
   for (int i = 0; i < count + l->rows; ++i) {

@@ -89,12 +89,27 @@ static inline int kg_least_norm_pivot(int first, int last, int n, const kg_real 
   return best;
 }
 
+/* The same for one equation, without square roots. */
+static inline int kg_least_norm_single(int n, const kg_real *a, kg_real b, kg_real *sizes, kg_real *z) {
+  const kg_real size = kg_dot(n, a, a);
+  const int used = size > KG_C(0.0);
+  const kg_real factor = used ? b / size : KG_C(0.0);
+  for (int i = 0; i < n; ++i) {
+    z[i] = factor * a[i];
+  }
+  sizes[0] = used ? KG_C(-1.0) : KG_C(0.0);
+  return used;
+}
+
 /* The shortest z with a z = b: `rows` equations in n unknowns, the first `leading` of which have precedence.
  * Gram-Schmidt with row pivoting, orthogonalised twice. Returns the rank. On return `sizes` is negative for the rows
  * in use, and b holds for every other row what it still lacks (zero for redundant equations without contradiction).
  * `a` is destroyed. */
 static inline int kg_least_norm(int leading, int rows, int n, kg_real *a, kg_real *b, kg_real *sizes, kg_real *z) {
   int rank = 0;
+  if (rows == 1) {
+    return kg_least_norm_single(n, a, b[0], sizes, z);
+  }
   for (int i = 0; i < rows; ++i) {
     sizes[i] = kg_dot(n, a + i * n, a + i * n);
   }
