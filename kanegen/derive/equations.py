@@ -10,7 +10,7 @@ import sympy
 from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.derive import energies, forms, sensitivities
+from kanegen.derive import energies, forms
 from kanegen.derive.bodies import Body, lower_bodies
 from kanegen.derive.constraints import (
     Constraints,
@@ -307,33 +307,6 @@ class Equations:
             name: self._vector(name, reaction_nodes(self.system, self.bodies, name, reaction, n_c))
             for name, reaction in self.model.reactions.items()
         }
-
-    # -- derivatives ----------------------------------------------------------------------------------------
-
-    @cached_property
-    def _balance(self) -> tuple[Node, ...]:
-        system, constraints = self.system, self.constraints
-        rows = sensitivities.balance(system, self.mass_matrix, self.right_side, constraints, self.b_stabilised.nodes)
-        return self._final([x for part in rows for x in part])
-
-    def balance_slopes(self, argument: str) -> Quantity:
-        """Derivatives of ``Q u' - P - J^T lambda`` and ``J u' - b`` (stabilised), u' and lambda held fixed.
-
-        ``argument`` is one of :data:`kanegen.derive.sensitivities.ARGUMENTS`; (n_u + n_c, its length).
-        """
-        return self._slopes(f"balance_{argument}", self._balance, argument)
-
-    def rate_slopes(self, argument: str) -> Quantity:
-        """Derivatives of q', (n_q, length of the argument)."""
-        return self._slopes(f"qdot_{argument}", self.qdot.nodes, argument)
-
-    def residual_slopes(self, argument: str) -> Quantity:
-        """Derivatives of the constraints' residuals: phi and invariants, then phi' and psi."""
-        return self._slopes(f"residuals_{argument}", (*self.positions.nodes, *self.velocities.nodes), argument)
-
-    def _slopes(self, name: str, outputs: Sequence[Node], argument: str) -> Quantity:
-        inputs = sensitivities.arguments(self.system, argument)
-        return self._matrix(name, sensitivities.slopes(self.graph, outputs, inputs), len(inputs))
 
     @cached_property
     def gain_names(self) -> tuple[str, ...]:

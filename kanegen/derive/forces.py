@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, lower_loads, product
+from kanegen.derive.frames import Frames
 from kanegen.derive.points import Points
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, is_null, plus, scaled
@@ -51,9 +52,12 @@ class Power:
                 if not body.mass.is_zero:
                     self.add_force(Force(body.point, {self._system.model.frame: scaled(body.mass, gravity)}))
 
-    def add_inertia(self, bodies: Sequence[Body], points: Points) -> None:
-        """Minus the inertia forces at u' = 0: with ``weighted_points`` the weights are in them."""
-        frames, minus_one = self._system.frames, self._system.graph.const(-1)
+    def add_inertia(self, bodies: Sequence[Body], points: Points, frames: Frames | None = None) -> None:
+        """Minus the inertia forces with the accelerations of ``points`` and ``frames``, by default those at u' = 0.
+
+        With ``weighted_points`` the weights are in them.
+        """
+        frames, minus_one = frames or self._system.frames, self._system.graph.const(-1)
         for body in bodies:
             if not body.mass.is_zero:
                 motion = points.motion(body.point)

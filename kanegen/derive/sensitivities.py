@@ -14,14 +14,18 @@ of the constraints, ``du' = [I A^T]^T du_I' + [0; E]`` with ``E = -J_D^-1 D2``, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
 from kanegen.derive import forms
-from kanegen.derive.constraints import Constraints, Partition
 from kanegen.derive.elimination import eliminate
+from kanegen.derive.equations import Equations
+from kanegen.derive.forces import Power
+from kanegen.derive.frames import Frames
+from kanegen.derive.points import Points
+from kanegen.derive.quantity import Quantity
 from kanegen.derive.reactions import MULTIPLIERS
-from kanegen.derive.system import System
-from kanegen.graph import Graph, Node, Tangent, count_operations, gradient
+from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient
 
 ARGUMENTS: Final = ("q", "u", "r", "p", "t")
 """What q' and u' are differentiated in; each time an array of the graph."""
@@ -29,22 +33,103 @@ ARGUMENTS: Final = ("q", "u", "r", "p", "t")
 Rows = tuple[tuple[Node, ...], ...]
 
 
-def arguments(system: System, name: str) -> tuple[Node, ...]:
-    """The input nodes of one of :data:`ARGUMENTS`."""
-    return {"q": system.q, "u": system.u, "r": system.r, "p": system.p, "t": (system.t,)}[name]
+class Sensitivities:
+    """Slopes of what the equations of a model solve and leave: matrices with a column for each element of an argument.
 
+    Each ``argument`` is one of :data:`ARGUMENTS`.
+    """
 
-def balance(system: System, Q: forms.Matrix, P: Sequence[Node], constraints: Constraints, b: Sequence[Node]) -> Rows:
-    """``Q u' - P - J^T lambda`` (n_u,) and ``J u' - b`` (n_c,), u' and lambda being inputs of the graph."""
-    graph, udot = system.graph, system.udot
-    J = [row.J for row in constraints.rows]
-    multipliers = [graph.input(MULTIPLIERS, k) for k in range(len(J))]
-    inertia = forms.matrix_vector(graph, Q, udot)
-    momentum = [
-        graph.sum([x, -P[r], *(-(J[k][r] * multipliers[k]) for k in range(len(J)))]) for r, x in enumerate(inertia)
-    ]
-    kinematic = [x - y for x, y in zip(forms.matrix_vector(graph, J, udot), b, strict=True)]
-    return tuple(momentum), tuple(kinematic)
+    def __init__(self, equations: Equations) -> None:
+        self.equations = equations
+        self._identities = Identities(equations.graph)
+        self._known: dict[str, Quantity] = {}
+
+    def inputs(self, argument: str) -> tuple[Node, ...]:
+        """The input nodes of an argument."""
+        system = self.equations.system
+        return {"q": system.q, "u": system.u, "r": system.r, "p": system.p, "t": (system.t,)}[argument]
+
+    def balance(self, argument: str) -> Quantity:
+        """Slopes of ``Q u' - P - J^T lambda`` and ``J u' - b`` (stabilised), u' and lambda held fixed, (n_u + n_c, m).
+
+        The accelerations and the multipliers are inputs of the graph.
+        """
+        return self._quantity("balance", (*self._momentum, *self._constraints), argument)
+
+    def rates(self, argument: str) -> Quantity:
+        """Slopes of q', (n_q, m)."""
+        return self._quantity("qdot", self.equations.qdot.nodes, argument)
+
+    def residuals(self, argument: str) -> Quantity:
+        """Slopes of the residuals of the constraints: phi and invariants, then phi' and psi."""
+        equations = self.equations
+        return self._quantity("residuals", (*equations.positions.nodes, *equations.velocities.nodes), argument)
+
+    @cached_property
+    def unbalanced_force(self) -> tuple[Node, ...]:
+        """``Q u' - P`` (n_u,) at given accelerations: cheaper in one recursion along the bodies than from Q and P."""
+        system = self.equations.system
+        frames = Frames(system.graph, self.equations.model.frame, system.lower, system.full_rate)
+        points = Points(system.graph, frames, system.full_rate, system.agree)
+        if system.gravity is not None:
+            x, y, z = system.gravity
+            points = points.with_base_acceleration((-x, -y, -z))
+        power = Power(system)
+        power.add_loads(self.equations.bodies, weights=False)
+        power.add_inertia(self.equations.bodies, points, frames)
+        return self._final([-force for force in power.generalized(system.u)])
+
+    @cached_property
+    def _momentum(self) -> tuple[Node, ...]:
+        graph, rows = self.equations.graph, self.equations.constraints.rows
+        multipliers = [graph.input(MULTIPLIERS, k) for k in range(len(rows))]
+        return tuple(
+            graph.sum([force, *(-(row.J[r] * x) for row, x in zip(rows, multipliers, strict=True))])
+            for r, force in enumerate(self.unbalanced_force)
+        )
+
+    @cached_property
+    def _constraints(self) -> tuple[Node, ...]:
+        equations = self.equations
+        J = [row.J for row in equations.constraints.rows]
+        left = forms.matrix_vector(equations.graph, J, equations.system.udot)
+        return tuple(x - b for x, b in zip(left, equations.b_stabilised.nodes, strict=True))
+
+    @cached_property
+    def dependent_inverse(self) -> Rows:
+        """``J_D^-1`` (n_d, n_c), rows in the order of the dependent speeds."""
+        system, rows = self.equations.system, self.equations.constraints.rows
+        graph, dependent, n_c = system.graph, self.equations.partition.dependent, len(rows)
+        identity = [[graph.one if i == j else graph.zero for j in range(n_c)] for i in range(n_c)]
+        reduced, _, order = eliminate([row.J for row in rows], identity, system.magnitudes, dependent)
+        row_of = {column: row for row, column in order}
+        return tuple(self._final(reduced[row_of[d]][len(system.u) :]) for d in dependent)
+
+    def reduced(self, D1: forms.Matrix, D2: forms.Matrix) -> tuple[Rows, Rows]:
+        """Right sides of the reduced equations (m, n_i) and E (m, n_d), from slopes D1 (n_u, m) and D2 (n_c, m)."""
+        equations = self.equations
+        rights, shifts = [], []
+        for k in range(len(D1[0])):
+            second = forms.matrix_vector(equations.graph, self.dependent_inverse, [row[k] for row in D2])
+            shift = tuple(-x for x in second)
+            first = [-row[k] for row in D1]
+            small = forms.reduced(equations.graph, equations.mass_matrix, first, equations.partition, shift)
+            rights.append(small.right)
+            shifts.append(shift)
+        return tuple(rights), tuple(shifts)
+
+    def _quantity(self, name: str, outputs: Sequence[Node], argument: str) -> Quantity:
+        """The slopes of the outputs, found once."""
+        label, inputs = f"{name}_{argument}", self.inputs(argument)
+        if label not in self._known:
+            plain = tuple(x for row in slopes(self.equations.graph, outputs, inputs) for x in row)
+            # A value that an earlier derivative has, too, may cost more the way it was written there.
+            nodes = min(self._final(plain), plain, key=count_operations)
+            self._known[label] = Quantity(label, nodes, (len(outputs), len(inputs)), self.equations.names)
+        return self._known[label]
+
+    def _final(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        return tuple(self._identities.canonical(self.equations.system.settled(nodes)))
 
 
 def slopes(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> Rows:
@@ -55,26 +140,3 @@ def slopes(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> Row
     forward = tuple(tuple(tangent(output) for tangent in tangents) for output in outputs)
     reverse = tuple(tuple(gradient([output], [graph.one], inputs)) for output in outputs)
     return min(forward, reverse, key=lambda rows: count_operations(x for row in rows for x in row))
-
-
-def dependent_inverse(system: System, constraints: Constraints, partition: Partition) -> Rows:
-    """``J_D^-1`` (n_d, n_c), rows in the order of the dependent speeds."""
-    graph, n_u, n_c = system.graph, len(system.u), len(constraints.rows)
-    identity = [[graph.one if i == j else graph.zero for j in range(n_c)] for i in range(n_c)]
-    reduced, _, order = eliminate([row.J for row in constraints.rows], identity, system.magnitudes, partition.dependent)
-    row_of = {column: row for row, column in order}
-    return tuple(tuple(reduced[row_of[d]][n_u:]) for d in partition.dependent)
-
-
-def reduced_right_sides(
-    graph: Graph, Q: forms.Matrix, partition: Partition, inverse: forms.Matrix, D1: forms.Matrix, D2: forms.Matrix
-) -> tuple[Rows, Rows]:
-    """For each column of D1 (n_u, m) and D2 (n_c, m) the right side of the reduced system (n_i,), and E (n_d,)."""
-    rights, shifts = [], []
-    columns = len(D1[0])
-    for k in range(columns):
-        shift = tuple(-x for x in forms.matrix_vector(graph, inverse, [row[k] for row in D2]))
-        equations = forms.reduced(graph, Q, [-row[k] for row in D1], partition, shift)
-        rights.append(equations.right)
-        shifts.append(shift)
-    return tuple(rights), tuple(shifts)

@@ -9,10 +9,12 @@ from kanegen.derive.equations import Equations
 from kanegen.errors import BuildError
 from kanegen.model.expressions import symbol_name
 from kanegen.options import BuildOptions
-from kanegen.program import jacobians, momentum_form
+from kanegen.program import momentum_form
 from kanegen.program.count import operation_count
 from kanegen.program.generalized import RANK_REVEALING
 from kanegen.program.hoist import hoist
+from kanegen.program.jacobians import FUNCTIONS as JACOBIANS
+from kanegen.program.jacobians import Jacobians
 from kanegen.program.quantities import exists, outputs, quantity
 from kanegen.program.reactions import reactions
 from kanegen.program.records import Program, Symbols
@@ -30,14 +32,15 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     right_hand_side(functions, stabilised=False)
     if functions.stabilisable:
         right_hand_side(functions, stabilised=True)
+    jacobians = Jacobians(functions)
     for name in options.functions:
         if name == "outputs":
             outputs(functions)
         elif name == "reactions":
             reactions(functions)
-        elif name in jacobians.FUNCTIONS:
-            if jacobians.exists(equations, name):
-                jacobians.jacobian(functions, name)
+        elif name in JACOBIANS:
+            if jacobians.exists(name):
+                jacobians.add(name)
         elif name != "rhs" and exists(functions, name):
             functions.add(replace(quantity(functions, name), internal=False))
     if form in momentum_form.FORMS:
