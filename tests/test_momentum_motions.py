@@ -6,7 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
-from beads import beads
+import sympy as sm
+import sympy.physics.mechanics as me
+from beads import TIME, beads
 from special_systems import free_body, shaken_pendulum, turning_rod
 from systems import example, initial, model_of, solver_for, states
 from tolerances import EVALUATION, FINE_INTEGRATION
@@ -179,3 +181,39 @@ def test_where_the_named_speeds_fail_others_are_solved_for() -> None:
         _, rates = solver.momentum_rhs(0.0, q, solver.momentum(0.0, q, u))
         udot = reference.rhs(0.0, q, u)[1]
         assert np.abs(rates - reference.Q(0.0, q, u) @ udot).max() < EVALUATION * np.abs(rates).max()
+
+
+@pytest.mark.parametrize("form", ["momentum", "momentum_unreduced"])
+def test_momenta_of_other_speeds_give_the_same_motion(form: str) -> None:
+    """Change of speeds by a matrix that depends on q: other momenta, N and Dm, the same coordinates."""
+    model, start = model_of("rolling_disk"), initial("rolling_disk")
+    (u1, u2, u3, u4, u5), theta = model.speeds, model.coordinates[0]
+    w = me.dynamicsymbols("w1:6")
+    definitions = [u1 + u2 * sm.cos(theta), 2 * u2, u3 - u1, u4, u5]
+    changed = model.with_speeds(w, definitions, dependent_speeds=w[3:])
+    u = np.array(start["u"])
+    w0 = [u[0] + u[1] * np.cos(start["q"][0]), 2 * u[1], u[2] - u[0], u[3], u[4]]
+    run = kg.build(changed, form=form).integrate((0.0, 2.0), start["q"], w0, **TIGHT)
+    reference = solver_for("rolling_disk", form).integrate((0.0, 2.0), start["q"], u, **TIGHT)
+    assert np.abs(run.q[-1] - reference.q[-1]).max() < 1e-9
+
+
+@pytest.mark.parametrize("form", ["momentum", "momentum_unreduced", "hamilton"])
+def test_nothing_left_free(form: str) -> None:
+    """``u = cos t``: the reduced state has no momenta at all."""
+    x, u = me.dynamicsymbols("x u")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    model = kg.Model(
+        name="driven_bead",
+        frame=N,
+        coordinates=(x,),
+        speeds=(u,),
+        kinematics=(u - x.diff(TIME),),
+        bodies=(me.Particle("P", O.locatenew("P", x * N.x), sm.Integer(2)),),
+        nonholonomic_constraints=(u - sm.cos(TIME),),
+    )
+    solution = kg.build(model, form=form).integrate((0.0, 1.0), [0.0], [1.0], **TIGHT)
+    assert abs(solution.q[-1, 0] - np.sin(1.0)) < 1e-10
+    assert abs(solution.u[-1, 0] - np.cos(1.0)) < 1e-10
+    assert abs(solution(0.5)[1][0] - np.cos(0.5)) < 1e-8

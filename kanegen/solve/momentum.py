@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
+from kanegen.program.momentum_form import FORMS
 from kanegen.solve.functions import Functions, refusal
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution import Dense
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from kanegen.solve.solver import Solver
 
 Array = NDArray[np.float64]
-
-FORMS = ("momentum", "momentum_unreduced", "hamilton")
 
 _NO_STABILISATION = (
     "the reduced momentum form takes no stabilisation: its speeds satisfy the velocity-level constraints exactly; "
