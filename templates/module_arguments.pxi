@@ -59,6 +59,8 @@ cdef object _as_array(object value, str what):
 
 
 cdef object _as_vector(object value, tuple names, str what):
+    if _is_vector(value, len(names)):
+        return value
     array = _as_array(value, what)
     if array.shape != (len(names),):
         raise SolveError(f"{what} has shape {array.shape}, expected ({len(names)},): {', '.join(names) or 'no entries'}")
@@ -66,6 +68,8 @@ cdef object _as_vector(object value, tuple names, str what):
 
 
 cdef object _check_finite(object array, tuple names, str what):
+    if _is_vector(array, len(names)) and _is_finite(_data(array), <int>len(names)):
+        return None
     for i, name in enumerate(names):
         if not numpy.isfinite(array[i]):
             raise SolveError(f"{name} ({what}[{i}]) is {float(array[i])}; every entry of {what} must be finite")

@@ -298,6 +298,15 @@ def interpolate(t_old, h, coefficients, times):
 
 
 cdef object _tolerance(object value, int n, str what):
+    cdef double number
+    cdef int i
+    if PyFloat_CheckExact(value):
+        number = PyFloat_AS_DOUBLE(value)
+        if number >= 0.0 and number - number == 0.0:
+            result = _new_vector(n)
+            for i in range(n):
+                _data(result)[i] = number
+            return result
     array = _as_array(value, what)
     if array.shape not in ((), (n,)):
         raise SolveError(f"{what} has shape {array.shape}; expected a number or ({n},)")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -94,13 +95,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
     t0, t1 = _span(span)
     if options.consistency is not None:
         check_start(problem, t0, q0, u0, options.consistency)
-    with ExitStack() as stack:
-        progress = options.progress
-        if isinstance(progress, bool):
-            bar = ProgressBar(problem.description.name, t0, t1)
-            call: Callable[[float], None] | None = stack.enter_context(bar) if progress else None
-        else:
-            call = progress
+    with _progress(options.progress, problem.description.name, t0, t1) as call:
         outcome = problem.module.integrate(
             problem.function,
             problem.inputs.compiled,
@@ -123,6 +118,14 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
     if problem.momenta is not None:
         outcome = problem.momenta.in_speeds(outcome)
     return _finished(_solution(problem.description, outcome), outcome.error, t1)
+
+
+def _progress(
+    progress: bool | Callable[[float], None], title: str, t0: float, t1: float
+) -> AbstractContextManager[Callable[[float], None] | None]:
+    if progress is True:
+        return ProgressBar(title, t0, t1)
+    return nullcontext(None if progress is False else progress)
 
 
 def check_start(problem: Problem, t: float, q: Any, u: Any, tolerance: float) -> None:
@@ -159,6 +162,8 @@ def violations(
         ("position", description.positions, position, q),
         ("velocity", description.velocities, velocity, u),
     ):
+        if all(abs(value) <= tolerance for value in values.tolist()):
+            continue  # no limit is smaller
         limit = tolerance * max(1.0, float(np.abs(np.asarray(state, dtype=np.float64)).max(initial=0.0)))
         violated += [
             f"{_short(label)} at {kind} level: residual {value:.6g}, allowed {limit:.3g}"
@@ -182,6 +187,8 @@ def _span(span: Any) -> tuple[float, float]:
 
 
 def _check_positive(value: Any, name: str, zero: bool) -> None:
+    if isinstance(value, float) and math.isfinite(value) and (value > 0.0 or (zero and value == 0.0)):
+        return
     wanted = "positive" if not zero else "not negative"
     try:
         array = np.asarray(value, dtype=np.float64)
