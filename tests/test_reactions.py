@@ -255,6 +255,42 @@ def test_the_digest_tells_reactions_apart() -> None:
     assert len({fingerprint(System(model)) for model in models}) == 3
 
 
+def test_reactions_do_not_depend_on_the_speeds() -> None:
+    """The same pins after a change of speeds, with orthogonal ones."""
+    model = example("slider_crank").model()
+    pins = {"slider": kg.Reaction("slider", body(model, "slider").masscenter, model.frame)}
+    changed = kg.build(model.with_reactions(pins).with_orthogonal_speeds(), functions=["reactions", "new_speeds"])
+    for t_, q, u in on_the_loop():
+        force, torque = changed.reaction("slider", t_, q, changed.new_speeds(t_, q, u))
+        assert_close(np.hstack([force, torque]), np.hstack(slider_crank().reaction("slider", t_, q, u)))
+
+
+def test_massless_bodies_carry_loads_only() -> None:
+    """A massless rod between its pin and a force: the pin's reaction is minus the force, with its moment."""
+    q, u = me.dynamicsymbols("q u")
+    k = sm.Symbol("k")
+    N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
+    A.orient_axis(N, N.z, q)
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    tip, bob = O.locatenew("tip", k * A.x), O.locatenew("bob", -A.x)
+    rod = me.RigidBody("rod", O.locatenew("Ro", k / 2 * A.x), A, 0, (me.inertia(A, 0, 0, 0), O))
+    model = kg.Model(
+        name="massless_rod",
+        frame=N,
+        coordinates=[q],
+        speeds=[u],
+        kinematics=[q.diff(t) - u],
+        bodies=[rod, me.Particle("bob", bob, 1.0)],
+        loads=[(tip, 4.0 * N.y)],
+        parameters={k: 2.0},
+        reactions={"hub": kg.Reaction("rod", O, N)},
+    )
+    force, torque = kg.build(model).reaction("hub", 0.0, [0.3], [2.0])
+    assert_close(force, [0.0, -4.0, 0.0])
+    assert_close(torque, [0.0, 0.0, -4.0 * 2.0 * np.cos(0.3)])
+
+
 # -- bad input -----------------------------------------------------------------------------------------------
 
 
