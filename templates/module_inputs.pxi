@@ -64,6 +64,11 @@ cdef int _right_hand_side(void *context, double t, const double *y, double *dydt
     return e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, dydt)
 
 
+cdef int _with_constant_inputs(void *context, double t, const double *y, double *dydt) noexcept nogil:
+    cdef Evaluation *e = <Evaluation *>context
+    return e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, dydt)
+
+
 cdef int _python_inputs(Evaluation *e, double t) noexcept with gil:
     run = <Run>e.run
     try:

@@ -65,7 +65,8 @@ cdef class Run:
         e.r = e.work + function.function.work
         e.run = <void *>self
         inputs.fill(e)
-        self.ode.n, self.ode.rhs, self.ode.context = self.n, _right_hand_side, e
+        self.ode.n, self.ode.context = self.n, e
+        self.ode.rhs = _with_constant_inputs if inputs.kind == INPUT_CONSTANT else _right_hand_side
 
     def __dealloc__(self):
         free(self.memory)

@@ -33,7 +33,7 @@ class CompilerOptions:
     """
 
     kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native")
-    steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native")
+    steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast")
     wrapper: tuple[str, ...] = ("-O1",)
     link: tuple[str, ...] = ()
     common: tuple[str, ...] = ("-fno-math-errno", "-fPIC", "-fvisibility=hidden")
