@@ -11,7 +11,6 @@
  * SI units, angles in radians, matrices row-major.
  */
 #include "pendulum.h"
-#include "kg_linalg.h"
 #include "kg_sincos.h"
 
 /* Arrays
