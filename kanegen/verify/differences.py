@@ -137,7 +137,7 @@ def momenta(subject: Subject) -> Check:
         worst.compare("K", state, [dot(u, Qu) / 2 + dot(N, u) + rest], [kinetic])
         worst.compare("dK/du", state, _slopes(subject, state), momentum)
         if others:
-            worst.compare("K + V", state, [kinetic + others[0]], [others[1]])
+            worst.compare("K + V", state, [kinetic + others[0]], [others[1]], [kinetic + abs(others[0])])
     return worst.check("momentum = Q u + N = dK/du, K quadratic in u" + (", energy = K + V" if energies else ""))
 
 

@@ -15,6 +15,7 @@ from kanegen.verify.states import State
 from kanegen.verify.subject import Subject
 from kanegen.verify.worst import Worst, not_applicable
 
+PRINCIPLE = "Jacobians of q', u'"
 PREFIX = "jacobian_"
 STATES = 3
 """Differences in 50 digits cost two evaluations of the right-hand side per argument: a few states are enough."""
@@ -22,14 +23,13 @@ STATES = 3
 
 def rates(subject: Subject) -> Check:
     """``jacobian_q``, ``_u``, ``_r``, ``_p``, ``_t`` against central differences of (q', u') in 50 digits."""
-    principle = "Jacobians of q', u'"
     compiled = Compiled(subject.solver, stabilised=True)
     names = [name for name in compiled.names if name.startswith(PREFIX)]
     if not names:
-        return not_applicable(principle, "none is compiled")
+        return not_applicable(PRINCIPLE, "none is compiled")
     if not subject.arithmetic.exact:
-        return not_applicable(principle, "functions of the user have no 50 digits to take differences of")
-    worst = Worst(principle, DOUBLE)
+        return not_applicable(PRINCIPLE, "functions of the user have no 50 digits to take differences of")
+    worst = Worst(PRINCIPLE, DOUBLE)
     for state in subject.states[:STATES]:
         for name in names:
             expected = _differences(subject, state, name.removeprefix(PREFIX))

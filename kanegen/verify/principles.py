@@ -112,9 +112,10 @@ def hamilton(subject: Subject) -> Check:
             return not_applicable(name, "the kinetic-energy matrix Q is singular")
         worst.compare("q' = H_p", state, velocity, state.u)
         forces = subject.evaluate(view.forces, state)
-        terms = zip(slope, forces, motion.constraint_force, strict=True)
+        terms = list(zip(slope, forces, motion.constraint_force, strict=True))
+        sizes = [abs(h) + abs(f) + abs(c) + x for (h, f, c), x in zip(terms, motion.inertia_sizes, strict=True)]
         expected = subject.evaluate(momentum_rates, state, udot=motion.udot)
-        worst.compare("p'", state, [-h + f + c for h, f, c in terms], expected)
+        worst.compare("p'", state, [-h + f + c for h, f, c in terms], expected, sizes)
     return worst.check("q' = H_p, p' = -H_q + Q_nc + J^T lambda, H by differences")
 
 
@@ -160,8 +161,9 @@ def added_speeds(subject: Subject) -> Check:
         square = [[row[j] for j in dependent] for row in J]
         # u_D = A u_I + J_D^-1 y: the equation of the added speed y_k gives the load that keeps it zero.
         multipliers = solve([list(column) for column in zip(*square, strict=True)], [forces[j] for j in dependent])
-        worst.compare("lambda", state, motion.multipliers, multipliers)
-        worst.compare("Fc", state, motion.constraint_force, transposed_product(J, multipliers, subject.n_u))
+        worst.compare("lambda", state, motion.multipliers, multipliers, motion.multiplier_sizes)
+        force = transposed_product(J, multipliers, subject.n_u)
+        worst.compare("Fc", state, motion.constraint_force, force, motion.inertia_sizes)
     return worst.check("multipliers from the equations of speeds added along the constraints = lambda")
 
 
@@ -188,7 +190,9 @@ def power_balance(subject: Subject) -> Check:
     for state, motion in zip(subject.states, subject.motions, strict=True):
         rate, prescribed, *F = subject.evaluate(nodes, state, udot=motion.udot)
         terms = [x * (f + c) for x, f, c in zip(subject.values(state)["u"], F, motion.constraint_force, strict=True)]
-        size = sum(map(abs, terms)) + abs(prescribed)
+        # Without forces every term vanishes: what counts then is the power of the inertia forces that cancel.
+        inertia = dot([abs(x) for x in state.u], motion.inertia_sizes)
+        size = sum(map(abs, terms)) + abs(prescribed) + inertia
         worst.compare("dK/dt", state, [rate], [dot(terms, [1] * len(terms)) + prescribed], [size])
     return worst.check("dK/dt = u.(F + Fc) + sum m v_t.a + w_t.H'")
 

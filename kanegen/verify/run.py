@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import mpmath
@@ -22,7 +22,12 @@ from kanegen.verify.subject import Subject
 
 
 def verify(
-    model: Model, states: int = 10, seed: int = 0, form: str = "auto", start: Mapping[str, Any] | None = None
+    model: Model,
+    states: int = 10,
+    seed: int = 0,
+    form: str = "auto",
+    start: Mapping[str, Any] | None = None,
+    forms: Iterable[str] | None = None,
 ) -> Report:
     """Check the equations and the compiled code of a model by means of their own, at random states.
 
@@ -37,11 +42,12 @@ def verify(
     states, seed
         How many random states, and the seed of their generator; every second one satisfies the constraints.
     form
-        Form of the equations that is built in full, as for :func:`kanegen.build`; the others' right-hand sides are
-        built and compared with it.
+        Form of the equations that is built in full, as for :func:`kanegen.build`.
     start
         ``{"t":, "q":, "u":, "r":}``, a state of the model's own scale around which states are drawn; without it
         coordinates lie between 0.2 and 1.1 from zero (m, rad).
+    forms
+        Other forms, whose right-hand sides are built and compared; None means all of :data:`kanegen.options.FORMS`.
 
     Returns
     -------
@@ -57,13 +63,14 @@ def verify(
     """
     if states < 1:
         raise VerificationError(f"states is {states}: expected at least one random state")
+    others = [BuildOptions.of(other).form for other in (FORMS if forms is None else forms)]
     solver = build(model, form=form, functions="all")
     equations = derive(model)
     program, name = assemble(equations, BuildOptions.of(form, "all"))
     drawn = draw_states(equations, states, seed, start)
     subject = Subject(equations, program, solver, drawn)
     with mpmath.workdps(DIGITS):
-        checks = tuple(_checks(subject, name))
+        checks = tuple(_checks(subject, [other for other in others if other not in ("auto", name)]))
     report = Report(model.name, name, checks, _notes(subject, seed, start))
     if not report.ok:
         failed = ", ".join(check.principle for check in report.failed)
@@ -71,7 +78,7 @@ def verify(
     return report
 
 
-def _checks(subject: Subject, form: str) -> Iterator[Check]:
+def _checks(subject: Subject, forms: Iterable[str]) -> Iterator[Check]:
     kinematics, embedded = velocities(subject)
     yield kinematics
     yield principles.lagrange(subject, embedded)
@@ -88,9 +95,8 @@ def _checks(subject: Subject, form: str) -> Iterator[Check]:
     yield jacobians.rates(subject)
     yield from compiled.interpreters(subject)
     yield compiled.constrained_motion(subject)
-    for other in FORMS:
-        if other not in ("auto", form):
-            yield compiled.form_check(subject, other, lambda name: _build_form(subject, name))
+    for form in forms:
+        yield compiled.form_check(subject, form, lambda name: _build_form(subject, name))
 
 
 def _build_form(subject: Subject, form: str) -> Any:

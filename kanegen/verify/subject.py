@@ -18,6 +18,7 @@ from kanegen.verify.arithmetic import (
     DIGITS,
     Arithmetic,
     arithmetic_for,
+    dot,
     independent_rows,
     kkt,
     kkt_sizes,
@@ -34,8 +35,9 @@ SINGULAR = 1e-12
 class Motion:
     """What the equations say at one state, in the numbers of the subject: b and u' without stabilisation.
 
-    ``J`` and ``b`` are all rows; ``rows`` are the independent ones, whose ``multipliers`` are known. ``sizes`` are those
-    of the terms that u' is made of.
+    ``J`` and ``b`` are all rows; ``rows`` are the independent ones, whose ``multipliers`` are known. ``sizes`` and
+    ``multiplier_sizes`` are those of the terms that u' and the multipliers are made of, ``inertia_sizes`` those of
+    ``Q u' - P``.
     """
 
     Q: list[list[Any]]
@@ -45,7 +47,9 @@ class Motion:
     rows: tuple[int, ...]
     udot: list[Any]
     sizes: list[float]
+    inertia_sizes: list[float]
     multipliers: list[Any]
+    multiplier_sizes: list[float]
     constraint_force: list[Any]
 
     @property
@@ -108,6 +112,18 @@ class Subject:
         independent = [J[k] for k in chosen]
         right = [b[k] for k in chosen]
         udot, multipliers = kkt(Q, independent, P, right)
-        sizes = kkt_sizes(Q, independent, P, right, [*udot, *multipliers])[:n].tolist()
-        force = transposed_product(independent, multipliers, n)
-        return Motion(Q, P, J, b, chosen, udot, sizes, multipliers, force)
+        sizes = kkt_sizes(Q, independent, P, right, [*udot, *multipliers]).tolist()
+        inertia = [float(dot([abs(x) for x in row], sizes[:n]) + abs(p)) for row, p in zip(Q, P, strict=True)]
+        return Motion(
+            Q=Q,
+            P=P,
+            J=J,
+            b=b,
+            rows=chosen,
+            udot=udot,
+            sizes=sizes[:n],
+            inertia_sizes=inertia,
+            multipliers=multipliers,
+            multiplier_sizes=sizes[n:],
+            constraint_force=transposed_product(independent, multipliers, n),
+        )
