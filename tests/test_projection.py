@@ -167,6 +167,17 @@ def test_what_cannot_be_projected_is_refused() -> None:
         kg.Projection(every=True, tolerance=-1.0)
 
 
+def test_automatic_gains() -> None:
+    gains = kg.Baumgarte.for_period(np.pi)
+    assert (gains.G1, gains.G2, gains.G) == (-8.0, -16.0, -4.0)
+    solution = pendulum(kg.Baumgarte.for_period(1.2)).integrate((0.0, 60.0), *START, **FIXED)
+    assert violation(solution)[0] < 1e-10
+    wrong: Any
+    for wrong in (0.0, -1.0, np.inf, True, "2 s"):
+        with pytest.raises(ModelError, match="expected a positive number of seconds"):
+            kg.Baumgarte.for_period(wrong)
+
+
 def test_gains_do_not_enter_a_projected_right_hand_side() -> None:
     off = ((0.9, 0.3), (1.0, -1.0))
     projected = pendulum(kg.Projection())

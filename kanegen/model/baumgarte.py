@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,23 @@ class Baumgarte:
             problems += _decay_problems(self)
         if problems:
             raise ModelError(problems)
+
+    @classmethod
+    def for_period(cls, period: float) -> Baumgarte:
+        """The automatic choice: critically damped, ``alpha = beta = 4 pi / period``, twice as fast as the motion.
+
+        ``period`` is that of the fastest oscillation to be resolved, in s. Gains tied to the motion, not to the step:
+        larger ones violate the constraints more, since they amplify the error of every step (docs/stabilisation.md).
+
+        Raises
+        ------
+        ModelError
+            For a period that is not positive and finite.
+        """
+        if isinstance(period, bool) or not isinstance(period, (int, float)) or not 0.0 < period < math.inf:
+            raise ModelError(f"Baumgarte.for_period got the period {period!r}: expected a positive number of seconds")
+        rate = 4.0 * math.pi / period
+        return cls(rate, rate)
 
     def gains(
         self, n_h: int, n_v: int

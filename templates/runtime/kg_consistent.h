@@ -49,6 +49,7 @@ typedef struct {
   kg_real *change;
   kg_real *guess;
   kg_real *first;    /* where the first attempt ended */
+  kg_real *gram;
 } kg_consistent_work_arrays;
 
 /* One level of the constraints while it is solved: positions, x = q, or speeds, x = u. */
@@ -66,6 +67,7 @@ typedef struct {
   int m;               /* components of a correction w */
   int rows;
   int positions;
+  int close;           /* the state is near the constraints and nothing is fixed: the fast way may be taken */
   int rank;            /* of the equations of the last correction */
   kg_real tolerance;
   kg_consistent_work_arrays w;
@@ -95,12 +97,12 @@ static inline int kg_manifold_scratch(const kg_manifold *c) {
 static inline size_t kg_consistent_place(const kg_manifold *c, kg_real *work, kg_consistent_work_arrays *w) {
   const size_t n_q = (size_t)c->n_q, n_u = (size_t)c->n_u, n = n_q > n_u ? n_q : n_u;
   const size_t m = (size_t)kg_manifold_displacements(c), rows = (size_t)kg_manifold_rows(c);
-  const size_t sizes[13] = {(size_t)kg_manifold_scratch(c), n_u * n_u, n_q * m, rows * (m + 1), rows, (rows + n) * m,
-                            rows + n, rows + n, m, n, n, n_q, n_q};
-  kg_real **const arrays[13] = {&w->scratch, &w->factor, &w->S, &w->rows, &w->scales, &w->a,
-                                &w->b, &w->sizes, &w->z, &w->old, &w->change, &w->guess, &w->first};
+  const size_t sizes[14] = {(size_t)kg_manifold_scratch(c), n_u * n_u, n_q * m, rows * (m + 1), rows, (rows + n) * m,
+                            rows + n, rows + n, m, n, n, n_q, n_q, rows * rows};
+  kg_real **const arrays[14] = {&w->scratch, &w->factor, &w->S, &w->rows, &w->scales, &w->a,
+                                &w->b, &w->sizes, &w->z, &w->old, &w->change, &w->guess, &w->first, &w->gram};
   size_t total = 0;
-  for (int i = 0; i < 13; ++i) {
+  for (int i = 0; i < 14; ++i) {
     *arrays[i] = work ? work + total : NULL;
     total += sizes[i];
   }
@@ -186,7 +188,11 @@ static inline int kg_level_equations(kg_level *l) {
 /* The correction of x; returns the number of equations that fix components. */
 static inline int kg_level_correction(kg_level *l) {
   const int count = kg_level_equations(l);
-  l->rank = kg_least_norm(count, count + l->rows, l->m, l->w.a, l->w.b, l->w.sizes, l->w.z);
+  if (l->close && l->rows > 1 && kg_least_norm_regular(l->rows, l->m, l->w.a, l->w.b, l->w.gram, l->w.z)) {
+    l->rank = l->rows;
+  } else {
+    l->rank = kg_least_norm(count, count + l->rows, l->m, l->w.a, l->w.b, l->w.sizes, l->w.z);
+  }
   kg_metric_upper(l->manifold->n_u, l->w.factor, l->w.z);
   for (int i = 0; i < l->n; ++i) {
     const kg_real change = l->positions ? kg_dot(l->m, l->w.S + i * l->m, l->w.z) : l->w.z[i];

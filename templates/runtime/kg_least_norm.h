@@ -15,6 +15,8 @@ extern "C" {
 /* A row of which this fraction or less is left when the rows before it are taken out depends on them: half of the
  * digits, since the right side of such a row carries a rounding error of the other half. */
 #define KG_LEAST_NORM_RANK KG_C(1.5e-8)
+/* Rows of whose square this fraction or less is left go through the rank-revealing way. */
+#define KG_LEAST_NORM_REGULAR KG_C(1e-6)
 /* Pivots of a metric below this fraction of their own diagonal element count as zero, ... */
 #define KG_METRIC_SINGULAR KG_C(1e-10)
 /* ... and become this fraction of the mean diagonal element: what moves no mass is moved most easily. */
@@ -151,6 +153,33 @@ static inline int kg_least_norm(int leading, int rows, int n, kg_real *a, kg_rea
     ++rank;
   }
   return rank;
+}
+
+/* The same through the normal equations ``a a^T y = b``, z = a^T y: fast, for rows that are far from redundant.
+ * Returns 0 when they are not, with z undefined; else b is destroyed. `gram` holds rows * rows values. */
+static inline int kg_least_norm_regular(int rows, int n, const kg_real *a, kg_real *b, kg_real *gram, kg_real *z) {
+  for (int i = 0; i < rows; ++i) {
+    kg_real *row = gram + i * rows;
+    kg_real size, pivot;
+    for (int j = 0; j < i; ++j) {
+      row[j] = (kg_dot(n, a + i * n, a + j * n) - kg_dot(j, row, gram + j * rows)) * gram[j * rows + j];
+    }
+    size = kg_dot(n, a + i * n, a + i * n);
+    pivot = size - kg_dot(i, row, row);
+    if (!(pivot > KG_LEAST_NORM_REGULAR * size)) {
+      return 0;
+    }
+    row[i] = KG_C(1.0) / KG_SQRT(pivot);
+  }
+  kg_metric_lower(rows, gram, b);
+  kg_metric_upper(rows, gram, b);
+  for (int i = 0; i < n; ++i) {
+    z[i] = KG_C(0.0);
+  }
+  for (int i = 0; i < rows; ++i) {
+    kg_subtract_multiple(n, -b[i], a + i * n, z);
+  }
+  return 1;
 }
 
 #ifdef __cplusplus

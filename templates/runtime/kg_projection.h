@@ -102,6 +102,7 @@ static inline int kg_projection_at(kg_level *l, kg_real t, kg_real *q, kg_real *
   l->u = u;
   l->r = r;
   l->x = l->positions ? q : u;
+  l->close = 1;
   return kg_projection_level(l, metric_known);
 }
 

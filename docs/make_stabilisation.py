@@ -1,0 +1,199 @@
+"""Measures and draws what docs/stabilisation.md shows: drift of the varying pendulum, with and without stabilisation.
+
+Run from anywhere: ``python docs/make_stabilisation.py`` prints the tables in Markdown and writes docs/plots/*.png.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+from matplotlib.figure import Figure
+
+import kanegen as kg
+
+HERE = Path(__file__).resolve().parent
+START = ((1.0, 0.0), (0.0, 0.0))
+KINDS: dict[str, kg.Baumgarte | kg.Projection | None] = {
+    "none": None,
+    "Baumgarte": kg.Baumgarte(alpha=10, beta=10),
+    "projection": kg.Projection(),
+}
+COLOURS = {"none": "tab:red", "Baumgarte": "tab:blue", "projection": "tab:green", "minimal": "black"}
+METHODS: dict[str, dict[str, Any]] = {
+    "Kutta-Merson, 0.01 s": {"method": "kutta_merson", "step": 0.01},
+    "Kutta-Merson, 0.001 s": {"method": "kutta_merson", "step": 0.001},
+    "dopri5, default tolerances": {"method": "dopri5"},
+    "dop853, default tolerances": {"method": "dop853"},
+}
+GRAVITY = 9.81
+REPEATS = 15
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Largest violations of position (m) and speed (m/s) and largest energy error (J) of one run, its time in s."""
+
+    position: float
+    velocity: float
+    energy: float
+    seconds: float
+
+
+def pendulum() -> kg.Solver:
+    spec = importlib.util.spec_from_file_location(
+        "varying_pendulum", HERE.parent / "build_examples/varying_pendulum.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return kg.build(module.model())
+
+
+def minimal() -> kg.Solver:
+    """The same particle with the constraint solved for y: (326)."""
+    x, u = me.dynamicsymbols("x u1")
+    N = me.ReferenceFrame("N")
+    origin = me.Point("O")
+    origin.set_vel(N, 0)
+    point = origin.locatenew("P", x * N.x + (1 - x**2) * N.y)
+    return kg.build(
+        kg.Model(
+            name="varying_pendulum_minimal",
+            frame=N,
+            coordinates=(x,),
+            speeds=(u,),
+            kinematics=(u - x.diff(me.dynamicsymbols._t),),
+            bodies=(me.Particle("particle", point, sm.Integer(1)),),
+            gravity=GRAVITY * N.y,
+        )
+    )
+
+
+def position_violation(solution: kg.Solution) -> np.ndarray:
+    x, y = solution.q.T
+    return y + x**2 - 1.0
+
+
+def velocity_violation(solution: kg.Solution) -> np.ndarray:
+    (x, _), (u1, u2) = solution.q.T, solution.u.T
+    return u2 + 2.0 * x * u1
+
+
+def energy_error(solution: kg.Solution) -> np.ndarray:
+    energy = (solution.u**2).sum(axis=1) / 2.0 + GRAVITY * (1.0 - solution.q[:, 1])
+    return energy - energy[0]
+
+
+def drifts(solvers: Mapping[str, kg.Solver], end: float, options: Mapping[str, Any]) -> dict[str, Drift]:
+    """One run of each kind; the times are the best of interleaved runs, storing all steps and dense output."""
+    best = dict.fromkeys(solvers, np.inf)
+    found = {}
+    for _ in range(REPEATS):
+        for kind, solver in solvers.items():
+            started = time.thread_time()
+            solution = solver.integrate((0.0, end), *START, **options)
+            best[kind] = min(best[kind], time.thread_time() - started)
+            found[kind] = solution
+    return {
+        kind: Drift(
+            float(np.abs(position_violation(solution)).max()),
+            float(np.abs(velocity_violation(solution)).max()),
+            float(np.abs(energy_error(solution)).max()),
+            best[kind],
+        )
+        for kind, solution in found.items()
+    }
+
+
+def print_table(title: str, results: Mapping[str, Mapping[str, Drift]]) -> None:
+    print(f"\n{title}\n")
+    print("| method | stabilisation | phi (m) | phi' (m/s) | energy (J) | time (ms) | to none |")
+    print("|---|---|---|---|---|---|---|")
+    for method, kinds in results.items():
+        for kind, d in kinds.items():
+            share = d.seconds / kinds["none"].seconds
+            numbers = f"{d.position:.1e} | {d.velocity:.1e} | {d.energy:.1e} | {1e3 * d.seconds:.1f} | {share:.2f}"
+            print(f"| {method} | {kind} | {numbers} |")
+
+
+def draw_figures(solvers: Mapping[str, kg.Solver]) -> Figure:
+    """Figures 16 to 20 and 22, with the projection beside them."""
+    figure = Figure(figsize=(9.5, 8.0), layout="constrained")
+    axes = figure.subplots(4, 2, sharex=True)
+    times = np.linspace(0.0, 500.0, 5001)
+    rows = (("none", 0.01, "16, 18"), ("none", 0.001, "17, 19"), ("Baumgarte", 0.001, "20, 22"))
+    for k, (kind, step, number) in enumerate((*rows, ("projection", 0.001, "new"))):
+        solution = solvers[kind].integrate((0.0, 500.0), *START, method="kutta_merson", step=step, t_eval=times)
+        name = f"{kind}, step {step:g} s ({'figures ' if number != 'new' else ''}{number})"
+        axes[k, 0].plot(times, position_violation(solution), linewidth=0.4, color=COLOURS[kind])
+        axes[k, 0].set(title=name, ylabel="violation (m)")
+        axes[k, 1].plot(times, energy_error(solution), linewidth=0.4, color=COLOURS[kind])
+        axes[k, 1].set(title=name, ylabel="energy error (J)")
+    for ax in axes[-1]:
+        ax.set(xlabel="t (s)")
+    return figure
+
+
+def draw_hour(solvers: Mapping[str, kg.Solver], exact: kg.Solver) -> Figure:
+    """Figure 21: y at the end of one hour with the step 0.1 s."""
+    figure = Figure(figsize=(9.5, 5.5), layout="constrained")
+    long, short = figure.subplots(2, 1)
+    times = np.linspace(3590.0, 3600.0, 2001)
+    coarse = {"method": "kutta_merson", "step": 0.1}
+    runs = {"minimal": exact.integrate((0.0, 3600.0), (1.0,), (0.0,), t_eval=times, **coarse)}
+    runs |= {kind: s.integrate((0.0, 3600.0), *START, t_eval=times, **coarse) for kind, s in solvers.items()}
+    for kind, run in runs.items():
+        y = 1.0 - run.q[:, 0] ** 2 if kind == "minimal" else run.q[:, 1]
+        print(f"  {kind}: y between {y.min():.4f} and {y.max():.4f}")
+        for ax in (long, short):
+            ax.plot(
+                times, y, label=kind, color=COLOURS[kind], linewidth=1.2, linestyle=":" if kind == "minimal" else "-"
+            )
+    long.set(title="y after one hour, step 0.1 s (figure 21)", ylabel="y (m)")
+    short.set(ylim=(-0.25, 1.1), xlabel="t (s)", ylabel="y (m), enlarged")
+    long.legend(ncols=4, fontsize="small")
+    return figure
+
+
+def draw_cost(results: Mapping[str, Mapping[str, Drift]]) -> Figure:
+    """Violation and energy error after 500 s over the time they cost."""
+    figure = Figure(figsize=(9.5, 4.0), layout="constrained")
+    axes = figure.subplots(1, 2)
+    for marker, (method, kinds) in zip("osd^", results.items(), strict=True):
+        for kind, drift in kinds.items():
+            for ax, value in zip(axes, (max(drift.position, drift.velocity), drift.energy), strict=True):
+                label = f"{kind}: {method}" if ax is axes[1] else None
+                ax.loglog(1e3 * drift.seconds, value, marker, color=COLOURS[kind], label=label)
+    axes[0].set(xlabel="time of 500 s (ms)", ylabel="largest violation (m, m/s)")
+    axes[1].set(xlabel="time of 500 s (ms)", ylabel="largest energy error (J)")
+    figure.legend(loc="outside right upper", fontsize="x-small")
+    return figure
+
+
+def main() -> None:
+    solver = pendulum()
+    solvers = {kind: solver.with_stabilisation(stabilisation) for kind, stabilisation in KINDS.items()}
+    results = {name: drifts(solvers, 500.0, options) for name, options in METHODS.items()}
+    print_table("After 500 s", results)
+    hour = {"Kutta-Merson, 0.1 s": {"method": "kutta_merson", "step": 0.1}, **METHODS}
+    del hour["Kutta-Merson, 0.001 s"]
+    print_table("After one hour", {name: drifts(solvers, 3600.0, options) for name, options in hour.items()})
+    plots = HERE / "plots"
+    plots.mkdir(exist_ok=True)
+    print("\nAfter one hour, step 0.1 s")
+    draw_hour(solvers, minimal()).savefig(plots / "stabilisation_hour.png", dpi=80)
+    draw_figures(solvers).savefig(plots / "stabilisation_drift.png", dpi=80)
+    draw_cost(results).savefig(plots / "stabilisation_cost.png", dpi=80)
+
+
+if __name__ == "__main__":
+    main()
