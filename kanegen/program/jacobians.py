@@ -28,8 +28,12 @@ RESIDUALS: Final = {f"residuals_{name}": name for name in ("q", "u", "r")}
 
 FUNCTIONS: Final = (*RATES, *RESIDUALS)
 
-WRITTEN_OUT: Final = 1500
-"""Largest n_i^2 m for which the solve of n_i unknowns with m right sides is straight-line code."""
+WRITTEN_OUT: Final = 2500
+"""Largest n_i^2 m for which the solve of n_i unknowns with m right sides is straight-line code.
+
+Measured on chains: 5 to 8 % faster than the kernel with 6 unknowns and columns, 17 % with 12, the same with 12
+unknowns and 31 columns.
+"""
 
 NAMES: Final = {"q": "coordinates", "u": "speeds", "r": "inputs", "p": "parameters", "t": "time"}
 
