@@ -15,6 +15,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from click.testing import CliRunner
 from systems import EXAMPLES, NAMES, SYSTEMS, initial, model_of
+from verify_models import blocks, cart, gimballed, rolling_wheel, set_velocity, spring_load
 
 import kanegen as kg
 from kanegen import pipeline
@@ -26,7 +27,6 @@ from kanegen.program import right_sides
 from kanegen.verify import Check, Report, compiled, jacobians, subject
 from kanegen.verify.arithmetic import deviation, independent_rows
 
-TIME = me.dynamicsymbols._t
 STATES = 3
 FORMS = ("nonminimal",)
 """Forms compared where the forms are not the point: each costs a compilation."""
@@ -77,32 +77,6 @@ def test_no_states_are_refused() -> None:
 
 
 # -- a system on which every row says something ------------------------------------------------------------------
-
-
-def cart(name: str, inertia_frame: str = "bar", spin: Any = 1, **options: Any) -> kg.Model:
-    """A cart with a pendulous bar, its position bound to the bar's angle and time; gravity is the only load."""
-    x, theta, u, w = me.dynamicsymbols("x theta u w")
-    N, bar = me.ReferenceFrame("N"), me.ReferenceFrame("bar")
-    bar.orient_axis(N, N.y, theta)
-    bar.set_ang_vel(N, spin * w * N.y)
-    O = me.Point("O")
-    O.set_vel(N, 0)
-    pivot = O.locatenew("pivot", x * N.x)
-    centre = pivot.locatenew("centre", -0.4 * bar.z)
-    frame = {"bar": bar, "N": N}[inertia_frame]
-    inertia = me.inertia(frame, sm.Rational(1, 3), sm.Rational(1, 2), sm.Rational(1, 8), sm.Rational(1, 20))
-    settings = {
-        "name": name,
-        "frame": N,
-        "coordinates": (x, theta),
-        "speeds": (u, w),
-        "kinematics": (x.diff(TIME) - u, theta.diff(TIME) - w),
-        "bodies": (me.Particle("cart", pivot, 2), me.RigidBody("bar", centre, bar, sm.Symbol("m"), (inertia, centre))),
-        "gravity": -9.81 * N.z,
-        "holonomic_constraints": (x - sm.sin(theta) / 2 - TIME**2 / 5,),
-        "parameters": {"m": 1.5},
-    }
-    return kg.Model(**{**settings, **options})
 
 
 def failed_rows(model: kg.Model, forms: tuple[str, ...] = ()) -> set[str]:
@@ -277,26 +251,6 @@ def test_compiled_function_that_refuses_fails(monkeypatch: pytest.MonkeyPatch) -
 # -- mistakes in models ----------------------------------------------------------------------------------------------
 
 
-def set_velocity(factor: Any) -> kg.Model:
-    """A pendulum whose velocity the user sets; right for ``factor`` 1."""
-    theta, w = me.dynamicsymbols("theta w")
-    N, B = me.ReferenceFrame("N"), me.ReferenceFrame("B")
-    B.orient_axis(N, N.z, theta)
-    O = me.Point("O")
-    O.set_vel(N, 0)
-    bob = O.locatenew("bob", -B.y / 2)
-    bob.set_vel(N, factor * w * B.x / 2)
-    return kg.Model(
-        name=f"pendulum with velocity times {factor}",
-        frame=N,
-        coordinates=(theta,),
-        speeds=(w,),
-        kinematics=(theta.diff(TIME) - w,),
-        bodies=(me.Particle("bob", bob, 1),),
-        loads=((bob, -9.81 * N.y),),
-    )
-
-
 def test_wrong_velocity_set_by_the_user_fails() -> None:
     assert kg.verify(set_velocity(1), states=2, forms=()).ok
     assert "velocities" in failed_rows(set_velocity(2))
@@ -310,54 +264,6 @@ def test_inertia_that_does_not_turn_with_its_body_fails() -> None:
     """Kane's inertia torque I.alpha + w x I.w holds for a tensor fixed in the body only; the energy disagrees."""
     assert kg.verify(gimballed("body"), states=2, forms=()).ok
     assert failed_rows(gimballed("N")) == {"Lagrange", "Hamilton"}
-
-
-def gimballed(inertia_frame: str) -> kg.Model:
-    """A body about a fixed point that turns by two angles, its inertia given in one of the frames."""
-    phi, theta, u, w = me.dynamicsymbols("phi theta u w")
-    N, yaw, body = (me.ReferenceFrame(name) for name in ("N", "yaw", "body"))
-    yaw.orient_axis(N, N.z, phi)
-    body.orient_axis(yaw, yaw.x, theta)
-    O = me.Point("O")
-    O.set_vel(N, 0)
-    inertia = me.inertia({"N": N, "body": body}[inertia_frame], 1, 2, 4)
-    return kg.Model(
-        name=f"gimballed body, inertia in {inertia_frame}",
-        frame=N,
-        coordinates=(phi, theta),
-        speeds=(u, w),
-        kinematics=(phi.diff(TIME) - u, theta.diff(TIME) - w),
-        bodies=(me.RigidBody("body", O, body, 1, (inertia, O)),),
-    )
-
-
-def rolling_wheel() -> kg.Model:
-    """A rolling disk whose contact point is given the velocity zero, as in the SymPy documentation."""
-    q = q1, q2, q3 = me.dynamicsymbols("q1:4")
-    u = u1, u2, u3 = me.dynamicsymbols("u1:4")
-    N, yaw, lean, disk = (me.ReferenceFrame(name) for name in ("N", "yaw", "lean", "disk"))
-    yaw.orient_axis(N, N.z, q1)
-    lean.orient_axis(yaw, yaw.x, q2)
-    disk.orient_axis(lean, lean.y, q3)
-    disk.set_ang_vel(N, u1 * lean.x + u2 * lean.y + u3 * lean.z)
-    contact = me.Point("contact")
-    contact.set_vel(N, 0)
-    centre = contact.locatenew("centre", sm.Rational(3, 10) * lean.z)
-    centre.v2pt_theory(contact, N, disk)
-    inertia = me.inertia(lean, 1, 2, 1)
-    return kg.Model(
-        name="rolling wheel",
-        frame=N,
-        coordinates=q,
-        speeds=u,
-        kinematics=(
-            q2.diff(TIME) - u1,
-            q1.diff(TIME) * sm.sin(q2) + q3.diff(TIME) - u2,
-            q1.diff(TIME) * sm.cos(q2) - u3,
-        ),
-        bodies=(me.RigidBody("wheel", centre, disk, 1, (inertia, centre)),),
-        loads=((centre, -9.81 * N.z),),
-    )
 
 
 def test_constraints_within_velocities_are_legal_and_forbid_lagrange() -> None:
@@ -386,42 +292,6 @@ def test_functions_of_the_user_are_checked_in_double_precision() -> None:
     assert report.check("compiled functions").ok
     assert report.check("Hamilton").ok is None
     assert any("double precision" in note for note in report.notes)
-
-
-def spring_load(N: Any, x: Any, spring: kg.Function) -> dict[str, Any]:
-    u = me.dynamicsymbols("u")
-    O = me.Point("O")
-    O.set_vel(N, 0)
-    place = O.locatenew("P", x * N.x)
-    return {
-        "coordinates": (x,),
-        "speeds": (u,),
-        "kinematics": (x.diff(TIME) - u,),
-        "bodies": (me.Particle("cart", place, 2),),
-        "loads": ((place, -spring(x) * N.x),),
-        "gravity": None,
-        "holonomic_constraints": (),
-        "parameters": {},
-    }
-
-
-def blocks(*constraints: Any) -> kg.Model:
-    """Two blocks on a line, bound by constraints that may be redundant."""
-    x, y, u, v = me.dynamicsymbols("x y u v")
-    N = me.ReferenceFrame("N")
-    O = me.Point("O")
-    O.set_vel(N, 0)
-    first, second = O.locatenew("A", x * N.x), O.locatenew("B", y * N.x)
-    return kg.Model(
-        name="blocks",
-        frame=N,
-        coordinates=(x, y),
-        speeds=(u, v),
-        kinematics=(x.diff(TIME) - u, y.diff(TIME) - v),
-        bodies=(me.Particle("first", first, 1), me.Particle("second", second, 2)),
-        loads=((first, 3 * N.x),),
-        holonomic_constraints=[c.subs({sm.Symbol("x"): x, sm.Symbol("y"): y}) for c in constraints],
-    )
 
 
 def test_redundant_constraints_are_verified_on_their_manifold() -> None:
