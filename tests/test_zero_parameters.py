@@ -43,3 +43,9 @@ def test_a_zero_mass_that_is_not_divided_by(cart_with_bob: kg.Solver) -> None:
 def test_a_zero_mass_that_leaves_a_speed_without_inertia(cart_with_bob: kg.Solver) -> None:
     with pytest.raises(kg.SolveError, match=r"divide by something that is zero.*zero are: k"):
         cart_with_bob.with_parameters({"M": 2.0, "m": 1.0, "k": 0.0, "F": 3.0})
+
+
+def test_a_negative_mass_at_run_time(cart_with_bob: kg.Solver) -> None:
+    solver = cart_with_bob.with_parameters({"M": -2.0, "m": 1.0, "k": 1.0, "F": 3.0})
+    with pytest.raises(kg.SolveError, match="move no mass or a negative one"):
+        solver.rhs(0.0, [0.0, 0.0], [0.0, 0.0])

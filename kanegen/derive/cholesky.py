@@ -61,7 +61,7 @@ def factorise(lower: Sequence[Sequence[Node]]) -> Factor:
         if pivot.is_zero:
             raise ZeroDivisionError(k)
         graph = pivot.graph
-        if not pivot.constant:
+        if pivot.op != "const":
             conditions.append(graph.apply("lt", graph.const(PIVOT_THRESHOLD) * lower[k][k], pivot))
         reciprocals[k] = graph.div(graph.one, pivot)
         column = [i for i in left if not rest[entry(i, k)].is_zero]

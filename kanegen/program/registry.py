@@ -65,7 +65,8 @@ def stores(array: str, nodes: Sequence[Node], offset: int = 0) -> tuple[Store, .
 
 def all_hold(graph: Graph, conditions: Sequence[Node]) -> Node | None:
     """One condition that all hold; None where there is none."""
+    # What is constant during a run (masses that are not negative) stands together: prepare() decides it once.
     combined: Node | None = None
-    for condition in conditions:
+    for condition in sorted(conditions, key=lambda node: not node.constant):
         combined = condition if combined is None else graph.apply("and", combined, condition)
     return combined

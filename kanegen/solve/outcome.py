@@ -22,7 +22,7 @@ class Outcome(Enum):
     RIGHT_HAND_SIDE_FAILED = (
         "right-hand side failed",
         -13,
-        "look for redundant constraints, massless speeds or a singular position at the last state",
+        "look for redundant constraints, speeds that move no mass or a negative one, or a singular position at the last state",
     )
     INCONSISTENT = (
         "constraints cannot be satisfied",
