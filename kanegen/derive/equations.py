@@ -123,6 +123,12 @@ class Equations:
             if row[-1].is_zero:
                 raise self.massless(speed)
 
+    def require_full_mass(self) -> None:
+        """Raise the BuildError that names a speed without any inertia of its own: Q is then not positive definite."""
+        for speed, row in enumerate(self.mass_matrix):
+            if row[speed].is_zero:
+                raise self.massless(speed)
+
     def massless(self, speed: int) -> BuildError:
         """What to say where no mass resists a change of a speed."""
         return BuildError(

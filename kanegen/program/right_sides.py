@@ -87,12 +87,14 @@ def range_space(f: Functions, stabilised: bool, otherwise: str | None) -> Solved
 
 def pseudoinverse(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
     """Constraints of any rank (Udwadia and Kalaba 1992): singular values decide."""
+    f.equations.require_full_mass()
     steps, arrays = udwadia_kalaba_steps(f, stabilised)
     return Solved(steps, tuple(f.array("a", f.n_u)), arrays)
 
 
 def canonical(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
     """The sum of the constraint-enforcing and the momentum-balance part (Bajodah and Chen 2018)."""
+    f.equations.require_full_mass()
     steps, arrays = canonical_steps(f, stabilised)
     parts = f.array("parts", 2 * f.n_u)
     return Solved(steps, tuple(parts[i] + parts[f.n_u + i] for i in range(f.n_u)), arrays)
