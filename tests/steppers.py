@@ -12,12 +12,12 @@ import numpy as np
 from ccompile import shared_library
 from numpy.typing import ArrayLike, NDArray
 
-METHODS = {"rk4": 0, "kutta_merson": 1, "dopri5": 2, "dop853": 3}
+METHODS = {"rk4": 0, "kutta_merson": 1, "dopri5": 2, "dop853": 3, "rodas": 4}
 FINISHED, COLLAPSED, TOO_MANY, NOT_FINITE, FAILED, INVALID = 2, -10, -11, -12, -13, -15
 SINGULAR, OWN_STATUS = -1, -100
 
 # Problems by number. Each `rhs` that fails does so beyond t = 1.
-SMOOTH, BLOW_UP, SINGULAR_AFTER, OWN_FAILURE, NAN_AFTER, REPARTITIONS, CONSTANT, JUMP, WALL = range(9)
+SMOOTH, BLOW_UP, SINGULAR_AFTER, OWN_FAILURE, NAN_AFTER, REPARTITIONS, CONSTANT, JUMP, WALL, STIFF, VAN_DER_POL = range(11)
 
 SOURCE = r"""
 #include "kg_steppers.h"
@@ -52,10 +52,57 @@ static int rhs(void *context, double t, const double *y, double *dydt) {
     case 7:
       dydt[0] = t < 1.0 ? 1.0 : -1.0;
       return KG_OK;
-    default: /* short of 1000, steps of 1e-14 still change t, but y no longer */
+    case 8: /* short of 1000, steps of 1e-14 still change t, but y no longer */
       dydt[0] = 1.0 + 0.1 * sin(t);
       return y[0] > 1000.0 ? KG_SINGULAR : KG_OK;
+    case 9: /* cos t (Prothero and Robinson) */
+      dydt[0] = -1e6 * (y[0] - cos(t)) - sin(t);
+      return KG_OK;
+    default: /* van der Pol's equation as in Hairer and Wanner, section IV.1 */
+      dydt[0] = y[1];
+      dydt[1] = ((1.0 - y[0] * y[0]) * y[1] - y[0]) * 1e6;
+      return KG_OK;
   }
+}
+
+static int jacobian(void *context, double t, const double *y, const double *dydt, double *J, double *dfdt) {
+  const int problem = *(const int *)context;
+  const int n = problem == 0 ? 4 : problem == 6 || problem == 10 ? 2 : 1;
+  (void)dydt;
+  memset(J, 0, (size_t)(n * n) * sizeof *J);
+  memset(dfdt, 0, (size_t)n * sizeof *dfdt);
+  switch (problem) {
+    case 0:
+      J[0] = -4.0 * t * y[0];
+      J[5] = cos(t);
+      J[11] = 1.0;
+      J[14] = -1.0;
+      dfdt[0] = -2.0 * y[0] * y[0];
+      dfdt[1] = -y[1] * sin(t);
+      break;
+    case 1:
+      J[0] = 2.0 * y[0];
+      break;
+    case 6:
+    case 7:
+      break;
+    case 8:
+      dfdt[0] = 0.1 * cos(t);
+      break;
+    case 9:
+      J[0] = -1e6;
+      dfdt[0] = -1e6 * sin(t) - cos(t);
+      break;
+    case 10:
+      J[1] = 1.0;
+      J[2] = (-2.0 * y[0] * y[1] - 1.0) * 1e6;
+      J[3] = (1.0 - y[0] * y[0]) * 1e6;
+      break;
+    default:
+      J[0] = -1.0;
+      break;
+  }
+  return KG_OK;
 }
 
 typedef struct {
@@ -96,6 +143,7 @@ int integrate(int problem, int n, const kg_stepper_options *options, double t0, 
   int status;
   ode.n = n;
   ode.rhs = rhs;
+  ode.jacobian = jacobian;
   ode.context = &problem;
   status = kg_stepper_start(&s, &ode, options, t0, y0, t_end, work);
   r->t_out[0] = t0;
@@ -124,6 +172,7 @@ int single_steps(int kutta_merson, int steps, double h, double *y, double *error
   kg_ode ode;
   ode.n = 4;
   ode.rhs = rhs;
+  ode.jacobian = NULL;
   ode.context = &problem;
   for (int i = 0; i < steps; ++i) {
     const int status = kutta_merson ? kg_kutta_merson_step(&ode, i * h, h, y, y_new, error, work)
@@ -160,6 +209,7 @@ class Statistics(ctypes.Structure):
             (name, ctypes.c_double)
             for name in ("smallest_step", "largest_step", "last_step", "largest_error")
         ),
+        *((name, ctypes.c_longlong) for name in ("jacobians", "factorisations")),
     )
 
 

@@ -23,13 +23,14 @@ from tolerances import (
 )
 
 FIXED = ("rk4", "kutta_merson")
-ADAPTIVE = ("dopri5", "dop853")
+EXPLICIT = ("dopri5", "dop853")
+ADAPTIVE = (*EXPLICIT, "rodas")
 START = tuple(exact(0.0))
 # Of the solution; dense output loses nothing against it, since its local error is of the same order at least.
-ORDERS = [("rk4", 4), ("kutta_merson", 4), ("dopri5", 5), ("dop853", 8)]
+ORDERS = [("rk4", 4), ("kutta_merson", 4), ("dopri5", 5), ("dop853", 8), ("rodas", 4)]
 # Sizes at which the leading error term dominates and rounding does not: DOP853 has room for one halving only.
-HALVINGS = {"rk4": 3, "kutta_merson": 3, "dopri5": 3, "dop853": 2}
-SIZES = {"rk4": 0.02, "kutta_merson": 0.02, "dopri5": 0.05, "dop853": 0.25}
+HALVINGS = {"rk4": 3, "kutta_merson": 3, "dopri5": 3, "dop853": 2, "rodas": 3}
+SIZES = {"rk4": 0.02, "kutta_merson": 0.02, "dopri5": 0.05, "dop853": 0.25, "rodas": 0.05}
 
 
 @pytest.fixture(scope="session")
@@ -89,14 +90,14 @@ def test_output_times_do_not_change_the_steps(host: Host, method: str) -> None:
     run = host.integrate(method, st.SMOOTH, START, 0.0, 2.0, t_eval=np.linspace(0, 2, 50), dense=True)
     np.testing.assert_array_equal(run.y, free.y)
     extra = run.statistics.evaluations - free.statistics.evaluations
-    # DOP853: three stages more in each step, and the derivative at the very end.
-    assert extra == (3 * run.statistics.steps + 1 if method == "dop853" else 0)
+    # DOP853: three stages more in each step; both: the derivative at the very end.
+    assert extra == {"dopri5": 0, "dop853": 3 * run.statistics.steps + 1, "rodas": 1}[method]
 
 
 @pytest.mark.parametrize("method", st.METHODS)
 def test_evaluations_are_not_wasted(host: Host, method: str) -> None:
     run = with_step(host, method, 0.1)
-    per_step = {"rk4": 4, "kutta_merson": 5, "dopri5": 6, "dop853": 12}[method]
+    per_step = {"rk4": 4, "kutta_merson": 5, "dopri5": 6, "dop853": 12, "rodas": 6}[method]
     assert run.statistics.rejected == 0
     assert run.statistics.steps == 20
     # DOPRI5 evaluates the derivative at the start besides; the others need none at the end.
@@ -127,7 +128,7 @@ def test_error_is_proportional_to_the_tolerance(host: Host, method: str) -> None
 
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8, 1e-10])
-@pytest.mark.parametrize("method", ADAPTIVE)
+@pytest.mark.parametrize("method", EXPLICIT)
 def test_costs_what_the_peer_in_scipy_costs(host: Host, method: str, tolerance: float) -> None:
     peer = {"dopri5": "RK45", "dop853": "DOP853"}[method]
     reference = solve_ivp(st.smooth_rhs, (0, 20), START, peer, rtol=tolerance, atol=tolerance)
@@ -311,7 +312,7 @@ int main(void) {
   static double work[400], t_out[600], y_out[2400], dense[600 * 32];
   const double t_query[2] = {0.3, 1.9};
   double y_query[8];
-  for (int method = 0; method < 4; ++method) {
+  for (int method = 0; method < 5; ++method) {
     for (int problem = 0; problem < 8; ++problem) {
       const kg_stepper_options options = {method, 0.01, 0.0, 0.0, 500, rtol, rtol};
       record r = {0, 500, t_out, y_out, dense, 2, t_query, y_query, 0};
@@ -329,7 +330,7 @@ int main(void) {
 @pytest.mark.parametrize("compiler", SANITIZING, ids=str)
 def test_steppers_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
     output = run_program(compiler, st.SOURCE + MAIN, tmp_path, *SANITIZERS)
-    statuses = np.array(output.split(), int).reshape(4, 8)
+    statuses = np.array(output.split(), int).reshape(5, 8)
     assert np.all(statuses[:, st.SMOOTH] == st.FINISHED)
     assert np.all(statuses[:, st.OWN_FAILURE] == st.FAILED)
 
@@ -365,11 +366,19 @@ static int rhs(void *context, float t, const float *y, float *dydt) {
   return KG_OK;
 }
 
+static int jacobian(void *context, float t, const float *y, const float *dydt, float *J, float *dfdt) {
+  (void)context;
+  (void)dydt;
+  J[0] = cosf(t);
+  dfdt[0] = -y[0] * sinf(t);
+  return KG_OK;
+}
+
 int main(void) {
   const float rtol = 1e-6f, y0 = 1.0f;
-  for (int method = 0; method < 4; ++method) {
+  for (int method = 0; method < 5; ++method) {
     const kg_stepper_options options = {method, 0.01f, 0.0f, 0.0f, 0, &rtol, &rtol};
-    const kg_ode ode = {1, rhs, NULL};
+    const kg_ode ode = {1, rhs, NULL, jacobian};
     kg_stepper s;
     float work[40];
     int status = kg_stepper_start(&s, &ode, &options, 0.0f, &y0, 2.0f, work);
@@ -388,4 +397,4 @@ def test_the_same_text_serves_single_precision(compiler: Compiler, tmp_path: Pat
     output = run_program(compiler, SINGLE, tmp_path, "-Wdouble-promotion", *SANITIZERS)
     results = np.array(output.split(), float).reshape(-1, 2)
     assert np.all(results[:, 0] == st.FINISHED)
-    assert results[:, 1] == pytest.approx(np.full(4, exact(2.0)[1]), rel=SINGLE_PRECISION)
+    assert results[:, 1] == pytest.approx(np.full(5, exact(2.0)[1]), rel=SINGLE_PRECISION)

@@ -85,3 +85,9 @@ PUBLISHED_EIGENVALUES = 1e-11
 # Projected and assembled states satisfy their constraints to 1e-13 of the largest coordinate or speed; what is
 # compared may be several times larger than that.
 PROJECTED = 1e-12
+
+# Error of a stiff run as a multiple of its tolerance: the errors of thousands of steps add up to less.
+STIFF_PROPORTIONALITY = 5.0
+
+# Solutions of random systems of up to 7 unknowns (condition below 1e3), factored with pivoting.
+ROSENBROCK_FACTORS = 1e-12

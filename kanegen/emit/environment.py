@@ -11,11 +11,13 @@ from functools import cache
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from kanegen.emit.rosenbrock import RODAS
 from kanegen.emit.sources import template_folder
 from kanegen.emit.tableaux import literal, tableaux, terms
 
 RUNTIME = "runtime"
 TABLEAUX_HEADER = "kg_tableaux.h"
+ROSENBROCK_HEADER = "kg_rosenbrock.h"
 
 
 @cache
@@ -56,6 +58,7 @@ def _runtime_headers() -> tuple[tuple[str, str], ...]:
         entry.name: entry.read_text(encoding="utf-8") for entry in entries if entry.name.endswith(".h")
     }
     headers[TABLEAUX_HEADER] = render("tableaux.h.jinja", methods=list(tableaux().values()))
+    headers[ROSENBROCK_HEADER] = render("rosenbrock.h.jinja", methods=[RODAS])
     return tuple(sorted(headers.items()))
 
 

@@ -1,7 +1,8 @@
-/* kg_methods.h - the Runge-Kutta methods by number, single steps without a stepper, and stored dense output. */
+/* kg_methods.h - the Runge-Kutta and Rosenbrock methods by number, single steps without a stepper, and stored dense output. */
 #ifndef KG_METHODS_H
 #define KG_METHODS_H
 
+#include "kg_rosenbrock.h"
 #include "kg_tableaux.h"
 
 #include <string.h>
@@ -14,11 +15,13 @@ extern "C" {
 #define KG_KUTTA_MERSON 1 /* Kutta-Merson, fixed step; its error estimate is recorded only */
 #define KG_DOPRI5 2       /* Dormand-Prince 5(4), adaptive */
 #define KG_DOP853 3       /* Dormand-Prince 8(5,3), adaptive */
+#define KG_RODAS 4        /* Rosenbrock method of order 4(3) for stiff equations, adaptive; needs the Jacobian */
 
-/* What the steppers know about a method: its tableau (kg_tableaux.h) and the parameters of its step control. */
+/* What the steppers know about a method: its tableau (kg_tableaux.h, kg_rosenbrock.h) and the parameters of its step control. */
 typedef struct {
   int stages;
   int rows;           /* of derivatives */
+  int squares;        /* matrices (n x n) that follow these rows */
   int dense_rows;     /* of stored dense output */
   int estimates;      /* 0, 1, or 2 error estimates */
   int estimates_end;  /* whether the stages evaluate the derivative at the end of the step */
@@ -28,6 +31,7 @@ typedef struct {
   kg_real safety;     /* the next step is this fraction of the largest that the error estimate allows */
   kg_real shrink;     /* smallest and largest quotient of consecutive steps */
   kg_real grow;
+  int (*linearise)(const kg_ode *, kg_statistics *, kg_real, const kg_real *, kg_real *); /* implicit methods */
   int (*take)(const kg_ode *, kg_statistics *, kg_real, kg_real, const kg_real *, kg_real *, kg_real *);
   void (*error)(int, const kg_real *, const kg_real *, const kg_real *, const kg_real *, const kg_real *, kg_real *);
   int (*take_dense)(const kg_ode *, kg_statistics *, kg_real, kg_real, const kg_real *, kg_real *, kg_real *);
@@ -83,6 +87,22 @@ static inline kg_method kg_get_method(int method) {
       m.error = kg_dop853_error;
       m.take_dense = kg_dop853_dense_stages;
       m.fill_dense = kg_dop853_dense_rows;
+      break;
+    case KG_RODAS:
+      m.stages = KG_RODAS_STAGES;
+      m.rows = KG_RODAS_ROWS;
+      m.squares = KG_RODAS_SQUARES;
+      m.dense_rows = KG_RODAS_DENSE_ROWS;
+      m.estimates = 1;
+      m.adaptive = 1;
+      m.order = KG_C(4.0);
+      m.safety = KG_C(0.9);
+      m.shrink = KG_C(0.2);
+      m.grow = KG_C(6.0);
+      m.linearise = kg_rodas_linearise;
+      m.take = kg_rodas_stages;
+      m.error = kg_rodas_error;
+      m.fill_dense = kg_rodas_dense_rows;
       break;
     default:
       break;

@@ -39,6 +39,9 @@ typedef struct {
   int n;
   int (*rhs)(void *context, kg_real t, const kg_real *y, kg_real *dydt);
   void *context;
+  /* For implicit methods, else not used: dydt is the derivative at (t, y). Writes the derivatives of the right-hand side
+   * in y (n x n, row-major) and in t (n), and returns what `rhs` may return. */
+  int (*jacobian)(void *context, kg_real t, const kg_real *y, const kg_real *dydt, kg_real *J, kg_real *dfdt);
 } kg_ode;
 
 typedef struct {
@@ -51,6 +54,8 @@ typedef struct {
   kg_real last_step;
   kg_real largest_error;  /* largest local error estimate of an accepted step as a fraction of the tolerance
                              (root mean square over components); 0 for methods without an estimate */
+  long long jacobians;      /* evaluations of the Jacobian, and */
+  long long factorisations; /* of matrices made from it, by implicit methods */
 } kg_statistics;
 
 /* Calls the right-hand side and counts. Returns the status of the right-hand side. */
@@ -85,8 +90,8 @@ static inline const char *kg_status_message(int status) {
     case KG_FINISHED:
       return "the end of the interval was reached";
     case KG_SINGULAR:
-      return "the matrix to be solved is singular to working precision: look for redundant constraints, massless "
-             "speeds or a singular position";
+      return "the matrix to be solved is singular to working precision: look for redundant constraints, speeds "
+             "that move no mass or a negative one, or a singular position";
     case KG_STEP_COLLAPSED:
       return "no step larger than the rounding of t satisfies the tolerances: the solution is singular or "
              "discontinuous here, or the tolerances are too small for the rounding of the right-hand side";

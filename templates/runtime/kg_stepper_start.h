@@ -12,7 +12,7 @@ extern "C" {
 #define KG_SHORT_STEPS 500
 
 typedef struct {
-  int method;          /* KG_RK4 ... KG_DOP853 */
+  int method;          /* KG_RK4 ... KG_RODAS */
   kg_real step;        /* fixed-step methods: its size, > 0 */
   kg_real first_step;  /* adaptive methods: 0 chooses it automatically */
   kg_real max_step;    /* adaptive methods: 0 means no limit */
@@ -46,6 +46,7 @@ typedef struct {
   kg_real *scratch;
   kg_real *k;        /* derivatives; row `stages` belongs to the end of a step */
   int start_known;   /* row 0 of k is the derivative at t */
+  int linear_known;  /* an implicit method has the Jacobian at t */
   int end_known;     /* row `stages` of k is the derivative at t */
   int dense_state;   /* of the last step: 0 not available, 1 can be computed, 2 computed */
 } kg_stepper;
@@ -53,7 +54,8 @@ typedef struct {
 /* Length of the workspace of a stepper, in kg_real; 0 for an unknown method or n < 1. */
 static inline size_t kg_stepper_work(int method, int n) {
   const kg_method m = kg_get_method(method);
-  return m.stages == 0 || n < 1 ? 0 : (size_t)(m.rows + m.dense_rows + 4) * (size_t)n;
+  const size_t rows = (size_t)(m.rows + m.dense_rows + 4) + (size_t)m.squares * (size_t)n;
+  return m.stages == 0 || n < 1 ? 0 : rows * (size_t)n;
 }
 
 static inline int kg_all_finite(int n, const kg_real *x) {
@@ -120,6 +122,9 @@ static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode,
   if (method->stages == 0 || ode->n < 1 || ode->rhs == NULL || options->max_steps < 0) {
     return 0;
   }
+  if (method->linearise && ode->jacobian == NULL) {
+    return 0;
+  }
   if (!method->adaptive) {
     return options->step > KG_C(0.0) && KG_ISFINITE(options->step) && !options->rtol == !options->atol;
   }
@@ -159,7 +164,7 @@ static inline int kg_stepper_start(kg_stepper *s, const kg_ode *ode, const kg_st
   s->y_new = work + 2 * n;
   s->scratch = work + 3 * n;
   s->k = work + 4 * n;
-  s->dense = s->k + s->method.rows * n;
+  s->dense = s->k + (s->method.rows + s->method.squares * n) * n;
   memcpy(s->y, y0, (size_t)n * sizeof *y0);
   memcpy(s->y_old, y0, (size_t)n * sizeof *y0);
   if (t0 == t_end) {

@@ -1,4 +1,4 @@
-/* kg_steppers.h - integration of y' = f(t, y) by explicit Runge-Kutta methods, one accepted step per call.
+/* kg_steppers.h - integration of y' = f(t, y) by Runge-Kutta and Rosenbrock methods, one accepted step per call.
  *
  * The host owns the loop: after each step it stores outputs, polls for interruption and so on. The caller provides
  * all memory. For a real-time loop, kg_rk4_step() and kg_kutta_merson_step() need no stepper (kg_methods.h).
@@ -36,6 +36,20 @@ static inline int kg_stepper_begin(kg_stepper *s) {
   return KG_OK;
 }
 
+/* Linearises at t where the method needs it. */
+static inline int kg_stepper_linearise(kg_stepper *s) {
+  int status;
+  if (!s->method.linearise || s->linear_known) {
+    return KG_OK;
+  }
+  status = s->method.linearise(&s->ode, &s->statistics, s->t, s->y, s->k);
+  if (status < 0) {
+    return kg_stepper_fail(s, status);
+  }
+  s->linear_known = 1;
+  return KG_OK;
+}
+
 /* Makes y_new at t_new the current state. */
 static inline void kg_stepper_accept(kg_stepper *s, kg_real t_new, kg_real error) {
   kg_statistics *statistics = &s->statistics;
@@ -48,6 +62,7 @@ static inline void kg_stepper_accept(kg_stepper *s, kg_real t_new, kg_real error
   s->y = s->y_new;
   s->y_new = free_row;
   s->start_known = 0;
+  s->linear_known = 0;
   s->end_known = s->method.estimates_end;
   s->dense_state = 1;
   size = KG_ABS(s->h);
@@ -183,6 +198,9 @@ static inline int kg_stepper_step(kg_stepper *s) {
     return KG_TOO_MANY_STEPS;
   }
   status = kg_stepper_begin(s);
+  if (status == KG_OK) {
+    status = kg_stepper_linearise(s);
+  }
   if (status < 0) {
     return status;
   }
@@ -221,7 +239,7 @@ static inline int kg_stepper_dense(kg_stepper *s) {
     s->dense[3 * n + i] = KG_C(2.0) * difference - s->h * (s->k[i] + end[i]);
   }
   if (m->fill_dense) {
-    m->fill_dense(s->ode.n, s->h, s->k, s->dense + 4 * n);
+    m->fill_dense(s->ode.n, s->h, s->k, s->dense);
   }
   s->dense_state = 2;
   return KG_OK;
