@@ -42,6 +42,13 @@ typedef double kg_real;
 #define KG_TRUTH(condition) ((condition) ? 1.0 : 0.0)
 #endif
 
+/* Of functions that are seldom called: compiled to be small, which takes less time. */
+#if defined(__GNUC__)
+#define KG_COLD __attribute__((cold))
+#else
+#define KG_COLD
+#endif
+
 #if defined(__cplusplus)
 #define KG_RESTRICT __restrict
 #else

@@ -208,6 +208,7 @@ static inline int kg_cholesky_solve(int n, kg_real *a, kg_real *b) {
  * are swapped in J, and with them the indices in order (n_u values): the first n_c of them are the dependent speeds
  * D, the others the independent ones I. On return J = [identity, J_D^-1 J_I] and b = J_D^-1 b.
  * KG_SINGULAR when J loses row rank. */
+KG_COLD
 static inline int kg_eliminate(int n_u, int n_c, int m, kg_real *J, kg_real *b, kg_real *order) {
   for (int j = 0; j < n_u; ++j) {
     order[j] = (kg_real)j;
@@ -283,6 +284,7 @@ static inline int kg_partition(int n_u, int n_c, kg_real *J, kg_real *order) {
 
 /* The multipliers lambda (n_c) with J^T lambda = force (n_u), from the speeds on which J is best conditioned.
  * J: n_c x n_u, destroyed; work: KG_MULTIPLIERS_WORK() values. KG_SINGULAR when J loses row rank. */
+KG_COLD
 static inline int kg_multipliers(int n_u, int n_c, kg_real *J, const kg_real *force, kg_real *work, kg_real *lambda) {
   kg_real *order = work;
   kg_real *inverse = work + n_u;
@@ -308,6 +310,7 @@ static inline int kg_multipliers(int n_u, int n_c, kg_real *J, const kg_real *fo
 
 /* The constrained equations reduced to the independent speeds: reduced = A2 Q A2^T (n_i x n_i) and
  * right = A2 (P - Q [0; B]) (n_i), with [I, -A] in J and B in b from kg_eliminate(). G: n_u x n_i, f: n_u, scratch. */
+KG_COLD
 static inline void kg_reduce(int n_u, int n_c, const kg_real *Q, const kg_real *P, const kg_real *J, const kg_real *b,
                              const kg_real *order, kg_real *G, kg_real *f, kg_real *reduced, kg_real *right) {
   const int n_i = n_u - n_c;
@@ -343,6 +346,7 @@ static inline void kg_reduce(int n_u, int n_c, const kg_real *Q, const kg_real *
  * work: KG_CONSTRAINED_WORK() values, its first n_u become the indices of the dependent, then of the independent
  * speeds, in the order of the pivots.
  * Returns KG_REPARTITIONED, or KG_SINGULAR when J loses row rank or A2 Q A2^T is not positive definite. */
+KG_COLD
 static inline int kg_constrained_solve(int n_u, int n_c, const kg_real *Q, const kg_real *P, kg_real *J, kg_real *b,
                                        kg_real *work, kg_real *udot) {
   const int n_i = n_u - n_c;
