@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import gc
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,7 +40,9 @@ def build(
         The system.
     form
         ``"reduced"`` solves ``A2 Q A2^T`` for the independent accelerations, ``"nonminimal"`` solves ``T u' = V`` by
-        pivoted LU; ``"auto"`` takes the one with fewer operations. ``"momentum"`` (reduced), ``"momentum_unreduced"``
+        pivoted LU, ``"range_space"`` takes the multipliers from ``J Q^-1 J^T`` without a branch; ``"auto"`` takes the
+        one that is estimated to be the fastest. ``"canonical"`` and ``"pseudoinverse"`` solve redundant constraints
+        as well: docs/forms.md. ``"momentum"`` (reduced), ``"momentum_unreduced"``
         and ``"hamilton"`` integrate momenta in place of speeds: docs/momentum.md.
     stabilisation
         Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
@@ -64,19 +68,30 @@ def build(
         with ThreadPoolExecutor(max_workers=1) as pool:
             # Once per machine this takes seconds, in processes of its own: they pass while the model is derived.
             wrapper = pool.submit(build_wrapper, runtime_headers(), compiler, cache)
-            sources = generate(Equations(system), options, digest)
+            with _without_collections():
+                sources = generate(Equations(system), options, digest)
             cache.store_sources(sources)
             wrapper.result()
     extension = build_extension(sources, compiler, cache)
     return Solver(extension, Description.from_sources(sources), model.parameters, stabilisation, compiler)
 
 
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """No pass of the garbage collector: one over SymPy's many objects takes 50 ms, as long as the derivation."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def generate(equations: Equations, options: BuildOptions, digest: str) -> Sources:
     """The C sources of a model with the description a solver needs."""
     program, form = assemble(equations, options)
-    sources = emit_sources(
-        program, digest=digest, options_text=f"form {form}; functions {' '.join(options.functions)}"
-    )
+    sources = emit_sources(program, digest=digest, options_text=f"form {form}; functions {' '.join(options.functions)}")
     description = describe(equations, program, form)
     return replace(sources, files={**sources.files, DESCRIPTION_FILE: description.to_json()})
 
@@ -88,9 +103,7 @@ def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] 
     return generate(Equations(system), options, fingerprint(system, repr(options)))
 
 
-def emit(
-    model: Model, directory: str | Path, form: str = "auto", functions: str | Iterable[str] | None = None
-) -> Path:
+def emit(model: Model, directory: str | Path, form: str = "auto", functions: str | Iterable[str] | None = None) -> Path:
     """Write a standalone project into ``directory``: C99 kernel, runtime, an example program, a Python package.
 
     The C needs a C99 compiler and its mathematics library only; ``pip install DIRECTORY`` builds the Python module.
