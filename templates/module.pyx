@@ -51,5 +51,6 @@ FUNCTIONS = {
 include "module_arguments.pxi"
 include "module_inputs.pxi"
 include "module_function.pxi"
+include "module_jacobian.pxi"
 include "module_consistent.pxi"
 include "module_integrate.pxi"

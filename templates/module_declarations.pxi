@@ -41,6 +41,7 @@ cdef extern from "module_steppers.h" nogil:
         KG_KUTTA_MERSON
         KG_DOPRI5
         KG_DOP853
+        KG_RODAS
     ctypedef int (*kg_evaluate)(double, const double *, const double *, const double *, const double *, double *,
                                 double *) noexcept nogil
     ctypedef struct kg_function:
@@ -72,6 +73,7 @@ cdef extern from "module_steppers.h" nogil:
         int n
         int (*rhs)(void *, double, const double *, double *) noexcept nogil
         void *context
+        int (*jacobian)(void *, double, const double *, const double *, double *, double *) noexcept nogil
     ctypedef struct kg_statistics:
         long long steps
         long long rejected
@@ -81,6 +83,8 @@ cdef extern from "module_steppers.h" nogil:
         double largest_step
         double last_step
         double largest_error
+        long long jacobians
+        long long factorisations
     ctypedef struct kg_stepper_options:
         int method
         double step

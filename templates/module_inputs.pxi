@@ -27,6 +27,7 @@ cdef struct Evaluation:
     kg_input_function function
     void *user_data
     void *run  # the Run that takes an exception
+    void *slopes  # Slopes (module_jacobian.pxi) for implicit methods
 
 
 cdef void _piecewise(Evaluation *e, double t) noexcept nogil:

@@ -1,6 +1,6 @@
 # Integration without the GIL, and the C function pointer for hosts that integrate themselves.
 
-METHODS = {"rk4": KG_RK4, "kutta_merson": KG_KUTTA_MERSON, "dopri5": KG_DOPRI5, "dop853": KG_DOP853}
+METHODS = {"rk4": KG_RK4, "kutta_merson": KG_KUTTA_MERSON, "dopri5": KG_DOPRI5, "dop853": KG_DOP853, "rodas": KG_RODAS}
 STATUS_FINISHED, STATUS_INTERRUPTED = KG_FINISHED, KG_INTERRUPTED
 STATUS_RHS_FAILED, STATUS_SINGULAR = KG_RHS_FAILED, KG_SINGULAR
 
@@ -37,6 +37,7 @@ cdef class Run:
     cdef kg_stepper stepper
     cdef kg_ode ode
     cdef kg_projection projection  # every == 0: none
+    cdef Slopes slopes
     cdef Buffer t, y, dense, steps
     cdef double *memory
     cdef double *t_eval
@@ -71,10 +72,18 @@ cdef class Run:
     def __dealloc__(self):
         free(self.memory)
         free(self.projection.work)
+        free(self.slopes.memory)
         free(self.t.data)
         free(self.y.data)
         free(self.dense.data)
         free(self.steps.data)
+
+    cdef int linearise(self) except -1:
+        """Provide the Jacobian to an implicit method."""
+        _open_slopes(&self.slopes, self.function, self.direction)
+        self.evaluation.slopes = &self.slopes
+        self.ode.jacobian = _jacobian
+        return 0
 
     cdef int project_every(self, long long every, double tolerance) except -1:
         """Project after every so many steps."""
@@ -197,6 +206,7 @@ cdef class Run:
                 steps=s.steps, rejected=s.rejected, evaluations=s.evaluations, repartitions=s.repartitions,
                 smallest_step=s.smallest_step, largest_step=s.largest_step, last_step=s.last_step,
                 largest_error=s.largest_error, projections=self.projection.moved,
+                jacobians=s.jacobians, factorisations=s.factorisations,
             ),
             error=self.error,
         )
@@ -247,6 +257,8 @@ def integrate(
     if projection is not None:
         run.project_every(projection[0], projection[1])
     run.direction = 1.0 if t1 >= t0 else -1.0
+    if METHODS[method] == KG_RODAS:
+        run.linearise()
     run.dense_rows = kg_module_dense_rows(METHODS[method]) if dense else 0
     options.method = METHODS[method]
     options.step = 0.0 if step is None else step

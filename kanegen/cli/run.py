@@ -13,7 +13,7 @@ from rich.table import Table
 
 from kanegen.cli.arguments import Target, model_arguments, parse_assignments, read_target
 
-METHODS = ("dopri5", "dop853", "rk4", "kutta_merson")
+METHODS = ("dopri5", "dop853", "rodas", "rk4", "kutta_merson")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ def _simulate(
     start = file.start()
     t0 = float(start["t"])
     started = time.perf_counter()
-    solver = build(file.model)
+    # Jacobians are not among the functions that are built unless one asks.
+    solver = build(file.model, functions="all" if settings["method"] == "rodas" else None)
     if parameters:
         solver = solver.with_parameters(parameters)
     built = time.perf_counter()

@@ -186,8 +186,9 @@ def _row(text: str) -> Row:
     return tuple(map(Fraction, text.split()))
 
 
-# Of the sets of coefficients in Hairer and Wanner's code RODAS this one loses least of its order on stiff components that
-# follow a slow motion: on the problem of Prothero and Robinson it takes a sixteenth of the first set's steps at 1e-10.
+# Of the sets of coefficients in Hairer and Wanner's code RODAS this one loses least of its order on stiff components
+# that follow a slow motion: on the problem of Prothero and Robinson, at a tolerance of 1e-10, it takes a sixteenth of
+# the steps of the first set.
 RODAS: Final = Rosenbrock(
     name="rodas",
     title="RODAS, L-stable and of order 4(3), with the coefficients of Steinebach (1995, RODASP)",

@@ -19,6 +19,7 @@ WRAPPER_FILES = (
     "module_arguments.pxi",
     "module_function.pxi",
     "module_inputs.pxi",
+    "module_jacobian.pxi",
     "module_consistent.pxi",
     "module_integrate.pxi",
     "module_steppers.c",

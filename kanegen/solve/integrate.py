@@ -25,7 +25,7 @@ from kanegen.solve.solution import Dense, IntegrationError, IntegrationInterrupt
 Array = NDArray[np.float64]
 
 FIXED_STEP = ("rk4", "kutta_merson")
-ADAPTIVE = ("dopri5", "dop853")
+ADAPTIVE = ("dopri5", "dop853", "rodas")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,8 @@ class Outcome(Enum):
     RIGHT_HAND_SIDE_FAILED = (
         "right-hand side failed",
         -13,
-        "look for redundant constraints, speeds that move no mass or a negative one, or a singular position at the last state",
+        "look for redundant constraints, speeds that move no mass or a negative one, or a singular position at the "
+        "last state",
     )
     INCONSISTENT = (
         "constraints cannot be satisfied",
@@ -55,7 +56,8 @@ class Statistics:
     of them with other dependent speeds than the model's own; magnitudes of the ``smallest_step`` (the last
     one, cut to end on time, included), ``largest_step`` and ``last_step`` in s; ``largest_error``: the
     largest local error estimate of an accepted step as a fraction of the tolerance, 0 for methods without an
-    estimate; ``projections`` that moved the state.
+    estimate; ``projections`` that moved the state; evaluations of ``jacobians`` and ``factorisations`` of
+    matrices made from them, by the method for stiff equations.
     """
 
     steps: int
@@ -67,6 +69,8 @@ class Statistics:
     last_step: float
     largest_error: float
     projections: int = 0
+    jacobians: int = 0
+    factorisations: int = 0
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Statistics:

@@ -69,7 +69,7 @@ class Solution:
         """State (q, u) at time ``t``: arrays (n_q,) and (n_u,); at times (n_t,), (n_t, n_q) and (n_t, n_u).
 
         The accuracy is about that of the integration (dense output of the method: order 4 for dopri5, 7 for
-        dop853, 3 for the methods with a fixed step). Raises `SolveError` for times outside the part that was
+        dop853, 3 for rodas and the methods with a fixed step). Raises `SolveError` for times outside the part that was
         integrated, and when the run was made with ``dense=False``.
         """
         times = np.asarray(t, dtype=np.float64)

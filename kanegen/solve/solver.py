@@ -297,8 +297,9 @@ class Solver(Differentiable, NamedResults):
         r
             Inputs: see :func:`kanegen.solve.inputs.run_inputs`. None: their defaults.
         method
-            ``"dopri5"`` (Dormand and Prince 1980, order 5(4)) and ``"dop853"`` (Hairer, Norsett and Wanner
-            1993, order 8(5,3)) choose their steps; ``"rk4"`` and ``"kutta_merson"`` have a fixed ``step``.
+            ``"dopri5"`` (Dormand and Prince 1980, order 5(4)), ``"dop853"`` (Hairer, Norsett and Wanner 1993, order
+            8(5,3)) and the stiff ``"rodas"`` (order 4(3), needs the Jacobians) choose their steps; ``"rk4"`` and
+            ``"kutta_merson"`` have a fixed ``step``. See docs/integration.md.
         rtol, atol
             Tolerances of the local error, numbers or (n_q + n_u,), for methods that choose their steps.
         step, first_step, max_step
@@ -308,7 +309,7 @@ class Solver(Differentiable, NamedResults):
         t_eval
             Times within the span, sorted in its direction, at which the solution is stored; None: every step.
         dense
-            Keep what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4, 4, 5, 8, and with dop853
+            Keep what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4 to 8, and with dop853
             three more evaluations a step.
         progress
             Show a bar when it takes long, or a function to be called with the time, about every 20 ms.

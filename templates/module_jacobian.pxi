@@ -1,0 +1,81 @@
+# The derivatives of a right-hand side that an implicit method needs, assembled from the compiled Jacobians.
+
+from libc.math cimport fabs, sqrt
+
+
+cdef struct Slopes:
+    const kg_function *in_q
+    const kg_function *in_u
+    const kg_function *in_t
+    double direction  # of the run: differences in time stay within it
+    double *memory
+    double *found  # one Jacobian before its columns go to their places
+    double *work
+
+
+cdef int _open_slopes(Slopes *s, Function function, double direction) except -1:
+    """Find the Jacobians of a right-hand side, and room for them."""
+    cdef size_t size
+    if function.name not in ("rhs", "rhs_stabilised"):
+        raise SolveError(
+            f"method 'rodas' needs the Jacobian of the right-hand side, and {function.name} has none: choose an explicit "
+            "method, or build the model in a form whose state is (q, u)"
+        )
+    missing = [name for name in ("jacobian_q", "jacobian_u", "jacobian_t") if name not in FUNCTIONS]
+    if missing:
+        raise SolveError(
+            f"method 'rodas' needs {', '.join(missing)}, which the model {NAME} was built without: build it with "
+            'functions=("rhs", "residuals", "jacobians") or more'
+        )
+    s.in_q, s.in_u, s.in_t = _find("jacobian_q"), _find("jacobian_u"), _find("jacobian_t")
+    size = <size_t>function.n_out * max(function.n_q, function.n_u)
+    s.memory = <double *>malloc((size + max(s.in_q.work, s.in_u.work, s.in_t.work) + 1) * sizeof(double))
+    if s.memory == NULL:
+        raise MemoryError
+    s.found, s.work, s.direction = s.memory, s.memory + size, direction
+    return 0
+
+
+cdef int _columns(Evaluation *e, const kg_function *function, double t, const double *y, int n, double *J) noexcept nogil:
+    """One Jacobian into the columns of J (n x n) that start where it points."""
+    cdef Slopes *s = <Slopes *>e.slopes
+    cdef int status = function.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, s.found)
+    cdef int i
+    if status < 0:
+        return status
+    for i in range(n):
+        memcpy(J + <size_t>i * n, s.found + <size_t>i * function.cols, function.cols * sizeof(double))
+    return KG_OK
+
+
+cdef int _jacobian(
+    void *context, double t, const double *y, const double *dydt, double *J, double *dfdt
+) noexcept nogil:
+    cdef Evaluation *e = <Evaluation *>context
+    cdef Slopes *s = <Slopes *>e.slopes
+    cdef int n = s.in_q.rows
+    cdef int status
+    if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
+        return STATUS_PYTHON
+    status = _columns(e, s.in_q, t, y, n, J)
+    if status == KG_OK:
+        status = _columns(e, s.in_u, t, y, n, J + e.n_q)
+    if status < 0:
+        return status
+    if e.kind == INPUT_CONSTANT:
+        return s.in_t.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, dfdt)
+    return _slope_in_time(e, t, y, dydt, n, dfdt)
+
+
+cdef int _slope_in_time(
+    Evaluation *e, double t, const double *y, const double *dydt, int n, double *dfdt
+) noexcept nogil:
+    """df/dt with the change of the inputs, whose derivatives nobody gives: a difference quotient."""
+    cdef double later = t + (<Slopes *>e.slopes).direction * sqrt(2.2e-16 * max(1e-5, fabs(t)))
+    cdef int status = _right_hand_side(e, later, y, dfdt)
+    cdef int i
+    if status < 0:
+        return status
+    for i in range(n):
+        dfdt[i] = (dfdt[i] - dydt[i]) / (later - t)
+    return KG_OK
