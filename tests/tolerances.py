@@ -20,6 +20,9 @@ MOMENTUM_RATE = 1e-8
 # A start computed from closed-form constraint equations satisfies them to rounding.
 CONSISTENT_START = 1e-12
 
+# Forms of the equations against each other: rounding times condition numbers up to some 1e4; 5e-14 was seen.
+FORMS_AGREE = 1e-10
+
 # --- the C runtime: linear algebra and steppers -------------------------------------------------------------
 
 # Observed order of convergence from three halvings: the next term of the error still contributes some tenths.

@@ -81,12 +81,12 @@ class TimedFunction:
             raise SolveError(f"the timed function reports status {status} at state {state}")
         return self._out.copy()
 
-    def task(self) -> Callable[[], float]:
-        """A task for `interleaved`: seconds per evaluation, sampled over about `SAMPLE_SECONDS`."""
+    def task(self, sample_seconds: float = SAMPLE_SECONDS) -> Callable[[], float]:
+        """A task for `interleaved`: seconds per evaluation, sampled over about ``sample_seconds``."""
         calls = 64
-        while (elapsed := self._seconds(calls)) < SAMPLE_SECONDS / 4:
+        while (elapsed := self._seconds(calls)) < sample_seconds / 4:
             calls *= 2
-        calls = max(1, int(calls * SAMPLE_SECONDS / elapsed))
+        calls = max(1, int(calls * sample_seconds / elapsed))
         return lambda: self._seconds(calls) / calls
 
     def _arguments(self, state: int) -> tuple[Any, ...]:

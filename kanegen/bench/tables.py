@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from kanegen.bench.forms import FormRow, FormTime
 from kanegen.bench.pair import ErrorRow, Evaluation
 from kanegen.bench.results import Result, seconds_text
 
@@ -51,6 +52,28 @@ def comparison_table(
             _number(row.ratio),
         )
     return table
+
+
+def forms_table(rows: Sequence[FormRow]) -> Table:
+    """Time and operations of the right-hand side in every form; what auto takes, and how good that is."""
+    forms = list(dict.fromkeys(form for row in rows for form in row.forms))
+    title = (
+        "Right-hand side in C: time, operations; auto's choice, its time to that of the fastest form with speeds"
+    )
+    table = Table(title=title, title_justify="left", header_style="bold")
+    table.add_column("model")
+    for form in forms:
+        table.add_column(form, justify="right")
+    table.add_column("auto")
+    table.add_column("ratio", justify="right")
+    for row in rows:
+        cells = ["-" if form not in row.forms else _form_cell(row.forms[form]) for form in forms]
+        table.add_row(row.name, *cells, row.chosen, f"{row.ratio:.2f}")
+    return table
+
+
+def _form_cell(found: FormTime) -> str:
+    return f"{seconds_text(found.timing.best)}\n{found.operations}"
 
 
 def _sides(python: float, compiled: float) -> tuple[str, str, str]:

@@ -25,6 +25,9 @@ QUICK_LINKS, FULL_LINKS = 4, 6
     help=f"Without FILE: derive {FULL_LINKS} links by KanesMethod (a minute or two), not {QUICK_LINKS}.",
 )
 @click.option(
+    "--forms", is_flag=True, help="The right-hand side in every form of the equations: of FILE, or the examples."
+)
+@click.option(
     "--examples",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("build_examples"),
@@ -37,19 +40,23 @@ def bench(
     duration: float,
     rounds: int,
     full: bool,
+    forms: bool,
     examples: Path,
 ) -> None:
     """Compare with SymPy and SciPy.
 
     With FILE: this model in pure Python (KanesMethod, lambdify, solve_ivp) against the compiled solver.
-    Without: the table of numbers that kanegen is held to.
+    Without: the table of numbers that kanegen is held to. With --forms: all forms of the equations, and the one
+    that form="auto" takes.
     """
     from kanegen.bench.machine import machine_lines
 
     console = Console()
     for line in machine_lines():
         console.print(line, highlight=False, soft_wrap=True)
-    if target is None:
+    if forms:
+        _forms(console, None if target is None else read_target(target, options), examples, rounds)
+    elif target is None:
         _numbers(console, examples, FULL_LINKS if full else QUICK_LINKS, rounds)
     else:
         _comparison(console, read_target(target, options), duration, rounds)
@@ -69,6 +76,17 @@ def _numbers(console: Console, examples: Path, links: int, rounds: int) -> None:
         with console.status(title):
             results += part()
     console.print(numbers_table(results))
+
+
+def _forms(console: Console, file: Any, examples: Path, rounds: int) -> None:
+    from kanegen.bench.forms import example_files, measure_forms
+    from kanegen.bench.tables import forms_table
+
+    rows = []
+    for each in example_files(examples) if file is None else [file]:
+        with console.status(each.model.name), tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
+            rows.append(measure_forms(each, Path(folder), rounds))
+    console.print(forms_table(rows))
 
 
 def _comparison(console: Console, file: Any, duration: float, rounds: int) -> None:

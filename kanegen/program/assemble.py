@@ -10,7 +10,7 @@ from kanegen.errors import BuildError
 from kanegen.model.expressions import symbol_name
 from kanegen.options import BuildOptions
 from kanegen.program import momentum_form
-from kanegen.program.count import operation_count
+from kanegen.program.count import cost_estimate
 from kanegen.program.generalized import RANK_REVEALING
 from kanegen.program.hoist import hoist
 from kanegen.program.jacobians import FUNCTIONS as JACOBIANS
@@ -21,11 +21,15 @@ from kanegen.program.records import Program, Symbols
 from kanegen.program.registry import Functions
 from kanegen.program.right_sides import FORMS, right_hand_side
 
+WRITTEN_OUT_LIMIT = 32
+"""Most speeds for which ``auto`` writes out the factors of Q as range_space does: beyond, the compiler takes longer
+than many a run. At 20 speeds of a chain that is 1.5 to 2 times as fast as the loops of the reduced form."""
+
 
 def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]:
     """The program of the functions asked for, constants hoisted, and the form of its right-hand side.
 
-    With ``form="auto"`` that is the form with the fewest operations.
+    With ``form="auto"`` that is the form of the least estimated cost.
     """
     form = cheapest(equations) if options.form == "auto" else options.form
     functions = Functions(equations, "reduced" if form in momentum_form.FORMS else form)
@@ -55,17 +59,19 @@ def program_of(functions: Functions) -> Program:
 
 
 def cheapest(equations: Equations) -> str:
-    """The form whose right-hand side takes the fewest operations; rank-revealing forms must be asked for.
+    """The form whose right-hand side costs least by estimate; rank-revealing forms must be asked for.
 
     Where every form refuses the model, the first one, for its reason.
     """
     candidates = [form for form in FORMS if form not in RANK_REVEALING]
+    if len(equations.system.u) > WRITTEN_OUT_LIMIT:
+        candidates.remove("range_space")
     costs = form_costs(equations, candidates)
     return min(costs, key=lambda form: costs[form]) if costs else candidates[0]
 
 
-def form_costs(equations: Equations, forms: Iterable[str] = tuple(FORMS)) -> dict[str, int]:
-    """Operations of the right-hand side in each form; forms that refuse the model are left out."""
+def form_costs(equations: Equations, forms: Iterable[str] = tuple(FORMS)) -> dict[str, float]:
+    """`cost_estimate` of the right-hand side in each form; forms that refuse the model are left out."""
     costs = {}
     for form in forms:
         functions = Functions(equations, form)
@@ -73,7 +79,7 @@ def form_costs(equations: Equations, forms: Iterable[str] = tuple(FORMS)) -> dic
             function = right_hand_side(functions, stabilised=False)
         except BuildError:
             continue
-        costs[form] = operation_count(function, hoist(program_of(functions)).constants)
+        costs[form] = cost_estimate(function, hoist(program_of(functions)).constants)
     return costs
 
 

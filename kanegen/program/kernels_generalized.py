@@ -15,7 +15,7 @@ OK: Final = 0
 RANK_DEFICIENT: Final = 3
 SINGULAR: Final = -1
 
-SINGULAR_VALUE_TOLERANCE: Final = 1e-12
+SINGULAR_VALUE_TOLERANCE: Final = 1e-9
 """Singular values below this fraction of the largest count as zero, as in C."""
 
 _SWEEPS: Final = 60

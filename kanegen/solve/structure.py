@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-RANK_TOLERANCE = 1e-10
+RANK_TOLERANCE = 1e-9
 """A row that keeps less than this fraction of its length, the earlier rows taken out, follows from them."""
 
 

@@ -1,0 +1,158 @@
+"""Every form of the equations on every example: time and operations of the right-hand side, and the choice of auto."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from kanegen.bench.harness import STATES, States, TimedFunction, states_near, timed_library
+from kanegen.bench.kane import input_values, parameter_values
+from kanegen.bench.modelfile import ModelFile, read_model_file
+from kanegen.bench.timing import Timing, interleaved
+from kanegen.derive import derive
+from kanegen.errors import BuildError, SolveError
+from kanegen.model import Model
+from kanegen.pipeline import sources_of
+from kanegen.program.assemble import cheapest
+from kanegen.program.momentum_form import FORMS as MOMENTUM_FORMS
+from kanegen.program.right_sides import FORMS
+from kanegen.solve.description import Description
+
+VARIANTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
+    "appell_hamel": ({"constraints": "nonlinear"}, {"constraints": "linear"}),
+    "n_link_pendulum": ({"n": 3}, {"n": 10}),
+    "spatial_chain": ({"n": 2}, {"n": 4}),
+}
+"""Options under which an example is measured; the others are taken as they are."""
+
+AGREEMENT: Final = 1e-8
+"""Largest difference of two forms' u' relative to its size: rounding times the condition number."""
+
+
+SAMPLE_SECONDS: Final = 0.001
+"""Aimed length of one sample: short, so that some of many fall between the machine's other work."""
+
+CLOSE: Final = 1.5
+"""Forms that take at most this multiple of the fastest one's time are timed `REPEATED` times as often."""
+
+REPEATED: Final = 10
+
+
+@dataclass(frozen=True)
+class FormTime:
+    """Operations of the right-hand side in one form, and its seconds per evaluation in C."""
+
+    operations: int
+    timing: Timing
+
+
+@dataclass(frozen=True)
+class FormRow:
+    """One model in every form that applies to it, by name; ``chosen`` is what auto takes."""
+
+    name: str
+    chosen: str
+    forms: Mapping[str, FormTime]
+
+    @cached_property
+    def fastest(self) -> str:
+        """The fastest of the forms between which auto chooses by time: those that integrate speeds."""
+        return min((form for form in self.forms if form in FORMS), key=self._seconds)
+
+    @property
+    def ratio(self) -> float:
+        """Time of auto's choice to that of the fastest form."""
+        return self._seconds(self.chosen) / self._seconds(self.fastest)
+
+    def _seconds(self, form: str) -> float:
+        return self.forms[form].timing.best
+
+
+def example_files(folder: Path) -> Iterator[ModelFile]:
+    """The examples in ``folder`` by name, under each of their `VARIANTS`. Raises `BuildError` where there are none."""
+    paths = sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
+    if not paths:
+        raise BuildError(
+            f"the folder {folder} holds no examples; run this in a checkout of kanegen, or name a folder by --examples"
+        )
+    for path in paths:
+        for options in VARIANTS.get(path.stem, ({},)):
+            yield read_model_file(path, options=options)
+
+
+def measure_forms(file: ModelFile, folder: Path, rounds: int) -> FormRow:
+    """Time the right-hand side in every form that applies, interleaved.
+
+    The kernels are compiled in ``folder``. Forms of the momenta are timed at the momenta of the same states, for
+    (q', mom'). Raises `SolveError` when two forms disagree.
+    """
+    model = file.model
+    states = states_near(file.start(), input_values(model, file.start()), parameter_values(model))
+    operations: dict[str, int] = {}
+    functions: dict[str, TimedFunction] = {}
+    refusal: BuildError | None = None
+    for form in (*FORMS, *MOMENTUM_FORMS):
+        try:
+            operations[form], functions[form] = _timed(model, form, states, folder / form)
+        except BuildError as error:
+            # A form that does not apply is left out: its reason is for those who ask for it.
+            refusal = refusal or error
+    if refusal is not None and not FORMS.keys() & functions.keys():
+        raise refusal
+    _check_agreement(model.name, {form: function for form, function in functions.items() if form in FORMS})
+    timings = _timings(functions, rounds)
+    found = {form: FormTime(operations[form], timings[form]) for form in functions}
+    return FormRow(label(file), cheapest(derive(model)), found)
+
+
+def _timings(functions: Mapping[str, TimedFunction], rounds: int) -> dict[str, Timing]:
+    """Timings of all forms; those between which the choice is a close one are repeated more often."""
+    tasks = {form: function.task(SAMPLE_SECONDS) for form, function in functions.items()}
+    timings = interleaved(tasks, rounds)
+    fastest = min(timings[form].best for form in functions if form in FORMS)
+    close = [form for form in functions if form in FORMS and timings[form].best < CLOSE * fastest]
+    return {**timings, **interleaved({form: tasks[form] for form in close}, REPEATED * rounds)}
+
+
+def label(file: ModelFile) -> str:
+    """The file's name with the values of its options."""
+    values = ", ".join(str(value) for value in file.options.values())
+    return f"{file.path.stem}({values})" if values else file.path.stem
+
+
+def _timed(model: Model, form: str, states: States, folder: Path) -> tuple[int, TimedFunction]:
+    """Operations and the function to be timed of one form; `BuildError` where it does not apply."""
+    momenta = form in MOMENTUM_FORMS
+    sources = sources_of(model, form, ("rhs", "momentum") if momenta else ("rhs",))
+    library = timed_library(sources.files, sources.kernel, folder)
+    name = "momentum_rhs" if momenta else "rhs"
+    if momenta:
+        mapping = TimedFunction(library, "reduced_momentum" if form == "momentum" else "momentum", states)
+        states = replace(states, u=_momenta(mapping, states))
+    return dict(Description.from_sources(sources).operations)[name], TimedFunction(library, name, states)
+
+
+def _momenta(function: TimedFunction, states: States) -> Any:
+    """The momenta of the states, in the place of their speeds."""
+    found = np.zeros_like(states.u)
+    for k in range(STATES):
+        values = function.evaluate(k)
+        found[k, : values.size] = values
+    return found
+
+
+def _check_agreement(name: str, functions: Mapping[str, TimedFunction]) -> None:
+    (first, reference), *others = functions.items()
+    expected = reference.evaluate(0)
+    for form, function in others:
+        difference = float(np.max(np.abs(function.evaluate(0) - expected)))
+        if not difference <= AGREEMENT * (1.0 + float(np.max(np.abs(expected)))):
+            raise SolveError(
+                f"{name}: the forms {first} and {form} differ by {difference:.3g}; expected rounding. Is the start of "
+                "the motion a singular position?"
+            )

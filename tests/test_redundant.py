@@ -1,0 +1,155 @@
+"""Redundant constraints, constraints that become dependent on the way, and constraints that contradict each other."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import mpmath
+import numpy as np
+import oracle
+import pytest
+from mechanisms import BRICARD_START, blocks, bricard, four_bars, upright
+from oracle import Oracle
+from tolerances import EVALUATION, PROJECTED, SOLVE
+
+import kanegen as kg
+
+FORMS = ("pseudoinverse", "canonical")
+BRICARD_SPAN = (0.0, 5.0)
+
+
+@cache
+def bricard_solver(form: str, projected: bool = False) -> kg.Solver:
+    return kg.build(bricard(), form=form, stabilisation=kg.Projection() if projected else None)
+
+
+@cache
+def chain_solver(loops: int) -> kg.Solver:
+    return kg.build(four_bars(loops), form="pseudoinverse")
+
+
+def worst_residual(solver: kg.Solver, solution: kg.Solution) -> float:
+    states = zip(solution.t, solution.q, solution.u, strict=True)
+    return max(np.abs(part).max() for state in states for part in solver.residuals(*state))
+
+
+def energies(solver: kg.Solver, solution: kg.Solution) -> np.ndarray:
+    return np.array([solver.energy(*state) for state in zip(solution.t, solution.q, solution.u, strict=True)])
+
+
+def least_norm(Q: Any, P: Any, J: Any, b: Any) -> tuple[Any, Any]:
+    """u' and the shortest multipliers from a singular value decomposition of J in the metric of Q.
+
+    With ``Q = G G^T``, w = G^T u' is the point nearest to ``G^-1 P`` among those with ``(J G^-T) w = b``.
+    """
+    Q, P, J, b = (np.array(x, dtype=float) for x in (Q, P, J, b))
+    G = np.linalg.cholesky(Q)
+    M = np.linalg.solve(G, J.T).T
+    left, values, right = np.linalg.svd(M, full_matrices=False)
+    kept = values > 1e-8 * values[0]
+    inverse = right[kept].T @ np.diag(1.0 / values[kept]) @ left[:, kept].T
+    free = np.linalg.solve(G, P)
+    pulled = inverse @ (b - M @ free)
+    udot, multipliers = np.linalg.solve(G.T, free + pulled), inverse.T @ pulled
+    return np.array([mpmath.mpf(x) for x in udot]), np.array([mpmath.mpf(x) for x in multipliers])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bricard_mechanism_moves_with_one_redundant_row(form: str) -> None:
+    solver = bricard_solver(form)
+    rest = np.zeros(5)
+    assert solver.rank(0.0, BRICARD_START, rest) == 4
+    redundant = solver.redundant_constraints(0.0, BRICARD_START, rest)
+    assert len(redundant) == 1
+    assert redundant[0] in solver.description.constraints
+    solution = solver.integrate(BRICARD_SPAN, BRICARD_START, rest, method="dop853", rtol=1e-10, atol=1e-10)
+    assert np.ptp(solution.q[:, 0]) > 0.5  # it does move
+    assert {int(solver.rank(*state)) for state in zip(solution.t, solution.q, solution.u, strict=True)} == {4}
+    energy = energies(solver, solution)
+    # Drift of the constraints and of the energy: some 100 steps with errors of 1e-10, times forces of some 10 N.
+    assert worst_residual(solver, solution) < 1e-8
+    assert np.ptp(energy) < 1e-8 * abs(energy[0])
+
+
+def test_projection_keeps_the_bricard_mechanism_closed() -> None:
+    solver = bricard_solver("pseudoinverse", projected=True)
+    solution = solver.integrate(BRICARD_SPAN, BRICARD_START, np.zeros(5), rtol=1e-8, atol=1e-8)
+    assert worst_residual(solver, solution) < PROJECTED
+    energy = energies(solver, solution)
+    assert np.ptp(energy) < 1e-8 * abs(energy[0])
+
+
+def test_redundant_forms_agree_with_a_singular_value_decomposition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Q, P, J, b of the oracle, whose own multiplier system is singular, and u' by NumPy along a run."""
+    monkeypatch.setattr(oracle, "_solve_kkt", least_norm)
+    reference = Oracle(bricard())
+    solver, other = (bricard_solver(form) for form in FORMS)
+    times = np.linspace(*BRICARD_SPAN, 4)
+    solution = solver.integrate(BRICARD_SPAN, BRICARD_START, np.zeros(5), method="dop853", t_eval=times)
+    for state in zip(solution.t, solution.q, solution.u, strict=True):
+        expected = reference(*state)
+        size = 1.0 + np.abs(expected.udot).max()
+        for each in (solver, other):
+            assert np.abs(each.rhs(*state)[1] - expected.udot).max() < SOLVE * size
+        load = 1.0 + np.abs(expected.multipliers).max()
+        assert np.abs(solver.multipliers(*state) - expected.multipliers).max() < SOLVE * load
+        assert np.abs(solver.constraint_force(*state) - expected.constraint_force).max() < SOLVE * load
+        assert np.abs(solver.J(*state) @ expected.udot - expected.b).max() < SOLVE * size
+
+
+@pytest.mark.parametrize("form", ["auto", "range_space"])
+def test_forms_that_need_full_rank_stop_where_a_row_is_redundant(form: str) -> None:
+    """Off its manifold the mechanism has five independent rows: that one is redundant shows at run time only."""
+    solver = kg.build(bricard(), form=form, functions=["rhs"])
+    with pytest.raises(kg.SolveError, match="redundant constraints"):
+        solver.rhs(0.0, BRICARD_START, np.zeros(5))
+
+
+@pytest.mark.parametrize("loops", [3, 4, 5])
+def test_chain_of_four_bars_runs_through_its_flat_position(loops: int) -> None:
+    solver = chain_solver(loops)
+    q, u = upright(loops)
+    flat = np.zeros(2 * loops + 1)
+    assert solver.rank(0.0, q, u) == 2 * loops
+    assert solver.rank(0.0, flat, u) == loops
+    assert len(solver.redundant_constraints(0.0, flat, u)) == loops
+    assert np.all(np.isfinite(solver.rhs(0.0, flat, u)[1]))
+    # Flat on the right at 0.6 s, where every loop may fold over; on the left at 1.25 s.
+    solution = solver.integrate((0.0, 1.2), q, u, rtol=1e-10, atol=1e-10)
+    cranks = solution.q[-1, : loops + 1]
+    assert cranks[0] < -2.0
+    assert np.ptp(cranks) < 1e-6
+    energy = energies(solver, solution)
+    assert np.ptp(energy) < 1e-6 * energy[0]
+    assert worst_residual(solver, solution) < 1e-8
+
+
+def test_rank_of_constraints_that_coincide_for_one_value_of_a_parameter() -> None:
+    """x - y = 0 and d x - y = 0: both blocks are held, unless d = 1."""
+    model = blocks(lambda x, y, d: [x - y, d * x - y])
+    # T, V, A and B divide by d - 1.
+    solver = kg.build(model, form="pseudoinverse", functions=["rhs", "J"])
+    q = u = np.zeros(2)
+    assert solver.rank(0.0, q, u) == 1
+    assert len(solver.redundant_constraints(0.0, q, u)) == 1
+    assert np.allclose(solver.rhs(0.0, q, u)[1], [1.0, 1.0], rtol=EVALUATION)
+    held = solver.with_parameters(d=2.0)
+    assert held.rank(0.0, q, u) == 2
+    assert np.allclose(held.rhs(0.0, q, u)[1], [0.0, 0.0], atol=EVALUATION)
+
+
+@pytest.mark.parametrize("q", [[0.5, 0.5], [1.0, 0.0], [1.0, 0.5]])
+def test_contradictory_constraints_have_no_start(q: list[float]) -> None:
+    """x - y = 0 and d (x - y) = d^2 with d = 1 m: that they contradict each other depends on a parameter."""
+    solver = kg.build(blocks(lambda x, y, d: [x - y, d * (x - y) - d**2]), form="pseudoinverse")
+    with pytest.raises(kg.SolveError, match="violates") as caught:
+        solver.integrate((0.0, 1.0), q, [0.0, 0.0])
+    assert "residual" in str(caught.value)
+    with pytest.raises(kg.SolveError, match="contradict each other"):
+        solver.make_consistent(0.0, q, [0.0, 0.0])
+
+
+def test_a_contradiction_in_numbers_is_an_error_of_the_model() -> None:
+    with pytest.raises(kg.ModelError, match="contradict each other"):
+        blocks(lambda x, y, d: [x - y, x - y - 1])
