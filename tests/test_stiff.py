@@ -11,7 +11,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
 from systems import example
-from tolerances import COARSE_INTEGRATION, STIFF_PROPORTIONALITY
+from tolerances import COARSE_INTEGRATION, CONVERGENCE_ORDER, STIFF_PROPORTIONALITY
 
 import kanegen as kg
 from kanegen.errors import SolveError
@@ -128,7 +128,24 @@ def test_a_motion_that_is_not_stiff(span: tuple[float, float]) -> None:
         assert found.t[-1] == span[1]
 
 
+@pytest.mark.parametrize("name", ["rheonomic_particle", "slider_crank", "rolling_disk"])
+def test_order_of_convergence_on_models(name: str) -> None:
+    """Only the right Jacobian and the right derivative in time give the order: explicit time, closed loop, rolling."""
+    initial = example(name).INITIAL
+    solver = kg.build(example(name).model(), functions=FUNCTIONS).with_stabilisation(kg.Baumgarte(alpha=5, beta=5))
+    t0, start = initial["t"], (initial["q"], initial["u"], initial["r"])
+    reference = solver.integrate((t0, t0 + 1.0), *start, method="dop853", rtol=1e-13, atol=1e-13)
+    errors = []
+    for size in (0.02, 0.01, 0.005):
+        huge: dict[str, Any] = {"rtol": 1e6, "atol": 1e6, "first_step": size, "max_step": size}
+        run = solver.integrate((t0, t0 + 1.0), *start, method="rodas", **huge)
+        difference = np.concatenate([run.q[-1] - reference.q[-1], run.u[-1] - reference.u[-1]])
+        errors.append(np.abs(difference).max())
+    assert np.log2(np.array(errors[:-1]) / errors[1:]).min() > 4.0 - CONVERGENCE_ORDER
+
+
 def exact_bead() -> complex:
+    """Amplitude of the bead's motion, relative to that of the driver."""
     return 1e6 / (1e6 - 9.0 + 3e4j)
 
 
