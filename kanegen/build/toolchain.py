@@ -34,7 +34,7 @@ class CompilerOptions:
     """
 
     kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native")
-    steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast")
+    steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-tree-slp-vectorize")
     wrapper: tuple[str, ...] = ("-Og",)
     link: tuple[str, ...] = ()
     common: tuple[str, ...] = ("-fno-math-errno", "-fPIC", "-fvisibility=hidden")
