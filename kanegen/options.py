@@ -43,7 +43,7 @@ FORM_FUNCTIONS: Final = {"pseudoinverse": ("rank",), "canonical": ("rank", "part
 class BuildOptions:
     """Form of the equations and functions to compile.
 
-    ``form``: one of :data:`FORMS`; ``"auto"`` takes the one with the fewest operations.
+    ``form``: one of :data:`FORMS`; ``"auto"`` takes the one that is estimated to be the fastest.
     ``functions``: names to compile in the order of :data:`DEFAULT_FUNCTIONS`; ``None`` means those; ``"all"`` adds
     :data:`EXTRA_FUNCTIONS`; ``rhs`` is always among them.
     """

@@ -37,10 +37,8 @@ AGREEMENT: Final = 1e-8
 SAMPLE_SECONDS: Final = 0.001
 """Aimed length of one sample: short, so that some of many fall between the machine's other work."""
 
-CLOSE: Final = 1.5
-"""Forms that take at most this multiple of the fastest one's time are timed `REPEATED` times as often."""
-
 REPEATED: Final = 10
+"""Samples of each form in a round."""
 
 
 @dataclass(frozen=True)
@@ -105,18 +103,10 @@ def measure_forms(file: ModelFile, folder: Path, rounds: int) -> FormRow:
     if refusal is not None and not FORMS.keys() & functions.keys():
         raise refusal
     _check_agreement(model.name, {form: function for form, function in functions.items() if form in FORMS})
-    timings = _timings(functions, rounds)
+    tasks = {form: function.task(SAMPLE_SECONDS) for form, function in functions.items()}
+    timings = interleaved(tasks, REPEATED * rounds)
     found = {form: FormTime(operations[form], timings[form]) for form in functions}
     return FormRow(label(file), cheapest(derive(model)), found)
-
-
-def _timings(functions: Mapping[str, TimedFunction], rounds: int) -> dict[str, Timing]:
-    """Timings of all forms; those between which the choice is a close one are repeated more often."""
-    tasks = {form: function.task(SAMPLE_SECONDS) for form, function in functions.items()}
-    timings = interleaved(tasks, rounds)
-    fastest = min(timings[form].best for form in functions if form in FORMS)
-    close = [form for form in functions if form in FORMS and timings[form].best < CLOSE * fastest]
-    return {**timings, **interleaved({form: tasks[form] for form in close}, REPEATED * rounds)}
 
 
 def label(file: ModelFile) -> str:
