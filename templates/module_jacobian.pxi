@@ -18,14 +18,15 @@ cdef int _open_slopes(Slopes *s, Function function, double direction) except -1:
     cdef size_t size
     if function.name not in ("rhs", "rhs_stabilised"):
         raise SolveError(
-            f"method 'rodas' needs the Jacobian of the right-hand side, and {function.name} has none: choose an explicit "
-            "method, or build the model in a form whose state is (q, u)"
+            f"method 'rodas' needs the Jacobian of the right-hand side, and {function.name} has none: choose an "
+            "explicit method, or build the model in a form whose state is (q, u)"
         )
     missing = [name for name in ("jacobian_q", "jacobian_u", "jacobian_t") if name not in FUNCTIONS]
     if missing:
         raise SolveError(
             f"method 'rodas' needs {', '.join(missing)}, which the model {NAME} was built without: build it with "
-            'functions=("rhs", "residuals", "jacobians") or more'
+            'functions=("rhs", "residuals", "jacobians") or more (a model with redundant constraints has no Jacobians: '
+            "leave out the redundant ones, or choose an explicit method)"
         )
     s.in_q, s.in_u, s.in_t = _find("jacobian_q"), _find("jacobian_u"), _find("jacobian_t")
     size = <size_t>function.n_out * max(function.n_q, function.n_u)
@@ -36,7 +37,9 @@ cdef int _open_slopes(Slopes *s, Function function, double direction) except -1:
     return 0
 
 
-cdef int _columns(Evaluation *e, const kg_function *function, double t, const double *y, int n, double *J) noexcept nogil:
+cdef int _columns(
+    Evaluation *e, const kg_function *function, double t, const double *y, int n, double *J
+) noexcept nogil:
     """One Jacobian into the columns of J (n x n) that start where it points."""
     cdef Slopes *s = <Slopes *>e.slopes
     cdef int status = function.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, s.found)

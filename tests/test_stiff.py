@@ -184,6 +184,24 @@ def test_a_build_without_jacobians_says_what_to_build() -> None:
         solver.integrate((0.0, 1.0), (1.0, 0.0), (0.0, 0.0), method="rodas")
 
 
+def test_redundant_constraints_have_no_jacobian() -> None:
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    model = kg.Model(
+        name="twice_on_a_circle",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(u, v),
+        kinematics=(u - x.diff(TIME), v - y.diff(TIME)),
+        bodies=(me.Particle("particle", O.locatenew("P", x * N.x + y * N.y), 1),),
+        holonomic_constraints=(x**2 + y**2 - 1, 2 * x**2 + 2 * y**2 - 2),
+    )
+    solver = kg.build(model, form="pseudoinverse", functions=FUNCTIONS)
+    with pytest.raises(SolveError, match="leave out the redundant ones, or choose an explicit method"):
+        solver.integrate((0.0, 1.0), (1.0, 0.0), (0.0, 1.0), method="rodas")
+
+
 def test_momenta_have_no_jacobian() -> None:
     solver = kg.build(example("varying_pendulum").model(), form="momentum", functions=FUNCTIONS)
     with pytest.raises(SolveError, match="momentum_rhs has none"):

@@ -1,4 +1,4 @@
-/* kg_methods.h - the Runge-Kutta and Rosenbrock methods by number, single steps without a stepper, and stored dense output. */
+/* kg_methods.h - the methods by number, single steps without a stepper, and stored dense output. */
 #ifndef KG_METHODS_H
 #define KG_METHODS_H
 
@@ -17,7 +17,8 @@ extern "C" {
 #define KG_DOP853 3       /* Dormand-Prince 8(5,3), adaptive */
 #define KG_RODAS 4        /* Rosenbrock method of order 4(3) for stiff equations, adaptive; needs the Jacobian */
 
-/* What the steppers know about a method: its tableau (kg_tableaux.h, kg_rosenbrock.h) and the parameters of its step control. */
+/* What the steppers know about a method: its coefficients (kg_tableaux.h, kg_rosenbrock.h) and the parameters of its
+ * step control. */
 typedef struct {
   int stages;
   int rows;           /* of derivatives */

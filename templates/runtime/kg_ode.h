@@ -39,8 +39,8 @@ typedef struct {
   int n;
   int (*rhs)(void *context, kg_real t, const kg_real *y, kg_real *dydt);
   void *context;
-  /* For implicit methods, else not used: dydt is the derivative at (t, y). Writes the derivatives of the right-hand side
-   * in y (n x n, row-major) and in t (n), and returns what `rhs` may return. */
+  /* For implicit methods, else not used: dydt is the derivative at (t, y). Writes the derivatives of the right-hand
+   * side in y (n x n, row-major) and in t (n), and returns what `rhs` may return. */
   int (*jacobian)(void *context, kg_real t, const kg_real *y, const kg_real *dydt, kg_real *J, kg_real *dfdt);
 } kg_ode;
 
