@@ -231,9 +231,7 @@ def test_max_steps(host: Host, method: str) -> None:
         (st.NAN_AFTER, st.NOT_FINITE, 0),
     ],
 )
-def test_failures_of_the_right_hand_side(
-    host: Host, method: str, problem: int, outcome: int, own: int
-) -> None:
+def test_failures_of_the_right_hand_side(host: Host, method: str, problem: int, outcome: int, own: int) -> None:
     run = host.integrate(method, problem, (1.0,), 0.0, 2.0, step=0.0625)
     assert run.status == outcome
     assert run.rhs_status == own

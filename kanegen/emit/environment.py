@@ -54,9 +54,7 @@ def runtime_headers() -> dict[str, str]:
 @cache
 def _runtime_headers() -> tuple[tuple[str, str], ...]:
     entries = (template_folder() / RUNTIME).iterdir()
-    headers = {
-        entry.name: entry.read_text(encoding="utf-8") for entry in entries if entry.name.endswith(".h")
-    }
+    headers = {entry.name: entry.read_text(encoding="utf-8") for entry in entries if entry.name.endswith(".h")}
     headers[TABLEAUX_HEADER] = render("tableaux.h.jinja", methods=list(tableaux().values()))
     headers[ROSENBROCK_HEADER] = render("rosenbrock.h.jinja", methods=[RODAS])
     return tuple(sorted(headers.items()))

@@ -54,9 +54,7 @@ class Sources:
             if not isinstance(text, str):
                 raise BuildError(f"the generated file {path!r} holds {type(text).__name__}; expected str")
         if self.kernel not in self.files:
-            raise BuildError(
-                f"the sources of {self.name!r} hold {sorted(self.files)}; {self.kernel!r} is missing"
-            )
+            raise BuildError(f"the sources of {self.name!r} hold {sorted(self.files)}; {self.kernel!r} is missing")
         object.__setattr__(self, "files", MappingProxyType(dict(sorted(self.files.items()))))
 
     @property
@@ -69,9 +67,7 @@ class Sources:
         try:
             return self.files[path]
         except KeyError:
-            raise BuildError(
-                f"no generated file is called {path!r}; there are {', '.join(self.files)}"
-            ) from None
+            raise BuildError(f"no generated file is called {path!r}; there are {', '.join(self.files)}") from None
 
     def write(self, folder: Path) -> None:
         """Write every file below ``folder`` (made when missing), with Unix line ends on every system."""
@@ -126,6 +122,4 @@ def wrapper_files() -> dict[str, str]:
 def _check_path(path: str) -> None:
     pure = PurePosixPath(path)
     if not path or pure.is_absolute() or ".." in pure.parts or "\\" in path or ":" in path:
-        raise BuildError(
-            f"the generated file {path!r} would leave its folder; expected a relative POSIX path"
-        )
+        raise BuildError(f"the generated file {path!r} would leave its folder; expected a relative POSIX path")
