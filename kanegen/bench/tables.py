@@ -57,9 +57,7 @@ def comparison_table(
 def forms_table(rows: Sequence[FormRow]) -> Table:
     """Time and operations of the right-hand side in every form; what auto takes, and how good that is."""
     forms = list(dict.fromkeys(form for row in rows for form in row.forms))
-    title = (
-        "Right-hand side in C: time, operations; auto's choice, its time to that of the fastest form with speeds"
-    )
+    title = "Right-hand side in C: time, operations; auto's choice, its time to that of the fastest form with speeds"
     table = Table(title=title, title_justify="left", header_style="bold")
     table.add_column("model")
     for form in forms:
