@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,3 +22,11 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         del os.environ["KANEGEN_CACHE_DIR"]
     else:
         os.environ["KANEGEN_CACHE_DIR"] = previous
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also where the shell started the tests in the background, deaf to it."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)

@@ -208,6 +208,7 @@ def test_progress_is_reported_and_may_stop_the_run() -> None:
     np.testing.assert_array_equal(outcome.t, [0.0])
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_the_run_and_keeps_the_results() -> None:
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

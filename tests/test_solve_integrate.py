@@ -244,6 +244,7 @@ def test_an_error_in_a_python_input_keeps_the_results() -> None:
     assert 0.3 < error.solution.t[-1] <= 0.5
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_keeps_the_results() -> None:
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
