@@ -88,7 +88,7 @@ CALL_WEIGHT: Final = 10.0
 """Time of the call of a runtime kernel, and the same for another function."""
 
 GUARD_WEIGHT: Final = 8.0
-"""Time of a guard: what follows it cannot start before its branch, and the function keeps a frame for the fallback."""
+"""Time of a guard; taking it out of a right-hand side saves 0.3 to 4 ns."""
 
 
 def cost_estimate(function: Function, constants: Sequence[Node] = ()) -> float:

@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /* Singular values below this fraction of the largest count as zero. Inside a step redundant rows are dependent only up to
- * the error of the state: with 1e-12 a Bricard mechanism takes ten times as many steps, with 1e-7 a chain of four-bars
- * loses energy in its flat position. */
+ * the error of the state: with 1e-12 a Bricard mechanism takes four or more times as many steps, with 1e-7 a chain of
+ * four-bars changes its energy in the flat position. */
 #define KG_SINGULAR_VALUE_TOLERANCE KG_C(1e-9)
 
 /* Sweeps of Jacobi rotations; convergence is quadratic, ten are never needed for the sizes of mechanics. */
