@@ -210,6 +210,7 @@ def test_progress_is_reported_and_may_stop_the_run() -> None:
 
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_the_run_and_keeps_the_results() -> None:
+    pendulum_module()  # compiled before the clock runs
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     outcome = run(method="rk4", step=1e-7, t1=100.0, t_eval=[0.0, 99.0])
