@@ -16,7 +16,7 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/python build_examples/rolling_disk.py
 
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

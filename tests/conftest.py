@@ -12,9 +12,13 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The cache folder of this session, in ``KANEGEN_CACHE_DIR`` so that subprocesses share it."""
-    folder = tmp_path_factory.mktemp("kanegen-cache", numbered=True)
-    folder.chmod(0o700)
+    """The cache folder of this session, in ``KANEGEN_CACHE_DIR`` so that subprocesses share it.
+
+    Parallel workers share it too: a system is compiled once per session, whoever needs it first.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kanegen-cache"
+    folder.mkdir(mode=0o700, exist_ok=True)
     previous = os.environ.get("KANEGEN_CACHE_DIR")
     os.environ["KANEGEN_CACHE_DIR"] = str(folder)
     yield folder
