@@ -14,6 +14,7 @@ from systems import NAMES, SYSTEMS, model_of, states
 from tolerances import EVALUATION, SOLVE
 
 import kanegen as kg
+from kanegen.derive.equations import SQUARE_LIMIT
 
 TIME = me.dynamicsymbols._t
 NEW_FORMS = ("range_space", "canonical", "pseudoinverse")
@@ -210,3 +211,12 @@ def test_massless_speed_that_a_constraint_determines() -> None:
     solver = kg.build(massless_second(lambda x, y: [x - 2 * y]))
     _, udot = solver.rhs(0.0, [1.0, 0.5], [0.0, 0.0])
     assert np.allclose(udot, [0.75, 0.375], rtol=EVALUATION)
+
+
+def test_many_speeds_are_solved_by_the_kernel() -> None:
+    n = SQUARE_LIMIT + 3
+    solver = kg.build(model_of("n_link_pendulum", n=n), form="reduced", functions=["rhs", "Q", "P"])
+    assert "kg_cholesky_solve" in solver.extension.sources.text(f"n_link_pendulum_{n}.c")
+    q, u = 0.3 * np.sin(np.arange(n + 1)), np.cos(np.arange(n + 1))
+    udot = np.linalg.solve(solver.Q(0.0, q, u), solver.P(0.0, q, u))
+    assert np.allclose(solver.rhs(0.0, q, u)[1], udot, rtol=SOLVE, atol=SOLVE * np.abs(udot).max())

@@ -14,6 +14,7 @@ from systems import example, initial, model_of, solver_for, states
 from tolerances import EVALUATION, FINE_INTEGRATION
 
 import kanegen as kg
+from kanegen.derive.equations import SQUARE_LIMIT
 
 TIGHT = {"method": "dop853", "rtol": 1e-12, "atol": 1e-12}
 
@@ -155,7 +156,7 @@ def test_stabilised_run_of_the_unreduced_form() -> None:
 
 @pytest.mark.parametrize("form", ["momentum", "momentum_unreduced", "hamilton"])
 def test_many_speeds_are_solved_by_the_kernel(form: str) -> None:
-    n = 15
+    n = SQUARE_LIMIT + 3
     solver, reference = kg.build(beads(n), form=form), kg.build(beads(n), form="reduced")
     q = 0.1 * np.sin(np.arange(n))
     u = np.cos(np.arange(n))

@@ -22,8 +22,8 @@ class Outcome(Enum):
     RIGHT_HAND_SIDE_FAILED = (
         "right-hand side failed",
         -13,
-        "look for redundant constraints, speeds that move no mass or a negative one, or a singular position at the "
-        "last state",
+        "look for redundant constraints (form='pseudoinverse' solves them), speeds that move no mass or a negative "
+        "one, or a singular position at the last state",
     )
     INCONSISTENT = (
         "constraints cannot be satisfied",
