@@ -53,9 +53,7 @@ def command(
     """The command that :func:`script` runs."""
 
     @click.command(help=doc)
-    @click.option(
-        "--plot", "file", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE."
-    )
+    @click.option("--plot", "file", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE.")
     def run(file: Path | None) -> None:
         console = Console()
         console.print(f"[bold]{doc.strip().splitlines()[0]}[/bold]\n", soft_wrap=True)
@@ -97,9 +95,7 @@ def _print_checks(console: Console, results: Mapping[str, list[Check]]) -> bool:
         good = all(abs(value) <= limit for _, value, limit in row)
         passed = passed and good
         values = [f"{value:.2e}" for _, value, _ in row]
-        table.add_row(
-            description, *values, f"{bound:.0e}", "[green]ok[/green]" if good else "[red]FAILED[/red]"
-        )
+        table.add_row(description, *values, f"{bound:.0e}", "[green]ok[/green]" if good else "[red]FAILED[/red]")
     console.print(table)
     return passed
 

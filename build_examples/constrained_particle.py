@@ -67,9 +67,7 @@ def accelerations(q: np.ndarray, u: np.ndarray, p: Mapping[str, float]) -> np.nd
     m = p["m"]
     a = m**2 * (1 + phi**2)
     common = m / a * (p["F_r"] + phi * p["F_phi"]) + m**2 / (a * r) * (u2**2 + u3**2 - phi * u2**2 / tan(phi))
-    return np.array(
-        [common, p["F_theta"] / m - (u1 * u2 - u2 * u3 / tan(phi)) / r, phi * common - u1 * u3 / r]
-    )
+    return np.array([common, p["F_theta"] / m - (u1 * u2 - u2 * u3 / tan(phi)) / r, phi * common - u1 * u3 / r])
 
 
 def constraint_forces(q: np.ndarray, u: np.ndarray, p: Mapping[str, float]) -> np.ndarray:
@@ -104,9 +102,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     motion = list(zip(solution.t, solution.q, solution.u, strict=True))
     difference = [np.abs(solver.rhs(t, q, u)[1] - accelerations(q, u, p)).max() for t, q, u in motion]
     yield "u' against equations (73)-(75)", max(difference), 1e-8
-    difference = [
-        np.abs(solver.constraint_force(t, q, u) - constraint_forces(q, u, p)).max() for t, q, u in motion
-    ]
+    difference = [np.abs(solver.constraint_force(t, q, u) - constraint_forces(q, u, p)).max() for t, q, u in motion]
     yield "constraint force against (281)-(283)", max(difference), 1e-8
     power = [abs(u @ solver.constraint_force(t, q, u)) for t, q, u in motion]
     yield "power of the constraint force", max(power), 1e-8

@@ -67,9 +67,7 @@ def simulate() -> tuple[kg.Solver, kg.Solution]:
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
     p = {str(symbol): value for symbol, value in model().parameters.items()}
     t, q, u = solution.t, solution.q, solution.u
-    difference = [
-        np.abs(solver.rhs(*state)[1] - accelerations(*state, p)).max() for state in zip(t, q, u, strict=True)
-    ]
+    difference = [np.abs(solver.rhs(*state)[1] - accelerations(*state, p)).max() for state in zip(t, q, u, strict=True)]
     yield "u' against equations (94)-(96)", max(difference), 1e-12
     parabola = INITIAL["q"][2] + INITIAL["u"][1] * t + p["Fz"] / p["m"] * t**2 / 2
     yield "z against its parabola (m)", np.abs(q[:, 2] - parabola).max(), 1e-8

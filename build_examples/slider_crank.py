@@ -64,9 +64,7 @@ def model() -> kg.Model:
     slider = O.locatenew("slider", x * N.x)
 
     bodies = (
-        me.RigidBody(
-            "crank", crank_centre, crank, m1, (me.inertia(crank, 0, 0, m1 * l1**2 / 12), crank_centre)
-        ),
+        me.RigidBody("crank", crank_centre, crank, m1, (me.inertia(crank, 0, 0, m1 * l1**2 / 12), crank_centre)),
         me.RigidBody("rod", rod_centre, rod, m2, (me.inertia(rod, 0, 0, m2 * l2**2 / 12), rod_centre)),
         me.Particle("slider", slider, m3),
     )
@@ -89,9 +87,7 @@ def model() -> kg.Model:
     )
 
 
-def _reactions(
-    q: tuple[sm.Expr, ...], u: tuple[sm.Expr, ...], parameters: tuple[sm.Symbol, ...]
-) -> dict[str, sm.Expr]:
+def _reactions(q: tuple[sm.Expr, ...], u: tuple[sm.Expr, ...], parameters: tuple[sm.Symbol, ...]) -> dict[str, sm.Expr]:
     """Newton's and Euler's equations of slider, rod and crank, solved from the slider inwards."""
     (theta, beta), (u1, u2, u3) = q, u
     l1, l2, m1, m2, m3, g, _ = parameters

@@ -32,9 +32,7 @@ def model(n: int = LINKS) -> kg.Model:
     """The chain with ``n`` links; defaults m_i = 1 kg, l_i = 1 m, inertias 1/12, 1/12, 1/200 kg m^2."""
     coordinates = me.dynamicsymbols(f"q_1:{2 * n + 1}")
     speeds = me.dynamicsymbols(f"u_1:{2 * n + 1}")
-    masses, lengths, Ixx, Iyy, Izz = (
-        sm.symbols(f"{name}_1:{n + 1}") for name in ("m", "l", "Ixx", "Iyy", "Izz")
-    )
+    masses, lengths, Ixx, Iyy, Izz = (sm.symbols(f"{name}_1:{n + 1}") for name in ("m", "l", "Ixx", "Iyy", "Izz"))
     g = sm.Symbol("g")
     time = me.dynamicsymbols._t
 

@@ -53,9 +53,7 @@ def model() -> kg.Model:
     )
 
 
-def accelerations(
-    q: np.ndarray, u: np.ndarray, g: float = 9.81, gains: tuple[float, float] = (0.0, 0.0)
-) -> np.ndarray:
+def accelerations(q: np.ndarray, u: np.ndarray, g: float = 9.81, gains: tuple[float, float] = (0.0, 0.0)) -> np.ndarray:
     """The solved u' for l0 = 1: Bajodah (2003), (310)-(311), and (314)-(315) with gains (Gamma1, Gamma2)."""
     (x, y), (u1, u2) = q, u
     correction = gains[1] * (y + x**2 - 1) + gains[0] * (u2 + 2 * x * u1)

@@ -58,7 +58,7 @@ class SolveError(KanegenError, RuntimeError):
 
 
 class VerificationError(KanegenError, AssertionError):
-    """Equations or compiled code that contradict themselves or a principle; ``report`` has the table, if there is one."""
+    """Equations or compiled code that contradict themselves or a principle; ``report`` has the table, if any."""
 
     def __init__(self, message: str, report: object = None) -> None:
         self.report = report

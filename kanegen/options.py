@@ -27,8 +27,8 @@ FUNCTION_GROUPS: Final[dict[str, tuple[str, ...]]] = {
 
 DEFAULT_FUNCTIONS: Final = (
     "rhs", "T", "V", "Q", "P", "J", "b", "A", "B", "constraint_force", "multipliers", "kinetic_energy",
-    "potential_energy", "energy", "momentum", "residuals", "displacements", "position_level", "velocity_level", "outputs",
-    "reactions", "old_speeds", "new_speeds",
+    "potential_energy", "energy", "momentum", "residuals", "displacements", "position_level", "velocity_level",
+    "outputs", "reactions", "old_speeds", "new_speeds",
 )  # fmt: skip
 
 EXTRA_FUNCTIONS: Final = ("A1", "A2", "N", "L", "F", "Dm", "e", "rank", "parts", *FUNCTION_GROUPS["jacobians"])

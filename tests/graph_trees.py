@@ -65,9 +65,7 @@ def trees(smooth: bool = True) -> st.SearchStrategy[Tree]:
 
 
 def numbers(count: int) -> st.SearchStrategy[list[Fraction]]:
-    return st.lists(
-        st.fractions(min_value=-2, max_value=2, max_denominator=97), min_size=count, max_size=count
-    )
+    return st.lists(st.fractions(min_value=-2, max_value=2, max_denominator=97), min_size=count, max_size=count)
 
 
 def in_graph(graph: Graph, tree: Tree) -> Node:

@@ -200,9 +200,7 @@ class _Evaluation:
             potential_energy=None if potential is None else float(potential),
             outputs=self._outputs(udot),
         )
-        assert all(
-            np.all(np.isfinite(getattr(reference, f.name))) for f in fields(reference) if f.name in arrays
-        )
+        assert all(np.all(np.isfinite(getattr(reference, f.name))) for f in fields(reference) if f.name in arrays)
         return reference
 
     def _affine(self, function: Callable[[Instant], Array]) -> tuple[list[Array], Array]:

@@ -108,9 +108,7 @@ class Builder:
         loads = [(self.nodes[1][1], self.input * self.N.x)]
         for frame, point in self.nodes[1:]:
             scale = draw(
-                st.sampled_from(
-                    [sm.Integer(1), -self.stiffness * self.q[0], -u[-1], sm.sin(3 * TIME), self.input]
-                )
+                st.sampled_from([sm.Integer(1), -self.stiffness * self.q[0], -u[-1], sm.sin(3 * TIME), self.input])
             )
             loads.append((point, scale * draw(vectors(draw(st.sampled_from([self.N, frame]))))))
             if frame != self.N and draw(st.booleans()):
@@ -132,9 +130,7 @@ class Builder:
                 u[0] ** 2 + 3 * u[-1] * u[0] + 4 * u[-1] - last,
                 self.q[-1].diff(TIME) + self.input * u[0] - 1,
             ],
-            "acceleration_constraints": [
-                u[-1].diff(TIME) + (2 + first) * u[0].diff(TIME) + u[0] * u[-1] - self.input
-            ],
+            "acceleration_constraints": [u[-1].diff(TIME) + (2 + first) * u[0].diff(TIME) + u[0] * u[-1] - self.input],
         }
         chosen: dict[str, list[Any]] = {kind: [] for kind in rows}
         for kind, row in draw(st.permutations([(kind, row) for kind, some in rows.items() for row in some])):

@@ -98,9 +98,7 @@ def _arguments(start: dict[str, Any]) -> dict[str, Any]:
     return {key: start[key] for key in ("t", "q", "u")}
 
 
-def _neighbours(
-    start: dict[str, Any], rng: np.random.Generator
-) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+def _neighbours(start: dict[str, Any], rng: np.random.Generator) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
     while True:
         q = np.array(start["q"]) + rng.uniform(-0.4, 0.4, len(start["q"]))
         u = np.array(start["u"]) + rng.uniform(-1.0, 1.0, len(start["u"]))

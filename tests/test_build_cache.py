@@ -40,9 +40,7 @@ def count_and_fill(folder: Path) -> None:
     fill(folder)
 
 
-def test_folder_is_private_and_named_by_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_is_private_and_named_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KANEGEN_CACHE_DIR", str(tmp_path / "a" / "b"))
     root = open_cache().root
     assert root == tmp_path / "a" / "b"
@@ -151,9 +149,7 @@ def test_entries_and_clear(cache: Cache) -> None:
 
 def test_two_processes_write_an_entry_once(cache: Cache) -> None:
     context = multiprocessing.get_context("spawn")
-    workers = [
-        context.Process(target=cache.publish, args=("wrappers", "abc", "m", count_and_fill)) for _ in range(2)
-    ]
+    workers = [context.Process(target=cache.publish, args=("wrappers", "abc", "m", count_and_fill)) for _ in range(2)]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -66,15 +66,12 @@ def test_every_part_of_the_key_counts() -> None:
 
 
 def test_models_of_the_same_name_live_side_by_side() -> None:
-    slow = build(
-        pendulum(change=("* KG_SIN(q[0]) - u[0] + r[0] + p[2]", "* KG_SIN(q[0]) - KG_C(2.0) * u[0] + p[2]"))
-    )
+    slow = build(pendulum(change=("* KG_SIN(q[0]) - u[0] + r[0] + p[2]", "* KG_SIN(q[0]) - KG_C(2.0) * u[0] + p[2]")))
     fast = build(pendulum())
     assert slow.module is not fast.module
     assert slow.module.NAME == fast.module.NAME
     values = [
-        e.module.Function("rhs", e.module.Prepared([9.81, 1.0]), [0.0]).ode(0.0, [0.0, 1.0])[1]
-        for e in (slow, fast)
+        e.module.Function("rhs", e.module.Prepared([9.81, 1.0]), [0.0]).ode(0.0, [0.0, 1.0])[1] for e in (slow, fast)
     ]
     assert values == [-2.0, -1.0]
 

@@ -36,15 +36,11 @@ def test_a_wrong_cc_is_an_error_not_a_reason_to_take_another() -> None:
 
 def test_no_compiler_tells_what_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain_module.sysconfig, "get_config_var", lambda name: "icc -pthread")
-    with pytest.raises(
-        BuildError, match=r"no C compiler: looked for icc, cc, gcc, clang on PATH=.*apt install gcc"
-    ):
+    with pytest.raises(BuildError, match=r"no C compiler: looked for icc, cc, gcc, clang on PATH=.*apt install gcc"):
         find_toolchain({"PATH": str(tmp_path)})
 
 
-def test_the_compiler_python_was_built_with_comes_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_compiler_python_was_built_with_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("icc", "cc", "clang"):
         program(tmp_path, name)
     monkeypatch.setattr(toolchain_module.sysconfig, "get_config_var", lambda name: "icc -pthread")

@@ -38,18 +38,14 @@ def test_matrices_and_energies(name: str, options: dict[str, Any]) -> None:
     solver = solver_for(name, **options)
     for t, q, u, reference in map(_unpacked, states(name, **options)):
         for quantity in ("Q", "P", "J", "b", "momentum"):
-            assert_close(
-                getattr(solver, quantity)(t, q, u), getattr(reference, quantity), EVALUATION, quantity
-            )
+            assert_close(getattr(solver, quantity)(t, q, u), getattr(reference, quantity), EVALUATION, quantity)
         kinetic = solver.kinetic_energy(t, q, u)
         assert_close(kinetic, reference.kinetic_energy, EVALUATION, "kinetic energy")
         position, velocity = solver.residuals(t, q, u)
         assert_close(position, reference.position_residuals, EVALUATION, "position residuals")
         assert_close(velocity, reference.velocity_residuals, EVALUATION, "velocity residuals")
         if reference.potential_energy is not None:
-            assert_close(
-                solver.potential_energy(t, q, u), reference.potential_energy, EVALUATION, "potential energy"
-            )
+            assert_close(solver.potential_energy(t, q, u), reference.potential_energy, EVALUATION, "potential energy")
             total = reference.kinetic_energy + reference.potential_energy
             assert_close(solver.energy(t, q, u), total, EVALUATION, "energy")
 

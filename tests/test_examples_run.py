@@ -27,9 +27,7 @@ def test_start_is_consistent(name: str, options: dict[str, Any]) -> None:
 def test_example_passes_its_checks_and_draws(name: str, tmp_path: Path) -> None:
     module = example(name)
     report = example("_report")
-    run = report.command(
-        module.__doc__, module.simulate, module.checks, module.plot, getattr(module, "CASES", None)
-    )
+    run = report.command(module.__doc__, module.simulate, module.checks, module.plot, getattr(module, "CASES", None))
     figure = tmp_path / "figure.png"
     result = CliRunner().invoke(run, ["--plot", str(figure)])
     assert result.exit_code == 0, result.output

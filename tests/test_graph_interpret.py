@@ -23,9 +23,7 @@ def test_floats_arrays_and_mpmath_agree(tree, q, p):
     values = {"q": [float(x) for x in q], "p": [float(x) for x in p]}
     (one,) = evaluate([node], values)
     (many,) = evaluate([node], {**values, "q": [np.full(3, x) for x in values["q"]]}, numpy_context())
-    (precise,) = evaluate(
-        [node], {k: [mpmath.mpf(x) for x in v] for k, v in values.items()}, mpmath_context()
-    )
+    (precise,) = evaluate([node], {k: [mpmath.mpf(x) for x in v] for k, v in values.items()}, mpmath_context())
     assume(math.isfinite(one) and abs(one) < 1e6)
     assert np.broadcast_to(many, 3) == pytest.approx(np.full(3, one), rel=1e-12, abs=1e-12)
     assert float(precise) == pytest.approx(one, rel=GRAPH_FOLDED, abs=GRAPH_FOLDED)
@@ -51,9 +49,7 @@ def test_exact_constants_have_the_precision_of_the_context():
         assert abs(found - mpmath.mpf(1) / 3) < mpmath.mpf(10) ** -59
 
 
-@pytest.mark.parametrize(
-    "context", [None, numpy_context(), mpmath_context()], ids=["float", "numpy", "mpmath"]
-)
+@pytest.mark.parametrize("context", [None, numpy_context(), mpmath_context()], ids=["float", "numpy", "mpmath"])
 def test_undefined_values_are_those_of_c(context):
     graph = Graph()
     x, zero = graph.input("q", 0), graph.input("q", 1)

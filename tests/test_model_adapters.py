@@ -116,9 +116,7 @@ def test_auxiliary_speeds_are_recorded():
     q, u, a = me.dynamicsymbols("q u a")
     N, P = me.ReferenceFrame("N"), me.Point("P")
     P.set_vel(N, u * N.x + a * N.y)
-    method = me.KanesMethod(
-        N, [q], [u], kd_eqs=[q.diff(t) - u], u_auxiliary=[a], bodies=[me.Particle("P", P, 1)]
-    )
+    method = me.KanesMethod(N, [q], [u], kd_eqs=[q.diff(t) - u], u_auxiliary=[a], bodies=[me.Particle("P", P, 1)])
     model = Model.from_kane(method)
     assert model.auxiliary_speeds == (a,)
     assert model.speeds == (u,)

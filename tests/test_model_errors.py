@@ -207,9 +207,7 @@ def test_inertia_about_a_lost_point(parts):
     B.orient_axis(parts.N, parts.N.z, q1)
     body = me.RigidBody("block", parts.P, B, m, (me.inertia(B, 1, 1, 1), parts.P))
     body._inertia = me.Inertia(me.inertia(B, 1, 1, 1), me.Point("S"))
-    assert "about point S, which has no position relative to the mass centre P" in only(
-        parts.problems(bodies=[body])
-    )
+    assert "about point S, which has no position relative to the mass centre P" in only(parts.problems(bodies=[body]))
 
 
 def test_unconnected_frames_and_points(parts):
@@ -235,9 +233,7 @@ def test_unknown_symbols_of_frames_and_points_are_found(parts):
 def test_weight_counts_once(parts):
     g = sm.Symbol("g")
     weight = [(parts.P, -g * m * parts.N.y)]
-    assert "which gravity already adds: give it once" in only(
-        parts.problems(loads=weight, gravity=-g * parts.N.y)
-    )
+    assert "which gravity already adds: give it once" in only(parts.problems(loads=weight, gravity=-g * parts.N.y))
     assert parts.model(gravity=-g * parts.N.y).gravity == -g * parts.N.y
     parts.body.potential_energy = m * g * q2
     assert parts.model(loads=weight).potential_energy == m * g * q2
@@ -263,9 +259,7 @@ def test_input_in_a_holonomic_constraint_needs_both_rates(parts):
 
 def test_input_rates_by_place(parts):
     velocity = only(parts.problems(inputs=[r], nonholonomic_constraints=[u1 - r]))
-    assert (
-        "which needs its rate, because of nonholonomic_constraints[0]: give kg.Input(r, rate=...)" in velocity
-    )
+    assert "which needs its rate, because of nonholonomic_constraints[0]: give kg.Input(r, rate=...)" in velocity
     position = parts.O.locatenew("S", r * parts.N.z)
     problem = only(parts.problems(inputs=[r], bodies=[parts.body, me.Particle("s", position, m)]))
     assert "rate and acceleration, because of the position of point S from O" in problem

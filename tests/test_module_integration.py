@@ -77,9 +77,7 @@ def test_requested_times_and_dense_output_agree(method: str, t0: float, t1: floa
     requested = run(**options, t_eval=times)
     dense = run(**options, dense=True)
     np.testing.assert_array_equal(requested.t, times)
-    np.testing.assert_allclose(
-        pendulum_module().interpolate(*dense.dense, times), requested.y, rtol=1e-12, atol=1e-13
-    )
+    np.testing.assert_allclose(pendulum_module().interpolate(*dense.dense, times), requested.y, rtol=1e-12, atol=1e-13)
     np.testing.assert_array_equal(requested.y[-1], dense.y[-1])
     assert requested.dense is None
     assert requested.last[0] == t1
@@ -131,9 +129,7 @@ def test_wrong_inputs_are_refused(make: str, arguments: tuple[Any, ...], message
 
 def test_a_compiled_input_of_another_signature_is_refused() -> None:
     other = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda x: x)
-    with pytest.raises(
-        SolveError, match=r"signature 'double \(double\)'; expected 'void \(double, double \*, void"
-    ):
+    with pytest.raises(SolveError, match=r"signature 'double \(double\)'; expected 'void \(double, double \*, void"):
         pendulum_module().Inputs.compiled(LowLevelCallable(other))
 
 

@@ -226,9 +226,7 @@ def test_work_lengths_agree(compiled: InC) -> None:
 
 @settings(max_examples=60)
 @given(n_u=some.integers(2, 8), data=some.data(), seed=seeds)
-def test_redundant_rows_are_singular(
-    session_kernels: InC | Twins, n_u: int, data: some.DataObject, seed: int
-) -> None:
+def test_redundant_rows_are_singular(session_kernels: InC | Twins, n_u: int, data: some.DataObject, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n_c = data.draw(some.integers(2, n_u))
     problem = constrained_problem(rng, n_u, n_c)

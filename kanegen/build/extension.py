@@ -77,9 +77,7 @@ def build(sources: Sources, options: CompilerOptions | None = None, cache: Cache
     key = job.key(files_digest(sources.files), files_digest(wrapper))
     folder = job.cache.find("extensions", key)
     if folder is None:
-        folder = job.cache.publish(
-            "extensions", key, sources.name, lambda work: _compile(job, sources, wrapper, work)
-        )
+        folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, wrapper, work))
     path = folder / _file_name(sources)
     return Extension(load(path, key), key, path, sources)
 
@@ -93,9 +91,7 @@ def build_wrapper(
     it in a thread while a model is derived hides the seconds it takes, once per machine. Returns the folder
     with the objects. Raises `BuildError`.
     """
-    return _wrapper_folder(
-        _job(options or CompilerOptions(), cache or open_cache()), headers, wrapper_files()
-    )
+    return _wrapper_folder(_job(options or CompilerOptions(), cache or open_cache()), headers, wrapper_files())
 
 
 def load(path: Path, digest: str) -> ModuleType:

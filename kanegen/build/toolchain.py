@@ -43,9 +43,7 @@ class CompilerOptions:
         for name in ("kernel", "steppers", "wrapper", "link", "common"):
             flags = getattr(self, name)
             if isinstance(flags, str) or not all(isinstance(flag, str) for flag in flags):
-                raise BuildError(
-                    f"compiler option {name}={flags!r}; expected a sequence of flags, each a str"
-                )
+                raise BuildError(f"compiler option {name}={flags!r}; expected a sequence of flags, each a str")
             object.__setattr__(self, name, tuple(flags))
             unsafe = {"-ffast-math", "-Ofast", "-ffinite-math-only"}.intersection(flags)
             if unsafe:
@@ -118,9 +116,7 @@ def cpu_identity() -> str:
     """The processor's name and instruction sets: what ``-march=native`` depends on."""
     wanted = ("model name", "flags", "Features", "CPU part")
     try:
-        lines = (
-            Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
-        )
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
     except OSError:
         lines = []
     found = [line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() in wanted]
@@ -146,9 +142,7 @@ def compile_object(
     )
 
 
-def link_command(
-    toolchain: Toolchain, options: CompilerOptions, parts: Sequence[str], target: str
-) -> list[str]:
+def link_command(toolchain: Toolchain, options: CompilerOptions, parts: Sequence[str], target: str) -> list[str]:
     """The command that makes a loadable extension of objects (and C files, compiled on the way)."""
     shared = ("-bundle", "-undefined", "dynamic_lookup") if sys.platform == "darwin" else ("-shared",)
     return [*toolchain.command, *shared, *parts, "-o", target, *options.link, "-lm"]
@@ -157,17 +151,11 @@ def link_command(
 def run(command: Sequence[str], folder: Path | None) -> str:
     """Run a tool in ``folder`` and return what it prints; `BuildError` (command, stderr) if it fails."""
     try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
-        )
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
         raise BuildError(f"{command[0]} cannot be run: {error}", command=command, folder=folder) from error
     if done.returncode != 0:
-        how = (
-            f"was killed by signal {-done.returncode}"
-            if done.returncode < 0
-            else f"failed ({done.returncode})"
-        )
+        how = f"was killed by signal {-done.returncode}" if done.returncode < 0 else f"failed ({done.returncode})"
         raise BuildError(
             f"{Path(command[0]).name} {how}", command=command, stderr=done.stderr + done.stdout, folder=folder
         )

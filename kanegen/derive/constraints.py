@@ -86,9 +86,7 @@ def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[No
         else:
             rows.append(row)
     rows.extend(_nonholonomic(system, expression) for expression in system.model.nonholonomic_constraints)
-    rows.extend(
-        _acceleration_level(system, expression) for expression in system.model.acceleration_constraints
-    )
+    rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
     simple = (replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in rows)
     return Constraints(tuple(simple), tuple(invariants))
 
@@ -97,10 +95,7 @@ def _holonomic(system: System, expression: Any) -> Row:
     graph = system.graph
     (phi,) = system.settled([system.lower(expression)])
     slope = gradient([phi], [graph.one], system.q)
-    J = tuple(
-        graph.sum(g * system.C[i][r] for i, g in enumerate(slope) if not g.is_zero)
-        for r in range(len(system.u))
-    )
+    J = tuple(graph.sum(g * system.C[i][r] for i, g in enumerate(slope) if not g.is_zero) for r in range(len(system.u)))
     rate = system.rate(phi)
     return Row(POSITION, str(expression), J, -system.rate(rate), (phi, rate))
 
@@ -163,10 +158,7 @@ def gain_names(constraints: Constraints) -> tuple[str, ...]:
     """Names of the gain array's elements, in order."""
     n_h, n_v = len(constraints.holonomic), len(constraints.nonholonomic)
     return tuple(
-        f"{name}[{i}, {j}]"
-        for name, n in (("G1", n_h), ("G2", n_h), ("G", n_v))
-        for i in range(n)
-        for j in range(n)
+        f"{name}[{i}, {j}]" for name, n in (("G1", n_h), ("G2", n_h), ("G", n_v)) for i in range(n) for j in range(n)
     )
 
 

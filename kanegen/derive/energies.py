@@ -15,9 +15,7 @@ from kanegen.graph import Node
 def kinetic_energy(system: System, bodies: Sequence[Body]) -> Node:
     """``K = 1/2 sum m v.v + w.I.w``, J."""
     graph = system.graph
-    twice = graph.sum(
-        dot(velocity, momentum) for body in bodies for velocity, momentum in body_momenta(system, body)
-    )
+    twice = graph.sum(dot(velocity, momentum) for body in bodies for velocity, momentum in body_momenta(system, body))
     return twice / 2
 
 

@@ -34,8 +34,8 @@ from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
 
 SQUARE_LIMIT = 24
-"""Largest symmetric solve written out as straight-line code: 0.65 of the time of the loop kernel at 14 unknowns, 0.57 to
-0.94 at 20, for twice the time to compile."""
+"""Largest symmetric solve written out as straight-line code: 0.65 of the time of the loop kernel at 14 unknowns, 0.57
+to 0.94 at 20, for twice the time to compile."""
 
 PIVOT_LIMIT = 1e-3
 """Constraint pivots below this fraction of their row cost more than three digits: other speeds are then solved for."""

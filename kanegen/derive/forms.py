@@ -77,19 +77,14 @@ def nonminimal(
     return T, [*B, *matrix_vector(graph, A2, P)]
 
 
-def reduced(
-    graph: Graph, Q: Matrix, P: Sequence[Node], partition: Partition, B: Sequence[Node]
-) -> ReducedEquations:
+def reduced(graph: Graph, Q: Matrix, P: Sequence[Node], partition: Partition, B: Sequence[Node]) -> ReducedEquations:
     """The momentum rows in the independent accelerations alone."""
     I, D, A = partition.independent, partition.dependent, partition.A
     if not D:
         return ReducedEquations(tuple(tuple(Q[i][: i + 1]) for i in I), tuple(P))
     AT = list(zip(*A, strict=True))
     # W = Q_ID + A^T Q_DD: with it both S = Q_II + A^T Q_DI + W A and the right side come without forming A2 Q.
-    W = [
-        [Q[i][d] + graph.sum(AT[j][k] * Q[D[k]][d] for k in range(len(D))) for d in D]
-        for j, i in enumerate(I)
-    ]
+    W = [[Q[i][d] + graph.sum(AT[j][k] * Q[D[k]][d] for k in range(len(D))) for d in D] for j, i in enumerate(I)]
     lower = []
     for j, i in enumerate(I):
         row = []
@@ -99,9 +94,7 @@ def reduced(
             row.append(Q[i][I[m]] + carried + coupled)
         lower.append(tuple(row))
     right = tuple(
-        P[i]
-        + graph.sum(AT[j][k] * P[D[k]] for k in range(len(D)))
-        - graph.sum(W[j][k] * B[k] for k in range(len(D)))
+        P[i] + graph.sum(AT[j][k] * P[D[k]] for k in range(len(D))) - graph.sum(W[j][k] * B[k] for k in range(len(D)))
         for j, i in enumerate(I)
     )
     return ReducedEquations(tuple(lower), right)
@@ -122,9 +115,7 @@ def reduced_accelerations(
     )
 
 
-def complete(
-    graph: Graph, partition: Partition, B: Sequence[Node], independent: Sequence[Node]
-) -> tuple[Node, ...]:
+def complete(graph: Graph, partition: Partition, B: Sequence[Node], independent: Sequence[Node]) -> tuple[Node, ...]:
     """All accelerations from the independent ones."""
     udot = dict(zip(partition.independent, independent, strict=True))
     for k, d in enumerate(partition.dependent):

@@ -182,9 +182,7 @@ class Frames:
             self._alpha[key] = known
         return known
 
-    def _carried(
-        self, quantity: Callable[[Frame, Frame], Triple], base: Frame, frame: Frame, target: Frame
-    ) -> Triple:
+    def _carried(self, quantity: Callable[[Frame, Frame], Triple], base: Frame, frame: Frame, target: Frame) -> Triple:
         """``quantity`` of the base frame in ``target``, through the base's own components where that is shorter."""
         if frame is target and base is not target and self._parent.get(target) is base:
             return self.outward(target, quantity(base, base))

@@ -88,16 +88,12 @@ class Points:
                     previous[neighbour] = current
                     queue.append(neighbour)
         if point not in previous:
-            raise DerivationError(
-                f"no position connects point {point.name} with point {base.name}: use set_pos"
-            )
+            raise DerivationError(f"no position connects point {point.name} with point {base.name}: use set_pos")
         total: dict[Frame, Triple] = {}
         while point is not base:
             for segment in self._segments(previous[point], point):
                 known = total.get(segment.frame)
-                total[segment.frame] = (
-                    segment.components if known is None else plus(known, segment.components)
-                )
+                total[segment.frame] = segment.components if known is None else plus(known, segment.components)
             point = previous[point]
         return total
 
@@ -171,9 +167,7 @@ class Points:
         velocity = frames.express(parts, home)
         acceleration = plus(mapped(self._rate, velocity), cross(frames.omega(home, home), velocity))
         if self._base_acceleration is not None:
-            acceleration = plus(
-                frames.express({frames.inertial: self._base_acceleration}, home), acceleration
-            )
+            acceleration = plus(frames.express({frames.inertial: self._base_acceleration}, home), acceleration)
         return Motion(home, velocity, acceleration)
 
     def _advance(self, motion: Motion, segment: Segment, outwards: bool) -> Motion:
@@ -189,9 +183,7 @@ class Points:
         )
 
     def _sum(self, a_frame: Frame, a: Triple, b_frame: Frame, b: Triple, home: Frame) -> Triple:
-        return self._frames.express(
-            {a_frame: plus(a, b)} if a_frame is b_frame else {a_frame: a, b_frame: b}, home
-        )
+        return self._frames.express({a_frame: plus(a, b)} if a_frame is b_frame else {a_frame: a, b_frame: b}, home)
 
     def _segment_velocity(self, segment: Segment) -> Triple:
         omega = self._frames.omega(segment.frame, segment.frame)
@@ -200,9 +192,7 @@ class Points:
     def _segment_acceleration(self, segment: Segment) -> Triple:
         frame, d = segment.frame, segment.components
         first = mapped(self._rate, d)
-        fixed = (
-            null(self._graph) if frame is self._frames.inertial else times(self._frames.transport(frame), d)
-        )
+        fixed = null(self._graph) if frame is self._frames.inertial else times(self._frames.transport(frame), d)
         if is_null(first):
             return fixed
         coriolis = scaled(self._graph.const(2), cross(self._frames.omega(frame, frame), first))

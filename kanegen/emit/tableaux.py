@@ -134,20 +134,14 @@ class Tableau:
             found.append(f"{len(self.c)} nodes and {self.stages} stages do not fit {rows} rows")
         found.extend(f"row {i} of a is not explicit" for i, row in enumerate(self.a) if len(row) > i)
         found.extend(
-            f"an error estimate has {len(e.weights)} weights"
-            for e in self.errors
-            if len(e.weights) != self.stages + 1
+            f"an error estimate has {len(e.weights)} weights" for e in self.errors if len(e.weights) != self.stages + 1
         )
         found.extend(f"a dense row has {len(row)} weights" for row in self.dense if len(row) != rows)
         return found
 
     def _row_sum_problems(self) -> list[str]:
         pairs = enumerate(zip(self.a, self.c, strict=True))
-        return [
-            f"row {i} of a does not sum to its node"
-            for i, (row, c) in pairs
-            if self._is_wrong(sum(row, start=-c))
-        ]
+        return [f"row {i} of a does not sum to its node" for i, (row, c) in pairs if self._is_wrong(sum(row, start=-c))]
 
     def _dense_holds(self, phi: Row, size: int, weight: Fraction) -> bool:
         """Whether the interpolant gives theta^size * weight, tested at as many points as fix it."""

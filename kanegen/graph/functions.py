@@ -132,13 +132,9 @@ def _function_problems(function: Function) -> list[str]:
     if len(function.arguments) != function.arity or not all(
         re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) for name in function.arguments
     ):
-        problems.append(
-            f"{what} has arguments={function.arguments!r}: expected {function.arity} C identifier(s)"
-        )
+        problems.append(f"{what} has arguments={function.arguments!r}: expected {function.arity} C identifier(s)")
     if function.derivatives and len(function.derivatives) != function.arity:
-        problems.append(
-            f"{what} has {len(function.derivatives)} derivatives: expected {function.arity}, or none"
-        )
+        problems.append(f"{what} has {len(function.derivatives)} derivatives: expected {function.arity}, or none")
     if not all(callable(item) for item in function.derivatives):
         problems.append(f"{what} has a derivative that is neither a kg.Function nor a callable")
     return problems
@@ -231,9 +227,7 @@ class Spline:
     def _first_derivative(self) -> Spline:
         # Kept, so that equal derivatives are the same SymPy function and share a node of the graph.
         if self._derivative is None:
-            pieces = tuple(
-                tuple(k * c for k, c in enumerate(piece) if k) or (0.0,) for piece in self.coefficients
-            )
+            pieces = tuple(tuple(k * c for k, c in enumerate(piece) if k) or (0.0,) for piece in self.coefficients)
             derived = Spline.__new__(Spline)
             derived._set(f"{self.name}'", self.breakpoints, pieces)
             self._derivative = derived
@@ -276,8 +270,7 @@ def _spline_points(x: Any, y: Any, kind: str, name: str) -> tuple[Any, Any]:
     elif np.any(np.diff(abscissae) <= 0.0):
         k = int(np.argmax(np.diff(abscissae) <= 0.0))
         problems.append(
-            f"{what} has x[{k}] = {abscissae[k]} and x[{k + 1}] = {abscissae[k + 1]}: "
-            "x must increase strictly"
+            f"{what} has x[{k}] = {abscissae[k]} and x[{k + 1}] = {abscissae[k + 1]}: x must increase strictly"
         )
     if problems:
         raise ModelError(problems)

@@ -31,9 +31,7 @@ class Context:
     scope: Callable[[], AbstractContextManager[Any]] = nullcontext
 
 
-def evaluate(
-    roots: Sequence[Node], values: Mapping[str, Sequence[Any]], context: Context | None = None
-) -> list[Any]:
+def evaluate(roots: Sequence[Node], values: Mapping[str, Sequence[Any]], context: Context | None = None) -> list[Any]:
     """The values of ``roots``.
 
     Parameters

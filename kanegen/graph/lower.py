@@ -61,9 +61,7 @@ class Lowering:
         except UnsupportedError as problem:
             raise DerivationError(f"{problem}{_where(expr, problem.culprit)}") from None
         except ZeroDivisionError:
-            raise DerivationError(
-                f"division by zero in {_quoted(expr)}: a denominator is zero identically"
-            ) from None
+            raise DerivationError(f"division by zero in {_quoted(expr)}: a denominator is zero identically") from None
 
     def lower_all(self, expressions: Iterable[Any]) -> list[Node]:
         """The nodes of ``expressions``, in order."""
@@ -274,8 +272,7 @@ def _inherited_rule(expr: Any) -> _Rule:
         return _symbol
     raise UnsupportedError(
         expr,
-        f"{type(expr).__name__} has no counterpart in C99; write it with the functions of math.h "
-        "or as a kg.Function",
+        f"{type(expr).__name__} has no counterpart in C99; write it with the functions of math.h or as a kg.Function",
     )
 
 

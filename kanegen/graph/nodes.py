@@ -40,9 +40,7 @@ class Node:
 
     __slots__ = ("args", "constant", "graph", "index", "op", "payload")
 
-    def __init__(
-        self, graph: Graph, index: int, op: str, args: tuple[Node, ...], payload: Any, constant: bool
-    ) -> None:
+    def __init__(self, graph: Graph, index: int, op: str, args: tuple[Node, ...], payload: Any, constant: bool) -> None:
         self.graph = graph
         self.index = index
         self.op = op

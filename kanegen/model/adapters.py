@@ -75,9 +75,7 @@ def system_description(system: Any, **options: Any) -> dict[str, Any]:
         frame, ground = system.frame, system.fixed_point
         loads = [*system.loads, *(load for actuator in system.actuators for load in actuator.to_loads())]
         bodies = [
-            body
-            for body in system.bodies
-            if not (body.masscenter is ground and getattr(body, "frame", frame) is frame)
+            body for body in system.bodies if not (body.masscenter is ground and getattr(body, "frame", frame) is frame)
         ]
         description: dict[str, Any] = {
             "name": "system",
@@ -109,8 +107,7 @@ def system_description(system: Any, **options: Any) -> dict[str, Any]:
 def _rows(matrix: Any, symbols: Any, rest: Any) -> tuple[Any, ...]:
     """The expressions ``matrix @ symbols + rest``."""
     return tuple(
-        sympy.Add(*(matrix[i, j] * symbol for j, symbol in enumerate(symbols)), rest[i])
-        for i in range(len(rest))
+        sympy.Add(*(matrix[i, j] * symbol for j, symbol in enumerate(symbols)), rest[i]) for i in range(len(rest))
     )
 
 
@@ -134,9 +131,7 @@ def _new_rows(
 ) -> tuple[Any, ...]:
     """The velocity rows that do not follow from the derivatives of ``positions``."""
     derivatives = [expr.diff(dynamicsymbols._t).xreplace(rate_map) for expr in positions]
-    moving = frozenset(speeds) | {
-        atom for expr in (*rows, *derivatives) for atom in expr.atoms(sympy.Derivative)
-    }
+    moving = frozenset(speeds) | {atom for expr in (*rows, *derivatives) for atom in expr.atoms(sympy.Derivative)}
     return tuple(row for row in rows if not in_span(row.xreplace(rate_map), derivatives, moving))
 
 

@@ -36,9 +36,7 @@ class Baumgarte:
     G2: Any = None
     G: Any = None
 
-    def __init__(
-        self, alpha: Any = None, beta: Any = None, *, G1: Any = None, G2: Any = None, G: Any = None
-    ) -> None:
+    def __init__(self, alpha: Any = None, beta: Any = None, *, G1: Any = None, G2: Any = None, G: Any = None) -> None:
         problems: list[str] = []
         given = {"alpha": alpha, "beta": beta, "G1": G1, "G2": G2, "G": G}
         read = {name: _gain(value, name, problems) for name, value in given.items()}
@@ -80,9 +78,7 @@ class Baumgarte:
         rate = 4.0 * math.pi / period
         return cls(rate, rate)
 
-    def gains(
-        self, n_h: int, n_v: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def gains(self, n_h: int, n_v: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """``G1`` (n_h, n_h), ``G2`` (n_h, n_h) and ``G`` (n_v, n_v) for n_h holonomic and n_v velocity rows.
 
         Raises ``ModelError`` when a gain that these rows need was not given or has another size.
@@ -164,9 +160,7 @@ def _decay_problems(gains: Baumgarte, G1: Any = None, G2: Any = None, G: Any = N
     """What keeps constraints from decaying. Without matrices, the gains as given are looked at."""
     import numpy as np
 
-    G1, G2, G = (
-        given if given is not None else own for given, own in ((G1, gains.G1), (G2, gains.G2), (G, gains.G))
-    )
+    G1, G2, G = (given if given is not None else own for given, own in ((G1, gains.G1), (G2, gains.G2), (G, gains.G)))
     problems: list[str] = []
     if G1 is not None and G2 is not None:
         sizes = {value.shape[0] for value in (G1, G2) if value.ndim == 2}
@@ -182,9 +176,7 @@ def _decay_problems(gains: Baumgarte, G1: Any = None, G2: Any = None, G: Any = N
                 "make alpha and beta positive (G1 and G2 negative: G1 = -2 alpha, G2 = -beta**2)",
             )
     if G is not None:
-        problems += _unstable(
-            np.atleast_2d(G), "psi' - G psi = 0", "make alpha positive (G negative: G = -alpha)"
-        )
+        problems += _unstable(np.atleast_2d(G), "psi' - G psi = 0", "make alpha positive (G negative: G = -alpha)")
     return problems
 
 

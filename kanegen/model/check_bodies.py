@@ -114,7 +114,5 @@ def _same(vector: Any, other: Any) -> bool:
     """Whether two vectors are written with equal components in the same frames."""
     left, right = ({frame: part for part, frame in vector_terms(item)} for item in (vector, other))
     return set(left) == set(right) and all(
-        sympy.expand(x - y) == 0
-        for frame, part in left.items()
-        for x, y in zip(part, right[frame], strict=True)
+        sympy.expand(x - y) == 0 for frame, part in left.items() for x, y in zip(part, right[frame], strict=True)
     )

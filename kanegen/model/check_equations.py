@@ -75,9 +75,7 @@ def _kinematics_problems(model: Model) -> list[str]:
     solved = {base_symbol(rate) for row in rows for rate in row}
     missing = [q for q in model.coordinates if q not in solved]
     if missing:
-        return [
-            f"no kinematic equation contains the rate of {names(missing)}: expected q' of every coordinate"
-        ]
+        return [f"no kinematic equation contains the rate of {names(missing)}: expected q' of every coordinate"]
     by_coordinate = [{base_symbol(rate): entry for rate, entry in row.items()} for row in rows]
     if not is_regular(by_coordinate, model.coordinates):
         return [
@@ -107,8 +105,7 @@ def _constraint_problems(model: Model) -> list[str]:
     for k, expr in enumerate(model.holonomic_constraints):
         if not _derivatives(expr, coordinates, 0):
             problems.append(
-                f"holonomic_constraints[{k}] ({expr}) depends on no coordinate: it restricts nothing, or "
-                "cannot hold"
+                f"holonomic_constraints[{k}] ({expr}) depends on no coordinate: it restricts nothing, or cannot hold"
             )
     for k, expr in enumerate(model.nonholonomic_constraints):
         if not _derivatives(expr, coordinates, 1) | _derivatives(expr, speeds, 0):
@@ -158,18 +155,12 @@ def _dependent_problems(model: Model) -> list[str]:
     strangers = [u for u in model.dependent_speeds if u not in model.speeds]
     if strangers:
         problems.append(
-            f"dependent_speeds contains {names(strangers)}: expected some of the speeds "
-            f"({names(model.speeds)})"
+            f"dependent_speeds contains {names(strangers)}: expected some of the speeds ({names(model.speeds)})"
         )
     n_d = len(model.dependent_speeds)
-    n_c = (
-        len(model.holonomic_constraints)
-        + len(model.nonholonomic_constraints)
-        + len(model.acceleration_constraints)
-    )
+    n_c = len(model.holonomic_constraints) + len(model.nonholonomic_constraints) + len(model.acceleration_constraints)
     if n_d > n_c or (n_c and not n_d):
         problems.append(
-            f"dependent_speeds names {n_d} speed(s) for {n_c} constraint(s): expected one per "
-            "independent constraint"
+            f"dependent_speeds names {n_d} speed(s) for {n_c} constraint(s): expected one per independent constraint"
         )
     return problems

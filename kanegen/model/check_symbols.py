@@ -143,8 +143,7 @@ def _misplaced(model: Model, places: Sequence[Place]) -> list[str]:
         wrong = sorted(
             symbol_name(atom)
             for atom in place.atoms
-            if base_symbol(atom) in kinds
-            and kinds[base_symbol(atom)] + "'" * derivative_order(atom) not in allowed
+            if base_symbol(atom) in kinds and kinds[base_symbol(atom)] + "'" * derivative_order(atom) not in allowed
         )
         if wrong:
             expected = ", ".join(("t", *allowed, "parameters"))
@@ -247,8 +246,7 @@ def _unused_parameters(model: Model, strangers: Sequence[Any]) -> list[str]:
             )
         else:
             problems.append(
-                f"parameter {name} has a value, but occurs nowhere in the model: remove it"
-                f"{_hint(name, names)}"
+                f"parameter {name} has a value, but occurs nowhere in the model: remove it{_hint(name, names)}"
             )
     return problems
 

@@ -46,9 +46,7 @@ def scalar(value: Any, where: str, problems: list[str]) -> Any:
         )
         return sympy.S.Zero
     if not isinstance(expr, sympy.Expr):
-        problems.append(
-            f"{where} is {value!r}: expected a scalar SymPy expression, found {type(value).__name__}"
-        )
+        problems.append(f"{where} is {value!r}: expected a scalar SymPy expression, found {type(value).__name__}")
         return sympy.S.Zero
     return evaluated_derivatives(expr)
 
@@ -90,9 +88,7 @@ def time_functions(value: Any, what: str, problems: list[str]) -> tuple[Any, ...
             continue
         advice = "expected a dynamic symbol, dynamicsymbols('q')"
         if isinstance(item, sympy.Derivative):
-            advice = (
-                "a derivative cannot stand here; name it: u = dynamicsymbols('u') with the kinematics q' - u"
-            )
+            advice = "a derivative cannot stand here; name it: u = dynamicsymbols('u') with the kinematics q' - u"
         problems.append(f"{what}[{k}] is {item}: {advice}")
     return tuple(found)
 
@@ -114,9 +110,7 @@ def bodies(value: Any, problems: list[str]) -> tuple[Any, ...]:
         if isinstance(item, Particle | RigidBody):
             found.append(item)
         else:
-            problems.append(
-                f"bodies[{k}] is {item!r}: expected a sympy.physics.mechanics Particle or RigidBody"
-            )
+            problems.append(f"bodies[{k}] is {item!r}: expected a sympy.physics.mechanics Particle or RigidBody")
     return tuple(found)
 
 
@@ -135,8 +129,7 @@ def loads(value: Any, problems: list[str]) -> tuple[tuple[Any, Any], ...]:
         location, vector = _location(item[0]), item[1]
         if not isinstance(location, Point | ReferenceFrame):
             problems.append(
-                f"loads[{k}] acts on {location!r}: expected a Point (force), a ReferenceFrame (torque) "
-                "or a body"
+                f"loads[{k}] acts on {location!r}: expected a Point (force), a ReferenceFrame (torque) or a body"
             )
         elif not isinstance(vector, Vector) and vector != 0:
             problems.append(f"loads[{k}] on {location} is {vector!r}: expected a Vector")

@@ -166,9 +166,7 @@ class _Walk:
             )
             return
         source = chain[-1]
-        self.add_vector(
-            "velocity", f"the velocity of point {source} in {self.frame}", source._vel_dict[self.frame], 1
-        )
+        self.add_vector("velocity", f"the velocity of point {source} in {self.frame}", source._vel_dict[self.frame], 1)
         self._add_positions(chain, 2)
 
     def _add_positions(self, chain: list[Any], differentiations: int) -> None:
