@@ -40,7 +40,8 @@ class Functions:
         self.missing = tuple(
             name for name, value in zip(description.parameters, parameters, strict=True) if np.isnan(value)
         )
-        self._defaults = [np.nan if value is None else value for value in description.input_defaults]
+        defaults = [np.nan if value is None else value for value in description.input_defaults]
+        self._defaults = np.array(defaults, dtype=np.float64)
         self.prepared = None if self.missing else module.Prepared(parameters, gains)
 
     def get(self, name: str) -> Any:

@@ -24,6 +24,7 @@ ACCEPTED = (
     "a scipy.LowLevelCallable or a Python callable r(t)"
 )
 
+_NONE: Array = np.empty(0)
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, ctypes.POINTER(ctypes.c_double), ctypes.c_void_p)
 
 
@@ -50,6 +51,8 @@ def run_inputs(module: ModuleType, description: Description, r: Any) -> RunInput
     SolveError
         For anything else, missing values, unknown names, wrong shapes and values that are not finite.
     """
+    if r is None and not description.inputs:
+        return RunInputs(module.Inputs.constant(_NONE), lambda t: _NONE)
     if r is None:
         return _constant(module, _defaults(description))
     if isinstance(r, Mapping):
