@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,7 @@ FIXED_STEP = ("rk4", "kutta_merson")
 ADAPTIVE = ("dopri5", "dop853", "rodas")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(NamedTuple):
     """How to integrate: the arguments of :meth:`kanegen.Solver.integrate`, checked by :meth:`check`."""
 
     method: str
@@ -74,8 +72,7 @@ class Options:
             raise SolveError(f"consistency is {self.consistency!r}; expected a positive number, or None for no check")
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(NamedTuple):
     """What is integrated. ``residuals(t, q, u, r)`` are those at position and at velocity level.
 
     With ``momenta`` the state is (q, mom) inside, and the function that of a momentum form.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Outcome(Enum):
@@ -45,11 +44,13 @@ class Outcome(Enum):
     @classmethod
     def from_code(cls, code: int) -> Outcome:
         """The outcome with this ``code``."""
-        return next(outcome for outcome in cls if outcome.code == code)
+        return _BY_CODE[code]
 
 
-@dataclass(frozen=True)
-class Statistics:
+_BY_CODE = {outcome.code: outcome for outcome in Outcome}
+
+
+class Statistics(NamedTuple):
     """Counts and step sizes of a run.
 
     ``steps`` accepted and ``rejected`` trial steps; ``evaluations`` of the right-hand side, ``repartitions``
