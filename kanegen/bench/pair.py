@@ -125,13 +125,15 @@ def evaluate_pair(pair: Pair, folder: Path, rounds: int) -> Evaluation:
     return Evaluation(**interleaved(tasks, rounds))
 
 
-def integrate_pair(pair: Pair, duration: float, errors: Sequence[float], repetitions: int) -> list[ErrorRow]:
+def integrate_pair(
+    pair: Pair, duration: float, errors: Sequence[float], repetitions: int, functions: str = "math"
+) -> list[ErrorRow]:
     """What it costs on each side to reach each of ``errors`` after ``duration`` seconds of motion.
 
     The reference is SciPy's DOP853 on SymPy's equations with rtol = `REFERENCE_TOLERANCE`, so that nothing of
-    kanegen judges itself.
+    kanegen judges itself. ``functions``: those `python_peer` evaluates with.
     """
-    python, start = _python_peer(pair), pair.file.start()
+    python, start = _python_peer(pair, functions), pair.file.start()
     t0 = float(start["t"])
     q0, u0 = (np.array(start[name], dtype=float) for name in ("q", "u"))
     y0 = np.concatenate((q0, u0))
@@ -159,9 +161,9 @@ def integrate_pair(pair: Pair, duration: float, errors: Sequence[float], repetit
     return [ErrorRow(error, cheapest(python_curves, error), cheapest(compiled_curves, error)) for error in errors]
 
 
-def _python_peer(pair: Pair) -> PythonPeer:
+def _python_peer(pair: Pair, functions: str = "math") -> PythonPeer:
     model = pair.file.model
-    return python_peer(pair.equations, input_values(model, pair.file.start()), parameter_values(model))
+    return python_peer(pair.equations, input_values(model, pair.file.start()), parameter_values(model), functions)
 
 
 def _check_agreement(name: str, first: Array, second: Array) -> None:

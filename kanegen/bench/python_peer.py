@@ -37,14 +37,17 @@ class PythonPeer:
         return np.asarray(solution.y[:, -1])
 
 
-def python_peer(equations: KaneEquations, inputs: Sequence[float], parameters: Sequence[float]) -> PythonPeer:
+def python_peer(
+    equations: KaneEquations, inputs: Sequence[float], parameters: Sequence[float], functions: str = "math"
+) -> PythonPeer:
     """``lambdify(cse=True)`` of q', mass matrix and forcing, and one `numpy.linalg.solve` for u'.
 
-    Python floats and `math`, which are faster here than NumPy's scalars: the peer of a careful user.
+    ``functions``: ``"math"``, which is faster here than NumPy's scalars, the peer of a careful user; or ``"numpy"``,
+    what ``lambdify`` takes when nothing is said.
     """
     arguments = [dynamicsymbols._t, *(equations.symbols(array) for array in ("q", "u", "r", "p"))]
     values = [list(equations.qdot), equations.mass.tolist(), list(equations.forcing)]
-    evaluate = sm.lambdify(arguments, values, modules="math", cse=True)
+    evaluate = sm.lambdify(arguments, values, modules=functions, cse=True)
     n_q = equations.sizes["q"]
     r, p = tuple(map(float, inputs)), tuple(map(float, parameters))
 
