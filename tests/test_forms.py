@@ -84,23 +84,22 @@ def test_range_space_has_no_branch() -> None:
         assert not re.search(r"\b(if|for|while|switch)\b|&&|\|\|", body.group())
 
 
-def two_blocks(constraints: Any, **options: Any) -> kg.Model:
-    """Blocks of 1 kg and 2 kg on a line, pushed by the force 3 N on the first."""
+def two_blocks(constraints: Any = None, masses: tuple[int, int] = (1, 2), pushed: int = 0) -> kg.Model:
+    """Blocks on a line (1 kg and 2 kg, or other ``masses``), the one ``pushed`` by a force of 3 N."""
     x, y, u, v = me.dynamicsymbols("x y u v")
     inertial = me.ReferenceFrame("N")
     origin = me.Point("O")
     origin.set_vel(inertial, 0)
-    first, second = (origin.locatenew(name, c * inertial.x) for name, c in (("A", x), ("B", y)))
+    points = [origin.locatenew(name, c * inertial.x) for name, c in (("A", x), ("B", y))]
     return kg.Model(
         name="two blocks",
         frame=inertial,
         coordinates=[x, y],
         speeds=[u, v],
         kinematics=[x.diff(TIME) - u, y.diff(TIME) - v],
-        bodies=[me.Particle("first", first, 1), me.Particle("second", second, 2)],
-        loads=[(first, 3 * inertial.x)],
-        holonomic_constraints=constraints(x, y),
-        **options,
+        bodies=[me.Particle(f"block {p.name}", p, m) for p, m in zip(points, masses, strict=True)],
+        loads=[(points[pushed], 3 * inertial.x)],
+        holonomic_constraints=constraints(x, y) if constraints else [],
     )
 
 
@@ -181,22 +180,8 @@ def test_four_bar_runs_through_its_toggle() -> None:
 
 
 def massless_second(constraints: Any = None) -> kg.Model:
-    """Two coordinates on a line, a mass on the first alone."""
-    x, y, u, v = me.dynamicsymbols("x y u v")
-    inertial = me.ReferenceFrame("N")
-    origin = me.Point("O")
-    origin.set_vel(inertial, 0)
-    first, second = (origin.locatenew(name, c * inertial.x) for name, c in (("A", x), ("B", y)))
-    return kg.Model(
-        name="massless",
-        frame=inertial,
-        coordinates=[x, y],
-        speeds=[u, v],
-        kinematics=[x.diff(TIME) - u, y.diff(TIME) - v],
-        bodies=[me.Particle("first", first, 2), me.Particle("second", second, 0)],
-        loads=[(second, 3 * inertial.x)],
-        holonomic_constraints=constraints(x, y) if constraints else [],
-    )
+    """A mass on the first block alone, the second one pushed."""
+    return two_blocks(constraints, masses=(2, 0), pushed=1)
 
 
 def test_massless_speed_is_named_where_nothing_determines_it() -> None:
