@@ -197,3 +197,20 @@ def test_input_rate_enters_the_bias():
     equations = kg.derive(model)
     assert [item.name for item in model.inputs] == ["r", "r1", "r2"]
     assert sm.simplify(equations.b.to_sympy()[0] - r2) == 0
+
+
+def test_velocity_that_is_not_affine_in_the_speeds_is_refused():
+    x, u = me.dynamicsymbols("x u")
+    inertial = me.ReferenceFrame("N")
+    point = me.Point("P")
+    point.set_vel(inertial, u**2 * inertial.x)
+    model = kg.Model(
+        name="not affine",
+        frame=inertial,
+        coordinates=[x],
+        speeds=[u],
+        kinematics=[x.diff(t) - u],
+        bodies=[me.Particle("particle", point, 1)],
+    )
+    with pytest.raises(kg.DerivationError, match=r"not affine in speed u"):
+        _ = kg.derive(model).Q

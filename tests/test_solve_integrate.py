@@ -176,11 +176,6 @@ def test_wrong_arguments_are_refused(options: dict[str, Any], message: str) -> N
     assert not isinstance(caught.value, IntegrationError)
 
 
-def test_events_do_not_exist_yet() -> None:
-    with pytest.raises(TypeError, match="events"):
-        solver().integrate((0.0, 1.0), Q, U, events=())
-
-
 def test_an_empty_run_holds_its_start() -> None:
     solution = solver().integrate((1.0, 1.0), Q, U)
     np.testing.assert_array_equal(solution.q, [Q])
@@ -305,3 +300,9 @@ def test_outcomes_have_codes_and_advice() -> None:
     assert [Outcome.from_code(outcome.code) for outcome in Outcome] == list(Outcome)
     assert all(outcome.advice for outcome in Outcome)
     assert Outcome("finished") is Outcome.FINISHED
+
+
+def test_events_are_refused_in_words() -> None:
+    assert solver().integrate((0.0, 0.1), Q, U, events=()).success
+    with pytest.raises(SolveError, match=r"1 event\(s\) were given"):
+        solver().integrate((0.0, 0.1), Q, U, events=[lambda t, q, u: q[0]])

@@ -95,7 +95,9 @@ class Equations:
         change, graph = self.model.speed_change, self.graph
         if change is not None and change.orthogonal:
             return forms.diagonal(graph, self._final(factors(self.system, change.before).diagonal))
-        return tuple(self._final(row) for row in mass_matrix(self.system, self.bodies))
+        found = tuple(self._final(row) for row in mass_matrix(self.system, self.bodies))
+        self.system.require_affine_velocities([entry for row in found for entry in row])
+        return found
 
     @cached_property
     def right_side(self) -> tuple[Node, ...]:

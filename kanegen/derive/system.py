@@ -16,7 +16,7 @@ from kanegen.derive.points import Points
 from kanegen.derive.speeds import FORMER, former_speeds
 from kanegen.derive.vectors import Triple
 from kanegen.errors import DerivationError, ModelError
-from kanegen.graph import Graph, Lowering, Node, Tangent, evaluate, gradient, substitute
+from kanegen.graph import Graph, Lowering, Node, Tangent, evaluate, gradient, reachable, substitute
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
 
@@ -228,8 +228,18 @@ class System:
                 return False
         return True
 
-    def require_velocity_affine(self, partials: Iterable[Node], what: str) -> None:
-        """Refuse velocities that are not affine in the speeds: their partial velocities would depend on them."""
-        for node in partials:
-            if not self.vanish(derivative(node) for derivative in self.partials):
-                raise DerivationError(f"the velocity of {what} is not affine in the generalized speeds")
+    def require_affine_velocities(self, mass_matrix: Sequence[Node]) -> None:
+        """Refuse velocities that are not affine in the speeds: the kinetic-energy matrix then depends on speeds.
+
+        Raises
+        ------
+        DerivationError
+            Naming the speed.
+        """
+        present = {node.index for node in reachable(mass_matrix)}
+        for speed, node, partial in zip(self.model.speeds, self.u, self.partials, strict=True):
+            if node.index in present and not self.vanish(partial(entry) for entry in mass_matrix):
+                raise DerivationError(
+                    f"a velocity is not affine in speed {symbol_name(speed)}: the kinetic-energy matrix depends on it; "
+                    f"expected velocities and angular velocities (set_vel, set_ang_vel) linear in speeds plus a rest"
+                )

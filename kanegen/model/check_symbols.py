@@ -155,10 +155,6 @@ def _misplaced(model: Model, places: Sequence[Place]) -> list[str]:
     return problems
 
 
-def _role(atom: Any, kinds: dict[Any, str]) -> str:
-    return kinds[base_symbol(atom)] + "'" * derivative_order(atom)
-
-
 def needed_rates(model: Model, places: Sequence[Place]) -> dict[Any, tuple[int, str]]:
     """How often each input is differentiated by the derivation (1 or 2), and where first."""
     inputs = {item.symbol for item in model.inputs}

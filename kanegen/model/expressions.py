@@ -72,19 +72,6 @@ def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
     return frozenset(found)
 
 
-def contains_time(expressions: Iterable[Any]) -> bool:
-    """Whether time itself (not only dynamic symbols) occurs."""
-    time = dynamicsymbols._t
-    stack = list(expressions)
-    while stack:
-        expr = stack.pop()
-        if expr == time:
-            return True
-        if not isinstance(expr, AppliedUndef | sympy.Derivative):
-            stack.extend(expr.args)
-    return False
-
-
 def vector_terms(vector: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """``((x, y, z), frame)`` of each frame in which a part of ``vector`` is written."""
     for components, frame in vector.args:

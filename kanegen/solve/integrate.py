@@ -41,10 +41,16 @@ class Options(NamedTuple):
     dense: bool
     progress: bool | Callable[[float], None]
     consistency: float | None
+    events: Any = ()
     projection: Projection | None = None
 
     def check(self) -> None:
         """Raise `SolveError` for options that contradict the method or make no sense."""
+        if len(self.events):
+            raise SolveError(
+                f"{len(self.events)} event(s) were given, but this version of kanegen locates none: leave events out, "
+                f"and look for the crossing in solution(t)"
+            )
         if self.method not in FIXED_STEP + ADAPTIVE:
             raise SolveError(
                 f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or "

@@ -223,9 +223,8 @@ class Solver(Differentiable, NamedResults):
     def partition(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Names, Names]:
         """Names of the dependent and independent speeds with which ``rhs`` is solved at this state.
 
-        They are those of the model, ``description.dependent``, unless the constraints can hardly be solved
-        for them here: then the compiled code chooses others by complete pivoting, and this method does the
-        same, for which ``J`` must have been built.
+        They are those of the model, ``description.dependent``, unless the constraints can hardly be solved for them
+        here: then the compiled code chooses others by complete pivoting, and so does this method, which needs ``J``.
         """
         function = self._functions.get(self._rhs_name)
         function.pair(t, q, u, r)
@@ -253,12 +252,11 @@ class Solver(Differentiable, NamedResults):
         return Parts(*self._functions.get("parts").value(t, q, u, r))
 
     def low_level_callable(self, r: Any = None) -> Any:
-        """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void
-        *)``.
+        """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
 
-        Its arguments are t, ``y = (q, u)`` (read), ``y'`` (written) and user data the callable owns; the
-        result is negative when y' could not be computed. ``r`` as for :meth:`integrate`, but no Python
-        callable. One thread at a time may use it.
+        Its arguments are t, ``y = (q, u)`` (read), ``y'`` (written) and user data the callable owns; the result is
+        negative when y' could not be computed. ``r`` as for :meth:`integrate`, but no Python callable. One thread at a
+        time may use it.
         """
         from scipy import LowLevelCallable
 
@@ -283,12 +281,12 @@ class Solver(Differentiable, NamedResults):
         max_step: float | None = None,
         max_steps: int | None = None,
         t_eval: Any = None,
+        events: Any = (),
         dense: bool = True,
         progress: bool | Callable[[float], None] = False,
         consistency: float | None = 1e-6,
     ) -> Solution:
-        """Integrate the motion from ``t0`` to ``t1`` (``span``, s; backwards when ``t1 < t0``) without
-        Python.
+        """Integrate the motion from ``t0`` to ``t1`` (``span``, s; backwards when ``t1 < t0``) without Python.
 
         Parameters
         ----------
@@ -308,6 +306,8 @@ class Solver(Differentiable, NamedResults):
             Largest number of accepted steps; None for no limit.
         t_eval
             Times within the span, sorted in its direction, at which the solution is stored; None: every step.
+        events
+            Empty: this version locates none, and says so.
         dense
             Keep what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4 to 8, and with dop853
             three more evaluations a step.
@@ -341,6 +341,7 @@ class Solver(Differentiable, NamedResults):
             max_step=max_step,
             max_steps=max_steps,
             t_eval=t_eval,
+            events=events,
             dense=dense,
             progress=progress,
             consistency=consistency,
