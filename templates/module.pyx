@@ -42,6 +42,7 @@ DIGEST = MODEL.digest.decode()
 COORDINATES = _names(MODEL.coordinates, MODEL.n_q)
 SPEEDS = _names(MODEL.speeds, MODEL.n_u)
 INPUTS = _names(MODEL.inputs, MODEL.n_r)
+HIDDEN = tuple([f"hidden input {i}" for i in range(MODEL.n_hidden)])
 PARAMETERS = _names(MODEL.parameters, MODEL.n_p)
 N_GAINS = MODEL.n_g
 FUNCTIONS = {

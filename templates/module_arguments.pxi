@@ -67,6 +67,18 @@ cdef object _as_vector(object value, tuple names, str what):
     return array
 
 
+cdef object _as_inputs(object value, str what):
+    """The inputs (n_r,), the hidden ones zero, or all of them, (n_r + n_hidden,), as one array of all."""
+    if _is_vector(value, MODEL.n_r + MODEL.n_hidden):
+        return value
+    array = _as_array(value, what)
+    if MODEL.n_hidden and array.shape == (len(INPUTS) + len(HIDDEN),):
+        return array
+    return numpy.append(_as_vector(array, INPUTS, what), numpy.zeros(len(HIDDEN))) if MODEL.n_hidden else _as_vector(
+        array, INPUTS, what
+    )
+
+
 cdef object _check_finite(object array, tuple names, str what):
     if _is_vector(array, len(names)) and _is_finite(_data(array), <int>len(names)):
         return None
@@ -81,7 +93,7 @@ cdef object _refuse_infinite(object t, object q, object u, object r):
         raise SolveError(f"t is {float(t)}; expected a finite time")
     _check_finite(numpy.asarray(q), COORDINATES, "q")
     _check_finite(numpy.asarray(u), SPEEDS, "u")
-    _check_finite(numpy.asarray(r), INPUTS, "r")
+    _check_finite(numpy.asarray(r), INPUTS + HIDDEN, "r")
 
 
 cdef object _refuse_output(object out, tuple shape, str what):

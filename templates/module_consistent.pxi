@@ -49,7 +49,7 @@ def make_consistent(Prepared prepared not None, double t, q, u, r, fixed, double
     cdef double *work
     cdef int *flags
     _fill_manifold(&manifold)
-    q, u, r = _as_vector(q, COORDINATES, "q").copy(), _as_vector(u, SPEEDS, "u").copy(), _as_vector(r, INPUTS, "r")
+    q, u, r = _as_vector(q, COORDINATES, "q").copy(), _as_vector(u, SPEEDS, "u").copy(), _as_inputs(r, "r")
     if not (t - t == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
         _refuse_infinite(t, q, u, r)
     stays = numpy.zeros(MODEL.n_q + MODEL.n_u, dtype=numpy.intc)

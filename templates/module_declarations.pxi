@@ -8,7 +8,7 @@ from cpython.pycapsule cimport (
     PyCapsule_CheckExact, PyCapsule_GetContext, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_New,
     PyCapsule_SetContext,
 )
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 cdef extern from "numpy/arrayobject.h" nogil:
@@ -50,6 +50,23 @@ cdef extern from "module_steppers.h" nogil:
         int cols
         int work
         kg_evaluate evaluate
+    ctypedef struct kg_contact_info:
+        const char *name
+        int law
+        int level
+        int normal
+        int tangent
+        int directions
+        int closed
+    ctypedef struct kg_event_info:
+        const char *name
+        int direction
+        int terminal
+        int impulse
+        int n_impose
+        const int *impose
+        int n_remove
+        const int *remove
     ctypedef struct kg_model:
         int abi
         const char *name
@@ -67,6 +84,12 @@ cdef extern from "module_steppers.h" nogil:
         void (*prepare)(double *) noexcept nogil
         int n_functions
         const kg_function *functions
+        int n_hidden
+        int n_rows
+        int n_contacts
+        const kg_contact_info *contacts
+        int n_events
+        const kg_event_info *events
     const kg_model *kg_get_model()
 
     ctypedef struct kg_ode:

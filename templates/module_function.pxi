@@ -58,8 +58,8 @@ cdef class Function:
     """One compiled function of the model with parameters and default inputs.
 
     ``inputs``: (n_r,) values used where a call passes no ``r``; NaN marks an input without a default, None all.
-    Arguments of the calls: ``t`` in seconds, ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,) real numbers. Everything wrong
-    with them is a SolveError that names the entry.
+    Arguments of the calls: ``t`` in seconds, ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,), or with the hidden inputs, real
+    numbers. Everything wrong with them is a SolveError that names the entry.
     """
 
     cdef const kg_function *function
@@ -75,22 +75,23 @@ cdef class Function:
     cdef readonly tuple shape
     cdef readonly Prepared prepared
     cdef readonly object inputs
+    cdef object all_inputs  # with the hidden ones, zero
 
     def __cinit__(self, str name, Prepared prepared not None, inputs=None):
         self.function = _find(name)
         self.evaluate = self.function.evaluate
         self.name, self.prepared, self.shape = name, prepared, _shape(self.function)
         self.p = prepared.values
-        self.n_q, self.n_u, self.n_r = MODEL.n_q, MODEL.n_u, MODEL.n_r
+        self.n_q, self.n_u, self.n_r = MODEL.n_q, MODEL.n_u, MODEL.n_r + MODEL.n_hidden
         self.dimensions = len(self.shape)
         self.n_out = 1
         for i in range(self.dimensions):
             self.size[i] = self.shape[i]
             self.n_out *= self.shape[i]
-        values = numpy.full(self.n_r, numpy.nan) if inputs is None else _as_vector(inputs, INPUTS, "inputs").copy()
+        values = numpy.full(MODEL.n_r, numpy.nan) if inputs is None else _as_vector(inputs, INPUTS, "inputs").copy()
         values.flags.writeable = False
-        self.inputs = values
-        self.default_r = _data(values) if _is_finite(_data(values), self.n_r) else NULL
+        self.inputs, self.all_inputs = values, _as_inputs(values, "inputs")
+        self.default_r = _data(self.all_inputs) if _is_finite(_data(values), MODEL.n_r) else NULL
         self.work = <double *>PyMem_Malloc((self.function.work + self.n_out + 1) * sizeof(double))
         if self.work == NULL:
             raise MemoryError
@@ -192,12 +193,12 @@ cdef class Function:
                 missing = [name for name, value in zip(INPUTS, self.inputs) if value != value]
                 raise SolveError(
                     f"{self.name} needs values of the inputs without a default: {', '.join(missing)}; "
-                    f"pass r= ({self.n_r} values: {', '.join(INPUTS)}) or give each Input a default"
+                    f"pass r= ({MODEL.n_r} values: {', '.join(INPUTS)}) or give each Input a default"
                 )
             a.r = self.default_r
             return None
         if not _is_vector(r, self.n_r):
-            r = _as_vector(r, INPUTS, "r")
+            r = _as_inputs(r, "r")
         a.r = _data(r)
         return r
 

@@ -58,10 +58,11 @@ cdef class Run:
         self.n = function.n_out
         if method >= 0:
             stepper_work = kg_module_work(method, self.n)
-        self.memory = <double *>malloc((function.function.work + function.n_r + stepper_work + 1) * sizeof(double))
+        # Hidden inputs start as zero.
+        self.memory = <double *>calloc(function.function.work + function.n_r + stepper_work + 1, sizeof(double))
         if self.memory == NULL:
             raise MemoryError
-        e.evaluate, e.p, e.n_q, e.n_r = function.evaluate, function.p, function.n_q, function.n_r
+        e.evaluate, e.p, e.n_q, e.n_r = function.evaluate, function.p, function.n_q, MODEL.n_r
         e.work = self.memory
         e.r = e.work + function.function.work
         e.run = <void *>self
@@ -108,7 +109,7 @@ cdef class Run:
         return KG_RHS_FAILED
 
     cdef double *stepper_memory(self) noexcept:
-        return self.evaluation.r + self.evaluation.n_r
+        return self.evaluation.r + self.function.n_r
 
     cdef int store(self, double t, const double *y) noexcept nogil:
         cdef double *target = _grow(&self.y, self.n)

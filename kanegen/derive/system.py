@@ -12,6 +12,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from kanegen.derive.elimination import solve_linear
 from kanegen.derive.frames import Frames
+from kanegen.derive.hidden import hidden_names
 from kanegen.derive.points import Points
 from kanegen.derive.speeds import FORMER, former_speeds
 from kanegen.derive.vectors import Triple
@@ -37,6 +38,8 @@ class System:
         self.udot = tuple(graph.input("udot", i) for i in range(len(model.speeds)))
         self.auxiliary = tuple(graph.input("aux", i) for i in range(len(model.auxiliary_speeds)))
         self.r = tuple(graph.input("r", i) for i in range(len(model.inputs)))
+        self.hidden_names = hidden_names(model)
+        self.hidden = tuple(graph.input("r", len(self.r) + i) for i in range(len(self.hidden_names)))
         self.p = tuple(graph.input("p", i) for i in range(len(model.parameters)))
         self._symbols = self.leaves()
         self._input_rates = self._lower_input_rates()
@@ -195,7 +198,7 @@ class System:
         """Three random states; parameters are positive, as masses and lengths must be."""
         generator = random.Random(20031)
         sizes = {
-            "q": len(self.q), "u": len(self.u), "r": len(self.r), "t": 1, "udot": len(self.u), "qdot": len(self.q),
+            "q": len(self.q), "u": len(self.u), "r": len(self.r) + len(self.hidden), "t": 1, "udot": len(self.u), "qdot": len(self.q),
             "g": 0, "aux": len(self.auxiliary), FORMER: len(self.u) if self.model.speed_change else 0,
         }  # fmt: skip
         states = []

@@ -59,6 +59,7 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
         "n_q": len(symbols.coordinates),
         "n_u": len(symbols.speeds),
         "n_r": len(symbols.inputs),
+        "n_hidden": len(symbols.hidden),
         "n_p": len(symbols.parameters),
         "n_g": len(symbols.gains),
         "n_c": len(program.constants),
@@ -88,7 +89,7 @@ def _legends(program: Program) -> list[tuple[str, str, list[tuple[int, str]]]]:
     arrays = [
         ("q", "coordinates", symbols.coordinates),
         ("u", "speeds", symbols.speeds),
-        ("r", "inputs", symbols.inputs),
+        ("r", "inputs", (*symbols.inputs, *symbols.hidden)),
         ("p", "parameters", symbols.parameters),
         ("g", "gains of the stabilisation", symbols.gains),
     ]

@@ -91,4 +91,5 @@ def _symbols(equations: Equations) -> Symbols:
         tuple(item.name for item in model.inputs),
         tuple(str(p) for p in model.parameters),
         equations.gain_names,
+        equations.system.hidden_names,
     )

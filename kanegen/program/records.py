@@ -88,13 +88,17 @@ class Function:
 
 @dataclass(frozen=True)
 class Symbols:
-    """The names and units the reader of generated code sees, in the order of the arrays."""
+    """The names and units the reader of generated code sees, in the order of the arrays.
+
+    ``hidden``: values of the array ``r`` behind the inputs that are not the user's.
+    """
 
     coordinates: tuple[str, ...]
     speeds: tuple[str, ...]
     inputs: tuple[str, ...]
     parameters: tuple[str, ...]
     gains: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def _candidates(
             t=float(near.get("t", 0.0)) + rng.uniform(0.5, 2.0),
             q=_around(rng, near.get("q"), n_q, SPREAD_Q),
             u=_around(rng, near.get("u"), n_u, SPREAD_U),
-            r=near.get("r", defaults) + rng.uniform(-1.0, 1.0, len(system.r)),
+            r=np.append(near.get("r", defaults) + rng.uniform(-1.0, 1.0, len(system.r)), np.zeros(len(system.hidden))),
             p=parameters,
             gains=rng.uniform(-2.0, -0.5, len(equations.gain_names)),
             udot=rng.uniform(-2.0, 2.0, n_u),

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define KG_ABI 1
+#define KG_ABI 2
 
 /* What an evaluation reports. Negative: the output must not be used. */
 #define KG_OK 0
@@ -21,7 +21,7 @@ extern "C" {
 #define KG_SINGULAR (-1)   /* the matrix to be solved is singular to working precision */
 
 /* One compiled function of the model: out = f(t, q, u, r; p).
- * q: n_q, u: n_u, r: n_r values; p: n_prepared values filled by prepare(); work: `work` values of scratch;
+ * q: n_q, u: n_u, r: n_r inputs, then n_hidden hidden ones (kg_model); p: n_prepared values filled by prepare(); work: `work` values of scratch;
  * out: rows values (cols == 0) or rows * cols values, row-major. Arrays must not overlap. */
 typedef int (*kg_evaluate)(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u,
                            const kg_real *KG_RESTRICT r, const kg_real *KG_RESTRICT p,
@@ -34,6 +34,37 @@ typedef struct {
   int work;
   kg_evaluate evaluate;
 } kg_function;
+
+/* What holds a contact while it is closed. */
+#define KG_LAW_STABILISED 0  /* its rows accelerate as `target` says while the gap is violated */
+#define KG_LAW_COMPLIANT 1   /* the force is `load` while the gap is violated and the force compressive */
+#define KG_LAW_RESTITUTION 2 /* rigid: impacts, then separation or rest */
+#define KG_LAW_BILATERAL 3   /* always closed, in both directions: friction in a joint */
+#define KG_LAW_LATCH 4       /* open, or closed in both directions, as events say */
+#define KG_LAW_LOAD 5        /* no normal row: friction under the normal force `load` */
+
+/* One contact: its rows among the n_rows contact rows of the model (kg_contact.h). */
+typedef struct {
+  const char *name;
+  int law;        /* KG_LAW_... */
+  int level;      /* 2: the gap is a position, 1: a velocity */
+  int normal;     /* row of the gap; -1: none */
+  int tangent;    /* first row of the slip velocity; -1: none */
+  int directions; /* of the slip velocity: 0, 1 or 2 rows */
+  int closed;     /* a latch is closed when a run starts */
+} kg_contact_info;
+
+/* One event of the user: its guard is an entry of the function `events`. */
+typedef struct {
+  const char *name;
+  int direction; /* of the sign change: +1 rising, -1 falling, 0 both */
+  int terminal;
+  int impulse; /* row of the function `impulses`; -1: none */
+  int n_impose;
+  const int *impose; /* latches that close */
+  int n_remove;
+  const int *remove; /* latches that open */
+} kg_event_info;
 
 typedef struct {
   int abi; /* KG_ABI of the generator */
@@ -52,6 +83,12 @@ typedef struct {
   void (*prepare)(kg_real *p);
   int n_functions;
   const kg_function *functions;
+  int n_hidden; /* values of r behind the inputs, not the user's: first the multipliers of the contact rows */
+  int n_rows;   /* contact rows */
+  int n_contacts;
+  const kg_contact_info *contacts;
+  int n_events;
+  const kg_event_info *events;
 } kg_model;
 
 const kg_model *kg_get_model(void);

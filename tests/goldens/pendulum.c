@@ -110,6 +110,12 @@ static const kg_model model = {
     prepare,
     2,
     functions,
+    0,
+    0,
+    0,
+    NULL,
+    0,
+    NULL,
 };
 
 const kg_model *kg_get_model(void)
