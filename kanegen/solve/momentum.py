@@ -17,7 +17,7 @@ from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution import Dense
 
 if TYPE_CHECKING:
-    from kanegen.solve.solver import Solver
+    from kanegen.solve.integrable import Integrable
 
 Array = NDArray[np.float64]
 
@@ -88,7 +88,7 @@ def _of_momenta(functions: Functions, name: str) -> Callable[..., Array]:
 class RunMomenta:
     """Conversions between (q, u) and (q, mom) for one run of a solver with the inputs ``r``; pickles with both."""
 
-    def __init__(self, solver: Solver, r: Any) -> None:
+    def __init__(self, solver: Integrable, r: Any) -> None:
         self._solver, self._r = solver, r
         self._n_q = len(solver.description.coordinates)
         self._to = solver.reduced_momentum if solver.description.form == "momentum" else solver.momentum

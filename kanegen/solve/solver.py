@@ -14,16 +14,14 @@ from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program import kernels
-from kanegen.solve.consistent import make_consistent, projection_of
+from kanegen.solve.consistent import make_consistent
 from kanegen.solve.description import Description
 from kanegen.solve.differentiable import Differentiable
 from kanegen.solve.functions import Functions
-from kanegen.solve.inputs import run_inputs
-from kanegen.solve.integrate import Options, Problem, integrate
-from kanegen.solve.momentum import RunMomenta, functions_of_momenta, is_momentum_form, state_function
+from kanegen.solve.integrable import Integrable
+from kanegen.solve.momentum import functions_of_momenta
 from kanegen.solve.names import by_name, number
 from kanegen.solve.results import NamedResults
-from kanegen.solve.solution import Solution
 from kanegen.solve.structure import Parts, redundant_rows
 from kanegen.solve.values import gain_values, parameter_values
 
@@ -39,7 +37,7 @@ QUANTITIES = (
 """Attributes of a solver that are functions of (t, q, u, r=None, out=None); the user chooses what is built."""
 
 
-class Solver(Differentiable, NamedResults):
+class Solver(Differentiable, Integrable, NamedResults):
     """A compiled model with its parameters; immutable, and cheap to make from another one.
 
     Every quantity is a function of ``(t, q, u, r=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
@@ -250,113 +248,6 @@ class Solver(Differentiable, NamedResults):
     def parts(self, t: float, q: Any, u: Any, r: Any = None) -> Parts:
         """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has "parts"."""
         return Parts(*self._functions.get("parts").value(t, q, u, r))
-
-    def low_level_callable(self, r: Any = None) -> Any:
-        """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
-
-        Its arguments are t, ``y = (q, u)`` (read), ``y'`` (written) and user data the callable owns; the result is
-        negative when y' could not be computed. ``r`` as for :meth:`integrate`, but no Python callable. One thread at a
-        time may use it.
-        """
-        from scipy import LowLevelCallable
-
-        function = self._functions.get(self._rhs_name)
-        inputs = run_inputs(self.extension.module, self.description, r)
-        return LowLevelCallable(function.low_level(inputs.compiled))
-
-    # -- integration ----------------------------------------------------------------------------------------
-
-    def integrate(
-        self,
-        span: tuple[float, float],
-        q0: Any,
-        u0: Any,
-        r: Any = None,
-        *,
-        method: str = "dopri5",
-        rtol: Any = 1e-8,
-        atol: Any = 1e-10,
-        step: float | None = None,
-        first_step: float | None = None,
-        max_step: float | None = None,
-        max_steps: int | None = None,
-        t_eval: Any = None,
-        events: Any = (),
-        dense: bool = True,
-        progress: bool | Callable[[float], None] = False,
-        consistency: float | None = 1e-6,
-    ) -> Solution:
-        """Integrate the motion from ``t0`` to ``t1`` (``span``, s; backwards when ``t1 < t0``) without Python.
-
-        Parameters
-        ----------
-        q0, u0
-            Start, (n_q,) and (n_u,).
-        r
-            Inputs: see :func:`kanegen.solve.inputs.run_inputs`. None: their defaults.
-        method
-            ``"dopri5"`` (Dormand and Prince 1980, order 5(4)), ``"dop853"`` (Hairer, Norsett and Wanner 1993, order
-            8(5,3)) and the stiff ``"rodas"`` (order 4(3), needs the Jacobians) choose their steps; ``"rk4"`` and
-            ``"kutta_merson"`` have a fixed ``step``. See docs/integration.md.
-        rtol, atol
-            Tolerances of the local error, numbers or (n_q + n_u,), for methods that choose their steps.
-        step, first_step, max_step
-            Sizes of steps in s: of methods with a fixed step; of the first step; the largest.
-        max_steps
-            Largest number of accepted steps; None for no limit.
-        t_eval
-            Times within the span, sorted in its direction, at which the solution is stored; None: every step.
-        events
-            Empty: this version locates none, and says so.
-        dense
-            Keep what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4 to 8, and with dop853
-            three more evaluations a step.
-        progress
-            Show a bar when it takes long, or a function to be called with the time, about every 20 ms.
-        consistency
-            How far the start may violate the constraints (:func:`kanegen.solve.integrate.check_start`); None:
-            not checked.
-
-        Returns
-        -------
-        Solution
-            Whose ``status`` is ``Outcome.FINISHED``.
-
-        Raises
-        ------
-        SolveError
-            For wrong arguments and an inconsistent start.
-        IntegrationError
-            A `SolveError` when the end cannot be reached (collapsing step, ``max_steps``, not finite,
-            singular, an exception in a Python input); its ``solution`` holds what was found, with the status.
-        IntegrationInterrupted
-            A `KeyboardInterrupt`, likewise with its ``solution``.
-        """
-        options = Options(
-            method=method,
-            rtol=rtol,
-            atol=atol,
-            step=step,
-            first_step=first_step,
-            max_step=max_step,
-            max_steps=max_steps,
-            t_eval=t_eval,
-            events=events,
-            dense=dense,
-            progress=progress,
-            consistency=consistency,
-            projection=projection_of(self.stabilisation, self._functions),
-        )
-        module = self.extension.module
-        problem = Problem(
-            module=module,
-            description=self.description,
-            function=self._functions.get(state_function(self.description.form, self._rhs_name)),
-            inputs=run_inputs(module, self.description, r),
-            residuals=self.residuals,
-            momenta=RunMomenta(self, r) if is_momentum_form(self.description.form) else None,
-        )
-        return integrate(problem, span, q0, u0, options)
 
     # -- about it -------------------------------------------------------------------------------------------
 
