@@ -198,8 +198,9 @@ class System:
         """Three random states; parameters are positive, as masses and lengths must be."""
         generator = random.Random(20031)
         sizes = {
-            "q": len(self.q), "u": len(self.u), "r": len(self.r) + len(self.hidden), "t": 1, "udot": len(self.u),
-            "qdot": len(self.q), "g": 0, "aux": len(self.auxiliary), FORMER: len(self.u) if self.model.speed_change else 0,
+            "q": len(self.q), "u": len(self.u), "r": len(self.r) + len(self.hidden), "t": 1,
+            "udot": len(self.u), "qdot": len(self.q), "g": 0, "aux": len(self.auxiliary),
+            FORMER: len(self.u) if self.model.speed_change else 0,
         }  # fmt: skip
         states = []
         for _ in range(3):
