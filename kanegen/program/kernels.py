@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from kanegen.program.kernels_control import control_solve, control_work
 from kanegen.program.kernels_generalized import (
     canonical,
     canonical_work,
@@ -240,6 +241,14 @@ def _kernels() -> dict[str, Kernel]:
         Kernel("udwadia_kalaba", udwadia_kalaba, 2, general, udwadia_kalaba_work, "kg_generalized.h"),
         Kernel("canonical", canonical, 2, canonical_arguments, canonical_work, "kg_generalized.h"),
         Kernel("constrained_solve", constrained_solve, 2, constrained, constrained_work),
+        Kernel(
+            "control_solve",
+            control_solve,
+            2,
+            ("m", "n", "A", "z", "y", "work", "x"),
+            control_work,
+            "kg_control.h",
+        ),
     )
     return {kernel.name: kernel for kernel in entries}
 

@@ -45,7 +45,7 @@ def udwadia_kalaba(
     scaled = [_scaled_along(frame, J[k * n_u : (k + 1) * n_u]) for k in range(n_c)]
     free = _scaled_along(frame, P)
     rest = [b[k] - _dot(scaled[k], free) for k in range(n_c)]
-    held, shortest, found = _pseudoinverse(scaled, rest, n_u)
+    held, shortest, found = pseudoinverse(scaled, rest, n_u)
     udot[:] = _composed(frame, [x + y for x, y in zip(free, held, strict=True)], divide=True)
     multipliers[:] = shortest
     rank[0] = found
@@ -67,7 +67,7 @@ def canonical(
     vectors, roots = frame
     scaled = [_scaled_along(frame, J[k * n_u : (k + 1) * n_u]) for k in range(n_c)]
     free = _scaled_along(frame, P)
-    held, _, found = _pseudoinverse(scaled, list(b), n_u)
+    held, _, found = pseudoinverse(scaled, list(b), n_u)
     rate = [_dot(row, u) for row in vectors]
     images = [[_dot(Qdot[i * n_u : (i + 1) * n_u], row) for i in range(n_u)] for row in vectors]
     turning = [
@@ -108,7 +108,7 @@ def _composed(frame: Frame, x: Vector, *, divide: bool) -> list[Any]:
     return [_dot(weights, column) for column in zip(*vectors, strict=True)]
 
 
-def _pseudoinverse(rows: list[list[Any]], z: Vector, n: int) -> tuple[list[Any], list[Any], int]:
+def pseudoinverse(rows: list[list[Any]], z: Vector, n: int) -> tuple[list[Any], list[Any], int]:
     """``M^+ z``, the shortest y with ``M^T y`` equal to it, and the rank of M, given by its rows."""
     if not rows:
         return [0.0] * n, [], 0
@@ -125,7 +125,7 @@ def _pseudoinverse(rows: list[list[Any]], z: Vector, n: int) -> tuple[list[Any],
 
 def _without_rows(rows: list[list[Any]], x: list[Any], n: int) -> list[Any]:
     """The part of x orthogonal to all rows."""
-    inside, _, _ = _pseudoinverse(rows, [_dot(row, x) for row in rows], n)
+    inside, _, _ = pseudoinverse(rows, [_dot(row, x) for row in rows], n)
     return [a - b for a, b in zip(x, inside, strict=True)]
 
 

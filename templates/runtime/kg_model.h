@@ -19,6 +19,7 @@ extern "C" {
 #define KG_REPARTITIONED 1 /* correct, but the dependent speeds of the model were singular here: others were used */
 #define KG_RANK_DEFICIENT 3 /* correct, but constraints depend on each other here: the best-fitting u' of least change */
 #define KG_SINGULAR (-1)   /* the matrix to be solved is singular to working precision */
+#define KG_INFEASIBLE (-2) /* no controls satisfy the servo-constraints here */
 
 /* One compiled function of the model: out = f(t, q, u, r; p).
  * q: n_q, u: n_u, r: n_r inputs, then n_hidden hidden ones (kg_model); p: n_prepared values filled by prepare(); work: `work` values of scratch;

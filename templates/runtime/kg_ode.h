@@ -92,6 +92,9 @@ static inline const char *kg_status_message(int status) {
     case KG_SINGULAR:
       return "the matrix to be solved is singular to working precision: look for redundant constraints "
              "(form=\"pseudoinverse\" solves them), speeds that move no mass or a negative one, or a singular position";
+    case KG_INFEASIBLE:
+      return "no controls satisfy the servo-constraints here: the controls do not enter them (any more), or the "
+             "servo-constraints contradict each other or the passive constraints; change targets, controls or state";
     case KG_STEP_COLLAPSED:
       return "no step larger than the rounding of t satisfies the tolerances: the solution is singular or "
              "discontinuous here, or the tolerances are too small for the rounding of the right-hand side";
