@@ -42,6 +42,8 @@ typedef struct {
   kg_real damping;   /* error^beta of the last accepted step, for proportional control */
   int short_steps;   /* accepted in a row that hardly change t */
   int obstacle;      /* why longer ones were rejected */
+  long long grid;    /* fixed steps: number of the last multiple of the step at or before t */
+  kg_real before[3]; /* smallest_step, largest_step and largest_error without the last step */
   kg_real *y_new;
   kg_real *scratch;
   kg_real *k;        /* derivatives; row `stages` belongs to the end of a step */
@@ -140,6 +142,19 @@ static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode,
   return 1;
 }
 
+/* Evaluates the derivative at t into the first row of k. */
+static inline int kg_stepper_derive(kg_stepper *s) {
+  const int status = kg_ode_evaluate(&s->ode, &s->statistics, s->t, s->y, s->k);
+  if (status < 0) {
+    return kg_stepper_fail(s, status);
+  }
+  if (!kg_all_finite(s->ode.n, s->y) || !kg_all_finite(s->ode.n, s->k)) {
+    return KG_NOT_FINITE;
+  }
+  s->start_known = 1;
+  return KG_OK;
+}
+
 /* Starts at (t0, y0) towards t_end, forward or backward. `work` holds kg_stepper_work() values and, like the arrays
  * of the options, must outlive the stepper; y0 is copied.
  * Returns KG_OK, KG_FINISHED (t0 == t_end), KG_INVALID_ARGUMENT, KG_NOT_FINITE or KG_RHS_FAILED. */
@@ -170,18 +185,39 @@ static inline int kg_stepper_start(kg_stepper *s, const kg_ode *ode, const kg_st
   if (t0 == t_end) {
     return KG_FINISHED;
   }
-  status = kg_ode_evaluate(&s->ode, &s->statistics, t0, s->y, s->k);
-  if (status < 0) {
-    return kg_stepper_fail(s, status);
-  }
-  if (!kg_all_finite(s->ode.n, s->y) || !kg_all_finite(s->ode.n, s->k)) {
-    return KG_NOT_FINITE;
-  }
-  s->start_known = 1;
-  if (s->method.adaptive) {
+  status = kg_stepper_derive(s);
+  if (status == KG_OK && s->method.adaptive) {
     s->h_next = options->first_step > KG_C(0.0) ? options->first_step : kg_stepper_first_step(s);
   }
-  return KG_OK;
+  return status;
+}
+
+/* Goes on towards t_end, in the same direction, after the host has changed y or the right-hand side at the last
+ * accepted point: the derivative is evaluated anew. `new_step`: choose the next step as at a start, for a right-hand
+ * side that has become another one (with a stiff one the old step would be rejected many times); else the step control
+ * goes on. Fixed steps end on the multiples of the step from the start of the run, as before.
+ * Dense output of the last step is kept when it was prepared before, else lost.
+ * Returns KG_OK, KG_FINISHED (t == t_end), KG_INVALID_ARGUMENT, KG_NOT_FINITE or KG_RHS_FAILED. */
+static inline int kg_stepper_restart(kg_stepper *s, kg_real t_end, int new_step) {
+  int status;
+  if (!((t_end - s->t) * s->direction >= KG_C(0.0)) || !KG_ISFINITE(t_end)) {
+    return KG_INVALID_ARGUMENT;
+  }
+  s->t_end = t_end;
+  s->short_steps = 0;
+  s->linear_known = 0;
+  s->start_known = 0;
+  s->end_known = 0;
+  s->dense_state = s->dense_state == 2 ? 2 : 0;
+  if (s->t == t_end) {
+    return KG_FINISHED;
+  }
+  status = kg_stepper_derive(s);
+  if (status == KG_OK && s->method.adaptive && new_step) {
+    s->h_next = kg_stepper_first_step(s);
+    s->damping = kg_stepper_damping(s, KG_C(0.0));
+  }
+  return status;
 }
 
 #ifdef __cplusplus

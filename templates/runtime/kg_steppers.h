@@ -50,47 +50,64 @@ static inline int kg_stepper_linearise(kg_stepper *s) {
   return KG_OK;
 }
 
-/* Makes y_new at t_new the current state. */
-static inline void kg_stepper_accept(kg_stepper *s, kg_real t_new, kg_real error) {
+/* What is left to do when the state at t_new, the end of a step from t_old, has become the current one. */
+static inline void kg_stepper_finish(kg_stepper *s, kg_real t_new, kg_real error) {
   kg_statistics *statistics = &s->statistics;
-  kg_real *free_row = s->y_old;
-  kg_real size;
-  s->t_old = s->t;
-  s->h = t_new - s->t;
+  const kg_real size = KG_ABS(t_new - s->t_old);
+  s->h = t_new - s->t_old;
   s->t = t_new;
-  s->y_old = s->y;
-  s->y = s->y_new;
-  s->y_new = free_row;
   s->start_known = 0;
   s->linear_known = 0;
   s->end_known = s->method.estimates_end;
   s->dense_state = 1;
-  size = KG_ABS(s->h);
-  statistics->smallest_step = statistics->steps == 0 ? size : KG_MIN(statistics->smallest_step, size);
-  statistics->largest_step = KG_MAX(statistics->largest_step, size);
+  statistics->smallest_step = statistics->steps == 1 ? size : KG_MIN(s->before[0], size);
+  statistics->largest_step = KG_MAX(s->before[1], size);
+  statistics->largest_error = KG_MAX(s->before[2], error);
   statistics->last_step = size;
-  statistics->largest_error = KG_MAX(statistics->largest_error, error);
-  ++statistics->steps;
 }
 
-/* Local error of the trial step as a fraction of the tolerance; not finite when the state is not. */
-static inline kg_real kg_stepper_error(const kg_stepper *s, kg_real h) {
+/* Makes y_new at t_new the current state. */
+static inline void kg_stepper_accept(kg_stepper *s, kg_real t_new, kg_real error) {
+  kg_real *free_row = s->y_old;
+  s->t_old = s->t;
+  s->y_old = s->y;
+  s->y = s->y_new;
+  s->y_new = free_row;
+  s->before[0] = s->statistics.smallest_step;
+  s->before[1] = s->statistics.largest_step;
+  s->before[2] = s->statistics.largest_error;
+  ++s->statistics.steps;
+  kg_stepper_finish(s, t_new, error);
+}
+
+/* Local error of the trial step of size h from y as a fraction of the tolerance; not finite when the state is not. */
+static inline kg_real kg_stepper_error(const kg_stepper *s, kg_real h, const kg_real *y) {
   const kg_real n = (kg_real)s->ode.n;
   kg_real sums[2] = {KG_C(0.0), KG_C(0.0)};
-  s->method.error(s->ode.n, s->k, s->y, s->y_new, s->options.rtol, s->options.atol, sums);
+  s->method.error(s->ode.n, s->k, y, s->y_new, s->options.rtol, s->options.atol, sums);
   if (s->method.estimates == 1 || sums[0] == KG_C(0.0)) {
     return KG_ABS(h) * KG_SQRT(sums[0] / n);
   }
   return KG_ABS(h) * sums[0] / KG_SQRT(n * (sums[0] + KG_C(0.01) * sums[1]));
 }
 
+/* The same for methods that may have no estimate, or no tolerances to compare it with: 0 then. */
+static inline kg_real kg_stepper_estimate(const kg_stepper *s, kg_real h, const kg_real *y) {
+  return s->method.error && s->options.rtol ? kg_stepper_error(s, h, y) : KG_C(0.0);
+}
+
 static inline int kg_stepper_fixed(kg_stepper *s) {
   const kg_real size = s->options.step;
   const kg_real rounding = KG_C(16.0) * KG_EPSILON * KG_MAX(KG_ABS(s->t_start), KG_ABS(s->t_end));
+  const kg_real negligible = KG_C(1e-10) * size + rounding;
   /* Multiples of the step, not a running sum, so that rounding does not add up to one step more. */
-  kg_real t_new = s->t_start + s->direction * size * (kg_real)(s->statistics.steps + 1);
+  kg_real t_new = s->t_start + s->direction * size * (kg_real)(s->grid + 1);
   int status;
-  if ((s->t_end - t_new) * s->direction <= KG_C(1e-10) * size + rounding) {
+  if ((t_new - s->t) * s->direction <= negligible) {
+    ++s->grid; /* not so after a step that was cut: the next one completes it */
+    t_new = s->t_start + s->direction * size * (kg_real)(s->grid + 1);
+  }
+  if ((s->t_end - t_new) * s->direction <= negligible) {
     t_new = s->t_end;
   }
   if ((t_new - s->t) * s->direction <= KG_C(0.0)) {
@@ -103,8 +120,7 @@ static inline int kg_stepper_fixed(kg_stepper *s) {
   if (!kg_all_finite(s->ode.n, s->y_new)) {
     return KG_NOT_FINITE;
   }
-  kg_stepper_accept(s, t_new,
-                    s->method.error && s->options.rtol ? kg_stepper_error(s, t_new - s->t) : KG_C(0.0));
+  kg_stepper_accept(s, t_new, kg_stepper_estimate(s, t_new - s->t, s->y));
   return s->t == s->t_end ? KG_FINISHED : KG_OK;
 }
 
@@ -122,7 +138,7 @@ static inline int kg_stepper_try(kg_stepper *s, kg_real h, kg_real *error) {
   if (status < 0) {
     return kg_stepper_fail(s, status);
   }
-  *error = kg_stepper_error(s, h);
+  *error = kg_stepper_error(s, h, s->y);
   return KG_ISFINITE(*error) ? KG_OK : KG_NOT_FINITE;
 }
 
@@ -172,6 +188,8 @@ static inline int kg_stepper_adaptive(kg_stepper *s) {
       s->h_next = kg_stepper_resize(s, KG_ABS(h), error);
       if (rejection != KG_OK) {
         s->h_next = KG_MIN(s->h_next, KG_ABS(h)); /* do not grow right after a rejection */
+      } else if (t_new == s->t_end) {
+        s->h_next = KG_MAX(s->h_next, size); /* the end, which may be moved, says nothing about the step */
       }
       s->damping = kg_stepper_damping(s, error);
       kg_stepper_accept(s, t_new, error);
@@ -205,6 +223,33 @@ static inline int kg_stepper_step(kg_stepper *s) {
     return status;
   }
   return s->method.adaptive ? kg_stepper_adaptive(s) : kg_stepper_fixed(s);
+}
+
+/* Replaces the last accepted step by one that ends at t_event, within it, with the accuracy of a step: it is taken
+ * again from t_old. May be repeated with other times. The proposed next step stays; fixed steps return to the multiples
+ * of the step. Not after kg_stepper_restart(), nor after a step that failed.
+ * Returns KG_OK, KG_INVALID_ARGUMENT (t_event is not beyond t_old, or there is no step to cut), KG_NOT_FINITE or
+ * KG_RHS_FAILED: then the step is left as it was, without dense output, and cannot be cut any more. */
+static inline int kg_stepper_cut(kg_stepper *s, kg_real t_event) {
+  const kg_real h = t_event - s->t_old;
+  kg_real *free_row = s->y;
+  int status;
+  if (s->dense_state == 0 || !(h * s->direction > KG_C(0.0)) || !KG_ISFINITE(h)) {
+    return KG_INVALID_ARGUMENT;
+  }
+  s->dense_state = 0;
+  s->end_known = 0;
+  status = s->method.take(&s->ode, &s->statistics, s->t_old, h, s->y_old, s->k, s->y_new);
+  if (status < 0) {
+    return kg_stepper_fail(s, status);
+  }
+  if (!kg_all_finite(s->ode.n, s->y_new)) {
+    return KG_NOT_FINITE;
+  }
+  s->y = s->y_new;
+  s->y_new = free_row;
+  kg_stepper_finish(s, t_event, kg_stepper_estimate(s, h, s->y_old));
+  return KG_OK;
 }
 
 /* Prepares dense output of the last accepted step in `dense`; repeated calls cost nothing. DOP853 evaluates the
