@@ -15,7 +15,7 @@ from sympy.matrices.exceptions import NonInvertibleMatrixError
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import ModelError
-from kanegen.model import normalise
+from kanegen.model import contact_records, normalise
 from kanegen.model.check_symbols import needed_rates
 from kanegen.model.expressions import base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input, resolved_inputs
@@ -191,6 +191,13 @@ def _draft(description: dict[str, Any]) -> Any:
     fields["loads"] = normalise.loads(fields["loads"], ignored)
     fields["outputs"] = normalise.outputs(fields.get("outputs"), ignored)
     fields["reactions"] = normalised_reactions(fields.get("reactions"), ignored)
+    fields["unilateral_constraints"] = contact_records.unilateral_constraints(
+        fields.get("unilateral_constraints"), ignored
+    )
+    fields["friction"] = contact_records.frictions(fields.get("friction"), ignored)
+    fields["latches"] = contact_records.latches(fields.get("latches"), ignored)
+    fields["events"] = contact_records.events(fields.get("events"), ignored)
+    fields["impulses"] = contact_records.impulses(fields.get("impulses"), ignored)
     fields["inputs"] = resolved_inputs(_listed(fields.get("inputs")), ignored)
     fields["gravity"] = normalise.vector_or_none(fields["gravity"], "gravity", ignored)
     if fields["potential_energy"] is not None:

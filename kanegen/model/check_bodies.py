@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 from sympy.physics.mechanics import RigidBody
 
-from kanegen.model.expressions import dyadic_frames, dyadic_matrix, vector_terms
+from kanegen.model.expressions import dyadic_frames, dyadic_matrix, known_value, vector_terms
 
 if TYPE_CHECKING:
     from kanegen.model.model import Model
@@ -33,24 +33,10 @@ def body_problems(model: Model) -> list[str]:
     return problems
 
 
-def _value(expr: Any, values: Mapping[Any, float]) -> float | None:
-    """The number that ``expr`` is with these parameter values, or None; nan when it is no real number."""
-    if expr in values:
-        return values[expr]
-    if expr.args or expr.is_Symbol:
-        expr = expr.xreplace(values)
-    if not expr.is_number:
-        return None
-    try:
-        return float(expr)
-    except TypeError:
-        return math.nan
-
-
 def _mass_problems(body: Any, values: Mapping[Any, float]) -> list[str]:
     if body.mass is None:
         return [f"body {body.name} has no mass: give a number (0 is legal) or a symbol"]
-    mass = _value(sympy.sympify(body.mass), values)
+    mass = known_value(sympy.sympify(body.mass), values)
     if mass is None or mass >= 0.0:
         return []
     given = "" if body.mass.is_number else f" = {body.mass}"
@@ -73,7 +59,7 @@ def _inertia_problems(body: Any, values: Mapping[Any, float]) -> list[str]:
     if problems or len(blocks) != 1 or len(dyadic_frames(dyadic)) != 1:
         return problems
     (block,) = blocks.values()
-    numbers = [[_value(entry, values) for entry in row] for row in block]
+    numbers = [[known_value(entry, values) for entry in row] for row in block]
     known = [[entry for entry in row if entry is not None] for row in numbers]
     if sum(map(len, known)) == 9:
         smallest = _smallest_eigenvalue(known)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from kanegen.model.events import is_multiplier
 from kanegen.model.expressions import base_symbol, derivative_order, is_time_function, symbol_name
 from kanegen.model.places import Place
 from kanegen.model.speeds import all_speeds, former_speeds
@@ -37,6 +38,17 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "potential energy": _STATE,
     "speed definition": ("q", "u", "r"),
     "output": (*_FORCE, "q''", "u'"),
+    "gap": _STATE,
+    "velocity gap": _MOTION,
+    "slip": _MOTION,
+    "normal load": _FORCE,
+    "law": (),
+    "guard": _FORCE,
+    "impulse": _MOTION,
+    "servo position": _STATE,
+    "servo velocity": _MOTION,
+    "servo gain": (),
+    "servo law": _FORCE,
 }
 
 _ADVICE = {
@@ -47,6 +59,9 @@ _ADVICE = {
     "inertia": "the components must be constant; write the inertia in a frame in which they are",
     "gravity": "gravity must be uniform; write other fields as loads with potential_energy",
     "potential energy": "forces that depend on speeds have none",
+    "velocity gap": "a gap is one in positions or in speeds",
+    "law": "the values of a law are constants of a run",
+    "servo gain": "Theta and damping are constants of a run",
 }
 
 
@@ -118,7 +133,7 @@ def _unknown(model: Model, places: Sequence[Place]) -> list[str]:
     for place in places:
         for atom in place.atoms:
             base = base_symbol(atom)
-            if base not in kinds and not isinstance(base, sympy.Symbol):
+            if base not in kinds and not isinstance(base, sympy.Symbol) and not is_multiplier(base):
                 first.setdefault(base, place.where)
     problems = []
     for base in sorted(first, key=str):

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kanegen.model.check_bodies import body_problems
+from kanegen.model.check_contacts import contact_problems
 from kanegen.model.check_equations import equation_problems
+from kanegen.model.check_servo import servo_problems
 from kanegen.model.check_symbols import symbol_problems
 from kanegen.model.places import Place
 from kanegen.model.reactions import reaction_problems
@@ -24,4 +26,6 @@ def model_problems(model: Model, places: Sequence[Place], strangers: Sequence[An
         *equation_problems(model),
         *body_problems(model),
         *reaction_problems(model),
+        *contact_problems(model, places),
+        *servo_problems(model),
     ]

@@ -6,8 +6,9 @@ is written, term by term, so that a model of hundreds of expressions is read in 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import sympy
@@ -70,6 +71,20 @@ def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
         else:
             stack.extend(expr.args)
     return frozenset(found)
+
+
+def known_value(expr: Any, values: Mapping[Any, float]) -> float | None:
+    """The number that ``expr`` is with these parameter values, or None; nan when it is no real number."""
+    if expr in values:
+        return values[expr]
+    if expr.args or expr.is_Symbol:
+        expr = expr.xreplace(values)
+    if not expr.is_number:
+        return None
+    try:
+        return float(expr)
+    except TypeError:
+        return math.nan
 
 
 def vector_terms(vector: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -9,13 +9,16 @@ from typing import Any
 import sympy
 
 from kanegen.errors import ModelError
-from kanegen.model import normalise
+from kanegen.model import contact_records, normalise
 from kanegen.model.checks import model_problems
+from kanegen.model.contact import Friction, Latch, Unilateral
+from kanegen.model.events import Event
 from kanegen.model.expressions import atoms, natural_key, symbol_name
 from kanegen.model.inputs import Input, input_symbols, resolved_inputs
 from kanegen.model.places import model_places
 from kanegen.model.reactions import Reaction, normalised_reactions
 from kanegen.model.records import FrozenMapping, Output
+from kanegen.model.servo import Servo, normalised_servo
 from kanegen.model.speeds import SpeedChange, default_names, definitions_of
 
 
@@ -61,6 +64,15 @@ class Model:
         Speeds that are always zero and bring reactions into evidence (Kane and Levinson 1985, section 4.9).
     reactions
         Named :class:`Reaction` records: force and torque that the rest exerts on a set of bodies.
+    unilateral_constraints, friction, latches
+        :class:`Unilateral` (or bare gaps, then rigid), :class:`Friction` and :class:`Latch` records.
+    events
+        :class:`Event` records.
+    impulses
+        Named impulses for events and ``solver.impulse``: lists of ``(point, impulse)``, N s, and
+        ``(frame, angular impulse)``, N m s.
+    servo
+        :class:`Servo`: servo-constraints, and the inputs that enforce them.
 
     Raises
     ------
@@ -86,6 +98,12 @@ class Model:
     outputs: Mapping[str, Output]
     auxiliary_speeds: tuple[Any, ...]
     reactions: Mapping[str, Reaction]
+    unilateral_constraints: tuple[Unilateral, ...]
+    friction: tuple[Friction, ...]
+    latches: tuple[Latch, ...]
+    events: tuple[Event, ...]
+    impulses: Mapping[str, tuple[tuple[Any, Any], ...]]
+    servo: Servo | None
     speed_change: SpeedChange | None
 
     def __init__(
@@ -109,6 +127,12 @@ class Model:
         outputs: Mapping[str, Any] | None = None,
         auxiliary_speeds: Any = (),
         reactions: Mapping[str, Reaction] | None = None,
+        unilateral_constraints: Any = (),
+        friction: Any = (),
+        latches: Any = (),
+        events: Any = (),
+        impulses: Mapping[str, Any] | None = None,
+        servo: Servo | None = None,
     ) -> None:
         problems: list[str] = []
         self._set(
@@ -125,6 +149,12 @@ class Model:
             outputs=FrozenMapping(normalise.outputs(outputs, problems)),
             auxiliary_speeds=normalise.time_functions(auxiliary_speeds, "auxiliary_speeds", problems),
             reactions=FrozenMapping(normalised_reactions(reactions, problems)),
+            unilateral_constraints=contact_records.unilateral_constraints(unilateral_constraints, problems),
+            friction=contact_records.frictions(friction, problems),
+            latches=contact_records.latches(latches, problems),
+            events=contact_records.events(events, problems),
+            impulses=FrozenMapping(contact_records.impulses(impulses, problems)),
+            servo=normalised_servo(servo, problems),
             speed_change=None,
         )
         self._set(

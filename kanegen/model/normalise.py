@@ -119,20 +119,20 @@ def _location(item: Any) -> Any:
     return item.masscenter if isinstance(item, Particle | RigidBody) else item
 
 
-def loads(value: Any, problems: list[str]) -> tuple[tuple[Any, Any], ...]:
+def loads(value: Any, problems: list[str], what: str = "loads") -> tuple[tuple[Any, Any], ...]:
     """``(point, force)`` and ``(frame, torque)`` pairs from pairs, Force and Torque; zero vectors dropped."""
     found = []
-    for k, item in enumerate(sequence(value, "loads", problems)):
+    for k, item in enumerate(sequence(value, what, problems)):
         if not isinstance(item, tuple | list) or len(item) != 2:
-            problems.append(f"loads[{k}] is {item!r}: expected (point, force) or (frame, torque)")
+            problems.append(f"{what}[{k}] is {item!r}: expected (point, force) or (frame, torque)")
             continue
         location, vector = _location(item[0]), item[1]
         if not isinstance(location, Point | ReferenceFrame):
             problems.append(
-                f"loads[{k}] acts on {location!r}: expected a Point (force), a ReferenceFrame (torque) or a body"
+                f"{what}[{k}] acts on {location!r}: expected a Point (force), a ReferenceFrame (torque) or a body"
             )
         elif not isinstance(vector, Vector) and vector != 0:
-            problems.append(f"loads[{k}] on {location} is {vector!r}: expected a Vector")
+            problems.append(f"{what}[{k}] on {location} is {vector!r}: expected a Vector")
         elif isinstance(vector, Vector) and vector.args:
             found.append((location, vector))
     return tuple(found)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sympy.physics.mechanics import Point, RigidBody
 
+from kanegen.model.check_servo import servo_expressions
+from kanegen.model.contact import contacts_of
 from kanegen.model.expressions import (
     atoms,
     dyadic_expressions,
@@ -29,8 +31,8 @@ class Place:
     """Expressions of one origin.
 
     ``kind`` is one of kinematics, holonomic, nonholonomic, acceleration, load, mass, inertia, position,
-    velocity, orientation, angular velocity, gravity, potential energy, output. ``differentiations`` is the
-    number of total time derivatives the derivation takes of them.
+    velocity, orientation, angular velocity, gravity, potential energy, output, gap, velocity gap, slip, law, normal
+    load, guard, impulse, servo position, servo velocity, servo gain, servo law. ``differentiations`` is the number of total time derivatives the derivation takes of them.
     """
 
     kind: str
@@ -61,6 +63,9 @@ def model_places(model: Model) -> Geometry:
         walk.add_body(body)
     for location, vector in model.loads:
         walk.add_load(location, vector)
+    for name, pairs in model.impulses.items():
+        for location, vector in pairs:
+            walk.add_load(location, vector, "impulse", f"the impulse {name!r} on {location}")
     for name, reaction in model.reactions.items():
         walk.add_reaction(f"reactions[{name!r}]", reaction, model.bodies)
     if model.gravity is not None:
@@ -88,7 +93,23 @@ def _scalar_places(model: Model) -> list[Place]:
         definitions = enumerate(change.definitions or ())
         found.extend(place("speed definition", f"definitions[{k}]", (expr,), 1) for k, expr in definitions)
     found.extend(place("output", f"outputs[{name!r}]", item) for name, item in model.outputs.items())
-    return found
+    if model.servo is not None:
+        found.extend(place(*item) for item in servo_expressions(model.servo))
+    return [*found, *_contact_places(model)]
+
+
+def _contact_places(model: Model) -> Iterator[Place]:
+    for contact in contacts_of(model):
+        of = f"of contact {contact.name!r}"
+        if contact.gap is not None:
+            kind = "gap" if contact.level == 2 else "velocity gap"
+            yield place(kind, f"the gap {of}", (contact.gap,), contact.level)
+        if contact.load is not None:
+            yield place("normal load", f"the normal force {of}", (contact.load,))
+        yield place("slip", f"the slip velocity {of}", contact.slip, 1)
+        yield place("law", f"the law {of}", (value.expression for value in contact.values()))
+    for event in model.events:
+        yield place("guard", f"the guard of event {event.name!r}", (event.guard,))
 
 
 class _Walk:
@@ -129,9 +150,9 @@ class _Walk:
             return
         self._add_positions(chain, 0)
 
-    def add_load(self, location: Any, vector: Any) -> None:
-        where = f"the load on {location}"
-        self.add_vector("load", where, vector)
+    def add_load(self, location: Any, vector: Any, kind: str = "load", where: str = "") -> None:
+        where = where or f"the load on {location}"
+        self.add_vector(kind, where, vector)
         if isinstance(location, Point):
             self._add_point(location, where)
         else:

@@ -1,0 +1,214 @@
+"""Unilateral constraints, friction and latches: what a user writes, and the contacts a model has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kanegen.model.contact_laws import Coulomb, Law, Restitution, Value
+from kanegen.model.expressions import atoms, base_symbol, derivative_order
+from kanegen.model.speeds import all_speeds
+
+if TYPE_CHECKING:
+    from kanegen.model.model import Model
+
+
+@dataclass(frozen=True)
+class Unilateral:
+    """An inequality ``gap >= 0``: open above zero, compressive force only.
+
+    Parameters
+    ----------
+    gap
+        Expression of t, q, inputs and parameters (m or rad); with u or q' in it a constraint at velocity level, such as
+        a ratchet.
+    law
+        :class:`Restitution` (rigid, the default without rebound), :class:`Stabilised`, :class:`KelvinVoigt` or
+        :class:`HuntCrossley`.
+    friction
+        :class:`Coulomb`, or None.
+    slip
+        With friction: one or two components of the slip velocity along orthonormal directions, m/s, affine in u.
+    name
+        Name in messages and results; None: "contact 1" and so on.
+    """
+
+    gap: Any
+    law: Law = field(default_factory=Restitution)
+    friction: Coulomb | None = None
+    slip: Any = ()
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Bilateral:
+    """A constraint that is always closed, in both directions; friction at it has its multiplier for a normal force.
+
+    Parameters
+    ----------
+    constraint
+        Expression of t, q, inputs and parameters that is zero; with u or q' at velocity level. The gradient must be a
+        unit vector in the direction of the normal force for the multiplier to be a force in N.
+    drift
+        Rate, 1/s, at which a violation decays: ``phi'' + 2 drift phi' + drift^2 phi = 0``.
+    """
+
+    constraint: Any
+    drift: Any = 10.0
+
+
+@dataclass(frozen=True)
+class Friction:
+    """Friction at a joint, or of a body that always stays on its ground.
+
+    Parameters
+    ----------
+    slip
+        One or two components of the slip velocity along orthonormal directions, m/s, affine in u.
+    law
+        :class:`Coulomb`.
+    normal
+        The normal force, N: an expression of t, q, u, inputs and parameters; or :class:`Bilateral`, a constraint of
+        which the model has no other row, whose multiplier it is.
+    name
+        None: "friction 1" and so on.
+    """
+
+    slip: Any
+    law: Coulomb
+    normal: Any
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Latch:
+    """A constraint that events impose and remove (:class:`Event`).
+
+    Parameters
+    ----------
+    name
+        Name by which events call it.
+    constraint
+        Expression of t, q, inputs and parameters that is zero while it is closed; with u or q' at velocity level.
+    closed
+        Whether it is closed when a run starts.
+    drift
+        Rate, 1/s, at which a violation decays.
+    """
+
+    name: str
+    constraint: Any
+    closed: bool = False
+    drift: Any = 10.0
+
+
+@dataclass(frozen=True)
+class Contact:
+    """One contact of a model: a normal row or a given load, then the rows of its slip velocity.
+
+    ``where`` says where the user wrote it. ``level`` is 2 for a gap in positions, 1 in velocities. ``gap`` None: the
+    normal force is ``load``.
+    """
+
+    name: str
+    where: str
+    kind: str
+    level: int
+    gap: Any
+    law: Law | None
+    drift: Any
+    load: Any
+    friction: Coulomb | None
+    slip: tuple[Any, ...]
+    closed: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Contact rows: the normal, then the directions of slip."""
+        return (self.gap is not None) + len(self.slip)
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """A name for each row."""
+        n = len(self.slip)
+        slip = (f"{self.name} slip {k + 1}" if n > 1 else f"{self.name} slip" for k in range(n))
+        return (*([self.name] if self.gap is not None else []), *slip)
+
+    def values(self) -> tuple[Value, ...]:
+        """The values of the laws, with the intervals they must lie in."""
+        own = (Value("drift", self.drift, 0.0),) if self.law is None and self.gap is not None else ()
+        laws = (law.values() for law in (self.law, self.friction) if law is not None)
+        return (*own, *(value for values in laws for value in values))
+
+
+def contacts_of(model: Model) -> tuple[Contact, ...]:
+    """The contacts of a model in the order of their rows: unilateral constraints, friction, latches."""
+    return (*_unilateral(model), *_frictions(model), *_latches(model))
+
+
+def first_rows(contacts: tuple[Contact, ...]) -> tuple[int, ...]:
+    """The first row of each contact."""
+    return tuple(sum(other.n_rows for other in contacts[:k]) for k in range(len(contacts)))
+
+
+def level_of(model: Model, expression: Any) -> int:
+    """2 for an expression of positions, 1 for one with speeds in it."""
+    speeds, coordinates = {*all_speeds(model), *model.auxiliary_speeds}, set(model.coordinates)
+    moving = (
+        base_symbol(atom) in speeds or (base_symbol(atom) in coordinates and derivative_order(atom) > 0)
+        for atom in atoms((expression,))
+    )
+    return 1 if any(moving) else 2
+
+
+def _unilateral(model: Model) -> Iterator[Contact]:
+    for k, item in enumerate(model.unilateral_constraints):
+        yield Contact(
+            name=item.name or f"contact {k + 1}",
+            where=f"unilateral_constraints[{k}]",
+            kind=item.law.kind,
+            level=level_of(model, item.gap),
+            gap=item.gap,
+            law=item.law,
+            drift=None,
+            load=None,
+            friction=item.friction,
+            slip=item.slip,
+            closed=False,
+        )
+
+
+def _frictions(model: Model) -> Iterator[Contact]:
+    for k, item in enumerate(model.friction):
+        held = item.normal if isinstance(item.normal, Bilateral) else None
+        yield Contact(
+            name=item.name or f"friction {k + 1}",
+            where=f"friction[{k}]",
+            kind="load" if held is None else "bilateral",
+            level=2 if held is None else level_of(model, held.constraint),
+            gap=None if held is None else held.constraint,
+            law=None,
+            drift=None if held is None else held.drift,
+            load=item.normal if held is None else None,
+            friction=item.law,
+            slip=item.slip,
+            closed=True,
+        )
+
+
+def _latches(model: Model) -> Iterator[Contact]:
+    for k, item in enumerate(model.latches):
+        yield Contact(
+            name=item.name,
+            where=f"latches[{k}]",
+            kind="latch",
+            level=level_of(model, item.constraint),
+            gap=item.constraint,
+            law=None,
+            drift=item.drift,
+            load=None,
+            friction=None,
+            slip=(),
+            closed=item.closed,
+        )

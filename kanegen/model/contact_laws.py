@@ -1,0 +1,212 @@
+"""Laws of contacts: what holds a violated gap, and Coulomb's friction. Plain records; ``Model`` checks their values.
+
+``x = -gap`` is the penetration, m. Values are numbers or SymPy expressions of parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+import sympy
+
+ACTS = ("force", "acceleration")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of a law and the interval it must lie in; ``strict`` excludes the ends of the interval."""
+
+    name: str
+    expression: Any
+    least: float = -math.inf
+    greatest: float = math.inf
+    strict: bool = False
+
+    def admits(self, number: float) -> bool:
+        """Whether the number lies in the interval (NaN does not)."""
+        if self.strict:
+            return self.least < number < self.greatest
+        return self.least <= number <= self.greatest
+
+    @property
+    def expected(self) -> str:
+        """The interval in words."""
+        if self.greatest == math.inf:
+            return f"a number {'>' if self.strict else '>='} {self.least:g}"
+        if self.least == -math.inf:
+            return f"a number {'<' if self.strict else '<='} {self.greatest:g}"
+        return f"a number in [{self.least:g}, {self.greatest:g}]"
+
+
+@dataclass(frozen=True)
+class Stabilised:
+    """A violated gap decays: ``gap'' = Delta1 gap' + Delta2 gap`` (Bajodah 2003, (328)).
+
+    With one value, for a gap at velocity level: ``gap' = Delta1 gap`` (Bajodah 2003, (329)). The contact acts where the
+    gap is violated and the multiplier it needs is compressive.
+
+    Parameters
+    ----------
+    Delta1
+        1/s, negative.
+    Delta2
+        1/s^2, negative; None at velocity level.
+    """
+
+    Delta1: Any
+    Delta2: Any = None
+    kind: ClassVar[str] = "stabilised"
+
+    def values(self) -> tuple[Value, ...]:
+        """Both gains: negative ones are those whose motion decays (Hurwitz)."""
+        given = (("Delta1", self.Delta1), ("Delta2", self.Delta2))
+        return tuple(Value(name, x, greatest=0.0, strict=True) for name, x in given if x is not None)
+
+    def target(self, gap: Any, rate: Any, level: int) -> Any:
+        """The acceleration of the closed row."""
+        return self.Delta1 * rate + self.Delta2 * gap if level == 2 else self.Delta1 * gap
+
+
+@dataclass(frozen=True)
+class Restitution:
+    """A rigid contact: an impact with Newton's coefficient of restitution, then separation or rest.
+
+    While it stays closed ``gap'' + 2 drift gap' + drift^2 gap = 0``, which takes the rounding of the gap back.
+
+    Parameters
+    ----------
+    e
+        Coefficient of restitution, 0 to 1. A gap at velocity level closes without an impact: there it has no effect.
+    drift
+        Rate of that decay, 1/s.
+    """
+
+    e: Any = 0.0
+    drift: Any = 10.0
+    kind: ClassVar[str] = "restitution"
+
+    def values(self) -> tuple[Value, ...]:
+        return Value("e", self.e, 0.0, 1.0), Value("drift", self.drift, 0.0)
+
+    def target(self, gap: Any, rate: Any, level: int) -> Any:
+        """The acceleration of the closed row."""
+        return decay(self.drift, gap, rate, level)
+
+
+@dataclass(frozen=True)
+class KelvinVoigt:
+    """A linear spring and damper: ``k x + c x'``, never tensile.
+
+    Parameters
+    ----------
+    k, c
+        Stiffness, N/m, and damping, N s/m; with ``acts="acceleration"`` 1/s^2 and 1/s.
+    acts
+        ``"force"``: the contact force; ``"acceleration"``: ``x'' + c x' + k x = 0`` (Bajodah 2003, (367) divided by m).
+    """
+
+    k: Any
+    c: Any
+    acts: str = "force"
+
+    @property
+    def kind(self) -> str:
+        """How the contact is closed."""
+        return kind_of(self.acts)
+
+    def values(self) -> tuple[Value, ...]:
+        return Value("k", self.k, 0.0), Value("c", self.c, 0.0)
+
+    def force(self, x: Any, rate: Any) -> Any:
+        """The force, N, at the penetration x and its rate."""
+        return self.k * x + self.c * rate
+
+    def target(self, gap: Any, rate: Any, level: int) -> Any:
+        """The acceleration of the closed row, where the law acts as one."""
+        return self.force(-gap, -rate)
+
+
+@dataclass(frozen=True)
+class HuntCrossley:
+    """``k x^n + lam x^n x'``, never tensile (Hunt and Crossley 1975; Bajodah 2003, (368)).
+
+    Parameters
+    ----------
+    k, lam
+        Stiffness, N/m^n, and damping, N s/m^(n + 1); with ``acts="acceleration"`` those of
+        ``x'' + lam x^n x' + k x^n = 0``. Positive damping takes energy (the thesis prints a negative alpha in (369)).
+    n
+        Exponent, at least 1; 3/2 for a Hertzian contact.
+    acts
+        ``"force"`` or ``"acceleration"``.
+    """
+
+    k: Any
+    lam: Any
+    n: Any = field(default_factory=lambda: sympy.Rational(3, 2))
+    acts: str = "force"
+
+    @property
+    def kind(self) -> str:
+        """How the contact is closed."""
+        return kind_of(self.acts)
+
+    def values(self) -> tuple[Value, ...]:
+        return Value("k", self.k, 0.0), Value("lam", self.lam, 0.0), Value("n", self.n, 1.0)
+
+    def force(self, x: Any, rate: Any) -> Any:
+        """The force, N, at the penetration x and its rate; odd in x, so that it changes sign where the gap opens."""
+        n = sympy.nsimplify(self.n, rational=True)
+        return x * sympy.Abs(x) ** (n - 1) * (self.k + self.lam * rate)
+
+    def target(self, gap: Any, rate: Any, level: int) -> Any:
+        """The acceleration of the closed row, where the law acts as one."""
+        return self.force(-gap, -rate)
+
+
+def kind_of(acts: str) -> str:
+    """A law that acts as an acceleration holds its row as a stabilised constraint does."""
+    return "compliant" if acts == "force" else "stabilised"
+
+
+def decay(drift: Any, gap: Any, rate: Any, level: int) -> Any:
+    """The acceleration of a row whose value decays at the rate ``drift``, 1/s."""
+    return -2 * drift * rate - drift**2 * gap if level == 2 else -drift * gap
+
+
+@dataclass(frozen=True)
+class Coulomb:
+    """Dry friction: stick while ``|F_t| <= mu_s N``, slip under ``-mu_k N v/|v|``.
+
+    Parameters
+    ----------
+    mu_s, mu_k
+        Coefficients of static and kinetic friction, ``0 <= mu_k <= mu_s``; mu_k None: the same.
+    creep
+        Tolerance delta of the slip velocity, m/s: the tolerance-and-creep model of Bajodah (2003), section 5.8, in
+        place of stick. Below delta the slip velocity decays, ``v' = -drift v`` (383)-(386), while friction can hold it.
+    drift
+        Rate, 1/s, at which slip velocity left in stick (rounding; the whole of it in creep) decays.
+    """
+
+    mu_s: Any
+    mu_k: Any = None
+    creep: Any = None
+    drift: Any = 10.0
+
+    @property
+    def kinetic(self) -> Any:
+        """The coefficient of kinetic friction."""
+        return self.mu_s if self.mu_k is None else self.mu_k
+
+    def values(self) -> tuple[Value, ...]:
+        found = [Value("mu_s", self.mu_s, 0.0), Value("mu_k", self.kinetic, 0.0), Value("drift", self.drift, 0.0)]
+        if self.creep is not None:
+            found.append(Value("creep", self.creep, 0.0, strict=True))
+        return tuple(found)
+
+
+Law: TypeAlias = Stabilised | Restitution | KelvinVoigt | HuntCrossley
+LAWS = (Stabilised, Restitution, KelvinVoigt, HuntCrossley)

@@ -1,0 +1,145 @@
+"""From the contacts, events and impulses a user writes to the one form the derivation reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any, TypeGuard, TypeVar
+
+import sympy
+
+from kanegen.model import normalise
+from kanegen.model.contact import Bilateral, Friction, Latch, Unilateral
+from kanegen.model.contact_laws import ACTS, LAWS, Coulomb, HuntCrossley, KelvinVoigt, Restitution, Stabilised
+from kanegen.model.events import Event
+
+R = TypeVar("R")
+L = TypeVar("L", Stabilised, Restitution, KelvinVoigt, HuntCrossley, Coulomb)
+
+
+def unilateral_constraints(value: Any, problems: list[str]) -> tuple[Unilateral, ...]:
+    """Unilateral constraints; a bare expression is a rigid one without rebound."""
+    found = []
+    for k, item in enumerate(normalise.sequence(value, "unilateral_constraints", problems)):
+        where = f"unilateral_constraints[{k}]"
+        given = Unilateral(item) if isinstance(item, sympy.Expr) else item
+        if not _is(given, Unilateral, where, problems):
+            continue
+        law = _law(given.law, where, problems)
+        friction = None if given.friction is None else _coulomb(given.friction, where, problems)
+        slip = normalise.scalars(given.slip, f"{where}.slip", problems)
+        gap = normalise.scalar(given.gap, f"{where}.gap", problems)
+        found.append(replace(given, gap=gap, law=law, friction=friction, slip=slip))
+    return tuple(found)
+
+
+def frictions(value: Any, problems: list[str]) -> tuple[Friction, ...]:
+    """Frictions at joints."""
+    found = []
+    for k, item in enumerate(normalise.sequence(value, "friction", problems)):
+        where = f"friction[{k}]"
+        if not _is(item, Friction, where, problems):
+            continue
+        law = _coulomb(item.law, where, problems)
+        slip = normalise.scalars(item.slip, f"{where}.slip", problems)
+        found.append(replace(item, slip=slip, law=law, normal=_normal(item.normal, where, problems)))
+    return tuple(found)
+
+
+def _normal(value: Any, where: str, problems: list[str]) -> Any:
+    if not isinstance(value, Bilateral):
+        return normalise.scalar(value, f"{where}.normal", problems)
+    constraint = normalise.scalar(value.constraint, f"{where}.normal", problems)
+    return replace(value, constraint=constraint, drift=normalise.scalar(value.drift, f"{where}.normal.drift", problems))
+
+
+def latches(value: Any, problems: list[str]) -> tuple[Latch, ...]:
+    """Latches."""
+    found = []
+    for k, item in enumerate(normalise.sequence(value, "latches", problems)):
+        where = f"latches[{k}]"
+        if _is(item, Latch, where, problems):
+            constraint = normalise.scalar(item.constraint, f"{where}.constraint", problems)
+            drift = normalise.scalar(item.drift, f"{where}.drift", problems)
+            found.append(replace(item, constraint=constraint, drift=drift, closed=bool(item.closed)))
+    return tuple(found)
+
+
+def events(value: Any, problems: list[str]) -> tuple[Event, ...]:
+    """Events; one name stands for a list of one in ``impose`` and ``remove``."""
+    found = []
+    for k, item in enumerate(normalise.sequence(value, "events", problems)):
+        where = f"events[{k}]"
+        if _is(item, Event, where, problems):
+            guard = normalise.scalar(item.guard, f"{where}.guard", problems)
+            impose, remove = (
+                _names(getattr(item, field), f"{where}.{field}", problems) for field in ("impose", "remove")
+            )
+            found.append(replace(item, guard=guard, impose=impose, remove=remove, terminal=bool(item.terminal)))
+    return tuple(found)
+
+
+def impulses(value: Any, problems: list[str]) -> dict[str, tuple[tuple[Any, Any], ...]]:
+    """The pairs (point, impulse) and (frame, angular impulse) of each named impulse."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        problems.append(f"impulses is {value!r}: expected a mapping from a name to a list of (point, impulse)")
+        return {}
+    found = {}
+    for name, item in value.items():
+        if not isinstance(name, str) or not name:
+            problems.append(f"impulses has the name {name!r}: expected a string that is not empty")
+            continue
+        pairs = (
+            (item,) if isinstance(item, tuple) and len(item) == 2 and not isinstance(item[0], tuple | list) else item
+        )
+        found[name] = normalise.loads(pairs, problems, f"impulses[{name!r}]")
+    return found
+
+
+def _is(item: Any, kind: type[R], where: str, problems: list[str]) -> TypeGuard[R]:
+    if isinstance(item, kind):
+        return True
+    problems.append(f"{where} is {item!r}: expected a kg.{kind.__name__}")
+    return False
+
+
+def _names(value: Any, where: str, problems: list[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    names = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
+    wrong = [name for name in names if not isinstance(name, str)]
+    if wrong:
+        problems.append(f"{where} contains {wrong[0]!r}: expected names of latches")
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def _law(value: Any, where: str, problems: list[str]) -> Any:
+    if not isinstance(value, LAWS):
+        expected = ", ".join(f"kg.{law.__name__}" for law in LAWS)
+        problems.append(f"{where}.law is {value!r}: expected one of {expected}")
+        return Restitution()
+    if isinstance(value, KelvinVoigt | HuntCrossley) and value.acts not in ACTS:
+        problems.append(f"{where}.law has acts={value.acts!r}: expected 'force' or 'acceleration'")
+        value = replace(value, acts="force")
+    return _with_expressions(value, f"{where}.law", problems)
+
+
+def _coulomb(value: Any, where: str, problems: list[str]) -> Coulomb:
+    if not isinstance(value, Coulomb):
+        problems.append(f"{where} has the friction law {value!r}: expected a kg.Coulomb")
+        return Coulomb(sympy.S.Zero)
+    return _with_expressions(value, f"{where} Coulomb", problems)
+
+
+def _with_expressions(law: L, where: str, problems: list[str]) -> L:
+    """The law with its values as SymPy expressions."""
+    return replace(law, **dict(_expressions(law, where, problems)))
+
+
+def _expressions(law: Any, where: str, problems: list[str]) -> Iterator[tuple[str, Any]]:
+    for field in fields(law):
+        value = getattr(law, field.name)
+        if field.name != "acts" and value is not None:
+            yield field.name, normalise.scalar(value, f"{where} {field.name}", problems)
