@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kanegen.errors import BuildError
@@ -31,7 +31,10 @@ DEFAULT_FUNCTIONS: Final = (
     "outputs", "reactions", "old_speeds", "new_speeds",
 )  # fmt: skip
 
-EXTRA_FUNCTIONS: Final = ("A1", "A2", "N", "L", "F", "Dm", "e", "rank", "parts", *FUNCTION_GROUPS["jacobians"])
+EXTRA_FUNCTIONS: Final = (
+    *("A1", "A2", "N", "L", "F", "Dm", "e", "rank", "parts", "integrals"),
+    *FUNCTION_GROUPS["jacobians"],
+)
 """Functions that are compiled on request only."""
 
 
@@ -77,3 +80,8 @@ class BuildOptions:
                 raise BuildError(f"functions contains {name!r}: expected names among {', '.join(known)}{hint}")
             wanted.update(members)
         return cls(form, tuple(name for name in known if name in wanted))
+
+    def including(self, *names: str) -> BuildOptions:
+        """These options with further functions."""
+        known = (*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS)
+        return replace(self, functions=tuple(name for name in known if name in (*self.functions, *names)))

@@ -46,7 +46,7 @@ def build(
         and ``"hamilton"`` integrate momenta in place of speeds: docs/momentum.md.
     stabilisation
         Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
-        constraints. Gains are inputs of the compiled code.
+        constraints. Gains are inputs of the compiled code. Integrals a projection names are compiled with it.
     functions
         What to compile; None means everything but A1, A2, N, L and F (``"all"`` adds them).
     compiler
@@ -60,6 +60,8 @@ def build(
         For constraints the form cannot handle, options that do not exist, and failures of compiler or cache.
     """
     options = BuildOptions.of(form, functions)
+    if isinstance(stabilisation, Projection) and stabilisation.integrals:
+        options = options.including("Q", "integrals")
     system = System(model)
     digest = fingerprint(system, repr(options))
     cache = open_cache()

@@ -3,6 +3,7 @@
 cdef extern from "module_steppers.h" nogil:
     enum:
         KG_INCONSISTENT
+        KG_NOT_FINITE
     ctypedef struct kg_manifold:
         int n_q
         int n_u
@@ -10,9 +11,15 @@ cdef extern from "module_steppers.h" nogil:
         const kg_function *velocity
         const kg_function *displacements
         const kg_function *mass
+    ctypedef struct kg_integrals:
+        int n
+        const kg_function **functions
+        long long left
+        double drift
     ctypedef struct kg_projection:
         kg_manifold manifold
         const kg_function *residuals
+        kg_integrals integrals
         double tolerance
         long long every
         const double *p
@@ -23,6 +30,7 @@ cdef extern from "module_steppers.h" nogil:
                                   const int *, double, double *, int *)
     size_t kg_module_projection_work(const kg_projection *)
     void kg_module_projection_start(kg_projection *)
+    int kg_module_projection_renew(kg_projection *, double, const double *, const double *, const double *)
     int kg_module_project(kg_projection *, kg_stepper *, const double *, int)
 
 STATUS_INCONSISTENT = KG_INCONSISTENT

@@ -73,6 +73,7 @@ cdef class Run:
     def __dealloc__(self):
         free(self.memory)
         free(self.projection.work)
+        free(self.projection.integrals.functions)
         free(self.slopes.memory)
         free(self.t.data)
         free(self.y.data)
@@ -86,17 +87,38 @@ cdef class Run:
         self.ode.jacobian = _jacobian
         return 0
 
-    cdef int project_every(self, long long every, double tolerance) except -1:
-        """Project after every so many steps."""
+    cdef int project_every(self, long long every, double tolerance, tuple integrals) except -1:
+        """Project after every so many steps; ``integrals`` are names of functions [I_u | I]."""
         cdef kg_projection *c = &self.projection
+        cdef int i
         _fill_manifold(&c.manifold)
-        c.residuals = _find("residuals") if c.manifold.mass != NULL else NULL
+        if integrals:
+            c.manifold.mass = _find("Q")
+            c.integrals.functions = <const kg_function **>malloc(len(integrals) * sizeof(void *))
+            if c.integrals.functions == NULL:
+                raise MemoryError
+            for i in range(len(integrals)):
+                c.integrals.functions[i] = _find(integrals[i])
+            c.integrals.n = len(integrals)
+        c.residuals = _find("residuals") if "residuals" in FUNCTIONS else NULL
         c.p, c.every, c.tolerance = self.evaluation.p, every, tolerance
         c.work = <double *>malloc(kg_module_projection_work(c) * sizeof(double))
         if c.work == NULL:
             raise MemoryError
         kg_module_projection_start(c)
         return 0
+
+    cdef int renew(self) noexcept nogil:
+        """Keep the integrals at their values in the stepper's state from now on; returns KG_OK or why not."""
+        cdef int status = _fill_inputs(&self.evaluation, self.stepper.t)
+        if status == KG_OK:
+            status = kg_module_projection_renew(
+                &self.projection, self.stepper.t, self.stepper.y, self.stepper.y + MODEL.n_q, self.evaluation.r
+            )
+        if status >= 0 or status == KG_NOT_FINITE:
+            return status
+        self.stepper.rhs_status = status
+        return KG_RHS_FAILED
 
     cdef int project(self, int outcome) noexcept nogil:
         """Project the state the stepper has accepted with that outcome; returns the outcome or why not."""
@@ -207,6 +229,7 @@ cdef class Run:
                 steps=s.steps, rejected=s.rejected, evaluations=s.evaluations, repartitions=s.repartitions,
                 smallest_step=s.smallest_step, largest_step=s.largest_step, last_step=s.last_step,
                 largest_error=s.largest_error, projections=self.projection.moved,
+                integrals_left=self.projection.integrals.left, integral_drift=self.projection.integrals.drift,
                 jacobians=s.jacobians, factorisations=s.factorisations,
             ),
             error=self.error,
@@ -236,8 +259,8 @@ def integrate(
 
     ``method``: a key of METHODS. ``rtol``, ``atol``: numbers or (n_q + n_u,). ``step``: size of the fixed steps
     (s). ``t_eval``: increasing in the direction of the run: store there instead of at every step. ``progress``:
-    called with the current t about every 20 ms. ``projection``: (every, tolerance) to project the state onto the
-    constraints after every so many steps. Wrong arguments raise SolveError; everything that happens later is
+    called with the current t about every 20 ms. ``projection``: (every, tolerance, integrals) to project the state
+    onto the constraints and the integrals of motion named after every so many steps. Wrong arguments raise SolveError; everything that happens later is
     told by the Outcome, which holds all results up to there.
     """
     cdef kg_stepper_options options
@@ -256,7 +279,7 @@ def integrate(
     times = None if t_eval is None else _requested(t_eval, t0, t1)
     run.kept = (times, y0, relative, absolute)
     if projection is not None:
-        run.project_every(projection[0], projection[1])
+        run.project_every(projection[0], projection[1], projection[2])
     run.direction = 1.0 if t1 >= t0 else -1.0
     if METHODS[method] == KG_RODAS:
         run.linearise()
@@ -282,6 +305,8 @@ def integrate(
         while run.next_eval < run.n_eval and run.t_eval[run.next_eval] == t0:
             run.store(t0, _data(y0))
             run.next_eval += 1
+    if status == KG_OK and run.projection.every:
+        status = run.renew()
     try:
         while status == KG_OK:
             with nogil:

@@ -37,6 +37,11 @@ size_t kg_module_projection_work(const kg_projection *projection) { return kg_pr
 
 void kg_module_projection_start(kg_projection *projection) { kg_projection_start(projection); }
 
+int kg_module_projection_renew(kg_projection *projection, kg_real t, const kg_real *q, const kg_real *u,
+                               const kg_real *r) {
+  return kg_projection_renew(projection, t, q, u, r);
+}
+
 int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_real *r, int outcome) {
   return kg_projection_after_step(projection, stepper, r, outcome);
 }

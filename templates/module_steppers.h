@@ -23,6 +23,8 @@ int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q
                               int *corrections);
 size_t kg_module_projection_work(const kg_projection *projection);
 void kg_module_projection_start(kg_projection *projection);
+int kg_module_projection_renew(kg_projection *projection, kg_real t, const kg_real *q, const kg_real *u,
+                               const kg_real *r);
 int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_real *r, int outcome);
 
 #endif

@@ -22,16 +22,23 @@ class Projection:
         Steps from one projection to the next; the last state of a run is always projected.
     tolerance
         Residuals that count as zero: this times the largest coordinate (positions) or speed (velocities), which
-        counts as 1 at least. Where all are that small the state is left as it is.
+        counts as 1 at least. Where all are that small the state is left as it is. Of an integral: this times its
+        value or the sum of ``|I_u u|``, whichever is larger.
+    integrals
+        Integrals of motion that keep the value they have at the start: ``"energy"`` and names of outputs of the model,
+        such as an angular momentum, in the order of their precedence. The speeds are corrected, after the constraints;
+        see docs/stabilisation.md. That they are constants of the motion is for the user to know: an integral that is
+        not conserved is forced to be.
 
     Raises
     ------
     ModelError
-        For a number of steps or a tolerance that is not positive.
+        For a number of steps or a tolerance that is not positive, and integrals that are no names or named twice.
     """
 
     every: int = 1
     tolerance: float = 1e-13
+    integrals: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         problems = []
@@ -39,6 +46,12 @@ class Projection:
             problems.append(f"Projection got every={self.every!r}: expected a positive whole number of steps")
         if not _positive(self.tolerance):
             problems.append(f"Projection got tolerance={self.tolerance!r}: expected a positive number")
+        names = (self.integrals,) if isinstance(self.integrals, str) else tuple(self.integrals)
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            problems.append(
+                f"Projection got integrals={self.integrals!r}: expected 'energy' and names of outputs, each once"
+            )
+        object.__setattr__(self, "integrals", names)
         if problems:
             raise ModelError(problems)
 

@@ -13,6 +13,7 @@ from kanegen.program import momentum_form
 from kanegen.program.count import cost_estimate
 from kanegen.program.generalized import RANK_REVEALING
 from kanegen.program.hoist import hoist
+from kanegen.program.integrals import integrals
 from kanegen.program.jacobians import FUNCTIONS as JACOBIANS
 from kanegen.program.jacobians import Jacobians
 from kanegen.program.quantities import exists, outputs, quantity
@@ -42,6 +43,8 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
             outputs(functions)
         elif name == "reactions":
             reactions(functions)
+        elif name == "integrals":
+            integrals(functions)
         elif name in JACOBIANS:
             if jacobians.exists(name):
                 jacobians.add(name)

@@ -79,7 +79,10 @@ def projection_of(stabilisation: Baumgarte | Projection | None, functions: Funct
             f'the state of form="{form}" holds momenta, and Projection corrects speeds: use another form, or '
             "integrate with_stabilisation(None)"
         )
-    _require(functions)
+    if stabilisation.integrals:
+        functions.get("Q")
+    if functions.description.positions or functions.description.velocities:
+        _require(functions)
     return stabilisation
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kanegen.derive import Equations
 from kanegen.derive.momenta import Momenta
 from kanegen.program.count import operation_count
+from kanegen.program.integrals import ENERGY, why_not
 from kanegen.program.records import Program
 from kanegen.solve.description import Description
 
@@ -36,7 +37,14 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         operations=tuple((f.name, operation_count(f, program.constants)) for f in table),
         functions=tuple(f.name for f in table),
         cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
+        no_integrals=_no_integrals(equations),
     )
+
+
+def _no_integrals(equations: Equations) -> tuple[tuple[str, str], ...]:
+    """The energy and outputs that a projection cannot keep, with the reason."""
+    reasons = {name: why_not(equations, name) for name in (ENERGY, *equations.outputs)}
+    return tuple((name, reason) for name, reason in reasons.items() if reason)
 
 
 def _rate_links(equations: Equations) -> tuple[int | None, ...]:

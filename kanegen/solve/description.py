@@ -22,7 +22,8 @@ class Description:
     ``positions`` and ``velocities`` those of ``residuals``. ``n_holonomic`` and ``n_nonholonomic`` count the
     rows of J that have gains (:meth:`kanegen.Baumgarte.flatten`). ``outputs`` pairs names with shapes,
     ``operations`` names of functions with operation counts; ``functions`` are those that were compiled,
-    ``cyclic_coordinates`` those of Hamilton's form.
+    ``cyclic_coordinates`` those of Hamilton's form; ``no_integrals`` pairs the energy and outputs that a projection
+    cannot keep with the reason.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Description:
     operations: tuple[tuple[str, int], ...]
     functions: tuple[str, ...]
     cyclic_coordinates: tuple[str, ...] = ()
+    no_integrals: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         problems = [

@@ -15,6 +15,7 @@ from kanegen.errors import SolveError
 from kanegen.model import Projection
 from kanegen.solve.description import Description
 from kanegen.solve.inputs import RunInputs
+from kanegen.solve.integrals import integral_function
 from kanegen.solve.momentum import RunMomenta
 from kanegen.solve.names import number
 from kanegen.solve.outcome import Outcome, Statistics
@@ -116,11 +117,16 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
             t_eval=options.t_eval,
             dense=options.dense,
             progress=call,
-            projection=None if options.projection is None else (options.projection.every, options.projection.tolerance),
+            projection=None if options.projection is None else _projection_arguments(options.projection),
         )
     if problem.momenta is not None:
         outcome = problem.momenta.in_speeds(outcome)
     return _finished(_solution(problem.description, outcome), outcome.error, t1)
+
+
+def _projection_arguments(projection: Projection) -> tuple[int, float, tuple[str, ...]]:
+    names = tuple(integral_function(name) for name in projection.integrals)
+    return projection.every, projection.tolerance, names
 
 
 def _progress(

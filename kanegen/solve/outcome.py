@@ -57,7 +57,9 @@ class Statistics(NamedTuple):
     of them with other dependent speeds than the model's own; magnitudes of the ``smallest_step`` (the last
     one, cut to end on time, included), ``largest_step`` and ``last_step`` in s; ``largest_error``: the
     largest local error estimate of an accepted step as a fraction of the tolerance, 0 for methods without an
-    estimate; ``projections`` that moved the state; evaluations of ``jacobians`` and ``factorisations`` of
+    estimate; ``projections`` that moved the state; ``integrals_left``: projections that left an integral of motion as
+    it was, and ``integral_drift``, the largest error of one before its correction, relative to its terms (see
+    :class:`kanegen.Projection`); evaluations of ``jacobians`` and ``factorisations`` of
     matrices made from them, by the method for stiff equations.
     """
 
@@ -72,6 +74,8 @@ class Statistics(NamedTuple):
     projections: int = 0
     jacobians: int = 0
     factorisations: int = 0
+    integrals_left: int = 0
+    integral_drift: float = 0.0
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Statistics:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.solve.description import Description
+from kanegen.solve.integrals import check_integrals
 from kanegen.solve.names import by_name, number
 
 
@@ -26,11 +27,15 @@ def parameter_values(given: Mapping[Any, float | None], description: Description
 def gain_values(stabilisation: Baumgarte | Projection | None, description: Description) -> NDArray[np.float64]:
     """The gains (n_g,), zero without stabilisation and with projection, which has none.
 
-    Raises `SolveError` for a model without anything to stabilise.
+    Raises `SolveError` for a model without anything to stabilise, and integrals that cannot be kept.
     """
     n_h, n_v = description.n_holonomic, description.n_nonholonomic
     none = np.zeros(2 * n_h**2 + n_v**2)
-    if stabilisation is None or (isinstance(stabilisation, Projection) and description.positions):
+    if isinstance(stabilisation, Projection):
+        check_integrals(stabilisation, description)
+    if stabilisation is None or (
+        isinstance(stabilisation, Projection) and (description.positions or stabilisation.integrals)
+    ):
         return none
     if n_h + n_v == 0:
         raise SolveError(

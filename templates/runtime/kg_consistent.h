@@ -305,7 +305,7 @@ static inline kg_level kg_level_of(const kg_manifold *c, int positions, kg_real 
   l.n = positions ? c->n_q : c->n_u;
   l.m = positions ? kg_manifold_displacements(c) : c->n_u;
   l.fixed = fixed && !positions ? fixed + c->n_q : fixed;
-  l.rows = l.function->rows;
+  l.rows = l.function ? l.function->rows : 0;
   l.tolerance = tolerance;
   kg_consistent_place(c, work, &l.w);
   return l;

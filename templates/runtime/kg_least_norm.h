@@ -105,13 +105,11 @@ static inline int kg_least_norm_single(int n, const kg_real *a, kg_real b, kg_re
 
 /* The shortest z with a z = b: `rows` equations in n unknowns, the first `leading` of which have precedence.
  * Gram-Schmidt with row pivoting, orthogonalised twice. Returns the rank. On return `sizes` is negative for the rows
- * in use, and b holds for every other row what it still lacks (zero for redundant equations without contradiction).
- * `a` is destroyed. */
-static inline int kg_least_norm(int leading, int rows, int n, kg_real *a, kg_real *b, kg_real *sizes, kg_real *z) {
+ * in use, which are orthonormal, and b holds for every other row what it still lacks (zero for redundant equations
+ * without contradiction). */
+static inline int kg_least_norm_basis(int leading, int rows, int n, kg_real *a, kg_real *b, kg_real *sizes,
+                                      kg_real *z) {
   int rank = 0;
-  if (rows == 1) {
-    return kg_least_norm_single(n, a, b[0], sizes, z);
-  }
   for (int i = 0; i < rows; ++i) {
     sizes[i] = kg_dot(n, a + i * n, a + i * n);
   }
@@ -153,6 +151,11 @@ static inline int kg_least_norm(int leading, int rows, int n, kg_real *a, kg_rea
     ++rank;
   }
   return rank;
+}
+
+/* The same; `a` is destroyed. */
+static inline int kg_least_norm(int leading, int rows, int n, kg_real *a, kg_real *b, kg_real *sizes, kg_real *z) {
+  return rows == 1 ? kg_least_norm_single(n, a, b[0], sizes, z) : kg_least_norm_basis(leading, rows, n, a, b, sizes, z);
 }
 
 /* The same through the normal equations ``a a^T y = b``, z = a^T y: fast, for rows that are far from redundant.

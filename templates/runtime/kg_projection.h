@@ -1,4 +1,4 @@
-/* kg_projection.h - steps of an integration followed by a projection onto the constraints.
+/* kg_projection.h - steps of an integration followed by a projection onto the constraints and integrals of motion.
  *
  * Positions, then speeds are corrected by the smallest change in the metric of the kinetic energy: E. Hairer,
  * C. Lubich, G. Wanner, Geometric Numerical Integration, 2nd ed., sections IV.4 and VII.1. The order of the method is
@@ -8,7 +8,7 @@
 #ifndef KG_PROJECTION_H
 #define KG_PROJECTION_H
 
-#include "kg_consistent.h"
+#include "kg_integrals.h"
 #include "kg_steppers.h"
 
 #ifdef __cplusplus
@@ -22,6 +22,7 @@ extern "C" {
 typedef struct {
   kg_manifold manifold;
   const kg_function *residuals; /* of all levels, positions first; NULL: no constraints */
+  kg_integrals integrals;       /* n and functions are to be set; kg_projection_renew() tells their values */
   kg_real tolerance;
   long long every;              /* steps from one projection to the next; the last state of a run is projected too */
   const kg_real *p;
@@ -37,7 +38,8 @@ typedef struct {
 /* Length of the workspace, in kg_real. */
 static inline size_t kg_projection_work(const kg_projection *c) {
   const size_t residuals = c->residuals ? (size_t)(c->residuals->rows + c->residuals->work) : 0;
-  return kg_consistent_work(&c->manifold) + residuals;
+  kg_integrals unused = c->integrals;
+  return kg_consistent_work(&c->manifold) + residuals + kg_integrals_place(&unused, c->manifold.n_u, NULL);
 }
 
 /* Lays out the workspace; everything above the private fields must be set. */
@@ -45,14 +47,33 @@ static inline void kg_projection_start(kg_projection *c) {
   if (c->manifold.position) {
     c->position = kg_level_of(&c->manifold, 1, KG_C(0.0), NULL, NULL, NULL, c->p, NULL, c->tolerance, c->work);
   }
-  if (c->manifold.velocity) {
+  if (c->manifold.velocity || c->integrals.n) {
     c->velocity = kg_level_of(&c->manifold, 0, KG_C(0.0), NULL, NULL, NULL, c->p, NULL, c->tolerance, c->work);
   }
+  kg_integrals_place(&c->integrals, c->manifold.n_u, c->work + kg_consistent_work(&c->manifold));
+  c->integrals.left = 0;
+  c->integrals.drift = KG_C(0.0);
   if (c->residuals) {
-    c->found = c->work + kg_consistent_work(&c->manifold);
-    c->scratch = c->found + c->residuals->rows;
+    c->scratch = c->work + kg_projection_work(c) - c->residuals->work;
+    c->found = c->scratch - c->residuals->rows;
   }
   c->moved = 0;
+}
+
+/* The integrals are kept at their values in this state from now on: at the start of a run, and after anything that
+ * changes them (an impact, a switch of the loads). Returns KG_OK, KG_NOT_FINITE when one has no value, or the negative
+ * status of a function. */
+static inline int kg_projection_renew(kg_projection *c, kg_real t, const kg_real *q, const kg_real *u,
+                                      const kg_real *r) {
+  kg_integrals *kept = &c->integrals;
+  const int status = kg_integrals_evaluate(kept, t, q, u, r, c->p);
+  kg_real sum = KG_C(0.0);
+  for (int k = 0; k < kept->rows; ++k) {
+    kept->kept[k] = kg_integrals_row(kept, k)[kept->n_u];
+    sum += kept->kept[k];
+  }
+  kg_integrals_remember(kept);
+  return status < 0 || sum - sum == KG_C(0.0) ? status : KG_NOT_FINITE;
 }
 
 /* Whether some of n residuals exceed what the size of x allows. */
@@ -96,14 +117,89 @@ static inline int kg_projection_level(kg_level *l, int metric_known) {
   return KG_INCONSISTENT;
 }
 
-static inline int kg_projection_at(kg_level *l, kg_real t, kg_real *q, kg_real *u, const kg_real *r, int metric_known) {
+static inline void kg_projection_place(kg_level *l, kg_real t, kg_real *q, kg_real *u, const kg_real *r) {
   l->t = t;
   l->q = q;
   l->u = u;
   l->r = r;
   l->x = l->positions ? q : u;
   l->close = 1;
+}
+
+static inline int kg_projection_at(kg_level *l, kg_real t, kg_real *q, kg_real *u, const kg_real *r, int metric_known) {
+  kg_projection_place(l, t, q, u, r);
   return kg_projection_level(l, metric_known);
+}
+
+/* Newton's method on the speeds with the integrals beside the constraints. Returns as kg_projection_level(). */
+static inline int kg_projection_integrals(kg_projection *c, kg_level *l, int metric_known) {
+  kg_integrals *kept = &c->integrals;
+  kg_real change = KG_C(0.0);
+  for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
+    const kg_real size = kg_max_magnitude(l->n, l->x);
+    int status = l->function ? kg_level_call(l, l->function, l->w.rows) : KG_OK;
+    if (status >= 0) {
+      status = kg_integrals_evaluate(kept, l->t, l->q, l->u, l->r, l->p);
+    }
+    if (status >= 0 && !metric_known) {
+      status = kg_level_metric(l, 0);
+      metric_known = 1;
+    }
+    if (status < 0) {
+      return status;
+    }
+    if (iteration > 0 && change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), size) && kg_projection_met(l) &&
+        !kg_integrals_exceed(kept, c->tolerance, l->u, 0)) {
+      return KG_OK;
+    }
+    kg_level_equations(l);
+    l->rank = kg_least_norm_basis(0, l->rows, l->m, l->w.a, l->w.b, l->w.sizes, l->w.z);
+    kg_integrals_correct(kept, l, iteration == 0);
+    kg_metric_upper(l->n, l->w.factor, l->w.z);
+    change = kg_max_magnitude(l->n, l->w.z);
+    for (int i = 0; i < l->n; ++i) {
+      l->x[i] += l->w.z[i];
+    }
+    if (change <= KG_PROJECTION_LAST * size && kg_projection_met(l)) {
+      return KG_OK;
+    }
+  }
+  return KG_INCONSISTENT;
+}
+
+/* The speeds at t: the constraints and the integrals, or the constraints alone where both cannot be met. */
+static inline int kg_projection_speeds(kg_projection *c, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
+                                       int metric_known) {
+  kg_integrals *kept = &c->integrals;
+  const size_t bytes = (size_t)c->manifold.n_u * sizeof(kg_real);
+  int status, left = 0;
+  if (!kept->rows) {
+    return kg_projection_at(&c->velocity, t, q, u, r, metric_known);
+  }
+  memcpy(kept->speeds, u, bytes);
+  kg_projection_place(&c->velocity, t, q, u, r);
+  status = kg_projection_integrals(c, &c->velocity, metric_known);
+  if (status == KG_INCONSISTENT) {
+    memcpy(u, kept->speeds, bytes);
+    left = 1;
+    status = c->manifold.velocity ? kg_projection_level(&c->velocity, 1) : KG_OK;
+  }
+  for (int k = 0; k < kept->rows; ++k) {
+    left = left || !(kept->active[k] > KG_C(0.0));
+  }
+  kept->left += left;
+  return status;
+}
+
+/* Whether the integrals must be corrected at a state; they are evaluated there. Negative: status of a function. */
+static inline int kg_projection_drifted(kg_projection *c, kg_real t, const kg_real *q, const kg_real *u,
+                                        const kg_real *r) {
+  const int status = kg_integrals_evaluate(&c->integrals, t, q, u, r, c->p);
+  if (status < 0) {
+    return status;
+  }
+  kg_integrals_measure(&c->integrals, u);
+  return kg_integrals_exceed(&c->integrals, c->tolerance, u, 1);
 }
 
 /* Projects (q, u) at t with the inputs r. Returns KG_OK when the state was left as it is, KG_FINISHED when it was
@@ -111,26 +207,28 @@ static inline int kg_projection_at(kg_level *l, kg_real t, kg_real *q, kg_real *
 static inline int kg_project(kg_projection *c, kg_real t, kg_real *q, kg_real *u, const kg_real *r) {
   const int n_q = c->manifold.n_q, n_u = c->manifold.n_u;
   const int n_position = c->manifold.position ? c->position.rows : 0;
-  int status, positions;
-  if (!c->residuals) {
-    return KG_OK;
+  int status = KG_OK, positions = 0, speeds = 0;
+  if (c->residuals) {
+    status = c->residuals->evaluate(t, q, u, r, c->p, c->scratch, c->found);
+    positions = kg_projection_exceeds(c, n_position, c->found, n_q, q);
+    speeds = kg_projection_exceeds(c, c->residuals->rows - n_position, c->found + n_position, n_u, u);
   }
-  status = c->residuals->evaluate(t, q, u, r, c->p, c->scratch, c->found);
+  if (status >= 0 && positions) {
+    status = kg_projection_at(&c->position, t, q, u, r, 0);
+  }
+  if (status >= 0 && c->integrals.rows) {
+    status = kg_projection_drifted(c, t, q, u, r);
+    speeds = speeds || status > 0;
+  }
+  if (status >= 0 && (speeds || (positions && c->manifold.velocity))) {
+    status = kg_projection_speeds(c, t, q, u, r, positions);
+  }
+  kg_integrals_remember(&c->integrals);
+  c->moved += positions || speeds;
   if (status < 0) {
     return status;
   }
-  positions = kg_projection_exceeds(c, n_position, c->found, n_q, q);
-  if (!positions && !kg_projection_exceeds(c, c->residuals->rows - n_position, c->found + n_position, n_u, u)) {
-    return KG_OK;
-  }
-  if (positions) {
-    status = kg_projection_at(&c->position, t, q, u, r, 0);
-  }
-  if (status >= 0 && c->manifold.velocity) {
-    status = kg_projection_at(&c->velocity, t, q, u, r, positions);
-  }
-  ++c->moved;
-  return status < 0 ? status : KG_FINISHED;
+  return positions || speeds ? KG_FINISHED : KG_OK;
 }
 
 /* Projects the state the stepper has accepted, y = (q, u); `r` holds the inputs at its time, `outcome` is that of the

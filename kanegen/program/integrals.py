@@ -1,0 +1,50 @@
+"""Integrals of motion that a projection keeps: their gradients in the speeds beside their values."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kanegen.derive.equations import Equations
+from kanegen.graph import Node, gradient, reachable
+from kanegen.program.records import Block, Function
+from kanegen.program.registry import Functions, stores
+
+ENERGY: Final = "energy"
+"""The name of the model's own energy among the integrals; all others are outputs."""
+
+
+def why_not(equations: Equations, name: str) -> str:
+    """Why a projection of the speeds cannot keep the energy or an output; empty when it can."""
+    model = equations.model
+    has_energy = model.potential_energy is not None or model.gravity is not None
+    if name == ENERGY and name not in equations.outputs and not has_energy:
+        return "the model has no potential energy: give potential_energy= or gravity= to kanegen.Model"
+    if name == ENERGY and name in equations.outputs and has_energy:
+        return "the model has an energy and an output of that name: rename the output"
+    if name not in equations.outputs:
+        return ""
+    kinds = {node.payload[0] for node in reachable(equations.outputs[name].nodes) if node.op == "input"}
+    if "udot" in kinds:
+        return "it contains accelerations, and a projection corrects speeds"
+    if "u" not in kinds:
+        return "it does not depend on the speeds, which a projection corrects: make it a holonomic constraint"
+    return ""
+
+
+def integrals(f: Functions) -> None:
+    """Makes the function [I_u | I] of the energy and of every output that a projection can keep."""
+    for name in dict.fromkeys((ENERGY, *f.equations.outputs)):
+        if not why_not(f.equations, name):
+            f.add(_integral(f, name))
+
+
+def _integral(f: Functions, name: str) -> Function:
+    u = f.equations.system.u
+    values = (f.equations.outputs[name] if name in f.equations.outputs else f.equations.energy).nodes
+    nodes: list[Node] = []
+    for value in values:
+        nodes += [*gradient([value], [f.graph.one], u), value]
+    shape = (len(values), len(u) + 1)
+    return Function(
+        f"integral:{name}", shape, (Block("", stores("out", nodes)),), {}, f"[I_u | I] of the integral {name}"
+    )
