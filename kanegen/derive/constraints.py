@@ -80,18 +80,19 @@ def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[No
     rows: list[Row] = []
     invariants: list[Invariant] = []
     for expression in system.model.holonomic_constraints:
-        row = _holonomic(system, expression)
+        row = holonomic_row(system, expression)
         if system.vanish(row.J):
             invariants.append(_invariant(system, row, expression))
         else:
             rows.append(row)
-    rows.extend(_nonholonomic(system, expression) for expression in system.model.nonholonomic_constraints)
+    rows.extend(nonholonomic_row(system, expression) for expression in system.model.nonholonomic_constraints)
     rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
     simple = (replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in rows)
     return Constraints(tuple(simple), tuple(invariants))
 
 
-def _holonomic(system: System, expression: Any) -> Row:
+def holonomic_row(system: System, expression: Any) -> Row:
+    """A constraint on positions, differentiated twice."""
     graph = system.graph
     (phi,) = system.settled([system.lower(expression)])
     slope = gradient([phi], [graph.one], system.q)
@@ -110,7 +111,8 @@ def _invariant(system: System, row: Row, expression: Any) -> Invariant:
     return Invariant(row.label, position)
 
 
-def _nonholonomic(system: System, expression: Any) -> Row:
+def nonholonomic_row(system: System, expression: Any) -> Row:
+    """A constraint at velocity level, differentiated once."""
     (psi,) = system.settled([system.lower(expression)])
     J = tuple(gradient([psi], [system.graph.one], system.u))
     if system.vanish(J):

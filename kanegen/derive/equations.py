@@ -21,11 +21,13 @@ from kanegen.derive.constraints import (
     partition,
     stabilised_bias,
 )
+from kanegen.derive.control_constraints import ControlledMotion
 from kanegen.derive.forces import Power
 from kanegen.derive.mass_matrix import mass_matrix
 from kanegen.derive.orthogonal import factors
 from kanegen.derive.quantity import Quantity
 from kanegen.derive.reactions import MULTIPLIERS, auxiliary_loads, reaction_nodes
+from kanegen.derive.servo import ServoEquations, servo_equations
 from kanegen.derive.speeds import model_before, new_speeds
 from kanegen.derive.system import System
 from kanegen.errors import BuildError
@@ -145,6 +147,11 @@ class Equations:
         B = part.B_stabilised if stabilised else part.B
         found = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, B)
         return forms.ReducedEquations(tuple(map(self._final, found.lower)), self._final(found.right))
+
+    @cached_property
+    def servo(self) -> ServoEquations:
+        """The servo-constraints with their controls; ModelError where the controls cannot enforce them."""
+        return servo_equations(self)
 
     # -- quantities -----------------------------------------------------------------------------------------
 
@@ -316,6 +323,12 @@ class Equations:
             name: self._vector(name, reaction_nodes(self.system, self.bodies, name, reaction, n_c))
             for name, reaction in self.model.reactions.items()
         }
+
+    @cached_property
+    def controlled_motion(self) -> ControlledMotion | None:
+        """The motion under the control constraints of the model, if it has any."""
+        record = self.model.control_constraints
+        return None if record is None else ControlledMotion(self, record)
 
     @cached_property
     def gain_names(self) -> tuple[str, ...]:

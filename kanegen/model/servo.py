@@ -1,0 +1,243 @@
+"""Servo-constraints: what the motion shall satisfy, and which inputs shall see to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import sympy
+
+from kanegen.errors import ModelError
+from kanegen.model import normalise
+
+if TYPE_CHECKING:
+    from kanegen.model.model import Model
+
+RESOLUTIONS: Final = ("moore_penrose", "ideal", "weighted")
+"""Which of the controls that enforce the servo-constraints is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Servo:
+    """Servo-constraints and the controls that enforce them (Bajodah 2003, chapter 7).
+
+    With the forces affine in the controls tau, the desired dynamics of all constraints is a linear system
+    ``S tau = z``, S (n_s, n_tau), which compiled code solves at every state for ``solver.control``.
+
+    Parameters
+    ----------
+    constraints
+        Expressions or equations psi (n_s), zero on the desired motion: of (q, t, parameters, inputs) holonomic, with
+        speeds or q' nonholonomic. They do not contain controls.
+    theta
+        Desired dynamics, one entry for each constraint: a pair ``(Theta1, Theta2)`` for a holonomic one,
+        ``psi'' = Theta1 psi' + Theta2 psi``, a number Theta for a nonholonomic one, ``psi' = Theta psi``. Numbers, or
+        expressions of parameters; 1/s, and 1/s**2 for Theta2. All negative, or the errors would grow.
+    controls
+        The inputs tau (n_tau) that are solved for, symbols of the model's inputs. None: all inputs. They must enter the
+        forces affinely and stand nowhere else.
+    resolution
+        ``"moore_penrose"``: ``tau = S^+ z + (I - S^+ S) y``, the controls nearest to y. ``"weighted"``: those that
+        minimise ``(tau - y)^T W (tau - y)``. ``"ideal"``: those that act as constraint forces of passive constraints
+        would, so that the accelerations satisfy Gauss' principle.
+    weight
+        W of ``"weighted"``: n_tau positive numbers or expressions (its diagonal), or a symmetric positive definite
+        matrix (n_tau, n_tau).
+    y
+        The free vector (n_tau): numbers or expressions of t, q, u, parameters and inputs that are no controls; one
+        entry stands for all. None: given at run time, ``solver.control(t, q, u, y=...)``, else zero.
+    damping
+        Positive number or expression of parameters, in the unit of S: singular values of S below it are treated as if
+        they were this large (damped least squares), so that controls stay finite where the servo-constraints cannot be
+        met. None: such states are refused. Not with ``"ideal"``.
+    limits
+        Largest magnitude of each control, or ``(lowest, highest)``, numbers in the order of the controls (None: no
+        limit). They act in ``solver.integrate(..., control="servo")``.
+    name
+        How messages call it.
+
+    Raises
+    ------
+    ModelError
+        With all problems that are seen without the model; `Model` finds the others.
+    """
+
+    constraints: tuple[Any, ...]
+    theta: tuple[tuple[Any, ...], ...] = ()
+    controls: tuple[Any, ...] | None = None
+    resolution: str = "moore_penrose"
+    weight: tuple[tuple[Any, ...], ...] | None = None
+    y: tuple[Any, ...] | None = None
+    damping: Any = None
+    limits: tuple[tuple[float, float], ...] | None = None
+    name: str = "servo"
+
+    def __init__(
+        self,
+        constraints: Any,
+        theta: Any = None,
+        controls: Any = None,
+        resolution: str = "moore_penrose",
+        weight: Any = None,
+        y: Any = None,
+        damping: Any = None,
+        limits: Any = None,
+        name: str | None = None,
+    ) -> None:
+        problems: list[str] = []
+        psi = normalise.scalars(constraints, "constraints", problems)
+        if not psi and not problems:
+            problems.append("constraints is empty: expected at least one expression that shall become zero")
+        fields = {
+            "constraints": psi,
+            "theta": _dynamics(theta, len(psi), problems),
+            "controls": None if controls is None else normalise.sequence(controls, "controls", problems),
+            "resolution": _resolution(resolution, weight, damping, problems),
+            "weight": None if weight is None else _weight(weight, problems),
+            "y": None if y is None else normalise.scalars(_listed(y), "y", problems),
+            "damping": None if damping is None else normalise.scalar(damping, "damping", problems),
+            "limits": None if limits is None else _limits(limits, problems),
+            "name": "servo" if name is None else name,
+        }
+        if problems:
+            raise ModelError(tuple(f"Servo: {problem}" for problem in problems))
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def holonomic(self, k: int) -> bool:
+        """Whether constraint k is one on positions: its dynamics is of second order."""
+        return len(self.theta[k]) == 2
+
+    @property
+    def is_ideal(self) -> bool:
+        """Whether the controls are to act as constraint forces."""
+        return self.resolution == "ideal"
+
+    def slots(self, inputs: Sequence[Any]) -> tuple[int, ...]:
+        """Indices of the controls among the inputs of the model, in the order of tau."""
+        symbols = [item.symbol for item in inputs]
+        if self.controls is None:
+            return tuple(range(len(symbols)))
+        return tuple(symbols.index(symbol) for symbol in self.controls if symbol in symbols)
+
+    def free_vector(self, n_tau: int) -> tuple[Any, ...] | None:
+        """y with n_tau entries; None where it is given at run time."""
+        if self.y is None:
+            return None
+        return self.y * n_tau if len(self.y) == 1 else self.y
+
+
+def _listed(value: Any) -> Any:
+    return (value,) if isinstance(value, int | float) else value
+
+
+def _dynamics(theta: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
+    """One pair (Theta1, Theta2) or one-element tuple (Theta,) for each of n constraints."""
+    if theta is None:
+        problems.append(
+            "theta is missing: give the desired dynamics of each constraint, (Theta1, Theta2) of "
+            "psi'' = Theta1 psi' + Theta2 psi for a holonomic one, Theta of psi' = Theta psi for a nonholonomic one"
+        )
+        return ()
+    entries = _entries(theta, n)
+    if len(entries) != n:
+        problems.append(f"theta has {len(entries)} entry(s) for {n} constraint(s): expected one for each")
+        return ()
+    found = []
+    for k, entry in enumerate(entries):
+        values = tuple(entry) if _is_sequence(entry) else (entry,)
+        if len(values) not in (1, 2):
+            problems.append(f"theta[{k}] is {entry!r}: expected a number, or a pair (Theta1, Theta2)")
+            continue
+        found.append(tuple(normalise.scalar(value, f"theta[{k}]", problems) for value in values))
+    return tuple(found)
+
+
+def _entries(theta: Any, n: int) -> tuple[Any, ...]:
+    """The entries of theta; a single one need not stand in a list."""
+    if not _is_sequence(theta):
+        return (theta,)
+    listed = tuple(theta)
+    alone = n == 1 and len(listed) == 2 and not any(map(_is_sequence, listed))
+    return (listed,) if alone else listed
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | sympy.Expr)
+
+
+def _resolution(resolution: Any, weight: Any, damping: Any, problems: list[str]) -> str:
+    if resolution not in RESOLUTIONS:
+        problems.append(f"resolution is {resolution!r}: expected one of {', '.join(RESOLUTIONS)}")
+        return RESOLUTIONS[0]
+    if (weight is not None) != (resolution == "weighted"):
+        found = "without" if weight is None else "with"
+        problems.append(f'resolution {resolution!r} was given {found} weight: weight= belongs to resolution="weighted"')
+    if damping is not None and resolution == "ideal":
+        problems.append(
+            "damping was given with ideal controls, which act as passive constraint forces or do not exist: leave it "
+            'out, or take resolution="moore_penrose"'
+        )
+    return str(resolution)
+
+
+def _weight(weight: Any, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
+    """W as rows; a list is its diagonal."""
+    if isinstance(weight, sympy.MatrixBase):
+        rows = weight.tolist() if min(weight.shape) > 1 else [*weight.flat()]
+    else:
+        rows = [*_listed(weight)] if _is_sequence(weight) else [weight]
+    if any(map(_is_sequence, rows)):
+        matrix = [[*row] if _is_sequence(row) else [row] for row in rows]
+    else:
+        matrix = [[entry if i == j else 0 for j in range(len(rows))] for i, entry in enumerate(rows)]
+    found = tuple(tuple(normalise.scalar(x, "weight", problems) for x in row) for row in matrix)
+    if any(len(row) != len(found) for row in found):
+        problems.append(f"weight has rows of {[len(row) for row in found]} entries: expected a square matrix")
+    elif any(found[i][j] != found[j][i] for i in range(len(found)) for j in range(i)):
+        problems.append("weight is not symmetric: expected a symmetric positive definite matrix")
+    elif all(x.is_number for row in found for x in row) and not sympy.Matrix(found).is_positive_definite:
+        problems.append("weight is not positive definite: some controls would cost nothing, or less")
+    return found
+
+
+def _limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float], ...]:
+    found = []
+    for k, item in enumerate(limits if _is_sequence(limits) else (limits,)):
+        low, high = _limit(item)
+        if not low < high:
+            problems.append(
+                f"limits[{k}] is {item!r}: expected the largest magnitude, a pair (lowest, highest) of numbers, or None"
+            )
+        found.append((low, high))
+    return tuple(found)
+
+
+def _limit(item: Any) -> tuple[float, float]:
+    """The pair of one limit; (nan, nan) for anything else."""
+    try:
+        if item is None:
+            return -math.inf, math.inf
+        if _is_sequence(item):
+            low, high = map(float, item)
+            return low, high
+        return -float(item), float(item)
+    except (TypeError, ValueError):
+        return math.nan, math.nan
+
+
+def normalised_servo(value: Any, problems: list[str]) -> Servo | None:
+    """The servo-constraints of a model, or none."""
+    if value is None or isinstance(value, Servo):
+        return value
+    problems.append(f"servo is {value!r}: expected a kg.Servo")
+    return None
+
+
+def free_names(model: Model) -> tuple[str, ...]:
+    """Names of the hidden inputs that hold the free vector y, where it is given at run time."""
+    if model.servo is None or model.servo.y is not None:
+        return ()
+    return tuple(f"y {model.inputs[k].name}" for k in model.servo.slots(model.inputs))
