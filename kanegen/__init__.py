@@ -13,6 +13,7 @@ from kanegen.graph.functions import Function as Function
 from kanegen.graph.functions import Spline as Spline
 from kanegen.model import Baumgarte as Baumgarte
 from kanegen.model import Bilateral as Bilateral
+from kanegen.model import ControlConstraints as ControlConstraints
 from kanegen.model import Coulomb as Coulomb
 from kanegen.model import Event as Event
 from kanegen.model import Friction as Friction

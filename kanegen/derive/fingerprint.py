@@ -19,6 +19,7 @@ from kanegen._version import __version__
 from kanegen.derive.bodies import lower_bodies
 from kanegen.derive.system import System
 from kanegen.graph import Node
+from kanegen.model.control_constraints import ControlConstraints
 from kanegen.model.expressions import symbol_name
 from kanegen.model.speeds import speed_changes
 
@@ -108,8 +109,19 @@ class _Reader:
         )
         if model.potential_energy is not None:
             yield from self._scalars("potential", [lower(model.potential_energy)])
+        if model.control_constraints is not None:
+            yield from self._control_constraints(model.control_constraints)
         for name, output in model.outputs.items():
             yield from self._scalars(f"output {name} {output.shape}", [lower(x) for x in output.expressions])
+
+    def _control_constraints(self, record: ControlConstraints) -> Iterator[str]:
+        model, lower = self._system.model, self._system.lower
+        yield from ("controls", *(item.name for item in record.inputs(model.inputs)))
+        yield from ("accelerations", *(str(item.acceleration) for item in record.inputs(model.inputs)))
+        for phi, theta in zip(record.constraints, record.theta, strict=True):
+            yield str(phi)
+            yield from self._scalars("control constraint", [lower(x) for x in (phi, *theta)])
+        yield from self._scalars("y", [lower(x) for x in record.y])
 
     def _reactions(self) -> Iterator[str]:
         model = self._system.model

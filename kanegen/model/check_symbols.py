@@ -49,6 +49,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "servo velocity": _MOTION,
     "servo gain": (),
     "servo law": _FORCE,
+    "control constraint": (*_FORCE, "q''", "u'"),
 }
 
 _ADVICE = {

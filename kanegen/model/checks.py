@@ -10,6 +10,7 @@ from kanegen.model.check_contacts import contact_problems
 from kanegen.model.check_equations import equation_problems
 from kanegen.model.check_servo import servo_problems
 from kanegen.model.check_symbols import symbol_problems
+from kanegen.model.control_constraints import control_constraint_problems
 from kanegen.model.places import Place
 from kanegen.model.reactions import reaction_problems
 from kanegen.model.speeds import speed_change_problems
@@ -28,4 +29,5 @@ def model_problems(model: Model, places: Sequence[Place], strangers: Sequence[An
         *reaction_problems(model),
         *contact_problems(model, places),
         *servo_problems(model),
+        *control_constraint_problems(model),
     ]

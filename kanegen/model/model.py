@@ -12,6 +12,7 @@ from kanegen.errors import ModelError
 from kanegen.model import contact_records, normalise
 from kanegen.model.checks import model_problems
 from kanegen.model.contact import Friction, Latch, Unilateral
+from kanegen.model.control_constraints import ControlConstraints, normalised_control_constraints
 from kanegen.model.events import Event
 from kanegen.model.expressions import atoms, natural_key, symbol_name
 from kanegen.model.inputs import Input, input_symbols, resolved_inputs
@@ -73,6 +74,8 @@ class Model:
         ``(frame, angular impulse)``, N m s.
     servo
         :class:`Servo`: servo-constraints, and the inputs that enforce them.
+    control_constraints
+        :class:`ControlConstraints`: constraints in which the controls appear, which make controls part of the state.
 
     Raises
     ------
@@ -104,6 +107,7 @@ class Model:
     events: tuple[Event, ...]
     impulses: Mapping[str, tuple[tuple[Any, Any], ...]]
     servo: Servo | None
+    control_constraints: ControlConstraints | None
     speed_change: SpeedChange | None
 
     def __init__(
@@ -133,6 +137,7 @@ class Model:
         events: Any = (),
         impulses: Mapping[str, Any] | None = None,
         servo: Servo | None = None,
+        control_constraints: ControlConstraints | None = None,
     ) -> None:
         problems: list[str] = []
         self._set(
@@ -155,6 +160,7 @@ class Model:
             events=contact_records.events(events, problems),
             impulses=FrozenMapping(contact_records.impulses(impulses, problems)),
             servo=normalised_servo(servo, problems),
+            control_constraints=normalised_control_constraints(control_constraints, problems),
             speed_change=None,
         )
         self._set(

@@ -11,6 +11,7 @@ from sympy.physics.mechanics import Point, RigidBody
 
 from kanegen.model.check_servo import servo_expressions
 from kanegen.model.contact import contacts_of
+from kanegen.model.control_constraints import control_constraint_expressions
 from kanegen.model.expressions import (
     atoms,
     dyadic_expressions,
@@ -32,7 +33,8 @@ class Place:
 
     ``kind`` is one of kinematics, holonomic, nonholonomic, acceleration, load, mass, inertia, position,
     velocity, orientation, angular velocity, gravity, potential energy, output, gap, velocity gap, slip, law, normal
-    load, guard, impulse, servo position, servo velocity, servo gain, servo law. ``differentiations`` is the number of total time derivatives the derivation takes of them.
+    load, guard, impulse, servo position, servo velocity, servo gain, servo law. ``differentiations`` is
+    the number of total time derivatives the derivation takes of them.
     """
 
     kind: str
@@ -95,6 +97,8 @@ def _scalar_places(model: Model) -> list[Place]:
     found.extend(place("output", f"outputs[{name!r}]", item) for name, item in model.outputs.items())
     if model.servo is not None:
         found.extend(place(*item) for item in servo_expressions(model.servo))
+    if model.control_constraints is not None:
+        found.extend(place(*item) for item in control_constraint_expressions(model.control_constraints))
     return [*found, *_contact_places(model)]
 
 

@@ -10,6 +10,8 @@ from kanegen.errors import BuildError
 from kanegen.model.expressions import symbol_name
 from kanegen.options import BuildOptions
 from kanegen.program import momentum_form
+from kanegen.program.contacts import add_contacts, contact_table, event_table, require_speeds
+from kanegen.program.control_constraints import control_constraints
 from kanegen.program.count import cost_estimate
 from kanegen.program.generalized import RANK_REVEALING
 from kanegen.program.hoist import hoist
@@ -33,6 +35,8 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     With ``form="auto"`` that is the form of the least estimated cost.
     """
     form = cheapest(equations) if options.form == "auto" else options.form
+    if form in momentum_form.FORMS:
+        require_speeds(equations.model, form)
     functions = Functions(equations, "reduced" if form in momentum_form.FORMS else form)
     right_hand_side(functions, stabilised=False)
     if functions.stabilisable:
@@ -52,13 +56,24 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
             functions.add(replace(quantity(functions, name), internal=False))
     if form in momentum_form.FORMS:
         momentum_form.add_momentum_form(functions, form)
+    add_contacts(functions)
+    if equations.controlled_motion is not None:
+        control_constraints(functions, equations.controlled_motion)
     return hoist(program_of(functions)), form
 
 
 def program_of(functions: Functions) -> Program:
     """The program of all functions made so far."""
     equations = functions.equations
-    return Program(equations.model.name, equations.graph, _symbols(equations), tuple(functions.known.values()))
+    model = equations.model
+    return Program(
+        model.name,
+        equations.graph,
+        _symbols(equations),
+        tuple(functions.known.values()),
+        contacts=contact_table(model),
+        events=event_table(model),
+    )
 
 
 def cheapest(equations: Equations) -> str:

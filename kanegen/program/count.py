@@ -44,6 +44,11 @@ def _udwadia_kalaba(n_u: int, n_c: int) -> int:
     return _cholesky(n_u, 1) + n_c * n_u * n_u + 5 * n_c * n_c * (6 * n_u + 3 * n_c)
 
 
+def _control(m: int, n: int) -> int:
+    # The rest of the right side, about five sweeps of rotations of the rows, and the solution along each.
+    return 2 * m * n + 5 * m * (m - 1) // 2 * (6 * n + 6 * m + 12) + m * (6 * n + 4 * m)
+
+
 KERNEL_OPERATIONS: Final[Mapping[str, Callable[..., int]]] = {
     "lu_solve": lambda n, *_: _lu(n, 1),
     "lu_solve_many": lambda n, m, *_: _lu(n, m),
@@ -54,6 +59,7 @@ KERNEL_OPERATIONS: Final[Mapping[str, Callable[..., int]]] = {
     "udwadia_kalaba": lambda n_u, n_c, *_: _udwadia_kalaba(n_u, n_c),
     "canonical": lambda n_u, n_c, *_: 60 * n_u**3 + _udwadia_kalaba(n_u, n_c),
     "constrained_solve": lambda n_u, n_c, *_: _constrained(n_u, n_c),
+    "control_solve": lambda m, n, *_: _control(m, n),
 }
 """Operations of each runtime kernel from its leading integer arguments (Golub and Van Loan, 2013), with those of
 choosing pivots and judging them."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from collections.abc import Sequence
+from typing import Any, Final
 
 from kanegen.program.kernels_generalized import OK, RANK_DEFICIENT, Array, pseudoinverse
 
@@ -30,5 +32,5 @@ def control_solve(m: int, n: int, A: Array, z: Array, y: Array, work: Array, x: 
     return RANK_DEFICIENT if _norm(missing) <= limit else INFEASIBLE
 
 
-def _norm(x: Array) -> float:
-    return float(sum(value * value for value in x)) ** 0.5
+def _norm(x: Sequence[Any]) -> float:
+    return math.sqrt(sum(value * value for value in x))

@@ -13,6 +13,7 @@ from kanegen.solve.description import Description
 def describe(equations: Equations, program: Program, form: str) -> Description:
     """What a :class:`~kanegen.solve.Solver` must know beyond the compiled functions."""
     model, constraints = equations.model, equations.constraints
+    motion = equations.controlled_motion
     table = [function for function in program.functions if not function.internal]
     return Description(
         name=model.name,
@@ -38,6 +39,8 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         functions=tuple(f.name for f in table),
         cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
         no_integrals=_no_integrals(equations),
+        joined=motion.slots if motion else (),
+        control_levels=tuple((level.label, level.held, level.decays) for level in motion.levels) if motion else (),
     )
 
 

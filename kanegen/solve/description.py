@@ -23,7 +23,8 @@ class Description:
     rows of J that have gains (:meth:`kanegen.Baumgarte.flatten`). ``outputs`` pairs names with shapes,
     ``operations`` names of functions with operation counts; ``functions`` are those that were compiled,
     ``cyclic_coordinates`` those of Hamilton's form; ``no_integrals`` pairs the energy and outputs that a projection
-    cannot keep with the reason.
+    cannot keep with the reason. ``joined`` are the inputs that control constraints make part of the state,
+    ``control_levels`` the rows of ``control_residuals``: label, whether those inputs can satisfy it, whether it decays.
     """
 
     name: str
@@ -46,7 +47,11 @@ class Description:
     operations: tuple[tuple[str, int], ...]
     functions: tuple[str, ...]
     cyclic_coordinates: tuple[str, ...] = ()
+    contact_rows: tuple[str, ...] = ()
+    impulses: tuple[str, ...] = ()
     no_integrals: tuple[tuple[str, str], ...] = ()
+    joined: tuple[int, ...] = ()
+    control_levels: tuple[tuple[str, bool, bool], ...] = ()
 
     def __post_init__(self) -> None:
         problems = [

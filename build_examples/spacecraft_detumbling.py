@@ -1,0 +1,107 @@
+"""A spacecraft that loses its rotation: a servo-constraint that contains the controls.
+
+A rigid body with the central principal inertias ``I1``, ``I2``, ``I3`` turns freely. The controls tau are the angular
+accelerations that three torques give it: the torques are I1 tau1, I2 tau2, I3 tau3. The servo-constraint
+K' + a K = 0 lets the kinetic energy K decay; its acceleration form contains tau', so that the controls
+become part of the state. Whatever part y of tau' the constraint leaves free is chosen, K(t) = K0 exp(-a t). With y = 0
+the controls grow and turn the body ever faster back and forth, with y = -tau all decays.
+
+Source: Bajodah (2003), Example 8.1 (figures 45 to 60), with the kinetic energy of (533): the term
+w1 w2 w3 [...] of (535) is zero. The attitude is given by body-fixed angles 3-1-2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import kanegen as kg
+
+INITIAL = {
+    "t": 0.0,
+    "q": (0.0, 0.0, 0.0),
+    "u": (0.1, 0.1, 0.1),
+    "r": (0.1, 0.1, -0.33764705882352941),
+}
+CASES = {"y = 0": {"y": "zero"}, "y = -tau": {"y": "decay"}}
+SPANS = {"zero": 5.0, "decay": 8.0}
+
+
+def model(y: str = "decay") -> kg.Model:
+    """The spacecraft; ``y`` is "zero" or "decay" (y = -tau)."""
+    psi, theta, phi = me.dynamicsymbols("psi theta phi")
+    w = me.dynamicsymbols("w1:4")
+    tau = me.dynamicsymbols("tau1:4")
+    inertias = sm.symbols("I1:4")
+    m, a = sm.symbols("m a")
+    time = me.dynamicsymbols._t
+
+    N, B = me.ReferenceFrame("N"), me.ReferenceFrame("B")
+    B.orient_body_fixed(N, (psi, theta, phi), "312")
+    rates = B.ang_vel_in(N).to_matrix(B)
+    B.set_ang_vel(N, w[0] * B.x + w[1] * B.y + w[2] * B.z)
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    body = me.RigidBody("spacecraft", O, B, m, (me.inertia(B, *inertias), O))
+    torque = sum((I * x * axis for I, x, axis in zip(inertias, tau, B, strict=True)), 0 * B.x)
+
+    K = sum(I * x**2 for I, x in zip(inertias, w, strict=True)) / 2
+    return kg.Model(
+        name=f"spacecraft_detumbling_{y}",
+        frame=N,
+        coordinates=(psi, theta, phi),
+        speeds=w,
+        kinematics=[rate - x for rate, x in zip(rates, w, strict=True)],
+        bodies=(body,),
+        loads=((B, torque),),
+        inputs=tau,
+        control_constraints=kg.ControlConstraints(
+            constraints=(K.diff(time) + a * K,),
+            y={"zero": 0, "decay": [-x for x in tau]}[y],
+        ),
+        parameters={m: 1.0, a: 1.0, **dict(zip(inertias, (10.0, 6.3, 8.5), strict=True))},
+        outputs={"K": K},
+    )
+
+
+def simulate(y: str = "decay") -> tuple[kg.Solver, kg.Solution]:
+    solver = kg.build(model(y))
+    return solver, solver.integrate(
+        (0.0, SPANS[y]), INITIAL["q"], INITIAL["u"], control="constraints", tau0=INITIAL["r"], rtol=1e-11, atol=1e-13
+    )
+
+
+def kinetic_energy(solver: kg.Solver, u: np.ndarray) -> np.ndarray:
+    """K (n_t,) of the angular velocities u (n_t, 3)."""
+    inertias = [solver.parameters[name] for name in ("I1", "I2", "I3")]
+    return u**2 @ inertias / 2
+
+
+def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
+    K = kinetic_energy(solver, solution.u)
+    decay = K[0] * np.exp(-solver.parameters["a"] * solution.t)
+    yield "K(t) against K0 exp(-a t), relative", np.abs(K / decay - 1.0).max(), 1e-6
+    inertias = np.array([solver.parameters[name] for name in ("I1", "I2", "I3")])
+    power = (inertias * solution.u * solution.controls).sum(axis=1)
+    yield "power of the torques against -a K, relative", np.abs(power / (solver.parameters["a"] * K) + 1.0).max(), 1e-6
+
+
+def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
+    rows = figure.subplots(2, len(runs), squeeze=False)
+    for (name, (_, solution)), speeds, controls in zip(runs.items(), *rows, strict=True):
+        speeds.plot(solution.t, solution.u, label=["w1", "w2", "w3"])
+        speeds.set(title=name, ylabel="angular velocity (rad/s)")
+        speeds.legend()
+        controls.plot(solution.t, solution.controls, label=["tau1", "tau2", "tau3"])
+        controls.set(xlabel="t (s)", ylabel="controls (rad/s^2)")
+        controls.legend()
+
+
+if __name__ == "__main__":
+    from _report import script
+
+    script(__doc__, simulate, checks, plot, CASES)

@@ -1,0 +1,171 @@
+"""Constraints in which the controls themselves appear: the controls join the state (Bajodah 2003, chapter 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from kanegen.errors import ModelError
+from kanegen.model import normalise
+from kanegen.model.expressions import symbol_name
+from kanegen.model.inputs import Input
+
+if TYPE_CHECKING:
+    from kanegen.model.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class ControlConstraints:
+    """Servo-constraints ``phi(q, u, tau, t) = 0`` kept by differential equations of the controls tau.
+
+    Each constraint is differentiated until the derivatives of the controls appear that are not part of the state, w:
+    tau', or tau'' of a control with a rate and an acceleration. All rows together, ``AA w = BB``, give
+
+        w = AA^+ BB + (I - AA^+ AA) y,
+
+    and (q, u, tau, and tau' where w is tau'') is the state of ``solver.integrate(..., control="constraints")``.
+
+    Parameters
+    ----------
+    constraints
+        Expressions or equations phi of t, q, q', u, u', the controls, other inputs and parameters. Accelerations are
+        replaced by the solved ones, functions of the controls. May be empty: then ``w = y``.
+    controls
+        The inputs tau that join the state. None: all inputs but those that are rates of others. A control in the
+        kinematics, a velocity or a passive constraint needs the symbols its derivatives are differentiated to:
+        ``kg.Input(tau, rate=tau1)`` where accelerations contain tau', and ``acceleration=tau2`` where they contain
+        tau''; the highest one is then w.
+    theta
+        Stabilisation, None for none: a number or expression of parameters for all constraints, or one entry for each:
+        None, Theta of ``phi' = Theta phi``, or ``(Theta1, ..., Thetak)`` of
+        ``phi^(k) = Theta1 phi^(k-1) + ... + Thetak phi`` for a constraint that is differentiated k times. In 1/s,
+        1/s**2, ...
+    y
+        The part of w that the constraints leave free: a number or expression for all, or one for each control, of t, q,
+        q', u, the controls, other inputs and parameters. ``y = -tau`` lets controls decay that no constraint needs.
+
+    Raises
+    ------
+    ModelError
+        With all problems that are seen without the model; `Model` finds the others.
+    """
+
+    constraints: tuple[Any, ...]
+    controls: tuple[Any, ...] | None
+    theta: tuple[tuple[Any, ...], ...]
+    y: tuple[Any, ...]
+
+    def __init__(self, constraints: Any = (), controls: Any = None, theta: Any = None, y: Any = 0) -> None:
+        problems: list[str] = []
+        phi = normalise.scalars(constraints, "constraints", problems)
+        fields = {
+            "constraints": phi,
+            "controls": None if controls is None else _controls(controls, problems),
+            "theta": _theta(theta, len(phi), problems),
+            "y": normalise.scalars((y,) if isinstance(y, int | float) else y, "y", problems),
+        }
+        if problems:
+            raise ModelError(tuple(f"ControlConstraints: {problem}" for problem in problems))
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def inputs(self, inputs: Sequence[Input]) -> tuple[Input, ...]:
+        """The controls among the inputs of a model, in the order of tau."""
+        by_symbol = {item.symbol: item for item in inputs}
+        if self.controls is not None:
+            return tuple(by_symbol[symbol] for symbol in self.controls if symbol in by_symbol)
+        derivatives = {item.rate for item in inputs} | {item.acceleration for item in inputs}
+        return tuple(item for item in inputs if item.symbol not in derivatives)
+
+    def free_part(self, n_tau: int) -> tuple[Any, ...]:
+        """y with n_tau entries."""
+        return self.y * n_tau if len(self.y) == 1 else self.y
+
+
+def normalised_control_constraints(value: Any, problems: list[str]) -> ControlConstraints | None:
+    """The record, a bare constraint or a list of them as a record, or None."""
+    if value is None or isinstance(value, ControlConstraints):
+        return value
+    try:
+        return ControlConstraints(value)
+    except ModelError as error:
+        problems.extend(error.problems)
+        return None
+
+
+def control_constraint_expressions(record: ControlConstraints) -> Iterator[tuple[str, str, tuple[Any, ...], int]]:
+    """Kind, place, expressions and number of differentiations; the derivation finds how often to differentiate phi."""
+    for k, (phi, theta) in enumerate(zip(record.constraints, record.theta, strict=True)):
+        yield "control constraint", f"control_constraints[{k}]", (phi,), 0
+        yield "servo gain", f"theta[{k}] of control_constraints", theta, 0
+    yield "servo law", "y of control_constraints", record.y, 0
+
+
+def control_constraint_problems(model: Model) -> Iterator[str]:
+    """What is wrong with the control constraints of a model, one sentence each."""
+    record = model.control_constraints
+    if record is None:
+        return
+    symbols = {item.symbol for item in model.inputs}
+    for symbol in record.controls or ():
+        if symbol not in symbols:
+            yield f"ControlConstraints: the control {symbol_name(symbol)} is not among the inputs of the model: add it"
+    controls = record.inputs(model.inputs)
+    if not controls:
+        yield "ControlConstraints: the model has no inputs that could be controls: give inputs="
+    if len(record.y) not in (1, len(controls)):
+        yield f"ControlConstraints: y has {len(record.y)} entries for {len(controls)} control(s): expected one for each"
+    for item in controls:
+        for what, value in (("rate", item.rate), ("acceleration", item.acceleration)):
+            if value is not None and value not in symbols:
+                yield (
+                    f"ControlConstraints: the {what} of control {item.name} is {value}, but the constraints decide it: "
+                    f"give a symbol of its own, kg.Input({item.name}, {what}=...), or leave it out"
+                )
+    taken = [value for item in controls for value in (item.symbol, item.rate, item.acceleration) if value is not None]
+    for symbol in sorted({x for x in taken if taken.count(x) > 1}, key=symbol_name):
+        yield f"ControlConstraints: {symbol_name(symbol)} is a control and the rate of another: name it once"
+
+
+def _controls(value: Any, problems: list[str]) -> tuple[Any, ...]:
+    """The symbols of the controls."""
+    listed = [value] if isinstance(value, Input) else normalise.sequence(value, "controls", problems)
+    symbols = tuple(item.symbol if isinstance(item, Input) else item for item in listed)
+    twice = sorted({symbol_name(x) for x in symbols if symbols.count(x) > 1})
+    problems.extend(f"control {name} is given twice: each control once" for name in twice)
+    return symbols
+
+
+def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
+    """For each of n constraints the coefficients, highest derivative first; () for none."""
+    if value is None:
+        return ((),) * n
+    if isinstance(value, int | float | sympy.Expr):
+        value = [value] * n
+    entries = tuple(value)
+    if len(entries) != n:
+        problems.append(f"theta has {len(entries)} entries for {n} constraint(s): expected one for each")
+        return ((),) * n
+    found = []
+    for k, entry in enumerate(entries):
+        listed = () if entry is None else entry if isinstance(entry, list | tuple) else (entry,)
+        coefficients = tuple(normalise.scalar(x, f"theta[{k}]", problems) for x in listed)
+        found.append(coefficients)
+        if coefficients and all(x.is_number for x in coefficients):
+            problems.extend(_growth(coefficients, k))
+    return tuple(found)
+
+
+def _growth(coefficients: tuple[Any, ...], k: int) -> Iterator[str]:
+    """Whether ``s^k = Theta1 s^(k-1) + ... + Thetak`` has a root on the right."""
+    s = sympy.Symbol("s")
+    polynomial = sympy.Poly([1, *(-x for x in coefficients)], s)
+    largest = max(float(sympy.re(root)) for root in polynomial.nroots())
+    if not largest < 0.0:
+        yield (
+            f"theta[{k}] is ({', '.join(map(str, coefficients))}): an error of the constraint would not decay "
+            f"(exponent {largest:.3g} 1/s); give coefficients whose characteristic roots have negative real parts"
+        )
