@@ -67,6 +67,7 @@ cdef extern from "module_steppers.h" nogil:
         const int *impose
         int n_remove
         const int *remove
+        int multipliers
     ctypedef struct kg_model:
         int abi
         const char *name

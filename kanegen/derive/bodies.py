@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -118,7 +118,12 @@ def inertia_torque(tensor: Inertia, omega: Triple, alpha: Triple) -> Triple:
 
 def lower_loads(system: System) -> Iterator[Force | Torque]:
     """The loads the user listed (the weight of a model with ``gravity`` is not among them)."""
-    for place, vector in system.model.loads:
+    yield from lowered(system, system.model.loads)
+
+
+def lowered(system: System, pairs: Iterable[tuple[Any, Any]]) -> Iterator[Force | Torque]:
+    """Pairs (point, force) and (frame, torque) with their components."""
+    for place, vector in pairs:
         parts = system.frames.lower_vector(vector)
         if parts:
             yield Torque(place, parts) if isinstance(place, ReferenceFrame) else Force(place, parts)

@@ -19,6 +19,7 @@ from kanegen._version import __version__
 from kanegen.derive.bodies import lower_bodies
 from kanegen.derive.system import System
 from kanegen.graph import Node
+from kanegen.model.contact import contacts_of
 from kanegen.model.control_constraints import ControlConstraints
 from kanegen.model.expressions import symbol_name
 from kanegen.model.speeds import speed_changes
@@ -92,6 +93,7 @@ class _Reader:
             place_token = self._frame(place) if isinstance(place, ReferenceFrame) else self._point(place)
             yield from (type(place).__name__, str(place_token), *self._vector(vector))
         yield from self._equations()
+        yield from self._contacts()
         yield from self._reactions()
         yield from self._geometry()
 
@@ -122,6 +124,25 @@ class _Reader:
             yield str(phi)
             yield from self._scalars("control constraint", [lower(x) for x in (phi, *theta)])
         yield from self._scalars("y", [lower(x) for x in record.y])
+
+    def _contacts(self) -> Iterator[str]:
+        model, lower = self._system.model, self._system.lower
+        for contact in contacts_of(model):
+            # The texts are part of messages and tables that are stored with the code.
+            yield from (contact.name, contact.kind, type(contact.law).__name__, str(contact.level), str(contact.closed))
+            yield from map(str, (contact.gap, *contact.slip))
+            parts = [x for x in (contact.gap, contact.load, *contact.slip) if x is not None]
+            yield from self._scalars("contact", map(lower, parts))
+            yield from (value.name for value in contact.values())
+            yield from self._scalars("law", [lower(value.expression) for value in contact.values()])
+        for event in model.events:
+            yield from (event.name, str(event.direction), str(event.terminal), str(event.impulse), str(event.guard))
+            yield from ("impose", *event.impose, "remove", *event.remove)
+            yield from self._scalars("guard", [lower(event.guard)])
+        for name, pairs in model.impulses.items():
+            yield f"impulse {name}"
+            for place, vector in pairs:
+                yield from (self._place(place), *self._vector(vector))
 
     def _reactions(self) -> Iterator[str]:
         model = self._system.model

@@ -7,9 +7,10 @@ Velocities are recursive along the frame tree; their reverse pass is the force r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, lower_loads, product
+from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, lower_loads, lowered, product
+from kanegen.derive.contacts import contact_rates
 from kanegen.derive.frames import Frames
 from kanegen.derive.points import Points
 from kanegen.derive.system import System
@@ -39,13 +40,20 @@ class Power:
         for frame, components in torque.parts.items():
             self.add(self._system.frames.omega(torque.frame, frame), components)
 
-    def add_loads(self, bodies: Sequence[Body], weights: bool) -> None:
-        """The loads of the model and, where ``weights``, those of uniform gravity."""
-        for load in lower_loads(self._system):
+    def add_all(self, loads: Iterable[Force | Torque]) -> None:
+        """Forces and torques."""
+        for load in loads:
             if isinstance(load, Force):
                 self.add_force(load)
             else:
                 self.add_torque(load)
+
+    def add_loads(self, bodies: Sequence[Body], weights: bool) -> None:
+        """The loads of the model, its contact forces and, where ``weights``, the weights of uniform gravity."""
+        self.add_all(lower_loads(self._system))
+        zero = self._system.graph.zero
+        for rate, multiplier in contact_rates(self._system):
+            self.add((rate, zero, zero), (multiplier, zero, zero))
         gravity = self._system.gravity
         if weights and gravity is not None:
             for body in bodies:
@@ -82,6 +90,16 @@ class Power:
         if not outputs:
             return tuple(self._system.graph.zero for _ in speeds)
         return tuple(gradient(outputs, weights, speeds))
+
+
+def impulse_rows(system: System) -> list[tuple[Node, ...]]:
+    """Generalized impulses (n_u,) of each of the model's named impulses, N s or N m s."""
+    rows = []
+    for pairs in system.model.impulses.values():
+        power = Power(system)
+        power.add_all(lowered(system, pairs))
+        rows.append(power.generalized(system.u))
+    return rows
 
 
 def body_momenta(system: System, body: Body) -> list[tuple[Triple, Triple]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from kanegen.derive.elimination import solve_linear
 from kanegen.derive.frames import Frames
-from kanegen.derive.hidden import hidden_names
+from kanegen.derive.hidden import hidden_names, multiplier_symbols
 from kanegen.derive.points import Points
 from kanegen.derive.speeds import FORMER, former_speeds
 from kanegen.derive.vectors import Triple
@@ -65,6 +65,7 @@ class System:
             ((item.symbol for item in model.inputs), self.r),
         ):
             symbols.update(zip(items, nodes, strict=True))
+        symbols.update((symbol, self.hidden[k]) for symbol, k in multiplier_symbols(model).items())
         return symbols
 
     def _lower_input_rates(self) -> dict[Node, Node]:
@@ -166,6 +167,10 @@ class System:
 
     def lower(self, expression: Any) -> Node:
         return self._lowering.lower(expression)
+
+    def lower_with(self, expression: Any, symbols: Mapping[Any, Node]) -> Node:
+        """The node of an expression with symbols of its own."""
+        return Lowering(self.graph, {**self._symbols, **symbols}).lower(expression)
 
     @cached_property
     def frames(self) -> Frames:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from kanegen._version import __version__
 from kanegen.emit.entries import entries
 from kanegen.emit.environment import render, runtime_headers
@@ -10,7 +12,7 @@ from kanegen.emit.statements import Calls, body
 from kanegen.emit.text import comment, stem, string
 from kanegen.emit.users import user_code
 from kanegen.program.kernels import KERNELS
-from kanegen.program.records import Call, Program
+from kanegen.program.records import Call, ContactEntry, EventEntry, Program
 from kanegen.program.schedule import schedule_constants
 
 
@@ -72,10 +74,21 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
         "users": users,
         "kernel_headers": _kernel_headers(program),
         "entries": functions,
+        "contacts": [_contact(contact) for contact in program.contacts],
+        "n_rows": sum((contact.normal >= 0) + contact.directions for contact in program.contacts),
+        "events": [_event(k, event) for k, event in enumerate(program.events)],
         "n_work": max((entry.work for entry in functions), default=0),
         "has_parts": any(entry.parts for entry in functions),
         "prepare": body(constants, Calls(users.names, {}, {})),
     }
+
+
+def _contact(contact: ContactEntry) -> dict[str, object]:
+    return {**asdict(contact), "name": string(contact.name), "law": f"KG_LAW_{contact.law.upper()}"}
+
+
+def _event(number: int, event: EventEntry) -> dict[str, object]:
+    return {**asdict(event), "name": string(event.name), "number": number}
 
 
 def _kernel_headers(program: Program) -> list[str]:

@@ -10,13 +10,11 @@ from functools import cached_property
 from typing import Final
 
 from kanegen.derive import forms
-from kanegen.derive.cholesky import factorise
-from kanegen.derive.equations import PIVOT_LIMIT
 from kanegen.derive.reactions import MULTIPLIERS
 from kanegen.derive.sensitivities import ARGUMENTS, Sensitivities
 from kanegen.graph import Node, substitute
+from kanegen.program.columns import bordered_columns, reduced_columns
 from kanegen.program.kernels import multipliers_work
-from kanegen.program.quantities import quantity
 from kanegen.program.records import Block, Call, Function, Invoke, Step, Store
 from kanegen.program.registry import Functions, stores
 
@@ -27,13 +25,6 @@ RESIDUALS: Final = {f"residuals_{name}": name for name in ("q", "u", "r")}
 """Functions for the derivatives of the residuals, and what they are taken in."""
 
 FUNCTIONS: Final = (*RATES, *RESIDUALS)
-
-WRITTEN_OUT: Final = 2500
-"""Largest n_i^2 m for which the solve of n_i unknowns with m right sides is straight-line code.
-
-Measured on chains: 5 to 8 % faster than the kernel with 6 unknowns and columns, 17 % with 12, the same with 12
-unknowns and 31 columns.
-"""
 
 NAMES: Final = {"q": "coordinates", "u": "speeds", "r": "inputs", "p": "parameters", "t": "time"}
 
@@ -99,43 +90,18 @@ class Jacobians:
         self, D1: forms.Matrix, D2: forms.Matrix, otherwise: str | None
     ) -> tuple[list[list[Node]], tuple[Step, ...], dict[str, int]]:
         """du' (n_u, m), the steps that prepare it and their arrays."""
-        f, e, part = self.functions, self.functions.equations, self.functions.equations.partition
-        rights, shifts = self.slopes.reduced(D1, D2)
-        lower, n, m = e.reduced(stabilised=False).lower, len(part.independent), len(rights)
-        arrays: dict[str, int] = {}
-        if n * n * m <= WRITTEN_OUT:
-            factor = factorise(lower)
-            solved = [factor.solve(right) for right in rights]
-            steps = f.pivot_guard(PIVOT_LIMIT, otherwise, *factor.conditions)
-        else:
-            matrix = [Store("S", i * n + j, x) for i, row in enumerate(lower) for j, x in enumerate(row)]
-            sides = [Store("X", i * m + k, right[i]) for k, right in enumerate(rights) for i in range(n)]
-            block = Block("reduced mass matrix and right sides", (*matrix, *sides))
-            steps = (*f.pivot_guard(PIVOT_LIMIT, otherwise), block, Call("cholesky_solve_many", (n, m, "S", "X")))
-            arrays = {"S": n * n, "X": n * m}
-            X = f.array("X", n * m)
-            solved = [X[k::m] for k in range(m)]
-        columns = [forms.complete(f.graph, part, shift, x) for shift, x in zip(shifts, solved, strict=True)]
+        columns, steps, arrays = reduced_columns(self.functions, *self.slopes.reduced(D1, D2), otherwise)
         return [list(row) for row in zip(*columns, strict=True)], steps, arrays
 
     def _general(self, name: str, argument: str) -> Function:
         """u' and the multipliers together by LU with row pivoting: whatever speeds the constraints determine."""
         f = self.functions
-        n_u, n, m = f.n_u, f.n_u + f.n_c, self._columns(argument)
-        Q, J = f.loaded("Q", f.equations.Q), f.loaded("J", f.equations.J)
-        zeros = [f.graph.zero] * f.n_c
-        rows = [[*Q[i], *(-row[i] for row in J)] for i in range(n_u)] + [[*row, *zeros] for row in J]
+        m = self._columns(argument)
         right = [-x for part in self._loaded(argument) for row in part for x in row]
-        X = f.array("X", n * m)
-        steps = (
-            Invoke(self._balance(argument), "D"),
-            Invoke(quantity(f, "Q"), "Q"),
-            Invoke(quantity(f, "J"), "J"),
-            Block("[Q -J^T; J 0]", (*stores("K", [x for row in rows for x in row]), *stores("X", right))),
-            Call("lu_solve_many", (n, m, "K", "X")),
-            Block("", self._outputs(argument, [X[i * m : (i + 1) * m] for i in range(n_u)])),
-        )
-        arrays = {"D": n * m, "Q": n_u * n_u, "J": f.n_c * n_u, "K": n * n, "X": n * m}
+        columns, steps, arrays = bordered_columns(f, right, m)
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        steps = (Invoke(self._balance(argument), "D"), *steps, Block("", self._outputs(argument, rows)))
+        arrays = {"D": (f.n_u + f.n_c) * m, **arrays}
         summary = f"derivatives of q' and u' in the {NAMES[argument]}, constraints and momentum together"
         return Function(name, self._shape(argument), steps, arrays, summary, internal=True)
 

@@ -102,6 +102,35 @@ class Symbols:
 
 
 @dataclass(frozen=True)
+class ContactEntry:
+    """One contact as the runtime reads it: ``kg_contact_info``. ``law`` is the kind of the contact; rows -1: none."""
+
+    name: str
+    law: str
+    level: int
+    normal: int
+    tangent: int
+    directions: int
+    closed: bool
+
+
+@dataclass(frozen=True)
+class EventEntry:
+    """One event as the runtime reads it: ``kg_event_info``, latches and impulses by their numbers.
+
+    ``multipliers``: whether the guard reads contact multipliers.
+    """
+
+    name: str
+    direction: int
+    terminal: bool
+    impulse: int
+    impose: tuple[int, ...]
+    remove: tuple[int, ...]
+    multipliers: bool
+
+
+@dataclass(frozen=True)
 class Program:
     """All functions of one model over one graph, with the constants ``prepare`` fills in array ``c``."""
 
@@ -110,6 +139,8 @@ class Program:
     symbols: Symbols
     functions: tuple[Function, ...]
     constants: tuple[Node, ...] = ()
+    contacts: tuple[ContactEntry, ...] = ()
+    events: tuple[EventEntry, ...] = ()
 
     def function(self, name: str) -> Function:
         return next(f for f in self.functions if f.name == name)

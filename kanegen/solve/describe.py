@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kanegen.derive import Equations
 from kanegen.derive.momenta import Momenta
+from kanegen.model.contact import contacts_of
 from kanegen.program.count import operation_count
 from kanegen.program.integrals import ENERGY, why_not
 from kanegen.program.records import Program
@@ -38,6 +39,8 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         operations=tuple((f.name, operation_count(f, program.constants)) for f in table),
         functions=tuple(f.name for f in table),
         cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
+        contact_rows=tuple(name for contact in contacts_of(model) for name in contact.row_names),
+        impulses=tuple(model.impulses),
         no_integrals=_no_integrals(equations),
         joined=motion.slots if motion else (),
         control_levels=tuple((level.label, level.held, level.decays) for level in motion.levels) if motion else (),

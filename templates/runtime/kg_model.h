@@ -65,6 +65,7 @@ typedef struct {
   const int *impose; /* latches that close */
   int n_remove;
   const int *remove; /* latches that open */
+  int multipliers; /* the guard reads contact multipliers */
 } kg_event_info;
 
 typedef struct {
