@@ -45,3 +45,10 @@ int kg_module_projection_renew(kg_projection *projection, kg_real t, const kg_re
 int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_real *r, int outcome) {
   return kg_projection_after_step(projection, stepper, r, outcome);
 }
+
+size_t kg_module_impulse_work(const kg_impulse_rows *rows) { return kg_impulse_work(rows); }
+
+int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
+                      const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work) {
+  return kg_impulse(rows, t, q, u, r, p, generalized, multipliers, work);
+}

@@ -2,6 +2,7 @@
 #ifndef KG_MODULE_STEPPERS_H
 #define KG_MODULE_STEPPERS_H
 
+#include "kg_impulse.h"
 #include "kg_model.h"
 #include "kg_projection.h"
 #include "kg_steppers.h"
@@ -26,5 +27,9 @@ void kg_module_projection_start(kg_projection *projection);
 int kg_module_projection_renew(kg_projection *projection, kg_real t, const kg_real *q, const kg_real *u,
                                const kg_real *r);
 int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_real *r, int outcome);
+
+size_t kg_module_impulse_work(const kg_impulse_rows *rows);
+int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
+                      const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work);
 
 #endif

@@ -21,6 +21,7 @@ WRAPPER_FILES = (
     "module_inputs.pxi",
     "module_jacobian.pxi",
     "module_consistent.pxi",
+    "module_impulse.pxi",
     "module_integrate.pxi",
     "module_steppers.c",
     "module_steppers.h",

@@ -2,6 +2,7 @@
 
 from kanegen.solve.description import DESCRIPTION_FILE as DESCRIPTION_FILE
 from kanegen.solve.description import Description as Description
+from kanegen.solve.impulse import Impulse as Impulse
 from kanegen.solve.linearise import Jacobian as Jacobian
 from kanegen.solve.linearise import Linearisation as Linearisation
 from kanegen.solve.outcome import Outcome as Outcome

@@ -18,6 +18,7 @@ from kanegen.solve.consistent import make_consistent
 from kanegen.solve.description import Description
 from kanegen.solve.differentiable import Differentiable
 from kanegen.solve.functions import Functions
+from kanegen.solve.impulse import Impulsive
 from kanegen.solve.integrable import Integrable
 from kanegen.solve.momentum import functions_of_momenta
 from kanegen.solve.names import by_name, number
@@ -37,7 +38,7 @@ QUANTITIES = (
 """Attributes of a solver that are functions of (t, q, u, r=None, out=None); the user chooses what is built."""
 
 
-class Solver(Differentiable, Integrable, NamedResults):
+class Solver(Differentiable, Impulsive, Integrable, NamedResults):
     """A compiled model with its parameters; immutable, and cheap to make from another one.
 
     Every quantity is a function of ``(t, q, u, r=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),

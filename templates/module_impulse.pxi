@@ -1,0 +1,52 @@
+# Speeds after impulses that act at one instant.
+
+cdef extern from "module_steppers.h" nogil:
+    ctypedef struct kg_impulse_rows:
+        int n_u
+        int n_c
+        const int *rows
+        const kg_function *mass
+        const kg_function *jacobian
+        const kg_function *velocity
+    size_t kg_module_impulse_work(const kg_impulse_rows *)
+    int kg_module_impulse(const kg_impulse_rows *, double, const double *, double *, const double *, const double *,
+                          const double *, double *, double *)
+
+
+cdef int _fill_impulse_rows(kg_impulse_rows *c) except -1:
+    """All constraints of the model at velocity and acceleration level."""
+    c.n_u, c.rows = MODEL.n_u, NULL
+    c.mass = _find("Q")
+    c.jacobian = _find("J") if "J" in FUNCTIONS and FUNCTIONS["J"][0] > 0 else NULL
+    c.velocity = _find("velocity_level") if "velocity_level" in FUNCTIONS else NULL
+    c.n_c = c.jacobian.rows if c.jacobian != NULL else 0
+    return 0
+
+
+def impulse(Prepared prepared not None, double t, q, u, r, generalized, rows=None):
+    """Speeds after generalized impulses (n_u,) at a state: (status, u, multipliers), new arrays whatever the status.
+
+    ``rows``: indices of the independent rows of J, ascending, where others depend on them; None: all. Negative statuses:
+    STATUS_SINGULAR, STATUS_INCONSISTENT, others of a function of the model that failed.
+    """
+    cdef kg_impulse_rows c
+    cdef int status
+    cdef double *work
+    _fill_impulse_rows(&c)
+    q, u, r = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u").copy(), _as_inputs(r, "r")
+    generalized = _as_vector(generalized, SPEEDS, "impulses")
+    if not (t - t == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
+        _refuse_infinite(t, q, u, r)
+    picked = numpy.arange(c.n_c, dtype=numpy.intc) if rows is None else numpy.asarray(rows, dtype=numpy.intc)
+    c.rows, c.n_c = <int *>PyArray_DATA(<PyArrayObject *>picked), <int>len(picked)
+    multipliers = numpy.zeros(len(picked))
+    work = <double *>malloc(kg_module_impulse_work(&c) * sizeof(double))
+    if work == NULL:
+        raise MemoryError
+    try:
+        status = kg_module_impulse(
+            &c, t, _data(q), _data(u), _data(r), prepared.values, _data(generalized), _data(multipliers), work
+        )
+    finally:
+        free(work)
+    return status, u, multipliers

@@ -1,0 +1,143 @@
+"""Impulses at one instant, against an independent solve of the impulse-momentum relations and the thesis's numbers."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms import four_bars, upright
+from systems import initial, oracle_for, solver_for
+from tolerances import LINEAR_SOLVE, SOLVE
+
+import kanegen as kg
+from kanegen.errors import SolveError
+from kanegen.solve import Impulse
+
+# (example, options, seed): a loop, rows that depend on time, rows nonlinear in the speeds, rows that leave two free.
+CASES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("slider_crank", {}),
+    ("rheonomic_particle", {}),
+    ("appell_hamel", {"constraints": "linear"}),
+    ("appell_hamel", {"constraints": "nonlinear"}),
+    ("rolling_disk", {}),
+    ("n_link_pendulum", {"n": 3}),
+)
+
+
+def struck_four_bar() -> tuple[kg.Solver, np.ndarray]:
+    return solver_for("struck_four_bar"), np.array(initial("struck_four_bar")["q"])
+
+
+def independent_speeds(name: str, t: float, q: np.ndarray, u: np.ndarray, I: np.ndarray, **options: Any) -> np.ndarray:
+    """Speeds after impulses on rows linear in the speeds, from the oracle's Q, J and residuals by one solve."""
+    found = oracle_for(name, **options)(t, q, u)
+    Q, J = found.Q, found.J
+    n_c, n_u = J.shape
+    matrix = np.block([[Q, -J.T], [J, np.zeros((n_c, n_c))]])
+    return np.linalg.solve(matrix, np.concatenate([Q @ u + I, J @ u - found.velocity_residuals]))[:n_u]
+
+
+def test_speeds_of_the_struck_four_bar() -> None:
+    """Bajodah (2003), Example 6.1, (453)-(461): five digits are printed."""
+    solver, q = struck_four_bar()
+    blow = np.array([0.0, 1e6, 1e6])
+    struck = solver.impulse(0.0, q, np.zeros(3), blow)
+    np.testing.assert_allclose(struck.u, [2.7250e4, -0.6021e4, 0.6846e4], atol=0.5)
+    expected = independent_speeds("struck_four_bar", 0.0, q, np.zeros(3), blow)
+    np.testing.assert_allclose(struck.u, expected, rtol=1e-9)
+    # The reduced momentum is what the blow does along the one free direction, whatever the pins answer: (471).
+    A2 = np.array([1.0, *solver.A(0.0, q, struck.u)[:, 0]])
+    np.testing.assert_allclose(struck.reduced_momentum_after, A2 @ blow, rtol=LINEAR_SOLVE)
+    np.testing.assert_allclose(struck.reduced_momentum_after, 1.1119 * 2.7250e4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_impulses_satisfy_the_impulse_momentum_relations(name: str, options: dict[str, Any]) -> None:
+    solver, oracle, start = solver_for(name, **options), oracle_for(name, **options), initial(name, **options)
+    rng = np.random.default_rng(11)
+    for t in (0.0, 0.7):
+        guess = np.array(start["q"]) + rng.uniform(-0.2, 0.2, len(start["q"]))
+        q, u = solver.make_consistent(t, guess, np.array(start["u"]) + rng.uniform(-0.2, 0.2, len(start["u"])))
+        generalized = rng.uniform(-1.0, 1.0, len(u))
+        struck = solver.impulse(t, q, u, generalized)
+        after = oracle(t, q, struck.u)
+        scale = np.abs(after.Q).max() * max(1.0, np.abs(struck.u).max())
+        answer = after.J.T @ struck.multipliers
+        np.testing.assert_allclose(after.velocity_residuals, 0.0, atol=LINEAR_SOLVE * scale)
+        np.testing.assert_allclose(after.Q @ (struck.u - u) - generalized, answer, atol=SOLVE * scale)
+        np.testing.assert_allclose(struck.constraint_impulse, answer, atol=SOLVE * scale)
+        np.testing.assert_allclose(struck.momentum_after, after.momentum, atol=SOLVE * scale)
+        np.testing.assert_allclose(
+            struck.momentum_after - struck.momentum_before, generalized + answer, atol=SOLVE * scale
+        )
+        if "nonlinear" not in options.values():
+            expected = independent_speeds(name, t, q, u, generalized, **options)
+            np.testing.assert_allclose(struck.u, expected, atol=SOLVE * max(1.0, np.abs(expected).max()))
+            A2 = after.partitioned(solver.description.dependent)["A2"] if len(after.J) else np.eye(len(u))
+            change = struck.reduced_momentum_after - struck.reduced_momentum_before
+            np.testing.assert_allclose(change, A2 @ generalized, atol=SOLVE * scale)
+
+
+def test_a_violated_constraint_is_imposed_by_an_impulse() -> None:
+    """The slider-crank assembled in motion: its energy falls by that of the lost velocity (Carnot)."""
+    solver = solver_for("slider_crank")
+    start = initial("slider_crank")
+    q, u = np.array(start["q"]), np.array([2.0, -1.0, 0.5])
+    caught = solver.impulse(0.0, q, u, np.zeros(3))
+    np.testing.assert_allclose(solver.residuals(0.0, q, caught.u)[1], 0.0, atol=LINEAR_SOLVE)
+    np.testing.assert_allclose(caught.u, solver.make_consistent(0.0, q, u)[1], rtol=SOLVE)
+    lost = u - caught.u
+    before, after = (solver.kinetic_energy(0.0, q, speeds) for speeds in (u, caught.u))
+    assert before - after == pytest.approx(0.5 * lost @ solver.Q(0.0, q, u) @ lost, rel=SOLVE)
+
+
+def test_impulse_on_a_locked_configuration_is_refused() -> None:
+    """Four equal bars fold flat: there the loop equations depend on each other, and the bars could part two ways."""
+    solver = kg.build(four_bars(1), form="reduced")
+    q, u = upright(1)
+    assert np.isfinite(solver.impulse(0.0, q, u, np.ones(3)).u).all()
+    with pytest.raises(SolveError, match=r"depend on each other at this position \(locked, or a toggle"):
+        solver.impulse(0.0, np.zeros(3), np.zeros(3), np.ones(3))
+    with pytest.raises(SolveError, match="no unique answer"):
+        # At rest the slope of x'^2 + y'^2 - a^2 phi'^2 vanishes.
+        solver_for("appell_hamel", constraints="nonlinear").impulse(
+            0.0, initial("appell_hamel")["q"], np.zeros(5), np.ones(5)
+        )
+
+
+@pytest.mark.parametrize(
+    ("impulses", "message"),
+    [
+        ([1.0, 2.0], r"impulses has shape \(2,\); expected \(3,\), one generalized impulse for each of u1, u2, u3"),
+        ([1.0, np.nan, 2.0], "the generalized impulse along u2 is nan; expected a finite real number"),
+        ([[1.0, 2.0, 3.0]], r"impulses has shape \(1, 3\)"),
+        (object(), "expected numbers"),
+        ("blov", "there is no impulse 'blov': did you mean 'blow'"),
+        ({"blow": np.inf}, "impulse blow is inf; expected a finite real number"),
+        ({}, "empty mapping"),
+    ],
+)
+def test_wrong_impulses_are_refused(impulses: Any, message: str) -> None:
+    solver, q = struck_four_bar()
+    with pytest.raises(SolveError, match=message):
+        solver.impulse(0.0, q, np.zeros(3), impulses)
+
+
+def test_impulses_of_the_model_act_by_name() -> None:
+    solver, q = struck_four_bar()
+    u = np.zeros(3)
+    expected = solver.impulse(0.0, q, u, [0.0, 1e6, 1e6])
+    np.testing.assert_allclose(solver.impulse(0.0, q, u, "blow").u, expected.u, rtol=LINEAR_SOLVE)
+    half = solver.impulse(0.0, q, u, {"blow": 0.5})
+    np.testing.assert_allclose(half.u, 0.5 * expected.u, rtol=LINEAR_SOLVE)
+    copy = pickle.loads(pickle.dumps(half))
+    assert isinstance(copy, Impulse)
+    np.testing.assert_array_equal(copy.multipliers, half.multipliers)
+
+
+def test_impulse_names_what_was_not_built() -> None:
+    solver = kg.build(four_bars(1), form="reduced", functions=("rhs", "momentum", "J"))
+    with pytest.raises(SolveError, match="Q was not built for the model"):
+        solver.impulse(0.0, *upright(1), np.ones(3))
