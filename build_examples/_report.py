@@ -90,11 +90,13 @@ def _print_checks(console: Console, results: Mapping[str, list[Check]]) -> bool:
     """Print one row per check and one column per case; return whether every value is within its bound."""
     table = Table("check", *results, "at most", "", header_style="bold")
     passed = True
-    for row in zip(*results.values(), strict=True):
-        description, bound = row[0][0], max(limit for _, _, limit in row)
-        good = all(abs(value) <= limit for _, value, limit in row)
+    # Cases may have checks of their own.
+    for description in dict.fromkeys(check[0] for checks in results.values() for check in checks):
+        found = {name: check for name, checks in results.items() for check in checks if check[0] == description}
+        good = all(abs(value) <= limit for _, value, limit in found.values())
         passed = passed and good
-        values = [f"{value:.2e}" for _, value, _ in row]
+        values = [f"{found[name][1]:.2e}" if name in found else "-" for name in results]
+        bound = max(limit for _, _, limit in found.values())
         table.add_row(description, *values, f"{bound:.0e}", "[green]ok[/green]" if good else "[red]FAILED[/red]")
     console.print(table)
     return passed

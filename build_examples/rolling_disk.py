@@ -9,6 +9,9 @@ phi' sin theta, phi' cos theta + psi', X', Y').
 Source: lecture notes on Gibbs-Appell's and Kane's equations (example "rolling disk without slip"); the final
 equations 5 u1' = u2^2 cot theta - 6 u2 u3 - 4 (g/R) cos theta, u2' = -u1 u2 cot theta + 2 u1 u3,
 3 u3' = 2 u1 u2 are right for the thin uniform disk and the script compares with them.
+
+``model(friction=mu)`` is the disk on a rough plane: the height Z of the mass centre is a sixth coordinate, u6 = Z',
+with the unilateral contact Z - R sin theta >= 0 and Coulomb friction ``mu``. It starts slipping and ends rolling.
 """
 
 from __future__ import annotations
@@ -36,15 +39,46 @@ def _start() -> dict[str, Any]:
     return {"t": 0.0, "q": (theta, phi, 0.0, 0.0, 0.0), "u": (u1, u2, u3, X_rate, Y_rate), "r": None}
 
 
+def _slipping_start() -> dict[str, Any]:
+    """The same disk too slow for its spin: it slips."""
+    start = _start()
+    theta, u1 = start["q"][0], start["u"][0]
+    R = DEFAULTS["R"]
+    q, u = (*start["q"], R * sin(theta)), (*start["u"][:3], 0.5, -0.25, R * cos(theta) * u1)
+    return {"t": 0.0, "q": q, "u": u, "r": None}
+
+
 INITIAL = _start()
+INITIAL_SLIPPING = _slipping_start()
+PLANE = "plane"
 
 
-def model() -> kg.Model:
-    """The disk with two nonholonomic rolling constraints; X' and Y' are dependent."""
-    theta, phi, psi, X, Y = me.dynamicsymbols("theta phi psi X Y")
-    u1, u2, u3, u4, u5 = me.dynamicsymbols("u1 u2 u3 u4 u5")
-    m, R, g = symbols = sm.symbols("m R g")
+def model(friction: float | None = None) -> kg.Model:
+    """The disk with two nonholonomic rolling constraints, X' and Y' dependent; or on a plane with ``friction``."""
+    theta, phi, psi, X, Y, Z = me.dynamicsymbols("theta phi psi X Y Z")
+    u1, u2, u3, u4, u5, u6 = me.dynamicsymbols("u1 u2 u3 u4 u5 u6")
+    m, R, g, mu = sm.symbols("m R g mu")
     time = me.dynamicsymbols._t
+
+    slip = (
+        u4 - R * sm.sin(phi) * sm.sin(theta) * u1 + R * sm.cos(phi) * u3,
+        u5 + R * sm.cos(phi) * sm.sin(theta) * u1 + R * sm.sin(phi) * u3,
+    )
+    height = R * sm.sin(theta)
+    coordinates, speeds = [theta, phi, psi, X, Y], [u1, u2, u3, u4, u5]
+    kinematics = [
+        u1 - theta.diff(time),
+        u2 - phi.diff(time) * sm.sin(theta),
+        u3 - phi.diff(time) * sm.cos(theta) - psi.diff(time),
+        u4 - X.diff(time),
+        u5 - Y.diff(time),
+    ]
+    held: dict[str, Any] = {"nonholonomic_constraints": slip, "dependent_speeds": (u4, u5), "parameters": DEFAULTS}
+    if friction is not None:
+        contact = kg.Unilateral(Z - height, friction=kg.Coulomb(mu), slip=slip, name=PLANE)
+        held = {"unilateral_constraints": (contact,), "parameters": {**DEFAULTS, "mu": friction}}
+        height = Z
+        coordinates, speeds, kinematics = [*coordinates, Z], [*speeds, u6], [*kinematics, u6 - Z.diff(time)]
 
     N = me.ReferenceFrame("N")
     yaw = me.ReferenceFrame("yaw")
@@ -57,30 +91,19 @@ def model() -> kg.Model:
 
     O = me.Point("O")
     O.set_vel(N, 0)
-    centre = O.locatenew("centre", X * N.x + Y * N.y + R * sm.sin(theta) * N.z)
+    centre = O.locatenew("centre", X * N.x + Y * N.y + height * N.z)
     # The disk is symmetric about k0: its inertia is constant in the frame that does not spin with it.
     inertia = me.inertia(lean, m * R**2 / 4, m * R**2 / 4, m * R**2 / 2)
 
     return kg.Model(
-        name="rolling_disk",
+        name="rolling_disk" if friction is None else "rolling_disk_friction",
         frame=N,
-        coordinates=(theta, phi, psi, X, Y),
-        speeds=(u1, u2, u3, u4, u5),
-        kinematics=(
-            u1 - theta.diff(time),
-            u2 - phi.diff(time) * sm.sin(theta),
-            u3 - phi.diff(time) * sm.cos(theta) - psi.diff(time),
-            u4 - X.diff(time),
-            u5 - Y.diff(time),
-        ),
+        coordinates=coordinates,
+        speeds=speeds,
+        kinematics=kinematics,
         bodies=(me.RigidBody("disk", centre, disk, m, (inertia, centre)),),
         gravity=-g * N.z,
-        nonholonomic_constraints=(
-            u4 - R * sm.sin(phi) * sm.sin(theta) * u1 + R * sm.cos(phi) * u3,
-            u5 + R * sm.cos(phi) * sm.sin(theta) * u1 + R * sm.sin(phi) * u3,
-        ),
-        dependent_speeds=(u4, u5),
-        parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
+        **held,
     )
 
 
