@@ -1,0 +1,109 @@
+"""A ball that bounces until it rests.
+
+A particle of mass ``m`` falls in gravity ``g`` from the height z = 1 m on a floor with the coefficient of restitution
+``e``. It bounces infinitely often in a finite time (Zeno behaviour): flight k between two impacts takes e times as long
+as the one before, and all end at t0 (1 + e) / (1 - e), t0 being the time of the first fall. From there on the contact
+stays closed, under the weight of the ball.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import kanegen as kg
+
+DEFAULTS = {"m": 0.5, "g": 9.81, "e": 0.8}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (1.0,), "u": (0.0,), "r": None}
+CONTACT = "floor"
+
+
+def model() -> kg.Model:
+    """The ball with its unilateral constraint z >= 0."""
+    z = me.dynamicsymbols("z")
+    u1 = me.dynamicsymbols("u1")
+    m, g, e = symbols = sm.symbols("m g e")
+
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    ball = me.Particle("ball", O.locatenew("centre", z * N.z), m)
+
+    return kg.Model(
+        name="bouncing_ball",
+        frame=N,
+        coordinates=(z,),
+        speeds=(u1,),
+        kinematics=(u1 - z.diff(me.dynamicsymbols._t),),
+        bodies=(ball,),
+        gravity=-g * N.z,
+        unilateral_constraints=(kg.Unilateral(z, law=kg.Restitution(e), name=CONTACT),),
+        parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
+    )
+
+
+def impact_times(count: int, p: Mapping[str, float] = DEFAULTS) -> np.ndarray:
+    """Times of the first ``count`` impacts, s."""
+    fall = sqrt(2.0 * INITIAL["q"][0] / p["g"])
+    flights = 2.0 * fall * p["e"] ** np.arange(1, count)
+    return fall + np.concatenate([[0.0], np.cumsum(flights)])
+
+
+def zeno_time(p: Mapping[str, float] = DEFAULTS) -> float:
+    """The time at which infinitely many bounces are over, s."""
+    return sqrt(2.0 * INITIAL["q"][0] / p["g"]) * (1.0 + p["e"]) / (1.0 - p["e"])
+
+
+def simulate() -> tuple[kg.Solver, kg.Solution]:
+    solver = kg.build(model())
+    return solver, solver.integrate((0.0, 6.0), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
+
+
+def impacts(solution: kg.Solution) -> list[kg.EventRecord]:
+    return [event for event in solution.events if event.kind == "impact"]
+
+
+def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
+    found = impacts(solution)
+    times = np.array([event.t for event in found])
+    yield "first 20 impacts (s)", np.abs(times[:20] - impact_times(20)).max(), 1e-10
+    yield "last impact before the closed form of rest (s)", times[-1] - zeno_time(), 1e-6
+    lost = [_kinetic(event.u_before) * (1.0 - DEFAULTS["e"] ** 2) - _lost(event) for event in found]
+    yield "energy lost in an impact (J)", max(map(abs, lost)), 1e-12
+    at_rest = solution.t > zeno_time() + 1e-3
+    yield "speed at rest (m/s)", np.abs(solution.u[at_rest]).max(), 1e-12
+    weight = DEFAULTS["m"] * DEFAULTS["g"]
+    yield "contact force at rest less the weight (N)", np.abs(solution.contact_forces[at_rest] - weight).max(), 1e-9
+
+
+def _kinetic(u: np.ndarray) -> float:
+    return float(DEFAULTS["m"] * u[0] ** 2 / 2)
+
+
+def _lost(event: kg.EventRecord) -> float:
+    return _kinetic(event.u_before) - _kinetic(event.u_after)
+
+
+def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
+    ((_, solution),) = runs.values()
+    times = np.linspace(solution.t[0], solution.t[-1], 2000)
+    height, speed, force = figure.subplots(3, 1, sharex=True)
+    height.plot(times, [solution(t)[0][0] for t in times])
+    height.set_ylabel("z (m)")
+    speed.plot(solution.t, solution.u)
+    speed.set_ylabel("z' (m/s)")
+    force.plot(solution.t, solution.contact_forces)
+    force.set(xlabel="t (s)", ylabel="contact force (N)")
+    for axis in (height, speed, force):
+        axis.axvline(zeno_time(), color="0.6", linestyle=":")
+
+
+if __name__ == "__main__":
+    from _report import script
+
+    script(__doc__, simulate, checks, plot)

@@ -1,0 +1,136 @@
+"""A double pendulum that falls on an obstacle, with four laws of impact.
+
+The pendulum of ``obstructed_pendulum`` without motors: a disc (radius ``R``, central inertia ``I_D``) with a uniform
+bar (``m_B``, ``L``, ``I_B``) hinged at its rim; x points down, absolute angles theta1 and theta2 from x, gravity ``g``.
+The penetration of the tip is x = R cos theta1 + L cos theta2 - R - L/3. The laws:
+
+- ``"acceleration"``: x'' + ``lam`` x^1.5 x' + ``k`` x^1.5 = 0 while it needs a compressive force (Bajodah 2003, Example
+  5.2; k = 1, lam = 7.5e7, with the sign that takes energy);
+- ``"force"``: Hunt and Crossley's contact force k x^1.5 + lam x^1.5 x';
+- ``"kelvin_voigt"``: the contact force ``k`` x + ``c`` x';
+- ``"restitution"``: an instantaneous impact with the coefficient of restitution ``e``.
+
+``--plot`` draws the thesis's figures 31 to 36 for all of them. R, L, m_B, I_D, I_B are not given there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import kanegen as kg
+
+DEFAULTS = {"R": 0.5, "L": 1.0, "m_B": 2.0, "I_D": 0.8, "I_B": 1.0 / 6.0, "g": 9.81}
+# Values of the law's parameters; a force of k x^1.5 supports the bar's weight at some 0.3 mm.
+LAWS: dict[str, dict[str, float]] = {
+    "acceleration": {"k": 1.0, "lam": 7.5e7},
+    "force": {"k": 4e6, "lam": 2e6},
+    "kelvin_voigt": {"k": 1e5, "c": 100.0},
+    "restitution": {"e": 0.6},
+}
+CASES = {law.replace("_", "-"): {"law": law} for law in LAWS}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (1.0, 1.0), "u": (0.0, 0.0), "r": None}
+CONTACT = "obstacle"
+
+
+def model(law: str = "acceleration") -> kg.Model:
+    """The pendulum with one unilateral constraint; outputs ``x`` and ``x_rate``, the penetration (m) and its rate."""
+    if law not in LAWS:
+        raise ValueError(f"law must be one of {', '.join(map(repr, LAWS))}, not {law!r}")
+    theta1, theta2 = me.dynamicsymbols("theta1 theta2")
+    u1, u2 = me.dynamicsymbols("u1 u2")
+    R, L, m_B, I_D, I_B, g = sm.symbols(tuple(DEFAULTS))
+    values = {**DEFAULTS, **LAWS[law]}
+    time = me.dynamicsymbols._t
+
+    N = me.ReferenceFrame("N")
+    disc_frame, bar_frame = me.ReferenceFrame("disc"), me.ReferenceFrame("bar")
+    disc_frame.orient_axis(N, N.z, theta1)
+    bar_frame.orient_axis(N, N.z, theta2)
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    hinge = O.locatenew("hinge", R * disc_frame.x)
+    centre = hinge.locatenew("centre", L / 2 * bar_frame.x)
+    # The disc's mass stands still: only its inertia counts.
+    disc = me.RigidBody("disc", O, disc_frame, sm.Integer(0), (me.inertia(disc_frame, 0, 0, I_D), O))
+    bar = me.RigidBody("bar", centre, bar_frame, m_B, (me.inertia(bar_frame, 0, 0, I_B), centre))
+    x = R * sm.cos(theta1) + L * sm.cos(theta2) - R - L / 3
+
+    return kg.Model(
+        name=f"impacting_pendulum_{law}",
+        frame=N,
+        coordinates=(theta1, theta2),
+        speeds=(u1, u2),
+        kinematics=(u1 - theta1.diff(time), u2 - theta2.diff(time)),
+        bodies=(disc, bar),
+        gravity=g * N.x,
+        unilateral_constraints=(kg.Unilateral(-x, law=_law(law), name=CONTACT),),
+        outputs={"x": x, "x_rate": x.diff(time)},
+        parameters=values,
+    )
+
+
+def _law(law: str) -> Any:
+    k, lam, c, e = sm.symbols("k lam c e")
+    return {
+        "acceleration": kg.HuntCrossley(k, lam, acts="acceleration"),
+        "force": kg.HuntCrossley(k, lam),
+        "kelvin_voigt": kg.KelvinVoigt(k, c),
+        "restitution": kg.Restitution(e),
+    }[law]
+
+
+def simulate(law: str = "acceleration") -> tuple[kg.Solver, kg.Solution]:
+    solver = kg.build(model(law))
+    return solver, solver.integrate((0.0, 10.0), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
+
+
+def lost_in_impact(solver: kg.Solver, event: kg.EventRecord) -> tuple[float, float]:
+    """Kinetic energy (J) that an impact takes, and (1 - e^2) v^2 / (2 w Q^-1 w) with the normal row w: the theory's."""
+    before, after = (solver.kinetic_energy(event.t, event.q, u) for u in (event.u_before, event.u_after))
+    normal = np.array([DEFAULTS["R"], DEFAULTS["L"]]) * np.sin(event.q)
+    speed = normal @ event.u_before
+    response = normal @ np.linalg.solve(solver.Q(event.t, event.q, event.u_before), normal)
+    return before - after, (1.0 - LAWS["restitution"]["e"] ** 2) * speed**2 / (2.0 * response)
+
+
+def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
+    yield "tensile contact force (N)", max(0.0, -solution.contact_forces.min()), 1e-9
+    energy = np.array([solver.energy(*state) for state in zip(solution.t, solution.q, solution.u, strict=True)])
+    yield "energy above its start (J)", max(0.0, (energy - energy[0]).max()), 1e-8
+    free = [phase for phase in solution.modes if phase.modes[CONTACT] in ("open", "penetrated")]
+    drift = [np.ptp([solver.energy(t, *solution(t)) for t in _inside(phase)]) for phase in free]
+    yield "energy drift without contact (J)", max(drift), 1e-8
+    impacts = [lost_in_impact(solver, event) for event in solution.events if event.kind == "impact"]
+    yield "energy lost in impacts against the theory (J)", max((abs(a - b) for a, b in impacts), default=0.0), 1e-10
+
+
+def _inside(phase: kg.Phase) -> np.ndarray:
+    """Times of a phase; its end is left out, where the next one begins with other speeds."""
+    return np.linspace(phase.t_start, phase.t_end, 10, endpoint=False)
+
+
+def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
+    """The thesis's figures 31 to 34 (motion), 35 and 36 (penetration), one curve for each law."""
+    panels = figure.subplots(3, 2).ravel()
+    labels = ("theta1 (rad)", "theta1' (rad/s)", "theta2 (rad)", "theta2' (rad/s)", "x (m)", "x (m), small scale")
+    for law, (solver, solution) in runs.items():
+        states = list(zip(solution.t, solution.q, solution.u, strict=True))
+        x = [solver.output("x", *state) for state in states]
+        (theta1, theta2), (rate1, rate2) = solution.q.T, solution.u.T
+        for axis, curve in zip(panels, (theta1, rate1, theta2, rate2, x, x), strict=True):
+            axis.plot(solution.t, curve, label=law, linewidth=0.9)
+    for number, (axis, label) in enumerate(zip(panels, labels, strict=True), start=31):
+        axis.set(title=f"figure {number}", xlabel="t (s)", ylabel=label)
+    panels[-1].set_ylim(-0.002, 0.003)
+    panels[0].legend()
+
+
+if __name__ == "__main__":
+    from _report import script
+
+    script(__doc__, simulate, checks, plot, CASES)

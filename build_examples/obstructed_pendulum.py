@@ -1,0 +1,132 @@
+"""A driven double pendulum that leans on an obstacle.
+
+A disc (radius ``R``, central inertia ``I_D``, centre fixed) carries at its rim the hinge of a uniform bar (``m_B``,
+``L``, ``I_B``). x points down, y is horizontal; theta1 and theta2 are the absolute angles of the disc and of the bar,
+measured from x. Gravity ``g``; constant motor torques ``tau1`` of the ground on the disc and ``tau2`` of the disc on
+the bar. The tip must not fall below an obstacle: gap = R + 3 L / 4 - R cos theta1 - L cos theta2 >= 0. While the gap
+is violated and the force this needs is compressive, gap'' = ``Delta1`` gap' + ``Delta2`` gap.
+
+Source: Bajodah (2003), Example 5.1. ``--plot`` draws figures 25 to 30; R, L, m_B, I_D, I_B are not given there, so
+that times and amplitudes are of this system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import kanegen as kg
+
+DEFAULTS = {"R": 0.5, "L": 1.0, "m_B": 2.0, "I_D": 0.8, "I_B": 1.0 / 6.0, "g": 9.81, "tau1": 1.0, "tau2": 3.0}
+DEFAULTS |= {"Delta1": -300.0, "Delta2": -100.0}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (1.0, 1.0), "u": (0.0, 0.0), "r": None}
+CONTACT = "obstacle"
+
+
+def model() -> kg.Model:
+    """The pendulum with one unilateral constraint; outputs ``gap`` (m) and ``gap_rate`` (m/s)."""
+    theta1, theta2 = me.dynamicsymbols("theta1 theta2")
+    u1, u2 = me.dynamicsymbols("u1 u2")
+    R, L, m_B, I_D, I_B, g, tau1, tau2, Delta1, Delta2 = symbols = sm.symbols(tuple(DEFAULTS))
+    time = me.dynamicsymbols._t
+
+    N = me.ReferenceFrame("N")
+    disc_frame, bar_frame = me.ReferenceFrame("disc"), me.ReferenceFrame("bar")
+    disc_frame.orient_axis(N, N.z, theta1)
+    bar_frame.orient_axis(N, N.z, theta2)
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    hinge = O.locatenew("hinge", R * disc_frame.x)
+    centre = hinge.locatenew("centre", L / 2 * bar_frame.x)
+    # The disc's mass stands still: only its inertia counts.
+    disc = me.RigidBody("disc", O, disc_frame, sm.Integer(0), (me.inertia(disc_frame, 0, 0, I_D), O))
+    bar = me.RigidBody("bar", centre, bar_frame, m_B, (me.inertia(bar_frame, 0, 0, I_B), centre))
+    gap = R + 3 * L / 4 - R * sm.cos(theta1) - L * sm.cos(theta2)
+
+    return kg.Model(
+        name="obstructed_pendulum",
+        frame=N,
+        coordinates=(theta1, theta2),
+        speeds=(u1, u2),
+        kinematics=(u1 - theta1.diff(time), u2 - theta2.diff(time)),
+        bodies=(disc, bar),
+        loads=((disc_frame, (tau1 - tau2) * N.z), (bar_frame, tau2 * N.z)),
+        gravity=g * N.x,
+        unilateral_constraints=(kg.Unilateral(gap, law=kg.Stabilised(Delta1, Delta2), name=CONTACT),),
+        outputs={"gap": gap, "gap_rate": gap.diff(time)},
+        parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
+    )
+
+
+def simulate() -> tuple[kg.Solver, kg.Solution]:
+    solver = kg.build(model())
+    return solver, solver.integrate((0.0, 10.0), INITIAL["q"], INITIAL["u"], rtol=1e-11, atol=1e-13)
+
+
+def generalized_forces(solution: kg.Solution) -> np.ndarray:
+    """Generalized contact forces (n_t, 2) in N m: the contact force times the gradient of the gap."""
+    theta = solution.q
+    normal = np.column_stack([DEFAULTS["R"] * np.sin(theta[:, 0]), DEFAULTS["L"] * np.sin(theta[:, 1])])
+    return solution.contact_forces[:, :1] * normal
+
+
+def decayed_gap(gap: float, rate: float, t: np.ndarray, p: Mapping[str, float] = DEFAULTS) -> np.ndarray:
+    """The gap a time t after its value and rate, while the law of the contact holds: two decaying exponentials."""
+    discriminant = np.sqrt(p["Delta1"] ** 2 + 4 * p["Delta2"])
+    fast, slow = (p["Delta1"] - discriminant) / 2, (p["Delta1"] + discriminant) / 2
+    amplitude = (rate - slow * gap) / (fast - slow)
+    return amplitude * np.exp(fast * t) + (gap - amplitude) * np.exp(slow * t)
+
+
+def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
+    yield "tensile contact force (N)", max(0.0, -solution.contact_forces.min()), 1e-9
+    closed, free = [], []
+    for phase in solution.modes:
+        times = np.linspace(phase.t_start, phase.t_end, 20)
+        # The state at a switch belongs to the phase that begins there; forces are the same from both sides.
+        states = [(t, *solution(t)) for t in times]
+        if phase.modes[CONTACT] == "closed":
+            gaps = np.array([solver.output("gap", *state) for state in states])
+            rate = solver.output("gap_rate", *states[0])
+            closed.append(np.abs(gaps - decayed_gap(gaps[0], rate, times - times[0])).max())
+        else:
+            free.append(np.ptp([_energy_less_work(solver, *state) for state in states]))
+    yield "gap in contact against the law's solution (m)", max(closed), 1e-9
+    yield "energy less work of the motors without contact (J)", max(free), 1e-8
+
+
+def _energy_less_work(solver: kg.Solver, t: float, q: np.ndarray, u: np.ndarray) -> float:
+    work = DEFAULTS["tau1"] * q[0] + DEFAULTS["tau2"] * (q[1] - q[0])
+    return float(solver.energy(t, q, u) - work)
+
+
+def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
+    """The thesis's figures 25 and 26 (motion), 27 and 28 (contact forces), 29 and 30 (their first moments)."""
+    ((_, solution),) = runs.values()
+    forces = generalized_forces(solution)
+    panels = figure.subplots(2, 3)
+    acting = [phase for phase in solution.modes if phase.modes[CONTACT] == "closed"]
+    for k, (motion, force, start) in enumerate(panels, start=1):
+        motion.plot(solution.t, solution.q[:, k - 1], label=f"theta{k} (rad)")
+        motion.plot(solution.t, solution.u[:, k - 1], label=f"theta{k}' (rad/s)")
+        motion.set_title(f"figure {24 + k}")
+        motion.legend()
+        force.plot(solution.t, forces[:, k - 1])
+        force.set(title=f"figure {26 + k}", ylabel=f"F{k}c (N m)")
+        start.plot(solution.t, forces[:, k - 1])
+        first = acting[0].t_start
+        start.set(title=f"figure {28 + k}: first contact", xlim=(first - 0.005, first + 0.045))
+        for axis in (motion, force, start):
+            axis.set_xlabel("t (s)")
+            for phase in acting:
+                axis.axvspan(phase.t_start, phase.t_end, color="0.9", zorder=0)
+
+
+if __name__ == "__main__":
+    from _report import script
+
+    script(__doc__, simulate, checks, plot)

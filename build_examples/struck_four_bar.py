@@ -1,0 +1,109 @@
+"""A four-bar linkage that is struck at a joint.
+
+Pins at O = (0, 0) and C = (0, L4), y up; massless rods. P1 = ``L1`` (cos q1, sin q1) has the mass ``m1``, P2 = C + (q2,
+q3) the mass ``m2``; |P2 - C| = ``L3``, |P2 - P1| = ``L2``. u = (L1 q1', q2', q3'). The linkage rests at q1 = 0 when P2
+is struck by the impulse (1e6, 1e6) N s.
+
+Source: Bajodah (2003), Example 6.1, (440) to (461): u after = (2.7250e4, -0.6021e4, 0.6846e4) m/s, with the impulse in
+kN s where "KN" is printed. Here the blow is the action of an event, and the linkage turns on after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import hypot, sqrt
+from typing import Any
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import kanegen as kg
+
+DEFAULTS = {"m1": 1.0, "m2": 1.0, "L1": 1.0, "L2": 3.0, "L3": 2.5, "L4": 2.5}
+IMPULSE = (1e6, 1e6)
+THESIS = (2.7250e4, -0.6021e4, 0.6846e4)
+T_BLOW, T_END = 1e-4, 6e-4
+
+
+def _start() -> dict[str, Any]:
+    """At rest at q1 = 0: P2 where two circles meet, on the side away from P1 (the root is positive there)."""
+    L1, L2, L3, L4 = (DEFAULTS[name] for name in ("L1", "L2", "L3", "L4"))
+    distance = hypot(L1, L4)
+    along = (L3**2 - L2**2 + distance**2) / (2 * distance)
+    across = sqrt(L3**2 - along**2)
+    towards = (L1 / distance, -L4 / distance)
+    q2 = along * towards[0] + across * towards[1]
+    q3 = along * towards[1] - across * towards[0]
+    return {"t": 0.0, "q": (0.0, q2, q3), "u": (0.0, 0.0, 0.0), "r": None}
+
+
+INITIAL = _start()
+
+
+def model() -> kg.Model:
+    """The linkage with its two loop equations, the impulse "blow" and the event "struck" that applies it."""
+    q1, q2, q3 = me.dynamicsymbols("q1 q2 q3")
+    u1, u2, u3 = me.dynamicsymbols("u1 u2 u3")
+    m1, m2, L1, L2, L3, L4 = symbols = sm.symbols(tuple(DEFAULTS))
+    time = me.dynamicsymbols._t
+
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    P1 = O.locatenew("P1", L1 * (sm.cos(q1) * N.x + sm.sin(q1) * N.y))
+    P2 = O.locatenew("P2", q2 * N.x + (L4 + q3) * N.y)
+    rod = P2.pos_from(P1)
+
+    return kg.Model(
+        name="struck_four_bar",
+        frame=N,
+        coordinates=(q1, q2, q3),
+        speeds=(u1, u2, u3),
+        kinematics=(u1 - L1 * q1.diff(time), u2 - q2.diff(time), u3 - q3.diff(time)),
+        bodies=(me.Particle("P1", P1, m1), me.Particle("P2", P2, m2)),
+        holonomic_constraints=(q2**2 + q3**2 - L3**2, rod.dot(rod) - L2**2),
+        dependent_speeds=(u2, u3),
+        potential_energy=0,
+        impulses={"blow": [(P2, IMPULSE[0] * N.x + IMPULSE[1] * N.y)]},
+        events=(kg.Event("struck", time - T_BLOW, direction=1, impulse="blow"),),
+        parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
+    )
+
+
+def simulate() -> tuple[kg.Solver, kg.Solution]:
+    solver = kg.build(model())
+    return solver, solver.integrate((0.0, T_END), INITIAL["q"], INITIAL["u"], rtol=1e-11, atol=1e-9)
+
+
+def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
+    struck = solver.impulse(T_BLOW, INITIAL["q"], INITIAL["u"], "blow")
+    yield "speeds after the blow against the thesis, in its fifth digit", np.abs(struck.u - THESIS).max(), 0.5
+    (event,) = solution.events
+    yield "event against impulse (m/s)", np.abs(event.u_after - struck.u).max(), 1e-9
+    momentum = solver.momentum(T_BLOW, INITIAL["q"], struck.u) - (0.0, *IMPULSE) - struck.constraint_impulse
+    yield "balance of momentum (N s)", np.abs(momentum).max(), 1e-8
+    yield "power of the constraint impulse (W s)", abs(struck.constraint_impulse @ struck.u) / 1e10, 1e-14
+    states = list(zip(solution.t, solution.q, solution.u, strict=True))
+    moving = [solver.energy(*state) for state in states if state[0] > T_BLOW]
+    yield "relative energy drift after the blow", np.ptp(moving) / moving[0], 1e-8
+    residuals = [solver.residuals(*state)[0] for state in states]
+    yield "loop equations (m^2)", np.abs(residuals).max(), 1e-7
+
+
+def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
+    ((_, solution),) = runs.values()
+    places, speeds = figure.subplots(2, 1, sharex=True)
+    microseconds = 1e6 * solution.t
+    places.plot(microseconds, solution.q, label=("q1 (rad)", "q2 (m)", "q3 (m)"))
+    places.legend()
+    speeds.plot(microseconds, solution.u / 1e3, label=("u1", "u2", "u3"))
+    speeds.plot([1e6 * T_BLOW] * 3, np.array(THESIS) / 1e3, "k+", label="thesis")
+    speeds.set(xlabel="t (microseconds)", ylabel="speeds (km/s)")
+    speeds.legend()
+
+
+if __name__ == "__main__":
+    from _report import script
+
+    script(__doc__, simulate, checks, plot)
