@@ -19,7 +19,7 @@ from tolerances import CONDITION, DIFFERENCES, SOLVE
 import kanegen as kg
 from kanegen.graph import evaluate, mpmath_context
 from kanegen.options import BuildOptions
-from kanegen.program import jacobians
+from kanegen.program import columns, jacobians
 from kanegen.program.assemble import assemble
 from kanegen.program.interpret import interpret
 from kanegen.program.records import Program
@@ -177,7 +177,7 @@ def test_more_coordinates_than_speeds() -> None:
 @pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)
 def test_solves_by_kernel_give_the_same(name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Large systems leave the factorisation to a runtime kernel; here small ones do, too. Also the residuals."""
-    monkeypatch.setattr(jacobians, "WRITTEN_OUT", 0)
+    monkeypatch.setattr(columns, "WRITTEN_OUT", 0)
     model = model_of(name, **options)
     program = program_of(model)
     t, q, u = state_near(initial(name, **options), 4)
