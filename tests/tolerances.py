@@ -94,3 +94,8 @@ STIFF_PROPORTIONALITY = 5.0
 
 # Solutions of random systems of up to 7 unknowns (condition below 1e3), factored with pivoting.
 ROSENBROCK_FACTORS = 1e-12
+
+# --- contacts -----------------------------------------------------------------------------------------------------
+
+# Speeds of 1e4 m/s after a blow: rounding of the impulse of 1e6 N s times a condition number near 10.
+BLOW = 1e-9
