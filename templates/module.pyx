@@ -51,8 +51,10 @@ FUNCTIONS = {
 
 include "module_arguments.pxi"
 include "module_inputs.pxi"
+include "module_control.pxi"
 include "module_function.pxi"
 include "module_jacobian.pxi"
 include "module_consistent.pxi"
 include "module_impulse.pxi"
 include "module_integrate.pxi"
+include "module_hybrid.pxi"

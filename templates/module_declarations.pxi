@@ -42,6 +42,9 @@ cdef extern from "module_steppers.h" nogil:
         KG_DOPRI5
         KG_DOP853
         KG_RODAS
+        KG_LAW_RESTITUTION
+        KG_LAW_LATCH
+        KG_LAW_LOAD
     ctypedef int (*kg_evaluate)(double, const double *, const double *, const double *, const double *, double *,
                                 double *) noexcept nogil
     ctypedef struct kg_function:
@@ -129,6 +132,7 @@ cdef extern from "module_steppers.h" nogil:
     int kg_module_start(kg_stepper *, const kg_ode *, const kg_stepper_options *, double, const double *, double,
                         double *)
     int kg_module_step(kg_stepper *)
+    int kg_module_restart(kg_stepper *, double, int)
     int kg_module_dense(kg_stepper *)
     int kg_module_interpolate(kg_stepper *, double, double *)
     int kg_module_dense_rows(int)

@@ -28,6 +28,7 @@ cdef struct Evaluation:
     void *user_data
     void *run  # the Run that takes an exception
     void *slopes  # Slopes (module_jacobian.pxi) for implicit methods
+    void *control  # ControlLoop (module_control.pxi) of a closed loop
 
 
 cdef void _piecewise(Evaluation *e, double t) noexcept nogil:
@@ -60,8 +61,9 @@ cdef int _fill_inputs(Evaluation *e, double t) noexcept nogil:
 
 cdef int _right_hand_side(void *context, double t, const double *y, double *dydt) noexcept nogil:
     cdef Evaluation *e = <Evaluation *>context
-    if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
-        return STATUS_PYTHON
+    cdef int status = _inputs_at(e, t, y)
+    if status < 0:
+        return status
     return e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, dydt)
 
 

@@ -38,7 +38,7 @@ cdef class Run:
     cdef kg_ode ode
     cdef kg_projection projection  # every == 0: none
     cdef Slopes slopes
-    cdef Buffer t, y, dense, steps
+    cdef Buffer t, y, dense, steps, samples
     cdef double *memory
     cdef double *t_eval
     cdef size_t n_eval, next_eval
@@ -47,12 +47,15 @@ cdef class Run:
     cdef Function function
     cdef Inputs inputs
     cdef object error, kept
+    cdef Control control  # of a closed loop, else None
+    cdef double t_first, t_final
 
     def __cinit__(self, Function function not None, Inputs inputs not None, int method=-1):
         cdef Evaluation *e = &self.evaluation
         cdef size_t stepper_work = 0
         fewest = function.n_q if function.name == "momentum_rhs" else function.n_q + function.n_u  # reduced momenta
-        if function.dimensions != 1 or not fewest <= function.n_out <= function.n_q + function.n_u:
+        most = function.n_out if function.name == "rhs_controlled" else function.n_q + function.n_u
+        if function.dimensions != 1 or not fewest <= function.n_out <= most:
             raise SolveError(f"{function.name} has shape {function.shape}; only a right-hand side can be integrated")
         self.function, self.inputs = function, inputs
         self.n = function.n_out
@@ -79,6 +82,7 @@ cdef class Run:
         free(self.y.data)
         free(self.dense.data)
         free(self.steps.data)
+        free(self.samples.data)
 
     cdef int linearise(self) except -1:
         """Provide the Jacobian to an implicit method."""
@@ -108,10 +112,55 @@ cdef class Run:
         kg_module_projection_start(c)
         return 0
 
+    cdef int close_loop(self, Control control) except -1:
+        """Let the controls come from there."""
+        self.control = control
+        control.attach(&self.evaluation)
+        self.ode.rhs = _right_hand_side
+        return 0
+
+    cdef int sample(self, double t, const double *y) noexcept nogil:
+        """Hold the controls of this state from now on, and keep them."""
+        cdef Evaluation *e = &self.evaluation
+        cdef ControlLoop *c = <ControlLoop *>e.control
+        cdef double *target
+        cdef int status = KG_OK
+        if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
+            return STATUS_PYTHON
+        status = _evaluate_law(e, t, y)
+        if status < 0:
+            return status
+        target = _grow(&self.samples, c.n + 1)
+        if target == NULL:
+            return STATUS_NO_MEMORY
+        target[0] = t
+        memcpy(target + 1, c.tau, c.n * sizeof(double))
+        return KG_OK
+
+    cdef int next_sample(self) noexcept nogil:
+        """Go on after the end of a sample; returns KG_OK, KG_FINISHED at the end of the run, or why not."""
+        cdef ControlLoop *c = <ControlLoop *>self.evaluation.control
+        cdef int status = self.sample(self.stepper.t, self.stepper.y)
+        if status == STATUS_NO_MEMORY:
+            return status
+        if status < 0:
+            self.stepper.rhs_status = status
+            return KG_RHS_FAILED
+        if self.stepper.t == self.t_final:
+            return KG_FINISHED
+        status = kg_module_restart(
+            &self.stepper,
+            _sample_end(
+                self.t_first, self.t_final, self.control.sample_time, <long long>(self.samples.count // (c.n + 1)) - 1
+            ),
+            0,
+        )
+        return KG_OK if status == KG_FINISHED else status
+
     cdef int renew(self) noexcept nogil:
         """Keep the integrals at their values in the stepper's state from now on; returns KG_OK or why not."""
-        cdef int status = _fill_inputs(&self.evaluation, self.stepper.t)
-        if status == KG_OK:
+        cdef int status = _inputs_at(&self.evaluation, self.stepper.t, self.stepper.y)
+        if status >= 0:
             status = kg_module_projection_renew(
                 &self.projection, self.stepper.t, self.stepper.y, self.stepper.y + MODEL.n_q, self.evaluation.r
             )
@@ -122,8 +171,8 @@ cdef class Run:
 
     cdef int project(self, int outcome) noexcept nogil:
         """Project the state the stepper has accepted with that outcome; returns the outcome or why not."""
-        cdef int status = _fill_inputs(&self.evaluation, self.stepper.t)
-        if status == KG_OK:
+        cdef int status = _inputs_at(&self.evaluation, self.stepper.t, self.stepper.y)
+        if status >= 0:
             status = kg_module_project(&self.projection, &self.stepper, self.evaluation.r, outcome)
         if status >= 0 or status == KG_INCONSISTENT:
             return status
@@ -198,6 +247,8 @@ cdef class Run:
             stored = self.store_requested() if self.t_eval != NULL else self.store(self.stepper.t, self.stepper.y)
             if stored == KG_OK and self.dense_rows:
                 stored = self.store_dense()
+            if stored == KG_OK and status == KG_FINISHED and self.samples.count:
+                status = self.next_sample()
             count += 1
             if count % 8 == 0:
                 elapsed = kg_module_seconds() - start
@@ -233,6 +284,8 @@ cdef class Run:
                 jacobians=s.jacobians, factorisations=s.factorisations,
             ),
             error=self.error,
+            samples=None if self.control is None
+            else _to_array(&self.samples, (self.samples.count // (self.control.loop.n + 1), self.control.loop.n + 1)),
         )
 
 
@@ -243,7 +296,8 @@ class Outcome:
     ``dense``: None or (t_old (m,), h (m,), coefficients (m, k, n_q + n_u)) of every step, for `interpolate`;
     ``status``, ``message``: kg_ode.h; ``rhs_status``: that of the right-hand side when it failed, else 0;
     ``statistics``: dict of counts and step sizes; ``error``: the exception that stopped the run (Ctrl-C, an error
-    in a Python input or in ``progress``, no memory), else None.
+    in a Python input or in ``progress``, no memory), else None; ``samples``: the times (first column) and controls of a
+    sampled closed loop, without rows for a continuous one, None without control.
     """
 
     def __init__(self, **fields):
@@ -253,7 +307,7 @@ class Outcome:
 def integrate(
     Function function, Inputs inputs, double t0, double t1, q0, u0, *, str method="dopri5", rtol=1e-8, atol=1e-10,
     step=None, first_step=None, max_step=None, max_steps=None, t_eval=None, bint dense=False, progress=None,
-    projection=None,
+    projection=None, Control control=None,
 ):
     """Integrate a right-hand side from t0 to t1 without Python in the loop; returns an Outcome.
 
@@ -275,7 +329,8 @@ def integrate(
     _check_finite(u, speeds, "u0")
     inputs.check_range(t0, t1)
     run = Run(function, inputs, METHODS[method])
-    y0, relative, absolute = numpy.concatenate([q, u]), _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")
+    y0 = numpy.concatenate([q, u] if control is None else [q, u, control.start])
+    relative, absolute = _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")
     times = None if t_eval is None else _requested(t_eval, t0, t1)
     run.kept = (times, y0, relative, absolute)
     if projection is not None:
@@ -290,8 +345,16 @@ def integrate(
     options.max_step = 0.0 if max_step is None else max_step
     options.max_steps = 0 if max_steps is None else max_steps
     options.rtol, options.atol = _data(relative), _data(absolute)
+    run.t_first, run.t_final = t0, t1
+    end, status = t1, KG_OK
+    if control is not None:
+        run.close_loop(control)
+        if control.loop.held:
+            end, status = _sample_end(t0, t1, control.sample_time, 0), run.sample(t0, _data(y0))
+    if status < 0:
+        _refuse_start(&run.evaluation, status, run.error)
     status = kg_module_start(
-        &run.stepper, &run.ode, &options, t0, _data(y0), t1, run.stepper_memory()
+        &run.stepper, &run.ode, &options, t0, _data(y0), end, run.stepper_memory()
     )
     if status == KG_INVALID_ARGUMENT:
         raise SolveError(
@@ -317,6 +380,13 @@ def integrate(
     except BaseException as error:  # kept with the results: the caller decides what to raise
         run.error = error
     return run.outcome(status)
+
+
+cdef object _refuse_start(Evaluation *e, int status, object error):
+    """Say why the controls do not exist at the start."""
+    if error is not None:
+        raise error
+    raise SolveError(f"the controls cannot be evaluated at the start: {kg_module_status_message(status).decode()}")
 
 
 def interpolate(t_old, h, coefficients, times):

@@ -57,10 +57,9 @@ cdef int _jacobian(
     cdef Evaluation *e = <Evaluation *>context
     cdef Slopes *s = <Slopes *>e.slopes
     cdef int n = s.in_q.rows
-    cdef int status
-    if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
-        return STATUS_PYTHON
-    status = _columns(e, s.in_q, t, y, n, J)
+    cdef int status = _inputs_at(e, t, y)
+    if status >= 0:
+        status = _columns(e, s.in_q, t, y, n, J)
     if status == KG_OK:
         status = _columns(e, s.in_u, t, y, n, J + e.n_q)
     if status < 0:

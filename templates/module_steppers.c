@@ -10,6 +10,10 @@ int kg_module_start(kg_stepper *stepper, const kg_ode *ode, const kg_stepper_opt
 
 int kg_module_step(kg_stepper *stepper) { return kg_stepper_step(stepper); }
 
+int kg_module_restart(kg_stepper *stepper, kg_real t_end, int new_step) {
+  return kg_stepper_restart(stepper, t_end, new_step);
+}
+
 int kg_module_dense(kg_stepper *stepper) { return kg_stepper_dense(stepper); }
 
 int kg_module_interpolate(kg_stepper *stepper, kg_real t, kg_real *y) {

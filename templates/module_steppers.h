@@ -11,6 +11,7 @@ size_t kg_module_work(int method, int n);
 int kg_module_start(kg_stepper *stepper, const kg_ode *ode, const kg_stepper_options *options, kg_real t0,
                     const kg_real *y0, kg_real t_end, kg_real *work);
 int kg_module_step(kg_stepper *stepper);
+int kg_module_restart(kg_stepper *stepper, kg_real t_end, int new_step);
 int kg_module_dense(kg_stepper *stepper);
 int kg_module_interpolate(kg_stepper *stepper, kg_real t, kg_real *y);
 int kg_module_dense_rows(int method);

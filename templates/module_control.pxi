@@ -1,0 +1,121 @@
+# Closed loops: the controls among the inputs come from a compiled law, are held between samples, or are part of the
+# state (control constraints).
+
+cdef struct ControlLoop:
+    const kg_function *law  # NULL: the controls stand behind (q, u) in the state
+    int n
+    const int *slots  # of r
+    const double *low
+    const double *high
+    double *tau
+    double *work
+    bint held  # tau is that of the last sample
+
+
+cdef int _inputs_at(Evaluation *e, double t, const double *y) noexcept nogil:
+    """The inputs at t into e.r, then the controls that belong to the state y."""
+    if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
+        return STATUS_PYTHON
+    return KG_OK if e.control == NULL else _control(e, t, y)
+
+
+cdef int _control(Evaluation *e, double t, const double *y) noexcept nogil:
+    cdef ControlLoop *c = <ControlLoop *>e.control
+    cdef int k, status
+    if c.law == NULL:
+        for k in range(c.n):
+            e.r[c.slots[k]] = y[MODEL.n_q + MODEL.n_u + k]
+        return KG_OK
+    if not c.held:
+        status = _evaluate_law(e, t, y)
+        if status < 0:
+            return status
+    for k in range(c.n):
+        e.r[c.slots[k]] = c.tau[k]
+    return KG_OK
+
+
+cdef int _evaluate_law(Evaluation *e, double t, const double *y) noexcept nogil:
+    """The controls of the law within their limits into tau."""
+    cdef ControlLoop *c = <ControlLoop *>e.control
+    cdef int status = c.law.evaluate(t, y, y + MODEL.n_q, e.r, e.p, c.work, c.tau)
+    cdef int k
+    if status >= 0:
+        for k in range(c.n):
+            c.tau[k] = min(max(c.tau[k], c.low[k]), c.high[k])
+    return status
+
+
+cdef class Control:
+    """How the controls of a run come about.
+
+    ``law``: name of the compiled function of the controls; None: they are part of the state, ``start`` their values
+    behind (q, u). ``slots``: their places in r. ``low``, ``high``: limits (n,). ``sample_time``: the law is evaluated
+    this often (s) and held in between; 0: always. ``hidden``: values of the hidden inputs (n_hidden,).
+    """
+
+    cdef ControlLoop loop
+    cdef double sample_time
+    cdef readonly object start
+    cdef object arrays, hidden
+
+    def __cinit__(self, str law, slots, low, high, double sample_time=0.0, start=(), hidden=None):
+        cdef ControlLoop *c = &self.loop
+        places = numpy.ascontiguousarray(slots, dtype=numpy.intc)
+        c.law = NULL if law is None else _find(law)
+        c.n = places.size
+        lowest, highest, tau = numpy.array(low, dtype=float), numpy.array(high, dtype=float), numpy.zeros(c.n)
+        work = numpy.zeros((0 if c.law == NULL else c.law.work) + 1)
+        self.arrays = (places, lowest, highest, tau, work)
+        c.slots = <int *>PyArray_DATA(<PyArrayObject *>places)
+        c.low, c.high, c.tau, c.work = _data(lowest), _data(highest), _data(tau), _data(work)
+        c.held = sample_time > 0.0
+        self.sample_time = sample_time
+        self.start = numpy.array(start, dtype=float)
+        self.hidden = numpy.zeros(len(HIDDEN)) if hidden is None else _as_vector(hidden, HIDDEN, "hidden inputs").copy()
+
+    cdef void attach(self, Evaluation *e):
+        """Let the controls of an evaluation come from here; one run or call at a time may use this object."""
+        e.control = &self.loop
+        memcpy(e.r + MODEL.n_r, _data(self.hidden), MODEL.n_hidden * sizeof(double))
+
+
+cdef double _sample_end(double t0, double t1, double sample_time, long long count) noexcept nogil:
+    """When sample number `count` ends: a multiple of the sample time, or the end of the run."""
+    cdef double end = t0 + (count + 1) * sample_time
+    return t1 if end + 1e-9 * sample_time >= t1 else end
+
+
+def along(Function function, Inputs inputs, Control control, times, states, others=()):
+    """Values of compiled functions at many states: one array (n_t, n_out) for each of (function, *others).
+
+    ``times`` (n_t,), ``states`` (n_t, n_q + n_u, and the controls where they are part of the state). ``control``: where
+    the controls come from; None: from ``inputs``. Rows where a function has no value are NaN. Python inputs that raise
+    are reported by the exception.
+    """
+    cdef list functions = [function, *others]
+    cdef Run run = Run(function, inputs)
+    cdef const double *state
+    cdef size_t i, n_t, width
+    cdef int status
+    if control is not None:
+        control.attach(&run.evaluation)
+    t, y = _as_array(times, "times"), _as_array(states, "states")
+    n_t, width = y.shape[0], y.shape[1]
+    results = [numpy.full((n_t, (<Function>item).n_out), numpy.nan) for item in functions]
+    for i in range(n_t):
+        state = _data(y) + i * width
+        status = _inputs_at(&run.evaluation, _data(t)[i], state)
+        if status == STATUS_PYTHON:
+            raise run.error
+        if status >= 0:
+            for item, result in zip(functions, results):
+                _value_at(<Function>item, _data(t)[i], state, run.evaluation.r, _data(result) + i * (<Function>item).n_out)
+    return results
+
+
+cdef int _value_at(Function f, double t, const double *y, const double *r, double *out) except -1:
+    """The value of a function, where it has one."""
+    if f.evaluate(t, y, y + f.n_q, r, f.p, f.work, f.scratch) >= 0:
+        memcpy(out, f.scratch, f.n_out * sizeof(double))
+    return 0
