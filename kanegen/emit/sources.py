@@ -19,10 +19,12 @@ WRAPPER_FILES = (
     "module_arguments.pxi",
     "module_function.pxi",
     "module_inputs.pxi",
+    "module_control.pxi",
     "module_jacobian.pxi",
     "module_consistent.pxi",
     "module_impulse.pxi",
     "module_integrate.pxi",
+    "module_hybrid.pxi",
     "module_steppers.c",
     "module_steppers.h",
 )
