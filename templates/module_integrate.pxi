@@ -284,6 +284,8 @@ cdef class Run:
                 jacobians=s.jacobians, factorisations=s.factorisations,
             ),
             error=self.error,
+            hybrid=None,
+            culprit=None,
             samples=None if self.control is None
             else _to_array(&self.samples, (self.samples.count // (self.control.loop.n + 1), self.control.loop.n + 1)),
         )

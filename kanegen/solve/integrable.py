@@ -49,7 +49,7 @@ class Integrable:
         max_step: float | None = None,
         max_steps: int | None = None,
         t_eval: Any = None,
-        events: Any = (),
+        events: Any = None,
         dense: bool = True,
         progress: bool | Callable[[float], None] = False,
         consistency: float | None = 1e-6,
@@ -75,7 +75,7 @@ class Integrable:
         t_eval
             Times within the span, sorted in its direction, at which the solution is stored; None: every step.
         events
-            Empty: this version locates none, and says so.
+            Names of the model's events to look for; None: all, ``()``: none. Contacts always act.
         dense
             Keep what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4 to 8, and with dop853
             three more evaluations a step.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kanegen.errors import SolveError
 from kanegen.model import Projection
 from kanegen.solve.description import Description
+from kanegen.solve.hybrid import hybrid_of, refuse_backwards, watched_events
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.integrals import integral_function
 from kanegen.solve.momentum import RunMomenta
@@ -42,16 +43,11 @@ class Options(NamedTuple):
     dense: bool
     progress: bool | Callable[[float], None]
     consistency: float | None
-    events: Any = ()
+    events: Any = None
     projection: Projection | None = None
 
     def check(self) -> None:
         """Raise `SolveError` for options that contradict the method or make no sense."""
-        if len(self.events):
-            raise SolveError(
-                f"{len(self.events)} event(s) were given, but this version of kanegen locates none: leave events out, "
-                f"and look for the crossing in solution(t)"
-            )
         if self.method not in FIXED_STEP + ADAPTIVE:
             raise SolveError(
                 f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or "
@@ -97,6 +93,9 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
     """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are."""
     options.check()
     t0, t1 = _span(span)
+    events = watched_events(problem.module, options.events)
+    if t1 < t0:
+        refuse_backwards(problem.module, events)
     if options.consistency is not None:
         check_start(problem, t0, q0, u0, options.consistency)
     with _progress(options.progress, problem.description.name, t0, t1) as call:
@@ -121,7 +120,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
         )
     if problem.momenta is not None:
         outcome = problem.momenta.in_speeds(outcome)
-    return _finished(_solution(problem.description, outcome), outcome.error, t1)
+    return _finished(_solution(problem, outcome), outcome, t1)
 
 
 def _projection_arguments(projection: Projection) -> tuple[int, float, tuple[str, ...]]:
@@ -207,9 +206,11 @@ def _check_positive(value: Any, name: str, zero: bool) -> None:
         raise SolveError(f"{name} is {value!r}; expected finite numbers that are {wanted}")
 
 
-def _solution(description: Description, outcome: Any) -> Solution:
-    n_q = len(description.coordinates)
+def _solution(problem: Problem, outcome: Any) -> Solution:
+    n_q = len(problem.description.coordinates)
     t, y = outcome.last
+    dense = outcome.dense if outcome.dense is None or isinstance(outcome.dense, Dense) else Dense(*outcome.dense)
+    hybrid = hybrid_of(problem.module, problem.description, outcome)
     return Solution(
         t=outcome.t,
         q=np.ascontiguousarray(outcome.y[:, :n_q]),
@@ -218,15 +219,16 @@ def _solution(description: Description, outcome: Any) -> Solution:
         message=outcome.message,
         statistics=Statistics.from_mapping(outcome.statistics),
         last=(t, y[:n_q], y[n_q:]),
-        dense=outcome.dense if outcome.dense is None or isinstance(outcome.dense, Dense) else Dense(*outcome.dense),
+        dense=dense.ending_at(t, y) if dense is not None and hybrid.events else dense,
+        **hybrid._asdict(),
     )
 
 
-def _finished(solution: Solution, error: BaseException | None, t1: float) -> Solution:
+def _finished(solution: Solution, outcome: Any, t1: float) -> Solution:
     """The solution if it reached its end; else the error that carries it."""
     if solution.success:
         return solution
-    t = solution.last[0]
+    t, error = solution.last[0], outcome.error
     place = f"the integration stopped at t = {t!r} s, before t = {t1!r} s"
     kept = "the part that was integrated is in .solution of this exception"
     if isinstance(error, KeyboardInterrupt):
@@ -235,4 +237,5 @@ def _finished(solution: Solution, error: BaseException | None, t1: float) -> Sol
         raise error
     if error is not None:
         raise IntegrationError(f"{place}: {type(error).__name__}: {error}; {kept}", solution) from error
-    raise IntegrationError(f"{place}: {solution.message}; {kept}", solution)
+    where = f"contact {outcome.culprit!r}: " if outcome.culprit else ""
+    raise IntegrationError(f"{place}: {where}{solution.message}; {kept}", solution)

@@ -11,6 +11,7 @@ class Outcome(Enum):
     """How a run ended. ``value`` names it, ``code`` is that of ``kg_ode.h``, ``advice`` says what to do."""
 
     FINISHED = ("finished", 2, "nothing: the end of the span was reached")
+    TERMINAL_EVENT = ("terminal event", 6, "nothing: an event of the model ended the run")
     STEP_COLLAPSED = (
         "step collapsed",
         -10,
@@ -28,6 +29,30 @@ class Outcome(Enum):
         "constraints cannot be satisfied",
         -16,
         "reduce the step or the tolerances, or look for constraints that contradict each other at the last state",
+    )
+    NO_MODE = (
+        "no consistent contact mode",
+        -17,
+        "look at the contact that the message names: no forces satisfy the laws of the contacts at the last state "
+        "(contradictory constraints, or Painleve's paradox of large friction: reduce mu, or give the contact a "
+        "compliant law)",
+    )
+    SEVERAL_MODES = (
+        "several consistent contact modes",
+        -18,
+        "reduce mu, or give the contacts compliant laws: rigid bodies with large friction have no unique motion at the "
+        "last state (Painleve)",
+    )
+    CHATTERING = (
+        "chattering",
+        -19,
+        "look at the events before the last state: modes change without time passing; give the contact a compliant "
+        "law or another restitution, or the event a guard that its action does not trip again",
+    )
+    GAP_VIOLATED = (
+        "gap violated",
+        -20,
+        "start with gap >= 0, or use a law that acts on violated gaps: Stabilised, KelvinVoigt, HuntCrossley",
     )
     INTERRUPTED = ("interrupted", -14, "the solution up to its last time is valid: go on from there")
 

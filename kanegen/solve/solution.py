@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
+from kanegen.solve.hybrid import EventRecord, Phase
 from kanegen.solve.outcome import Outcome, Statistics
 
 Array = NDArray[np.float64]
@@ -20,7 +21,8 @@ class Dense:
 
     ``t_old`` (m,) and ``h`` (m,), the start and signed size of every step, and ``coefficients`` (m, k, n_y)
     in the nested form of Hairer, Norsett and Wanner (Solving Ordinary Differential Equations I, 1993, section
-    II.6), in theta = (t - t_old) / h: ``c_0 + theta (c_1 + (1 - theta) (c_2 + theta (c_3 + ...)))``.
+    II.6), in theta = (t - t_old) / h: ``c_0 + theta (c_1 + (1 - theta) (c_2 + theta (c_3 + ...)))``. Where a step ends
+    and the next one begins the next one counts: at a jump the state after it.
     """
 
     t_old: Array
@@ -40,6 +42,20 @@ class Dense:
             states = states * factors[row % 2] + self.coefficients[steps, row]
         return np.asarray(states)
 
+    def ending_at(self, t: float, state: Array) -> Dense:
+        """The same with ``state`` (n_y,) from ``t`` on: after a jump at the end of a run."""
+        if self.t_old.size and np.array_equal(self(np.array([t]))[0], state):
+            return self
+        constant = np.zeros((1, *self.coefficients.shape[1:]))
+        constant[0, 0] = state
+        size = self.h[-1:] if self.h.size else np.ones(1)
+        return replace(
+            self,
+            t_old=np.append(self.t_old, t),
+            h=np.append(self.h, np.copysign(1.0, size)),
+            coefficients=np.concatenate([self.coefficients, constant]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -49,6 +65,12 @@ class Solution:
     ``t_eval``. ``status`` is an :class:`Outcome`, ``message`` one sentence on it, ``statistics`` the counts.
     ``last`` is the last accepted state (t, q, u), whatever ``t_eval`` asked for. Called with a time it gives
     the state there.
+
+    Runs with contacts or events have more: ``events``, what happened, in order; ``modes``, the contacts' modes over
+    time, one :class:`Phase` after the other; ``contact_forces`` (n_t, n_rows), N, multipliers of the contact rows at
+    the stored times, in the order of ``contact_rows``: the normal force of each contact, then friction along its
+    directions of slip. Where the speeds jump, ``t`` holds the time twice, with the states before and after;
+    ``solution(t)`` and ``t_eval`` give the state after.
     """
 
     t: Array
@@ -59,11 +81,15 @@ class Solution:
     statistics: Statistics
     last: tuple[float, Array, Array]
     dense: Dense | None = field(default=None, repr=False)
+    events: tuple[EventRecord, ...] = ()
+    modes: tuple[Phase, ...] = ()
+    contact_forces: Array | None = None
+    contact_rows: tuple[str, ...] = ()
 
     @property
     def success(self) -> bool:
-        """Whether the end of the span was reached."""
-        return self.status is Outcome.FINISHED
+        """Whether the end of the span, or a terminal event, was reached."""
+        return self.status in (Outcome.FINISHED, Outcome.TERMINAL_EVENT)
 
     def __call__(self, t: Any) -> tuple[Array, Array]:
         """State (q, u) at time ``t``: arrays (n_q,) and (n_u,); at times (n_t,), (n_t, n_q) and (n_t, n_u).

@@ -1,0 +1,158 @@
+"""Runs with contacts and events: which events are looked for, and the records of a :class:`~kanegen.Solution`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.errors import SolveError
+from kanegen.model.events import Event
+from kanegen.model.records import FrozenMapping
+from kanegen.solve.description import Description
+from kanegen.solve.names import unknown
+
+Array = NDArray[np.float64]
+
+MODES = ("open", "penetrated", "closed", "stick", "slip")
+"""Modes of a contact by the codes of ``kg_contact.h``. ``"penetrated"``: the gap is violated, and no force acts."""
+
+
+@dataclass(frozen=True, eq=False)
+class EventRecord:
+    """One event of a run.
+
+    Attributes
+    ----------
+    t
+        Time, s.
+    name
+        The user's event, or the contact.
+    kind
+        ``"user"`` for the model's events. Of contacts: ``"opens"``, ``"closes"``, ``"impact"``, ``"sticks"``,
+        ``"slips"``; ``"penetrates"`` where a violated gap is left without a force; ``"imposed"`` and ``"removed"`` of a
+        latch.
+    q
+        Coordinates, (n_q,); they do not jump.
+    u_before, u_after
+        Speeds, (n_u,), equal unless an impulse acted.
+    impulse
+        Impulses of all contact rows, (n_rows,), N s, in the order of :attr:`Solution.contact_rows`; zero without
+        impact.
+    """
+
+    t: float
+    name: str
+    kind: str
+    q: Array
+    u_before: Array
+    u_after: Array
+    impulse: Array
+
+    @property
+    def jumps(self) -> bool:
+        """Whether the speeds jump."""
+        return not np.array_equal(self.u_before, self.u_after)
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A stretch of a run, from ``t_start`` to ``t_end`` (s), on which no contact changes: contact name -> mode."""
+
+    t_start: float
+    t_end: float
+    modes: Mapping[str, str]
+
+
+def watched_events(module: ModuleType, events: Any) -> tuple[int, ...]:
+    """Indices of the user's events to look for: all for None, else those named.
+
+    Raises
+    ------
+    SolveError
+        For names the model does not have, and events that are not the model's.
+    """
+    known: tuple[str, ...] = module.EVENTS
+    if events is None:
+        return tuple(range(len(known)))
+    if isinstance(events, (str, Event)) or not isinstance(events, Iterable):
+        events = (events,)
+    indices = []
+    problems = []
+    for item in events:
+        name = item.name if isinstance(item, Event) else item
+        if name in known:
+            indices.append(known.index(name))
+        elif isinstance(item, str):
+            problems.append(unknown(item, known, "event"))
+        else:
+            problems.append(
+                f"events holds {item!r}, which was not compiled: put events into Model(events=...) and name here those "
+                "to look for"
+            )
+    if problems:
+        raise SolveError("; ".join(problems))
+    return tuple(sorted(set(indices)))
+
+
+def refuse_backwards(module: ModuleType, watched: Iterable[int]) -> None:
+    """Raise `SolveError` naming what has no motion back in time: impacts, friction, latches, events that change it."""
+    names = [f"contact {name!r}" for name in module.IRREVERSIBLE_CONTACTS]
+    names += [f"event {module.EVENTS[k]!r}" for k in watched if module.EVENTS[k] in module.IRREVERSIBLE_EVENTS]
+    if names:
+        raise SolveError(
+            f"the span goes backwards in time, where {', '.join(names)} cannot be followed: impacts, friction and "
+            "latches forget what was before them; integrate forwards"
+        )
+
+
+class Hybrid(NamedTuple):
+    """What a run with contacts or events adds to its solution; empty for others."""
+
+    events: tuple[EventRecord, ...] = ()
+    modes: tuple[Phase, ...] = ()
+    contact_forces: Array | None = None
+    contact_rows: tuple[str, ...] = ()
+
+
+def hybrid_of(module: ModuleType, description: Description, outcome: Any) -> Hybrid:
+    """The records of a run from the arrays of the compiled one, which has ``hybrid`` None without contacts and events.
+
+    ``outcome.hybrid`` holds ``events`` (n, 3 + n_q + 2 n_u + n_rows), whose rows are time, kind, index, q, speeds
+    before and after, and impulses; ``phases`` (m, 1 + n_contacts), whose rows are the start of a phase and the modes;
+    ``forces`` (n_t, n_rows).
+    """
+    if outcome.hybrid is None:
+        return Hybrid()
+    found = outcome.hybrid
+    return Hybrid(
+        events=tuple(_event(module, description, row) for row in found.events),
+        modes=_phases(module.CONTACTS, found.phases, outcome.last[0]),
+        contact_forces=found.forces if description.contact_rows else None,
+        contact_rows=description.contact_rows,
+    )
+
+
+def _event(module: ModuleType, description: Description, row: Array) -> EventRecord:
+    n_q, n_u = len(description.coordinates), len(description.speeds)
+    kind, index = module.EVENT_KINDS[int(row[1])], int(row[2])
+    q, before, after, impulse = np.split(row[3:].copy(), [n_q, n_q + n_u, n_q + 2 * n_u])
+    names = module.EVENTS if kind == "user" else module.CONTACTS
+    return EventRecord(float(row[0]), names[index], kind, q, before, after, impulse)
+
+
+def _phases(contacts: tuple[str, ...], rows: Array, end: float) -> tuple[Phase, ...]:
+    """Phases from their starts; those of no length are left out, and equal neighbours are one."""
+    phases: list[Phase] = []
+    ends = [*rows[1:, 0].tolist(), end]
+    for row, t_end in zip(rows, ends, strict=True):
+        modes = FrozenMapping(zip(contacts, (MODES[int(code)] for code in row[1:]), strict=True))
+        if phases and dict(phases[-1].modes) == dict(modes):
+            phases[-1] = Phase(phases[-1].t_start, t_end, modes)
+        elif t_end != row[0] or len(rows) == 1:
+            phases.append(Phase(float(row[0]), t_end, modes))
+    return tuple(phases)
