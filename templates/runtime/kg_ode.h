@@ -32,6 +32,10 @@ extern "C" {
 #define KG_INTERRUPTED (-14)       /* stopped by the host between two steps (never returned by a stepper) */
 #define KG_INVALID_ARGUMENT (-15)  /* kg_stepper_start was given a size, step, tolerance or time it cannot use */
 #define KG_INCONSISTENT (-16)      /* the constraints cannot be satisfied at, or near, this state */
+#define KG_NO_MODE (-17)           /* no modes of the contacts agree with the forces they lead to */
+#define KG_SEVERAL_MODES (-18)     /* several do, with different accelerations */
+#define KG_CHATTERING (-19)        /* events follow each other without end */
+#define KG_GAP_VIOLATED (-20)      /* a rigid contact starts penetrated */
 
 /* y' = rhs(t, y). `rhs` writes n values to dydt and returns KG_OK, KG_REPARTITIONED, or a negative status. Adaptive
  * methods answer KG_SINGULAR inside a trial step with a smaller step; any other negative status stops at once. */
@@ -112,6 +116,18 @@ static inline const char *kg_status_message(int status) {
     case KG_INCONSISTENT:
       return "the constraints cannot be satisfied near this state: they contradict each other here, or the step was too "
              "large";
+    case KG_NO_MODE:
+      return "no modes of the contacts agree with the forces they lead to (Painleve): reduce the friction, or let the "
+             "contact yield with a compliant law";
+    case KG_SEVERAL_MODES:
+      return "several modes of the contacts agree with the forces they lead to, with different accelerations (Painleve): "
+             "name those at the start, reduce the friction, or let the contact yield with a compliant law";
+    case KG_CHATTERING:
+      return "events follow each other ever faster or without end: look for guards that hang at zero, or give the switching "
+             "a dead band";
+    case KG_GAP_VIOLATED:
+      return "the gap of a rigid contact is negative: start from a state that satisfies it, or give the contact a law that "
+             "allows penetration";
     default:
       return status < 0 ? "failed with a status of the right-hand side's own" : "success";
   }

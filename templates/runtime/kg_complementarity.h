@@ -1,0 +1,165 @@
+/* kg_complementarity.h - modes of contacts that agree with the state and with its accelerations.
+ *
+ * The signs are lexicographic: a gap that is open stays open; one that is closed is decided by its rate, and where that
+ * vanishes by complementarity of acceleration and force, for all contacts at once (kg_mode_scan.h). A Stabilised
+ * contact acts if and only if its gap is violated and the multiplier it needs is compressive, which is the same
+ * complementarity with the acceleration that the law asks for.
+ */
+#ifndef KG_COMPLEMENTARITY_H
+#define KG_COMPLEMENTARITY_H
+
+#include "kg_contact_guards.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Slack of a guard that starts at zero: this fraction of what counts as zero. */
+#define KG_GUARD_SLACK KG_C(1e-3)
+
+/* -1: the gap is violated, or is about to be; 1: open, or about to be; 0: it touches and rests. A gap whose guard has
+ * fallen touches, whatever is left of it. */
+static inline int kg_gap_state(const kg_contacts *c, int m) {
+  const int row = c->model->contacts[m].normal;
+  const kg_real value = c->s.value[row], rate = c->s.rate[row];
+  if (!c->announced[m] && KG_ABS(value) > c->gap_tolerance) {
+    return value > KG_C(0.0) ? 1 : -1;
+  }
+  if (KG_ABS(rate) > c->rate_tolerance) {
+    return rate > KG_C(0.0) ? 1 : -1;
+  }
+  return 0;
+}
+
+/* Whether the load of a violated compliant contact may act; where it vanishes the contact stays as it is. */
+static inline int kg_load_acts(const kg_contacts *c, int m) {
+  const kg_real unit = kg_modes_unit(&c->now, c->model->contacts[m].normal);
+  const kg_real zero = KG_MODE_TOLERANCE * c->search.size / unit;
+  return KG_ABS(c->s.load[m]) <= zero ? c->mode[m] != KG_PENETRATED : c->s.load[m] > KG_C(0.0);
+}
+
+#define KG_WITH_FORCE 1
+#define KG_WITHOUT_FORCE 2
+#define KG_VIOLATED 4
+
+/* Whether contact m may have a normal force, and whether it may have none. */
+static inline int kg_normal_choices(const kg_contacts *c, int m) {
+  const kg_contact_info *info = c->model->contacts + m;
+  const int both = KG_WITH_FORCE | KG_WITHOUT_FORCE;
+  int state;
+  if (info->law == KG_LAW_BILATERAL || info->law == KG_LAW_LOAD) {
+    return KG_WITH_FORCE;
+  }
+  if (info->law == KG_LAW_LATCH) {
+    return kg_closed(c->mode[m]) ? KG_WITH_FORCE : KG_WITHOUT_FORCE;
+  }
+  state = kg_gap_state(c, m);
+  if (info->law == KG_LAW_RESTITUTION) {
+    return state <= 0 || kg_closed(c->mode[m]) ? both : KG_WITHOUT_FORCE;
+  }
+  if (state >= 0) {
+    return state > 0 ? KG_WITHOUT_FORCE : both;
+  }
+  if (info->law == KG_LAW_STABILISED) {
+    return both | KG_VIOLATED;
+  }
+  return KG_VIOLATED | (kg_load_acts(c, m) ? KG_WITH_FORCE : KG_WITHOUT_FORCE);
+}
+
+/* What friction allows a closed contact, as bits of modes; sets the direction of one that slips already. */
+static inline int kg_friction_choices(kg_contacts *c, int m) {
+  const kg_real creep = c->s.creep[m];
+  kg_real speed;
+  if (c->model->contacts[m].directions == 0) {
+    return KG_MAY(KG_CLOSED);
+  }
+  speed = kg_tangential_size(&c->now, m, c->s.rate);
+  if (speed <= c->rate_tolerance || (c->mode[m] == KG_STICK && !(creep > KG_C(0.0)))) {
+    return KG_MAY(KG_STICK) | KG_MAY(KG_SLIP) | KG_MAY_START;
+  }
+  kg_aim(&c->now, m, KG_C(1.0), c->s.rate);
+  return KG_MAY(KG_SLIP) | (speed <= creep + c->rate_tolerance ? KG_MAY(KG_STICK) : 0);
+}
+
+/* What contact m may do in this state; its mode becomes one of those. */
+static inline void kg_contact_choose_from_state(kg_contacts *c, int m) {
+  const int choices = kg_normal_choices(c, m), without = choices & KG_VIOLATED ? KG_PENETRATED : KG_OPEN;
+  c->may[m] = choices & KG_WITHOUT_FORCE ? KG_MAY(without) : 0;
+  c->may[m] |= choices & KG_WITH_FORCE ? kg_friction_choices(c, m) : 0;
+  if (!kg_may(&c->search, m, c->mode[m])) {
+    const int force = choices & KG_WITH_FORCE && (kg_closed(c->mode[m]) || !(choices & KG_WITHOUT_FORCE));
+    c->mode[m] = force ? kg_mode_with_force(&c->search, m) : without;
+  }
+}
+
+/* What counts as zero for guard k of contact m: a gap or a slip velocity, or a force. */
+static inline kg_real kg_guard_zero(const kg_contacts *c, int m, int k) {
+  const kg_contact_info *info = c->model->contacts + m;
+  const int mode = c->mode[m];
+  const int row = k == 2 ? info->tangent : info->normal;
+  if (mode == KG_SLIP && k == 2) {
+    return c->rate_tolerance;
+  }
+  if (kg_closed(mode) ? k == 1 : k == 0) {
+    return c->gap_tolerance;
+  }
+  return row < 0 ? KG_C(0.0) : KG_MODE_TOLERANCE * c->search.size / kg_modes_unit(&c->now, row);
+}
+
+/* Raises the guards that start at zero or below. A redundant contact without force hangs at zero: it is raised by all
+ * that counts as zero. */
+static inline void kg_contacts_slack(kg_contacts *c) {
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    kg_real guards[KG_CONTACT_GUARDS];
+    kg_contact_guards_of(c, m, 1, guards);
+    for (int k = 0; k < KG_CONTACT_GUARDS; ++k) {
+      const kg_real zero = kg_guard_zero(c, m, k), low = KG_GUARD_SLACK * zero;
+      const kg_real rise = kg_scan_idle(&c->search, m) ? zero : low;
+      const kg_real below = KG_MAX(-guards[k], KG_C(0.0));
+      c->slack[KG_CONTACT_GUARDS * m + k] = guards[k] <= low ? rise + KG_C(2.0) * below : KG_C(0.0);
+    }
+  }
+}
+
+/* Directions at the start of a step, and the slip velocity that sticking has left to contacts that start to slip. */
+static inline void kg_contacts_begin(kg_contacts *c) {
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    const kg_contact_info *info = c->model->contacts + m;
+    const int starts = c->mode[m] == KG_SLIP && (c->may[m] & KG_MAY_START) != 0;
+    for (int k = 0; k < info->directions; ++k) {
+      c->direction[2 * m + k] = c->now.direction[2 * m + k];
+      c->residual[2 * m + k] = starts ? c->s.rate[info->tangent + k] : KG_C(0.0);
+    }
+  }
+}
+
+/* Chooses modes that agree with the state and its accelerations: at the start of a run and after every event. The
+ * present modes are kept where they agree. KG_NO_MODE or KG_SEVERAL_MODES name the contact in c->culprit. */
+static inline int kg_contacts_settle(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r) {
+  const int status = kg_contacts_evaluate(c, t, q, u, r);
+  int chosen;
+  if (status < 0) {
+    return status;
+  }
+  kg_contacts_acceleration_rows(c);
+  c->search.modes = &c->now;
+  c->search.size = kg_search_size(&c->now);
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    kg_contact_choose_from_state(c, m);
+  }
+  memset(c->announced, 0, (size_t)c->model->n_contacts * sizeof(int));
+  chosen = kg_choose_modes(&c->search, 1, c->prefer_present);
+  c->culprit = c->search.culprit;
+  if (chosen < 0) {
+    return chosen;
+  }
+  kg_contacts_begin(c);
+  kg_contacts_slack(c);
+  return status;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

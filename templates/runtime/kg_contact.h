@@ -1,0 +1,255 @@
+/* kg_contact.h - contacts of a model: their rows, modes, forces, and the motion in the present modes.
+ *
+ * A contact is a unilateral constraint with or without friction, friction in a joint or under a given load, or a
+ * constraint that events impose and remove. Each has up to three rows: the normal one, then one or two tangential ones.
+ * The model's function `contacts` evaluates all rows at zero multipliers, `gaps` the cheap part; which rows act is
+ * decided here by modes (kg_modes.h). Sections of `contacts` (n_k rows, n_m contacts):
+ *
+ *   qdot (n_q), a (n_u): the motion without contact forces; response (n_k x n_u): u' per multiplier; D (n_k x n_k):
+ *   row accelerations per multiplier; free (n_k): row accelerations at zero multipliers; then the sections of `gaps`:
+ *   value (n_k): gap, or zero; rate (n_k): its rate (the gap itself at velocity level), slip velocity;
+ *   target (n_k): acceleration of a row that is closed or stuck; load (n_m): known normal force;
+ *   mu_s, mu_k, restitution, creep (n_m): coefficients, and the slip velocity below which a contact may stick.
+ *
+ * All memory is the caller's.
+ */
+#ifndef KG_CONTACT_H
+#define KG_CONTACT_H
+
+#include "kg_mode_scan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What counts as touching and as at rest, unless the host sets something else. */
+#define KG_GAP_TOLERANCE KG_C(1e-9)
+#define KG_RATE_TOLERANCE KG_C(1e-9)
+/* Guards of a contact: of its gap or normal force, of its gap, of its friction. */
+#define KG_CONTACT_GUARDS 3
+/* A slip velocity below this fraction of what counts as rest has no direction. */
+#define KG_NO_DIRECTION KG_C(1e-3)
+
+/* The last evaluation of `contacts`, or of `gaps` from `value` on. */
+typedef struct {
+  kg_real *qdot, *a, *response, *D, *free;
+  kg_real *value, *rate, *target, *load, *mu_s, *mu_k, *restitution, *creep;
+} kg_contact_sections;
+
+typedef struct {
+  const kg_model *model;
+  const kg_function *contacts;
+  const kg_function *gaps;
+  const kg_real *p;
+  kg_real gap_tolerance;  /* gaps up to this size touch */
+  kg_real rate_tolerance; /* rates and slip velocities up to this size are rest */
+  int prefer_present;     /* present modes, if consistent, need not be the only ones */
+  int plastic;            /* impacts have e = 0 whatever the law says */
+  int culprit;            /* after a failure: the contact it is about, or -1 */
+  int *mode;              /* n_contacts: the modes */
+  kg_real *direction;     /* 2 per contact: unit direction of slip, in a plane that at the start of the step */
+  kg_real *residual;      /* 2 per contact: slip velocity, within the error of the state, left over from sticking */
+  kg_real *lambda;        /* n_rows: multipliers of the last right-hand side */
+  kg_real *slack;         /* KG_CONTACT_GUARDS per contact: added to the guards (kg_complementarity.h) */
+  kg_contact_sections s;
+  kg_modes now;           /* accelerations in the present modes */
+  kg_modes trial;         /* impacts */
+  kg_mode_search search;
+  int *may;               /* n_contacts: of the search */
+  int *announced;         /* n_contacts: whose guards have fallen since the modes were chosen */
+  kg_real *b;             /* n_rows: rows of the problem at hand */
+  kg_real *rate_before;   /* n_rows: before a blow */
+  kg_real *no_load;       /* n_contacts zeros */
+  kg_real *scratch;       /* of the functions */
+} kg_contacts;
+
+static inline const kg_function *kg_find_function(const kg_model *model, const char *name) {
+  for (int i = 0; i < model->n_functions; ++i) {
+    if (strcmp(model->functions[i].name, name) == 0) {
+      return model->functions + i;
+    }
+  }
+  return NULL;
+}
+
+/* Integers of `mode`: first the modes, then scratch. */
+static inline int kg_contacts_integers(const kg_model *model) { return 6 * model->n_contacts + 2 * model->n_rows; }
+
+/* Splits the integers. */
+static inline void kg_contacts_split_integers(kg_contacts *c, int *mode) {
+  const int m = c->model->n_contacts, k = c->model->n_rows;
+  c->mode = mode;
+  c->now.mode = mode;
+  c->trial.mode = mode + m;
+  c->may = mode + 2 * m;
+  c->search.may = c->may;
+  c->search.best = mode + 3 * m;
+  c->search.counter = mode + 4 * m;
+  c->announced = mode + 5 * m;
+  c->now.unknown = c->trial.unknown = mode + 6 * m;
+  c->now.slipping = c->trial.slipping = mode + 6 * m + k;
+}
+
+/* Places the arrays in `work`; returns their length. With work NULL only the length is of use. */
+static inline size_t kg_contacts_place(kg_contacts *c, kg_real *work) {
+  const size_t q = (size_t)c->model->n_q, u = (size_t)c->model->n_u;
+  const size_t k = (size_t)c->model->n_rows, m = (size_t)c->model->n_contacts;
+  const int calls = c->contacts->work > c->gaps->work ? c->contacts->work : c->gaps->work;
+  kg_contact_sections *s = &c->s;
+  kg_real **const arrays[30] = {&s->qdot, &s->a, &s->response, &s->D, &s->free, &s->value, &s->rate, &s->target,
+                                &s->load, &s->mu_s, &s->mu_k, &s->restitution, &s->creep, &c->direction, &c->now.sign,
+                                &c->lambda, &c->slack, &c->trial.direction, &c->trial.sign, &c->search.best_state,
+                                &c->search.best_w, &c->search.w, &c->b, &c->rate_before, &c->no_load, &c->now.scale,
+                                &c->now.dense, &c->now.direction, &c->residual, &c->scratch};
+  const size_t sizes[30] = {q, u, k * u, k * k, k, k, k, k, m, m, m, m, m, 2 * m, m, k, KG_CONTACT_GUARDS * m, 2 * m, m,
+                            3 * m, k, k, k, k, m, k, kg_modes_dense(c->model->n_rows),
+                            2 * m, 2 * m, (size_t)calls};
+  size_t total = 0;
+  for (int i = 0; i < 30; ++i) {
+    *arrays[i] = work ? work + total : NULL;
+    total += sizes[i];
+  }
+  return total;
+}
+
+/* Length of the workspace in kg_real; 0 when the model has no contacts to evaluate. */
+static inline size_t kg_contacts_work(const kg_model *model) {
+  kg_contacts c;
+  c.model = model;
+  c.contacts = kg_find_function(model, "contacts");
+  c.gaps = kg_find_function(model, "gaps");
+  return c.contacts && c.gaps ? kg_contacts_place(&c, NULL) + 1 : 0;
+}
+
+/* The systems of equations refer to the sections. */
+static inline void kg_contacts_bind(kg_contacts *c) {
+  kg_modes *s = &c->now;
+  s->n_rows = c->model->n_rows;
+  s->n_contacts = c->model->n_contacts;
+  s->info = c->model->contacts;
+  s->D = c->s.D;
+  s->b = c->b;
+  s->load = c->s.load;
+  s->mu_s = c->s.mu_s;
+  s->mu_k = c->s.mu_k;
+  s->lambda = c->lambda;
+  c->trial.n_rows = s->n_rows;
+  c->trial.n_contacts = s->n_contacts;
+  c->trial.info = s->info;
+  c->trial.D = s->D;
+  c->trial.b = s->b;
+  c->trial.load = c->no_load;
+  c->trial.mu_s = s->mu_k; /* surfaces that strike each other slide */
+  c->trial.mu_k = s->mu_k;
+  c->trial.scale = s->scale;
+  c->trial.dense = s->dense;
+}
+
+/* Starts with open contacts, latches as the model says; kg_contacts_settle() then finds the modes. mode:
+ * kg_contacts_integers() integers, work: kg_contacts_work() values. KG_INVALID_ARGUMENT when the model lacks the
+ * functions. */
+static inline int kg_contacts_start(kg_contacts *c, const kg_model *model, const kg_real *p, int *mode, kg_real *work) {
+  memset(c, 0, sizeof *c);
+  c->model = model;
+  c->contacts = kg_find_function(model, "contacts");
+  c->gaps = kg_find_function(model, "gaps");
+  if (!c->contacts || !c->gaps) {
+    return KG_INVALID_ARGUMENT;
+  }
+  c->p = p;
+  c->gap_tolerance = KG_GAP_TOLERANCE;
+  c->rate_tolerance = KG_RATE_TOLERANCE;
+  c->culprit = -1;
+  kg_clear((int)kg_contacts_place(c, work), work);
+  kg_contacts_split_integers(c, mode);
+  kg_contacts_bind(c);
+  for (int m = 0; m < model->n_contacts; ++m) {
+    const int closed = model->contacts[m].law == KG_LAW_LATCH && model->contacts[m].closed;
+    c->mode[m] = closed ? KG_CLOSED : KG_OPEN;
+    c->announced[m] = 0;
+    c->direction[2 * m] = c->now.direction[2 * m] = c->now.sign[m] = KG_C(1.0);
+  }
+  return KG_OK;
+}
+
+/* Modes and directions of slip from elsewhere: those of another instant of the run. */
+static inline void kg_contacts_set_modes(kg_contacts *c, const int *mode, const kg_real *direction) {
+  const size_t m = (size_t)c->model->n_contacts;
+  memmove(c->mode, mode, m * sizeof(int));
+  memmove(c->direction, direction, 2 * m * sizeof(kg_real));
+  memcpy(c->now.direction, c->direction, 2 * m * sizeof(kg_real));
+}
+
+static inline int kg_contacts_evaluate(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u,
+                                       const kg_real *r) {
+  return c->contacts->evaluate(t, q, u, r, c->p, c->scratch, c->s.qdot);
+}
+
+static inline int kg_contacts_evaluate_gaps(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u,
+                                            const kg_real *r) {
+  return c->gaps->evaluate(t, q, u, r, c->p, c->scratch, c->s.value);
+}
+
+/* Rows of the accelerations: what is missing from the target; a compliant normal has no target. */
+static inline void kg_contacts_acceleration_rows(kg_contacts *c) {
+  for (int i = 0; i < c->model->n_rows; ++i) {
+    c->b[i] = c->s.free[i] - c->s.target[i];
+  }
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    if (c->model->contacts[m].law == KG_LAW_COMPLIANT) {
+      c->b[c->model->contacts[m].normal] = c->s.free[c->model->contacts[m].normal];
+    }
+  }
+}
+
+/* Friction in a plane is opposite to the slip velocity; along a line its direction belongs to the mode. */
+static inline void kg_contacts_turn(kg_contacts *c) {
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    if (c->mode[m] == KG_SLIP && c->model->contacts[m].directions == 2) {
+      const kg_real *rate = c->s.rate + c->model->contacts[m].tangent;
+      const kg_real x = rate[0] - c->residual[2 * m], y = rate[1] - c->residual[2 * m + 1];
+      const kg_real size = KG_SQRT(x * x + y * y);
+      if (size > KG_NO_DIRECTION * c->rate_tolerance) {
+        c->now.direction[2 * m] = x / size;
+        c->now.direction[2 * m + 1] = y / size;
+      }
+    }
+  }
+}
+
+/* Multipliers in the present modes from the last evaluation of `contacts`. */
+static inline int kg_contacts_solve(kg_contacts *c) {
+  kg_contacts_acceleration_rows(c);
+  kg_contacts_turn(c);
+  return kg_modes_solve(&c->now);
+}
+
+/* x (n_u) += what the multipliers (impulses) of the rows add to it. */
+static inline void kg_contacts_respond(const kg_contacts *c, const kg_real *lambda, kg_real *x) {
+  for (int k = 0; k < c->model->n_rows; ++k) {
+    if (lambda[k] < KG_C(0.0) || lambda[k] > KG_C(0.0)) {
+      kg_add(c->model->n_u, lambda[k], c->s.response + k * (ptrdiff_t)c->model->n_u, x);
+    }
+  }
+}
+
+/* The right-hand side in the present modes, with the multipliers in c->lambda. KG_SINGULAR where no forces keep them. */
+static inline int kg_contacts_rhs(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
+                                  kg_real *qdot, kg_real *udot) {
+  const int status = kg_contacts_evaluate(c, t, q, u, r);
+  int solved;
+  if (status < 0) {
+    return status;
+  }
+  solved = kg_contacts_solve(c);
+  memcpy(qdot, c->s.qdot, (size_t)c->model->n_q * sizeof(kg_real));
+  memcpy(udot, c->s.a, (size_t)c->model->n_u * sizeof(kg_real));
+  kg_contacts_respond(c, c->lambda, udot);
+  return solved < 0 ? solved : status;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

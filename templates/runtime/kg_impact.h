@@ -1,0 +1,158 @@
+/* kg_impact.h - impacts at contacts, several at once, with friction.
+ *
+ * Newton's law of restitution as a complementarity problem for all contacts that touch (Moreau; Glocker):
+ * 0 <= Lambda, 0 <= v+ + e v-, Lambda (v+ + e v-) = 0, with friction |Lambda_t| <= mu Lambda_n, sticking (v_t+ = 0) or
+ * slipping opposite to v_t+. Contacts at rest and imposed constraints have e = 0: they keep or reach zero speed.
+ * Forces that are finite (compliant contacts, friction under a given load) have no impulse. With friction and e > 0
+ * this law may add energy in special configurations, as Newton's law is known to do (Kane and Levinson 1985).
+ */
+#ifndef KG_IMPACT_H
+#define KG_IMPACT_H
+
+#include "kg_complementarity.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether a rigid contact touches, so that it can take an impulse. */
+static inline int kg_touches(const kg_contacts *c, int m) {
+  return kg_closed(c->mode[m]) || c->announced[m] || c->s.value[c->model->contacts[m].normal] <= c->gap_tolerance;
+}
+
+/* 1 when a rigid contact is approached or an imposed constraint moves, so that an impact is due; 0, or a negative
+ * status. */
+static inline int kg_contacts_approaching(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u,
+                                          const kg_real *r) {
+  const int status = kg_contacts_evaluate_gaps(c, t, q, u, r);
+  for (int m = 0; m < c->model->n_contacts && status >= 0; ++m) {
+    const kg_contact_info *info = c->model->contacts + m;
+    const int open = !kg_closed(c->mode[m]);
+    if (info->law == KG_LAW_RESTITUTION && open && kg_touches(c, m) && c->s.rate[info->normal] < -c->rate_tolerance) {
+      return 1;
+    }
+    if (info->law == KG_LAW_LATCH && !open && KG_ABS(c->s.rate[info->normal]) > c->rate_tolerance) {
+      return 1;
+    }
+  }
+  return status < 0 ? status : 0;
+}
+
+/* Whether contact m takes part in an impact: KG_WITH_FORCE, KG_WITHOUT_FORCE or both, as bits. */
+static inline int kg_impact_choices(const kg_contacts *c, int m) {
+  const int both = KG_WITH_FORCE | KG_WITHOUT_FORCE;
+  switch (c->model->contacts[m].law) {
+    case KG_LAW_RESTITUTION:
+      return kg_touches(c, m) ? both : KG_WITHOUT_FORCE;
+    case KG_LAW_STABILISED:
+      return c->mode[m] != KG_OPEN ? both : KG_WITHOUT_FORCE;
+    case KG_LAW_BILATERAL:
+      return KG_WITH_FORCE;
+    case KG_LAW_LATCH:
+      return kg_closed(c->mode[m]) ? KG_WITH_FORCE : KG_WITHOUT_FORCE;
+    default:
+      return KG_WITHOUT_FORCE;
+  }
+}
+
+/* The normal row without impulses: v+ + e v- for a rigid contact, the change of speed for one that yields. */
+static inline kg_real kg_impact_row(const kg_contacts *c, int m) {
+  const int row = c->model->contacts[m].normal;
+  const kg_real rate = c->s.rate[row], before = c->rate_before[row];
+  if (c->model->contacts[m].law == KG_LAW_STABILISED) {
+    return rate - before;
+  }
+  if (c->model->contacts[m].law == KG_LAW_RESTITUTION && !kg_closed(c->mode[m])) {
+    return rate + (c->plastic ? KG_C(0.0) : c->s.restitution[m]) * KG_MIN(before, KG_C(0.0));
+  }
+  return rate;
+}
+
+/* The problem of the impact: rows and what each contact may do. Every contact with friction may stick or slip. */
+static inline void kg_impact_problem(kg_contacts *c) {
+  memcpy(c->b, c->s.rate, (size_t)c->model->n_rows * sizeof(kg_real));
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    const kg_contact_info *info = c->model->contacts + m;
+    const int choices = kg_impact_choices(c, m);
+    const int friction = KG_MAY(KG_STICK) | KG_MAY(KG_SLIP) | KG_MAY_START;
+    const int with = info->directions > 0 ? friction : KG_MAY(KG_CLOSED);
+    c->may[m] = (choices & KG_WITH_FORCE ? with : 0) | (choices & KG_WITHOUT_FORCE ? KG_MAY(KG_OPEN) : 0);
+    c->trial.mode[m] = choices & KG_WITH_FORCE ? kg_mode_with_force(&c->search, m) : KG_OPEN;
+    c->trial.sign[m] = c->now.sign[m];
+    if (info->normal >= 0) {
+      c->b[info->normal] = kg_impact_row(c, m);
+    }
+    if (info->directions > 0) {
+      kg_aim(&c->trial, m, KG_C(1.0), c->s.rate);
+    }
+  }
+}
+
+/* Change of the rate of a row by the impulses. */
+static inline kg_real kg_impact_change(const kg_contacts *c, int row) {
+  return kg_product(c->model->n_rows, c->s.D + row * (ptrdiff_t)c->model->n_rows, c->trial.lambda);
+}
+
+/* The mode of a contact after the impact, from which kg_contacts_settle() goes on. */
+static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
+  const kg_contact_info *info = c->model->contacts + m;
+  int mode = c->mode[m];
+  if (info->law == KG_LAW_RESTITUTION && kg_touches(c, m)) {
+    const kg_real after = c->s.rate[info->normal] + kg_impact_change(c, info->normal);
+    const kg_real rest = c->rate_tolerance + (kg_closed(mode) ? KG_ABS(c->rate_before[info->normal]) : KG_C(0.0));
+    mode = after > rest ? KG_OPEN : info->directions > 0 ? KG_SLIP : KG_CLOSED;
+  }
+  if (info->directions > 0 && kg_closed(mode)) {
+    kg_real slip = KG_C(0.0);
+    for (int k = 0; k < info->directions; ++k) {
+      const int row = info->tangent + k;
+      slip = KG_MAX(slip, KG_ABS(c->s.rate[row] + kg_impact_change(c, row)));
+    }
+    return slip <= c->rate_tolerance ? KG_STICK : KG_SLIP;
+  }
+  return mode;
+}
+
+/* An impact with the speeds u after a blow, u_before before it (NULL: no blow). u becomes the speeds after the impact,
+ * impulses (n_rows) those of the rows, of least norm for redundant contacts. Modes are changed where contacts separate,
+ * persist, stick or slip; kg_contacts_settle() then decides by accelerations. */
+static inline int kg_contacts_impact_after(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u,
+                                           const kg_real *u_before, const kg_real *r, kg_real *impulses) {
+  int status = KG_OK, chosen;
+  if (u_before) {
+    status = kg_contacts_evaluate_gaps(c, t, q, u_before, r);
+    memcpy(c->rate_before, c->s.rate, (size_t)c->model->n_rows * sizeof(kg_real));
+  }
+  status = status < 0 ? status : kg_contacts_evaluate(c, t, q, u, r);
+  if (status < 0) {
+    return status;
+  }
+  if (!u_before) {
+    memcpy(c->rate_before, c->s.rate, (size_t)c->model->n_rows * sizeof(kg_real));
+  }
+  c->trial.lambda = impulses;
+  c->search.modes = &c->trial;
+  kg_impact_problem(c);
+  chosen = kg_choose_modes(&c->search, 0, 0);
+  c->culprit = c->search.culprit;
+  if (chosen < 0) {
+    return chosen;
+  }
+  kg_contacts_respond(c, impulses, u);
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    c->mode[m] = kg_mode_after_impact(c, m);
+  }
+  return status;
+}
+
+/* An impact of contacts that are approached at the speeds u, which become those after it. */
+static inline int kg_contacts_impact(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
+                                     kg_real *impulses) {
+  return kg_contacts_impact_after(c, t, q, u, NULL, r, impulses);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

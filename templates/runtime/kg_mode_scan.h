@@ -1,0 +1,240 @@
+/* kg_mode_scan.h - all sets of modes of contacts, where pivoting is not enough.
+ *
+ * Friction whose normal force depends on the friction can have no solution or several (Painleve 1895): both are found
+ * by trying every set of modes.
+ */
+#ifndef KG_MODE_SCAN_H
+#define KG_MODE_SCAN_H
+
+#include "kg_mode_search.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A tangential row is coupled to a normal beyond this fraction of their own responses. */
+#define KG_MODE_COUPLING KG_C(1e-12)
+
+/* Variants of a mode: slip that starts along one row goes either way, a two-sided normal has either sign. */
+static inline int kg_mode_variants(const kg_mode_search *f, int m, int mode) {
+  const kg_contact_info *info = f->modes->info + m;
+  if (!kg_may(f, m, mode)) {
+    return 0;
+  }
+  if (mode != KG_SLIP) {
+    return 1;
+  }
+  return ((f->may[m] & KG_MAY_START) != 0 && info->directions == 1 ? 2 : 1) * (info->law == KG_LAW_BILATERAL ? 2 : 1);
+}
+
+static inline int kg_mode_options(const kg_mode_search *f, int m) {
+  int options = 0;
+  for (int mode = KG_OPEN; mode <= KG_SLIP; ++mode) {
+    options += kg_mode_variants(f, m, mode);
+  }
+  return options;
+}
+
+/* Puts a contact into its option number k: modes with a force come first, sticking before slipping. */
+static inline void kg_mode_option(kg_mode_search *f, int m, int k) {
+  static const int order[] = {KG_CLOSED, KG_STICK, KG_SLIP, KG_PENETRATED, KG_OPEN};
+  kg_modes *s = f->modes;
+  int place = 0, mode;
+  while (place < 4 && k >= kg_mode_variants(f, m, order[place])) {
+    k -= kg_mode_variants(f, m, order[place]);
+    ++place;
+  }
+  mode = order[place];
+  s->mode[m] = mode;
+  if (mode == KG_SLIP && (f->may[m] & KG_MAY_START) != 0) {
+    /* In a plane: without friction at first, the direction follows. */
+    s->direction[2 * m] = s->info[m].directions == 2 ? KG_C(0.0) : k % 2 == 0 ? KG_C(1.0) : KG_C(-1.0);
+    s->direction[2 * m + 1] = KG_C(0.0);
+    k /= s->info[m].directions == 1 ? 2 : 1;
+  }
+  if (mode == KG_SLIP && s->info[m].law == KG_LAW_BILATERAL) {
+    s->sign[m] = k == 0 ? KG_C(1.0) : KG_C(-1.0);
+  }
+}
+
+/* The number of sets of modes; more than KG_MODE_COMBINATIONS: some number beyond it. */
+static inline int kg_scan_combinations(const kg_mode_search *f) {
+  int product = 1;
+  for (int m = 0; m < f->modes->n_contacts && product <= KG_MODE_COMBINATIONS; ++m) {
+    product *= kg_mode_options(f, m);
+  }
+  return product;
+}
+
+/* Moves to the next set; returns 0 after the last one. */
+static inline int kg_scan_next(kg_mode_search *f) {
+  for (int m = 0; m < f->modes->n_contacts; ++m) {
+    f->counter[m] = f->counter[m] + 1 < kg_mode_options(f, m) ? f->counter[m] + 1 : 0;
+    kg_mode_option(f, m, f->counter[m]);
+    if (f->counter[m] != 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static inline void kg_scan_keep(kg_mode_search *f) {
+  const kg_modes *s = f->modes;
+  const size_t n = (size_t)s->n_contacts;
+  memcpy(f->best, s->mode, n * sizeof(int));
+  memcpy(f->best_state, s->direction, 2 * n * sizeof(kg_real));
+  memcpy(f->best_state + 2 * n, s->sign, n * sizeof(kg_real));
+  memcpy(f->best_w, f->w, (size_t)s->n_rows * sizeof(kg_real));
+}
+
+static inline int kg_scan_restore(kg_mode_search *f) {
+  const kg_modes *s = f->modes;
+  const size_t n = (size_t)s->n_contacts;
+  memcpy(s->mode, f->best, n * sizeof(int));
+  memcpy(s->direction, f->best_state, 2 * n * sizeof(kg_real));
+  memcpy(s->sign, f->best_state + 2 * n, n * sizeof(kg_real));
+  return kg_search_solve(f);
+}
+
+/* Whether a contact with two possibilities hangs between them: it has no force, and the row it would keep is kept. Its
+ * other mode is the better description of this motion (redundant contacts), if one is needed at all. */
+static inline int kg_scan_idle(const kg_mode_search *f, int m) {
+  const int row = f->modes->info[m].normal;
+  return row >= 0 && !kg_closed(f->modes->mode[m]) && kg_may(f, m, kg_mode_with_force(f, m)) &&
+         KG_ABS(f->w[row]) <= kg_search_tolerance(f) * kg_modes_unit(f->modes, row);
+}
+
+/* Whether the rows differ from those of the best set: then so do the accelerations. */
+static inline int kg_scan_differs(const kg_mode_search *f) {
+  for (int i = 0; i < f->modes->n_rows; ++i) {
+    if (KG_ABS(f->w[i] - f->best_w[i]) > KG_MODE_DIFFERENCE * f->size * kg_modes_unit(f->modes, i)) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* Whether a contact's mode differs from the best set's in a way that counts. Between sticking and starting to slip the
+ * law itself leaves a choice where mu_s > mu_k (and within a tolerance of creeping): the contact stays as it is. */
+static inline int kg_scan_counts(const kg_mode_search *f, int m) {
+  const int a = f->best[m], b = f->modes->mode[m];
+  const int friction = a != b && a >= KG_STICK && b >= KG_STICK;
+  const int free_choice = (f->may[m] & KG_MAY_START) == 0 || f->modes->mu_s[m] > f->modes->mu_k[m];
+  return !(friction && free_choice);
+}
+
+/* Compares a consistent set with the best one. */
+static inline int kg_scan_contradicts(kg_mode_search *f) {
+  int counts = 1, idle = 0, culprit = -1;
+  for (int m = 0; m < f->modes->n_contacts; ++m) {
+    counts = counts && kg_scan_counts(f, m);
+    idle = idle || kg_scan_idle(f, m);
+    culprit = culprit < 0 && f->best[m] != f->modes->mode[m] ? m : culprit;
+  }
+  if (!counts || idle || !kg_scan_differs(f)) {
+    return 0;
+  }
+  f->culprit = culprit;
+  return 1;
+}
+
+/* Goes through all sets of modes. `found`: a consistent one is in place. With `unique`, another one with different
+ * accelerations is an error; else the first one found is taken. */
+KG_COLD
+static inline int kg_search_scan(kg_mode_search *f, int found, int unique) {
+  int status = KG_OK, more = 1;
+  if (found) {
+    kg_scan_keep(f);
+  }
+  for (int m = 0; m < f->modes->n_contacts; ++m) {
+    f->counter[m] = 0;
+    kg_mode_option(f, m, 0);
+  }
+  while (more && status == KG_OK && (unique || !found)) {
+    if (kg_search_solve(f) == KG_OK && kg_search_pivot(f, 1).contact < 0) {
+      if (!found) {
+        found = 1;
+        kg_scan_keep(f);
+      } else if (kg_scan_contradicts(f)) {
+        status = KG_SEVERAL_MODES;
+      }
+    }
+    more = kg_scan_next(f);
+  }
+  if (!found) {
+    return KG_NO_MODE;
+  }
+  kg_scan_restore(f);
+  return status;
+}
+
+/* Whether friction changes a normal force on which friction depends: without that the modes are those of a convex
+ * problem, and the accelerations are unique. */
+static inline int kg_search_coupled(const kg_mode_search *f) {
+  const kg_modes *s = f->modes;
+  for (int m = 0; m < s->n_contacts; ++m) {
+    const int depends = kg_normal_unknown(s->info + m) && (kg_may(f, m, KG_SLIP) || kg_may(f, m, KG_STICK));
+    for (int i = 0; depends && i < s->info[m].directions; ++i) {
+      const int row = s->info[m].tangent + i;
+      for (int k = 0; k < s->n_contacts; ++k) {
+        const int normal = s->info[k].normal;
+        if (normal >= 0 && kg_normal_unknown(s->info + k) &&
+            KG_ABS(s->D[row * (ptrdiff_t)s->n_rows + normal]) >
+                KG_MODE_COUPLING * kg_modes_unit(s, row) * kg_modes_unit(s, normal)) {
+          return 1;
+        }
+      }
+    }
+  }
+  return 0;
+}
+
+/* Closes contacts that hang between their modes if all of them then carry a load: of several descriptions of the same
+ * motion the one in which redundant contacts share the load. */
+static inline void kg_search_share(kg_mode_search *f) {
+  kg_modes *s = f->modes;
+  int any = 0, accepted;
+  for (int m = 0; m < s->n_contacts; ++m) {
+    any = any || kg_scan_idle(f, m);
+  }
+  if (!any) {
+    return;
+  }
+  kg_scan_keep(f);
+  for (int m = 0; m < s->n_contacts; ++m) {
+    s->mode[m] = kg_scan_idle(f, m) ? kg_mode_with_force(f, m) : s->mode[m];
+  }
+  accepted = kg_search_solve(f) == KG_OK && kg_search_pivot(f, 1).contact < 0;
+  for (int m = 0; accepted && m < s->n_contacts; ++m) {
+    const int row = s->info[m].normal;
+    accepted = s->mode[m] == f->best[m] || s->lambda[row] * kg_modes_unit(s, row) > kg_search_tolerance(f);
+  }
+  if (!accepted) {
+    kg_scan_restore(f);
+  }
+}
+
+/* Chooses modes that agree with their forces, the present ones if they do. `unique`: KG_SEVERAL_MODES where others do
+ * too and lead to other accelerations; with `trusted` the present modes need no such proof. KG_NO_MODE: none agrees. */
+static inline int kg_choose_modes(kg_mode_search *f, int unique, int trusted) {
+  int pivots, status, found;
+  f->culprit = -1;
+  f->size = kg_search_size(f->modes);
+  status = kg_search_by_pivots(f, &pivots);
+  found = status == KG_OK;
+  unique = unique && !(found && trusted && pivots == 0) && kg_search_coupled(f);
+  if ((!found || unique) && kg_scan_combinations(f) <= KG_MODE_COMBINATIONS) {
+    status = kg_search_scan(f, found, unique);
+  }
+  if (status == KG_OK) {
+    f->culprit = -1;
+    kg_search_share(f);
+  }
+  return status;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
