@@ -8,7 +8,9 @@ phi' sin theta, phi' cos theta + psi', X', Y').
 
 Source: lecture notes on Gibbs-Appell's and Kane's equations (example "rolling disk without slip"); the final
 equations 5 u1' = u2^2 cot theta - 6 u2 u3 - 4 (g/R) cos theta, u2' = -u1 u2 cot theta + 2 u1 u3,
-3 u3' = 2 u1 u2 are right for the thin uniform disk and the script compares with them.
+3 u3' = 2 u1 u2 are right for the thin uniform disk and the script compares with them. It puts side by side the
+equations of Kane, those of Gibbs and Appell, derived and integrated without kanegen, and the reduced and unreduced
+momentum forms: accelerations, motion, and what is conserved.
 
 ``model(friction=mu)`` is the disk on a rough plane: the height Z of the mass centre is a sixth coordinate, u6 = Z',
 with the unilateral contact Z - R sin theta >= 0 and Coulomb friction ``mu``. It starts slipping and ends rolling.
@@ -17,8 +19,9 @@ with the unilateral contact Z - R sin theta >= 0 and Coulomb friction ``mu``. It
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from math import cos, sin, tan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy as sm
@@ -121,26 +124,129 @@ def accelerations(q: np.ndarray, u: np.ndarray, p: Mapping[str, float] = DEFAULT
     )
 
 
-def simulate() -> tuple[kg.Solver, kg.Solution]:
-    solver = kg.build(model())
-    return solver, solver.integrate((0.0, 10.0), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
+class Motion(NamedTuple):
+    """Times (n_t,) in s, coordinates (n_t, 5) and speeds (n_t, 5) of a run."""
+
+    t: np.ndarray
+    q: np.ndarray
+    u: np.ndarray
 
 
-def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
-    states = list(zip(solution.t, solution.q, solution.u, strict=True))
-    difference = [np.abs(solver.rhs(t, q, u)[1][:3] - accelerations(q, u)).max() for t, q, u in states]
-    yield "u1', u2', u3' against the lecture's equations", max(difference), 1e-9
-    energy = np.array([solver.energy(*state) for state in states])
-    yield "energy drift (J)", np.ptp(energy), 1e-7
-    yield (
-        "slip at the contact (m/s)",
-        max(np.abs(solver.residuals(*state)[1]).max() for state in states),
-        1e-8,
+class GibbsAppell:
+    """The disk by Gibbs-Appell's equations dS/du_r' = F_r, r = 1, 2, 3, in SymPy and SciPy, without kanegen.
+
+    ``S = m a.a / 2 + alpha.I.alpha / 2 + (w x I.w).alpha``. Rolling gives the velocity of the centre, ``w x R j0``, so
+    that u1, u2, u3 are left and no constraint; X' and Y' are components of it.
+    """
+
+    def __init__(self) -> None:
+        theta, phi = me.dynamicsymbols("theta phi")
+        u, rates = me.dynamicsymbols("u1:4"), sm.symbols("a1:4")
+        m, R, g = (sm.Float(DEFAULTS[name]) for name in ("m", "R", "g"))
+        time = me.dynamicsymbols._t
+        turning = {theta.diff(time): u[0], phi.diff(time): u[1] / sm.sin(theta)}
+        motion = {**dict(zip((x.diff(time) for x in u), rates, strict=True)), **turning}
+
+        N, yaw, lean = (me.ReferenceFrame(name) for name in ("N", "yaw", "lean"))
+        yaw.orient_axis(N, N.z, phi)
+        lean.orient_axis(yaw, yaw.x, theta)
+        w = u[0] * lean.x + u[1] * lean.y + u[2] * lean.z
+        v = w.cross(R * lean.y)
+        a, alpha = v.dt(N).subs(motion), w.dt(N).subs(motion)
+        inertia = me.inertia(lean, m * R**2 / 4, m * R**2 / 4, m * R**2 / 2)
+        S = m * a.dot(a) / 2 + alpha.dot(inertia.dot(alpha)) / 2 + w.cross(inertia.dot(w)).dot(alpha)
+        F = [v.diff(x, N).dot(-m * g * N.z) for x in u]
+
+        balance = sm.Matrix([S.diff(rate) - force for rate, force in zip(rates, F, strict=True)])
+        found = sm.solve(list(balance), rates)
+        accelerations = [found[rate] for rate in rates] + [a.dot(axis).subs(found) for axis in (N.x, N.y)]
+        q_rates = [*turning.values(), u[2] - turning[phi.diff(time)] * sm.cos(theta), v.dot(N.x), v.dot(N.y)]
+        self._rates = sm.lambdify([(theta, phi), u], [*q_rates, *accelerations], cse=True)
+
+    def rhs(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """q' (5,) and u' (5,), as of a solver."""
+        rates = np.array(self._rates(q[:2], u[:3]))
+        return rates[:5], rates[5:]
+
+    def motion(self, end: float) -> Motion:
+        """The motion from INITIAL to ``end`` s by SciPy."""
+        from scipy.integrate import solve_ivp
+
+        found = solve_ivp(
+            lambda t, y: np.concatenate(self.rhs(t, y[:5], y[5:])),
+            (0.0, end),
+            [*INITIAL["q"], *INITIAL["u"]],
+            "DOP853",
+            rtol=1e-10,
+            atol=1e-12,
+        )
+        return Motion(found.t, found.y[:5].T, found.y[5:].T)
+
+
+CASES = {
+    "Kane": {"form": "reduced"},
+    "Gibbs-Appell": {"form": "gibbs_appell"},
+    "momentum": {"form": "momentum"},
+    "unreduced momentum": {"form": "momentum_unreduced"},
+}
+END = 10.0
+
+
+@cache
+def kane() -> tuple[kg.Solver, kg.Solution]:
+    """Kane's equations and their motion, with which the other forms are compared."""
+    solver = kg.build(model(), form="reduced")
+    return solver, solver.integrate((0.0, END), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
+
+
+def simulate(form: str = "reduced") -> tuple[kg.Solver | GibbsAppell, kg.Solution | Motion]:
+    """The equations in one form and the motion they give."""
+    if form == "reduced":
+        return kane()
+    if form == "gibbs_appell":
+        equations = GibbsAppell()
+        return equations, equations.motion(END)
+    solver = kg.build(model(), form=form)
+    return solver, solver.integrate((0.0, END), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
+
+
+def own_accelerations(solver: kg.Solver | GibbsAppell, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """u' (5,) as the equations of the form give it.
+
+    The momentum forms compute mom' only: u' is then the derivative of the speeds u(q, mom) along (q', mom'), from
+    differences of fourth order.
+    """
+    if isinstance(solver, GibbsAppell) or not solver.description.form.startswith("momentum"):
+        return solver.rhs(t, q, u)[1]
+    to_momenta = solver.reduced_momentum if solver.description.form == "momentum" else solver.momentum
+    momenta = to_momenta(t, q, u)
+    q_rate, rate = solver.momentum_rhs(t, q, momenta)
+    h = 1e-3
+    one, two = (
+        solver.speeds_from_momentum(t, q + k * h * q_rate, momenta + k * h * rate)
+        - solver.speeds_from_momentum(t, q - k * h * q_rate, momenta - k * h * rate)
+        for k in (1, 2)
     )
+    return (8 * one - two) / (12 * h)
+
+
+def checks(solver: kg.Solver | GibbsAppell, solution: kg.Solution | Motion) -> Iterator[tuple[str, float, float]]:
+    reference, motion = kane()
+    states = list(zip(solution.t, solution.q, solution.u, strict=True))
+    found = np.array([own_accelerations(solver, *state) for state in states])
+    kanes = np.array([reference.rhs(*state)[1] for state in states])
+    lecture = np.array([accelerations(q, u) for _, q, u in states])
+    yield "u' against Kane's", np.abs(found - kanes).max(), 1e-9
+    yield "u1', u2', u3' against the lecture's", np.abs(found[:, :3] - lecture).max(), 1e-9
+    yield "motion against Kane's (m, rad)", np.abs(solution.q - motion(solution.t)[0]).max(), 1e-7
+    energy = np.array([reference.energy(*state) for state in states])
+    yield "energy drift (J)", np.ptp(energy), 1e-7
+    slip = [np.abs(reference.residuals(*state)[1]).max() for state in states]
+    yield "slip at the contact (m/s)", max(slip), 1e-8
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    ((_, solution),) = runs.values()
+    _, solution = runs["Kane"]
     theta, phi, _, X, Y = solution.q.T
     tilt = DEFAULTS["R"] * np.cos(theta)
     path, lean = figure.subplots(1, 2)
@@ -155,4 +261,4 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
 if __name__ == "__main__":
     from _report import script
 
-    script(__doc__, simulate, checks, plot)
+    script(__doc__, simulate, checks, plot, CASES)

@@ -61,6 +61,16 @@ def test_script_runs_from_any_folder(tmp_path: Path) -> None:
     assert (tmp_path / "path.png").exists()
 
 
+def test_rolling_disk_by_gibbs_and_appell_and_in_momenta() -> None:
+    """The equations that the script puts side by side, against the oracle, and against each other where it moves."""
+    module, start = example("rolling_disk"), states("rolling_disk")[0]
+    for name, case in module.CASES.items():
+        equations, motion = module.simulate(**case)
+        rates = module.own_accelerations(equations, start.t, start.q, start.u)
+        np.testing.assert_allclose(rates, start.reference.udot, rtol=1e-10, atol=1e-10, err_msg=name)
+        assert motion.t[-1] == module.END
+
+
 def test_appell_hamel_refuses_an_unknown_variant() -> None:
     with pytest.raises(ValueError, match="nonlinear"):
         example("appell_hamel").model(constraints="quadratic")
