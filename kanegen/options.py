@@ -29,6 +29,7 @@ DEFAULT_FUNCTIONS: Final = (
     "rhs", "T", "V", "Q", "P", "J", "b", "A", "B", "constraint_force", "multipliers", "kinetic_energy",
     "potential_energy", "energy", "momentum", "residuals", "displacements", "position_level", "velocity_level",
     "outputs", "reactions", "old_speeds", "new_speeds",
+    "control", "servo_matrix", "servo_right_side", "servo_residuals", "servo_gains", "feasibility",
 )  # fmt: skip
 
 EXTRA_FUNCTIONS: Final = (

@@ -35,6 +35,30 @@ class Factor:
                 x[k] = x[k] - factor * x[i]
         return x
 
+    def whitened(self, right: Sequence[Node]) -> list[Node]:
+        """``D^-1/2 L^-1 right``: in its scalar product that of ``S^-1`` is the plain one."""
+        x = list(right)
+        for k in self.order:
+            for i, factor in self.columns[k]:
+                x[i] = x[i] - factor * x[k]
+        return [entry * root for entry, root in zip(x, self._roots, strict=True)]
+
+    def coloured(self, white: Sequence[Node]) -> list[Node]:
+        """``L^-T D^-1/2 white``, so that ``S^-1`` is first `whitened`, then `coloured`."""
+        x = [entry * root for entry, root in zip(white, self._roots, strict=True)]
+        for k in reversed(self.order):
+            for i, factor in self.columns[k]:
+                x[k] = x[k] - factor * x[i]
+        return x
+
+    @property
+    def _roots(self) -> list[Node]:
+        """The diagonal of ``D^-1/2``."""
+        return [
+            reciprocal.graph.apply("sqrt", reciprocal)
+            for reciprocal in (self.reciprocals[k] for k in range(len(self.reciprocals)))
+        ]
+
 
 def factorise(lower: Sequence[Sequence[Node]]) -> Factor:
     """Factorise the symmetric matrix given by its lower triangle; the row with the fewest entries goes first.

@@ -11,6 +11,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import chain
 from typing import Any
 
 from sympy.physics.vector import ReferenceFrame
@@ -22,6 +23,7 @@ from kanegen.graph import Node
 from kanegen.model.contact import contacts_of
 from kanegen.model.control_constraints import ControlConstraints
 from kanegen.model.expressions import symbol_name
+from kanegen.model.servo import Servo
 from kanegen.model.speeds import speed_changes
 
 _NOT_GENERATING = frozenset({"__pycache__", "build", "bench", "cli", "verify"})
@@ -113,6 +115,8 @@ class _Reader:
             yield from self._scalars("potential", [lower(model.potential_energy)])
         if model.control_constraints is not None:
             yield from self._control_constraints(model.control_constraints)
+        if model.servo is not None:
+            yield from self._servo(model.servo)
         for name, output in model.outputs.items():
             yield from self._scalars(f"output {name} {output.shape}", [lower(x) for x in output.expressions])
 
@@ -124,6 +128,14 @@ class _Reader:
             yield str(phi)
             yield from self._scalars("control constraint", [lower(x) for x in (phi, *theta)])
         yield from self._scalars("y", [lower(x) for x in record.y])
+
+    def _servo(self, servo: Servo) -> Iterator[str]:
+        lower = self._system.lower
+        yield from ("servo", servo.resolution, str(servo.limits), *map(str, servo.slots(self._system.model.inputs)))
+        yield from map(str, servo.constraints)
+        yield from self._scalars("servo", [lower(x) for x in (*servo.constraints, *chain.from_iterable(servo.theta))])
+        for title, rows in (("weight", servo.weight), ("y", servo.y and (servo.y,)), ("damping", ((servo.damping,),))):
+            yield from self._scalars(f"servo {title}", [None if x is None else lower(x) for x in chain(*(rows or ()))])
 
     def _contacts(self) -> Iterator[str]:
         model, lower = self._system.model, self._system.lower

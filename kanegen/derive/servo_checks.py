@@ -39,11 +39,9 @@ class _Directions:
 
     def __init__(self, equations: Equations, found: ServoEquations, state: int) -> None:
         rows = [row.J for row in equations.constraints.rows]
-        J = _values(equations, rows, state)
+        J = _unit_rows(_values(equations, rows, state))
         Q = _values(equations, equations.mass_matrix, state)
-        n_u = len(Q)
-        scaled = _unit_rows(J) if len(rows) else np.zeros((0, n_u))
-        _, sizes, V = np.linalg.svd(scaled) if len(rows) else (None, np.zeros(0), np.eye(n_u))
+        _, sizes, V = np.linalg.svd(J)
         free = V[np.count_nonzero(sizes > RANK_TOLERANCE) :].T
         self.n_i = free.shape[1]
         servo = _values(equations, found.J, state)
@@ -58,12 +56,12 @@ class _Directions:
 def _values(equations: Equations, rows: Sequence[Sequence[Node]], state: int) -> Array:
     nodes = [node for row in rows for node in row]
     values = [samples[state] for samples in equations.system.samples(nodes)]
-    return np.array(values).reshape(len(rows), -1)
+    return np.array(values).reshape(len(rows), len(equations.system.u))
 
 
 def _unit_rows(matrix: Array) -> Array:
     sizes = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return np.divide(matrix, sizes, out=np.zeros_like(matrix), where=sizes > 0.0)
+    return matrix / np.where(sizes > 0.0, sizes, 1.0)
 
 
 def _rank(matrix: Array) -> int:

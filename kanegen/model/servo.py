@@ -98,7 +98,7 @@ class Servo:
             "weight": None if weight is None else _weight(weight, problems),
             "y": None if y is None else normalise.scalars(_listed(y), "y", problems),
             "damping": None if damping is None else normalise.scalar(damping, "damping", problems),
-            "limits": None if limits is None else _limits(limits, problems),
+            "limits": None if limits is None else control_limits(limits, problems),
             "name": "servo" if name is None else name,
         }
         if problems:
@@ -203,7 +203,8 @@ def _weight(weight: Any, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
     return found
 
 
-def _limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float], ...]:
+def control_limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float], ...]:
+    """Pairs (lowest, highest) of limits as a user writes them."""
     found = []
     for k, item in enumerate(limits if _is_sequence(limits) else (limits,)):
         low, high = _limit(item)

@@ -60,6 +60,8 @@ KERNEL_OPERATIONS: Final[Mapping[str, Callable[..., int]]] = {
     "canonical": lambda n_u, n_c, *_: 60 * n_u**3 + _udwadia_kalaba(n_u, n_c),
     "constrained_solve": lambda n_u, n_c, *_: _constrained(n_u, n_c),
     "control_solve": lambda m, n, *_: _control(m, n),
+    "control_damped": lambda m, n, *_: _control(m, n),
+    "control_feasibility": lambda m, n, *_: _control(m, n),
 }
 """Operations of each runtime kernel from its leading integer arguments (Golub and Van Loan, 2013), with those of
 choosing pivots and judging them."""

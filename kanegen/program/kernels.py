@@ -21,6 +21,12 @@ from kanegen.program.kernels_generalized import (
     udwadia_kalaba,
     udwadia_kalaba_work,
 )
+from kanegen.program.kernels_servo import (
+    control_damped,
+    control_damped_work,
+    control_feasibility,
+    control_feasibility_work,
+)
 
 Array = MutableSequence[Any]
 Matrix = list[list[Any]]
@@ -248,6 +254,22 @@ def _kernels() -> dict[str, Kernel]:
             ("m", "n", "A", "z", "y", "work", "x"),
             control_work,
             "kg_control.h",
+        ),
+        Kernel(
+            "control_damped",
+            control_damped,
+            2,
+            ("m", "n", "A", "z", "damping", "work", "x"),
+            control_damped_work,
+            "kg_servo.h",
+        ),
+        Kernel(
+            "control_feasibility",
+            control_feasibility,
+            2,
+            ("m", "n", "A", "z", "work", "x", "result"),
+            control_feasibility_work,
+            "kg_servo.h",
         ),
     )
     return {kernel.name: kernel for kernel in entries}

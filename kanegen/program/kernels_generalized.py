@@ -92,7 +92,7 @@ Frame = tuple[list[list[Any]], list[Any]]
 
 def _root_frame(n: int, Q: Array) -> Frame | None:
     """Eigenvectors (rows) of Q and the roots of its eigenvalues; None where Q is not positive definite."""
-    values, vectors = _eigen([list(Q[i * n : (i + 1) * n]) for i in range(n)])
+    values, vectors = eigen([list(Q[i * n : (i + 1) * n]) for i in range(n)])
     if not all(value > 1e-14 * max(values) for value in values):
         return None
     return vectors, [_root(value) for value in values]
@@ -112,7 +112,7 @@ def pseudoinverse(rows: list[list[Any]], z: Vector, n: int) -> tuple[list[Any], 
     """``M^+ z``, the shortest y with ``M^T y`` equal to it, and the rank of M, given by its rows."""
     if not rows:
         return [0.0] * n, [], 0
-    values, vectors = _eigen([[_dot(a, b) for b in rows] for a in rows])
+    values, vectors = eigen([[_dot(a, b) for b in rows] for a in rows])
     limit = max(values) * SINGULAR_VALUE_TOLERANCE**2
     # The Gram matrix squares the condition: what it cannot tell from rounding is zero.
     kept = [k for k, value in enumerate(values) if value > max(limit, 64 * _epsilon(value) * max(values))]
@@ -129,7 +129,7 @@ def _without_rows(rows: list[list[Any]], x: list[Any], n: int) -> list[Any]:
     return [a - b for a, b in zip(x, inside, strict=True)]
 
 
-def _eigen(S: list[list[Any]]) -> tuple[list[Any], list[list[Any]]]:
+def eigen(S: list[list[Any]]) -> tuple[list[Any], list[list[Any]]]:
     """Eigenvalues and eigenvectors (rows) of a symmetric matrix by cyclic Jacobi rotations."""
     n = len(S)
     vectors = [[S[0][0] * 0 + int(i == j) for j in range(n)] for i in range(n)]

@@ -8,7 +8,7 @@ from typing import Final
 from kanegen.derive.forms import matrix_product, matrix_vector
 from kanegen.derive.quantity import Quantity
 from kanegen.graph import Node, reachable, substitute
-from kanegen.program import consistency, momentum_form
+from kanegen.program import consistency, momentum_form, servo
 from kanegen.program.generalized import RANK_REVEALING, canonical_steps, udwadia_kalaba_steps
 from kanegen.program.kernels import multipliers_work
 from kanegen.program.records import Block, Call, Function, Invoke, Step
@@ -50,6 +50,7 @@ SUMMARIES: Final = {
     "residuals": "residuals of the constraints: phi and invariants, then phi' and psi",
     **momentum_form.SUMMARIES,
     **consistency.SUMMARIES,
+    **servo.SUMMARIES,
 }
 
 
@@ -64,6 +65,8 @@ def exists(f: Functions, name: str) -> bool:
         return model.potential_energy is not None or model.gravity is not None
     if name in consistency.MAKERS:
         return consistency.exists(equations, name)
+    if name in servo.MAKERS:
+        return servo.exists(equations)
     if name in ("old_speeds", "new_speeds"):
         return model.speed_change is not None
     if name == "residuals":
@@ -171,6 +174,7 @@ MAKERS: Final[dict[str, Callable[[Functions], Made]]] = {
     "rank": _rank,
     "parts": _parts,
     **consistency.MAKERS,
+    **servo.MAKERS,
 }
 """Quantities that are more than straight-line code."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import isfinite
+from typing import Any
+
 from kanegen.derive import Equations
 from kanegen.derive.momenta import Momenta
 from kanegen.model.contact import contacts_of
@@ -44,7 +47,23 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         no_integrals=_no_integrals(equations),
         joined=motion.slots if motion else (),
         control_levels=tuple((level.label, level.held, level.decays) for level in motion.levels) if motion else (),
+        **_servo(equations),
     )
+
+
+def _servo(equations: Equations) -> dict[str, Any]:
+    """What describes the servo-constraints, if there are some."""
+    servo = equations.model.servo
+    if servo is None:
+        return {}
+    found = equations.servo
+    return {
+        "controls": found.controls.slots,
+        "servo_constraints": found.labels,
+        "servo_levels": tuple(map(len, servo.theta)),
+        "servo_free": servo.y is None,
+        "control_limits": tuple(tuple(x if isfinite(x) else None for x in pair) for pair in servo.limits or ()),
+    }
 
 
 def _no_integrals(equations: Equations) -> tuple[tuple[str, str], ...]:

@@ -25,6 +25,9 @@ class Description:
     ``cyclic_coordinates`` those of Hamilton's form; ``no_integrals`` pairs the energy and outputs that a projection
     cannot keep with the reason. ``joined`` are the inputs that control constraints make part of the state,
     ``control_levels`` the rows of ``control_residuals``: label, whether those inputs can satisfy it, whether it decays.
+    ``controls`` are the inputs that enforce the servo-constraints, ``control_limits`` their limits (None: none),
+    ``servo_constraints`` labels the entries of ``servo_residuals``, ``servo_levels`` has 2 for each holonomic and 1 for
+    each nonholonomic one; ``servo_free``: the free vector y is given at run time.
     """
 
     name: str
@@ -52,6 +55,11 @@ class Description:
     no_integrals: tuple[tuple[str, str], ...] = ()
     joined: tuple[int, ...] = ()
     control_levels: tuple[tuple[str, bool, bool], ...] = ()
+    controls: tuple[int, ...] = ()
+    servo_constraints: tuple[str, ...] = ()
+    servo_levels: tuple[int, ...] = ()
+    servo_free: bool = False
+    control_limits: tuple[tuple[float | None, float | None], ...] = ()
 
     def __post_init__(self) -> None:
         problems = [

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import BuildError, SolveError
+from kanegen.program.servo import MAKERS as SERVO
 from kanegen.solve.description import Description
 
 Array = NDArray[np.float64]
@@ -59,6 +60,11 @@ class Functions:
                 f"{name} is not known: the model {model!r} has no potential energy. Give potential_energy= "
                 "or gravity= "
                 "to kanegen.Model (a load that looks like a weight is not taken for one)"
+            )
+        if name in SERVO and not self.description.controls:
+            return (
+                f"{name} does not exist: the model {model!r} has no servo-constraints. Give servo=kg.Servo(...) to "
+                "kanegen.Model"
             )
         if name in _OF_FORMS and self.description.form not in _OF_FORMS[name]:
             forms = " or ".join(f"form={form!r}" for form in _OF_FORMS[name])

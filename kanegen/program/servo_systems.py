@@ -1,0 +1,124 @@
+"""The linear systems behind servo-constraints, ``S tau = z``, by straight-line code or by kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kanegen.derive.equations import PIVOT_LIMIT
+from kanegen.derive.forms import matrix_vector
+from kanegen.derive.servo import Compliance, compliance, servo_system
+from kanegen.graph import Graph, Node
+from kanegen.program.generalized import RANK_REVEALING
+from kanegen.program.kernels import constrained_work
+from kanegen.program.kernels_generalized import udwadia_kalaba_work
+from kanegen.program.records import Block, Call, Check, Step
+from kanegen.program.registry import Functions, all_hold, stores
+
+Rows = Sequence[Sequence[Node]]
+
+ROW_LIMIT: Final = 1e-9
+"""A row whose entries are below this fraction of the terms they are sums of is zero: what is left is rounding."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """``rows tau = right``, (m, n) and (m,); ``sizes`` (m,): squared sizes of the terms each row is a sum of."""
+
+    rows: tuple[tuple[Node, ...], ...]
+    right: tuple[Node, ...]
+    sizes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class ServoLinear:
+    """What the resolutions start from, after ``steps`` and where ``conditions`` hold.
+
+    S and z; ``responses`` the rows of J_s M (n_s, n_u), ``gram`` J_s M J_s^T, ``driven`` the columns of M G if wanted.
+    """
+
+    steps: tuple[Step, ...]
+    arrays: dict[str, int]
+    conditions: tuple[Node, ...]
+    system: Linear
+    responses: tuple[tuple[Node, ...], ...]
+    gram: tuple[tuple[Node, ...], ...]
+    driven: tuple[tuple[Node, ...], ...] = ()
+
+
+def straight_line(f: Functions, inverse: Compliance) -> ServoLinear:
+    """S and z by straight-line code with the model's own dependent speeds."""
+    e, found = f.equations, f.equations.servo
+    system = servo_system(e, inverse)
+    pivots = (pivot.holds(PIVOT_LIMIT) for pivot in e.partition.pivots)
+    conditions = (*(condition for condition in pivots if condition is not None), *inverse.factor.conditions)
+    sizes = tuple(term_size(f.graph, row, found.controls.columns) for row in system.responses)
+    gram = tuple(e.simplified(matrix_vector(f.graph, found.J, row)) for row in system.responses)
+    return ServoLinear((), {}, conditions, Linear(system.S, system.z, sizes), system.responses, gram)
+
+
+def by_kernels(f: Functions, controls: bool = False) -> ServoLinear:
+    """S and z for any dependent speeds and redundant constraints: accelerations that single forces cause."""
+    e, found = f.equations, f.equations.servo
+    if not f.n_c:
+        inverse = compliance(e)
+        plain = straight_line(f, inverse)
+        held = all_hold(f.graph, plain.conditions)
+        steps = () if held is None else (Check(held),)
+        driven = tuple(inverse.times(column) for column in found.controls.columns if controls)
+        return ServoLinear(steps, {}, (), plain.system, plain.responses, plain.gram, driven)
+    answers = Accelerations(f)
+    zeros = [f.graph.zero] * f.n_c
+    responses = tuple(answers.to(f"row{k}", row, zeros) for k, row in enumerate(found.J))
+    free = answers.to("unforced", found.controls.free, e.b_stabilised.nodes)
+    S = tuple(tuple(matrix_vector(f.graph, found.controls.columns, row)) for row in responses)
+    z = tuple(b - x for b, x in zip(found.bias, matrix_vector(f.graph, found.J, free), strict=True))
+    sizes = tuple(term_size(f.graph, row, found.controls.columns) for row in responses)
+    gram = tuple(tuple(matrix_vector(f.graph, found.J, row)) for row in responses)
+    columns = enumerate(found.controls.columns if controls else ())
+    driven = tuple(answers.to(f"control{k}", column, zeros) for k, column in columns)
+    return ServoLinear(tuple(answers.steps), answers.arrays, (), Linear(S, z, sizes), responses, gram, driven)
+
+
+class Accelerations:
+    """u' under given forces and right sides of the passive constraints, each by one call of a kernel."""
+
+    def __init__(self, f: Functions) -> None:
+        self._f = f
+        n_u, n_c = f.n_u, f.n_c
+        self._any_rank = f.form in RANK_REVEALING
+        work = udwadia_kalaba_work(n_u, n_c) if self._any_rank else constrained_work(n_u, n_c)
+        self.steps: list[Step] = []
+        self.arrays = {"Q": n_u * n_u, "P": n_u, "J": n_c * n_u, "b": n_c, "scratch": work}
+        if self._any_rank:
+            self.arrays |= {"lambda": n_c, "rank": 1}
+
+    def to(self, name: str, force: Sequence[Node], right: Sequence[Node]) -> tuple[Node, ...]:
+        """u' of ``Q u' = force + J^T lambda``, ``J u' = right``, in a work array of this name."""
+        f, e = self._f, self._f.equations
+        system = (
+            *stores("Q", e.Q.nodes),
+            *stores("P", force),
+            *stores("J", e.J.nodes),
+            *stores("b", right),
+        )
+        arguments: tuple[int | str, ...] = (f.n_u, f.n_c, "Q", "P", "J", "b", "scratch", name)
+        kernel = "udwadia_kalaba" if self._any_rank else "constrained_solve"
+        call = Call(kernel, (*arguments, "lambda", "rank") if self._any_rank else arguments)
+        self.steps += [Block(f"accelerations of {name}", system), call]
+        self.arrays[name] = f.n_u
+        return tuple(f.array(name, f.n_u))
+
+
+def term_size(graph: Graph, row: Sequence[Node], columns: Rows) -> Node:
+    """``sum_j (sum_i |row_i column_ji|)^2``: how large the row of products could be without cancellation."""
+    sums = (
+        graph.sum(graph.apply("abs", a * b) for a, b in zip(row, column, strict=True) if not (a * b).is_zero)
+        for column in columns
+    )
+    return graph.sum(x * x for x in sums)
+
+
+def product(graph: Graph, a: Sequence[Node], b: Sequence[Node]) -> Node:
+    return graph.sum(x * y for x, y in zip(a, b, strict=True))

@@ -1,0 +1,156 @@
+"""The part of a solver that enforces servo-constraints: controls, their feasibility, residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.errors import SolveError
+from kanegen.program.servo import MAKERS
+from kanegen.solve.description import Description
+from kanegen.solve.functions import Functions
+
+Array = NDArray[np.float64]
+
+SERVO_FUNCTIONS: Final = tuple(name for name in MAKERS if name != "servo_gains")
+
+
+@dataclass(frozen=True)
+class Feasibility:
+    """Whether controls satisfy the servo-constraints at a state.
+
+    Attributes
+    ----------
+    kind
+        ``"unique"``; ``"family"``: infinitely many, ``y`` chooses; ``"none"``.
+    dimension
+        That of the family, 0 for a unique solution: n_tau less the rank of S. Without a solution, how many directions
+        of the controls have no effect.
+    residual
+        Largest ``|S tau - z|`` of the best controls, in the unit of psi'' (psi' for nonholonomic constraints): rounding
+        where there is a solution. Of ideal controls, ``|M G tau - M J_s^T mu|``, an acceleration.
+    smallest_singular_value
+        Of S with every row divided by the size of the terms it is a sum of: no unit, at most sqrt(n_s), 0 where S has
+        no full rank. The smaller, the larger the controls. Of ideal controls, that of M G.
+    """
+
+    kind: str
+    dimension: int
+    residual: float
+    smallest_singular_value: float
+
+
+class Controlled:
+    """Controls of a model with servo-constraints (``servo=`` of ``kanegen.Model``)."""
+
+    description: Description
+    _servo: dict[str, Callable[..., Any]]
+    _servo_defaults: Array
+
+    def control(self, t: float, q: Any, u: Any, y: Any = None, r: Any = None) -> Array:
+        """The controls tau (n_tau,) that enforce the servo-constraints at this state.
+
+        Parameters
+        ----------
+        y
+            Free vector (n_tau,) of ``tau = S^+ z + (I - S^+ S) y``; None: zero. Not where ``Servo(y=...)`` fixed it.
+        r
+            Inputs (n_r,); the entries of the controls are not read. None: the defaults, which the controls do not need.
+
+        Returns
+        -------
+        numpy.ndarray
+            In the order of ``description.controls``, the indices of the controls among the inputs.
+
+        Raises
+        ------
+        SolveError
+            Where no controls satisfy the servo-constraints: z is not in the range of S, or S is singular, with singular
+            values below 1e-9 of what its terms allow (``Servo(damping=...)`` gives bounded controls there); for
+            arguments of the wrong shape.
+        """
+        value: Array = self._evaluate_servo("control", t, q, u, self._servo_inputs(y, r))
+        return value
+
+    def servo_matrix(self, t: float, q: Any, u: Any, r: Any = None) -> Array:
+        """S (n_s, n_tau) of ``S tau = z``."""
+        value: Array = self._evaluate_servo("servo_matrix", t, q, u, self._servo_inputs(None, r))
+        return value
+
+    def servo_right_side(self, t: float, q: Any, u: Any, r: Any = None) -> Array:
+        """z (n_s,) of ``S tau = z``."""
+        value: Array = self._evaluate_servo("servo_right_side", t, q, u, self._servo_inputs(None, r))
+        return value
+
+    def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+        """psi (n_s,) of the servo-constraints, and psi' of the holonomic ones, zero on the desired motion."""
+        values: Array = self._evaluate_servo("servo_residuals", t, q, u, self._servo_inputs(None, r))
+        n_s = len(self.description.servo_levels)
+        return values[:n_s], values[n_s:]
+
+    def feasibility(self, t: float, q: Any, u: Any, r: Any = None) -> Feasibility:
+        """Whether controls satisfy the servo-constraints at this state: one, a family, or none."""
+        rank, residual, smallest, possible = self._evaluate_servo("feasibility", t, q, u, self._servo_inputs(None, r))
+        dimension = len(self.description.controls) - int(rank)
+        kind = "none" if not possible else "family" if dimension else "unique"
+        return Feasibility(kind, dimension, float(residual), float(smallest))
+
+    def _evaluate_servo(self, name: str, t: float, q: Any, u: Any, r: Any) -> Any:
+        return self._servo[name](t, q, u, r)
+
+    def _servo_inputs(self, y: Any, r: Any) -> Any:
+        """Inputs with the hidden ones where y is given; None leaves the defaults to the compiled function."""
+        if y is None:
+            return self._servo_defaults if r is None and len(self._servo_defaults) else r
+        d = self.description
+        if not d.controls or not d.servo_free:
+            reason = "it has no servo-constraints" if not d.controls else "kg.Servo(y=...) fixed it when it was built"
+            raise SolveError(f"y cannot be given to the model {d.name!r}: {reason}")
+        free = np.asarray(y, dtype=np.float64)
+        if free.shape != (len(d.controls),):
+            names = ", ".join(d.inputs[k] for k in d.controls)
+            raise SolveError(f"y has shape {free.shape}, expected ({len(d.controls)},): an entry for each of {names}")
+        if not np.isfinite(free).all():
+            raise SolveError(f"y is {free.tolist()}: every entry must be finite")
+        given = self._servo_defaults if r is None else np.asarray(r, dtype=np.float64)
+        if given.shape != (len(d.inputs),):
+            raise SolveError(f"r has shape {given.shape}, expected ({len(d.inputs)},): {', '.join(d.inputs)}")
+        return np.concatenate([given, np.zeros(len(d.contact_rows)), free])
+
+
+def servo_attributes(functions: Functions) -> dict[str, Any]:
+    """What `Controlled` needs: the compiled functions by name, and inputs in which the controls have some value.
+
+    Raises
+    ------
+    SolveError
+        For gains that are not stable with the parameters of the solver.
+    """
+    d = functions.description
+    controls = set(d.controls)
+    pairs = enumerate(d.input_defaults)
+    defaults = np.array([0.0 if k in controls else np.nan if x is None else x for k, x in pairs], dtype=np.float64)
+    if d.controls and functions.problem("servo_gains") is None:
+        n_q, n_u = len(d.coordinates), len(d.speeds)
+        everywhere = np.zeros(len(d.inputs))
+        _require_stability(d, functions.get("servo_gains").value(0.0, np.zeros(n_q), np.zeros(n_u), everywhere))
+    return {"_servo": {name: functions.call(name) for name in SERVO_FUNCTIONS}, "_servo_defaults": defaults}
+
+
+def _require_stability(d: Description, gains: Array) -> None:
+    names = {2: ("Theta1", "Theta2"), 1: ("Theta",)}
+    problems = [
+        f"{name} = {value:g} of the servo-constraint {label}"
+        for label, level, row in zip(d.servo_constraints, d.servo_levels, gains, strict=False)
+        for name, value in zip(names[level], row, strict=False)
+        if not value < 0.0
+    ]
+    if problems:
+        raise SolveError(
+            f"the servo-constraints of {d.name!r} are not stable with these parameters: {'; '.join(problems)}; "
+            "expected negative numbers, or their errors grow"
+        )
