@@ -31,6 +31,8 @@ from kanegen.model import Stabilised as Stabilised
 from kanegen.model import Unilateral as Unilateral
 from kanegen.pipeline import build as build
 from kanegen.pipeline import emit as emit
+from kanegen.solve import Feasibility as Feasibility
+from kanegen.solve import Impulse as Impulse
 from kanegen.solve import IntegrationError as IntegrationError
 from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve import Jacobian as Jacobian

@@ -1,5 +1,6 @@
 """A built model with its parameters: evaluation, integration, and what they return."""
 
+from kanegen.solve.control import Feasibility as Feasibility
 from kanegen.solve.description import DESCRIPTION_FILE as DESCRIPTION_FILE
 from kanegen.solve.description import Description as Description
 from kanegen.solve.impulse import Impulse as Impulse
