@@ -25,6 +25,9 @@ extern "C" {
 /* Outcomes of an integration, disjoint from the statuses of an evaluation (kg_model.h). Negative: it stopped early;
  * the stepper then still holds the last accepted t and y. */
 #define KG_FINISHED 2              /* the end of the interval is reached */
+#define KG_AT_EVENT 4              /* the run stands at an event (kg_events.h) */
+#define KG_AT_STOP 5               /* the run stands at a time the host asked for (kg_hybrid.h) */
+#define KG_TERMINATED 6            /* an event ended the run */
 #define KG_STEP_COLLAPSED (-10)    /* no step that changes t satisfies the tolerances */
 #define KG_TOO_MANY_STEPS (-11)    /* max_steps accepted steps were taken before the end */
 #define KG_NOT_FINITE (-12)        /* the state or its derivative is infinite or not a number */
@@ -128,6 +131,12 @@ static inline const char *kg_status_message(int status) {
     case KG_GAP_VIOLATED:
       return "the gap of a rigid contact is negative: start from a state that satisfies it, or give the contact a law that "
              "allows penetration";
+    case KG_AT_EVENT:
+      return "the run stands at an event";
+    case KG_AT_STOP:
+      return "the run stands at a time at which it was to stop";
+    case KG_TERMINATED:
+      return "a terminal event ended the run";
     default:
       return status < 0 ? "failed with a status of the right-hand side's own" : "success";
   }

@@ -1,0 +1,231 @@
+/* kg_events.h - events of an integration: zeros of guards g_i(t, y), located on the steps of a kg_stepper.
+ *
+ * After each accepted step kg_finder_step() looks for the first zero on its dense output (kg_zeros.h), and
+ * kg_finder_locate() takes the step again so that it ends there, with the accuracy of a step, correcting the time by
+ * secant steps until the guard is zero. What happens at the event is the host's affair; kg_finder_restart() follows.
+ */
+#ifndef KG_EVENTS_H
+#define KG_EVENTS_H
+
+#include "kg_finder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KG_FINDER_CORRECTIONS 5
+/* Guards are zero when a shift of the state by this fraction of its tolerance makes them so. */
+#define KG_FINDER_ACCURACY KG_C(1e-6)
+
+/* One guard on the dense output of the last step. */
+typedef struct {
+  kg_finder *finder;
+  kg_stepper *stepper;
+  int guard;
+} kg_guard_line;
+
+static inline int kg_finder_interpolate(kg_finder *f, kg_stepper *s, kg_real place, int costly, kg_real *g) {
+  const kg_real t = s->t_old + place * s->h;
+  const int status = kg_stepper_interpolate(s, t, f->y);
+  return status < 0 ? status : kg_finder_evaluate(f, t, f->y, costly, g);
+}
+
+static inline int kg_guard_value(void *context, kg_real place, kg_real *g) {
+  const kg_guard_line *line = (const kg_guard_line *)context;
+  kg_finder *f = line->finder;
+  const int status =
+      kg_finder_interpolate(f, line->stepper, place, kg_finder_is_costly(f, line->guard), f->scratch);
+  *g = f->scratch[line->guard];
+  return status;
+}
+
+/* The six values of a guard over the whole step. */
+static inline void kg_finder_piece(const kg_finder *f, int i, kg_piece *piece) {
+  const ptrdiff_t n = f->n;
+  piece->a = KG_C(0.0);
+  piece->b = KG_C(1.0);
+  piece->g[0] = f->start[i];
+  for (int k = 1; k < 4; ++k) {
+    piece->g[k] = f->samples[(k - 1) * n + i];
+  }
+  piece->g[4] = f->g[i];
+  piece->g[5] = f->samples[3 * n + i];
+}
+
+/* Samples the guards over the last step. */
+static inline int kg_finder_sample(kg_finder *f, kg_stepper *s, int costly) {
+  const ptrdiff_t n = f->n;
+  kg_real *last = f->start;
+  int status;
+  f->start = f->g;
+  f->g = last;
+  status = costly && !f->g_complete ? kg_finder_evaluate(f, s->t_old, s->y_old, 1, f->start) : KG_OK;
+  for (int k = 0; k < 4 && status == KG_OK; ++k) {
+    status = kg_finder_interpolate(f, s, kg_zeros_place(k < 3 ? k + 1 : 5), costly, f->samples + k * n);
+  }
+  if (status == KG_OK) {
+    status = kg_finder_evaluate(f, s->t, s->y, costly, f->g);
+  }
+  f->g_complete = costly || !f->any_costly;
+  return status;
+}
+
+/* Looks for the first zero of guard i that counts, up to the place *limit, which it may lower. */
+static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *limit) {
+  const kg_real rounding = KG_C(4.0) * KG_EPSILON * KG_MAX(KG_ABS(s->t), KG_ABS(s->t_old)) / KG_ABS(s->h);
+  kg_guard_line line;
+  kg_zeros scan;
+  kg_piece whole;
+  int status;
+  line.finder = f;
+  line.stepper = s;
+  line.guard = i;
+  scan.value = kg_guard_value;
+  scan.context = &line;
+  scan.rule = kg_finder_rule(f, s, i);
+  scan.side = f->side[i];
+  scan.noise = kg_finder_noise(f, i);
+  scan.unit = f->units[i];
+  scan.shortest = KG_MAX(KG_C(1e-9), KG_C(4.0) * rounding);
+  scan.limit = *limit;
+  scan.effort = 0;
+  kg_finder_piece(f, i, &whole);
+  if ((kg_real)scan.side * whole.g[0] < KG_C(0.0)) {
+    scan.side = f->rules[i] == KG_CONDITION ? scan.side : 0;
+  }
+  status = kg_zeros_first(&scan, &whole, &f->found[i]);
+  if (status == KG_OK && f->found[i].kind == KG_CROSSING) {
+    status = kg_zeros_root(&scan, &f->found[i], rounding);
+  }
+  f->side[i] = scan.side;
+  if (status == KG_OK && f->found[i].kind != KG_NOTHING) {
+    /* Others are looked for a little further: they may be simultaneous. */
+    *limit = KG_MIN(*limit, f->found[i].b + KG_C(1e-6));
+  }
+  return status;
+}
+
+/* Looks for events in the step the stepper has just accepted. Returns KG_OK (none), KG_AT_EVENT: kg_finder_locate() is
+ * to follow, or a negative outcome. */
+static inline int kg_finder_step(kg_finder *f, kg_stepper *s) {
+  const int costly = f->any_costly && (f->watched == 0 || kg_finder_doubts(f));
+  kg_real limit = KG_C(1.0);
+  int status, doubtful = 0, events = 0;
+  f->watched = 0;
+  status = kg_stepper_dense(s);
+  if (status < 0) {
+    return status;
+  }
+  status = kg_finder_sample(f, s, costly);
+  for (int i = 0; i < f->n && status == KG_OK; ++i) {
+    f->found[i].kind = KG_NOTHING;
+    f->fired[i] = 0;
+    if (f->rules[i] != KG_IGNORED && (costly || !kg_finder_is_costly(f, i))) {
+      kg_piece whole;
+      kg_finder_piece(f, i, &whole);
+      f->fired[i] = !kg_zeros_keeps(whole.g, f->side[i]);
+    }
+    doubtful = doubtful || f->fired[i];
+  }
+  if (status == KG_OK && doubtful) {
+    status = kg_finder_units(f, s, costly);
+  }
+  for (int i = 0; i < f->n && status == KG_OK && doubtful; ++i) {
+    if (f->fired[i]) {
+      f->fired[i] = 0;
+      status = kg_finder_scan(f, s, i, &limit);
+      events = events || f->found[i].kind != KG_NOTHING;
+    }
+  }
+  return status < 0 ? status : events ? KG_AT_EVENT : KG_OK;
+}
+
+/* The guard whose event comes first. */
+static inline int kg_finder_earliest(const kg_finder *f) {
+  int first = -1;
+  for (int i = 0; i < f->n; ++i) {
+    if (f->found[i].kind != KG_NOTHING && (first < 0 || f->found[i].b < f->found[first].b)) {
+      first = i;
+    }
+  }
+  return first;
+}
+
+/* Slope of a guard in t just before its zero; 0 where it jumps. */
+static inline int kg_finder_slope(kg_finder *f, kg_stepper *s, int guard, kg_real *slope) {
+  const kg_found *found = &f->found[guard];
+  const kg_real length = KG_MIN(KG_MAX(KG_C(0.01) * (found->b - found->a), KG_C(1e-6)), found->b);
+  kg_guard_line line;
+  kg_real before;
+  int status;
+  line.finder = f;
+  line.stepper = s;
+  line.guard = guard;
+  status = kg_guard_value(&line, found->b - length, &before);
+  *slope = KG_ABS(found->gb) > KG_C(0.1) * KG_ABS(before) ? KG_C(0.0) : (found->gb - before) / (length * s->h);
+  return status;
+}
+
+/* Which guards have their event at the state the run stands at. */
+static inline void kg_finder_mark(kg_finder *f, int first) {
+  for (int i = 0; i < f->n; ++i) {
+    const kg_found *found = &f->found[i];
+    const int passed = found->kind == KG_CROSSING && (kg_real)f->side[i] * f->g[i] <= KG_C(0.0);
+    const int zero = found->kind != KG_NOTHING && KG_ABS(f->g[i]) <= kg_finder_noise(f, i);
+    f->fired[i] = i == first || passed || zero ? found->kind : KG_NOTHING;
+  }
+}
+
+/* Ends the last step at its first event. `adjust` (or NULL) is called with its context after the step has been taken
+ * again, for what the host does to every accepted step; it returns 0 or a negative status. Afterwards `fired` tells
+ * which guards have their event here, and `g` holds the guards. Returns KG_AT_EVENT or a negative outcome. */
+static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(void *), void *context) {
+  const int first = kg_finder_earliest(f);
+  const kg_real t_old = s->t_old, h = s->h, t_end = s->t;
+  const kg_real rounding = KG_C(4.0) * KG_EPSILON * KG_MAX(KG_ABS(t_old), KG_ABS(t_end));
+  kg_real t = t_old + f->found[first].b * h, slope = KG_C(0.0), t_last = t, g_last = KG_C(0.0);
+  int status = f->found[first].kind == KG_CROSSING ? kg_finder_slope(f, s, first, &slope) : KG_OK;
+  if (status < 0) {
+    return status;
+  }
+  if (KG_ABS(t - t_old) < rounding) {
+    t = t_old + s->direction * rounding;
+  }
+  for (int k = 0; k < KG_FINDER_CORRECTIONS; ++k) {
+    kg_real g, correction;
+    if (t != s->t) {
+      status = kg_stepper_cut(s, t);
+      if (status == KG_OK && adjust) {
+        status = adjust(context);
+      }
+    }
+    if (status == KG_OK) {
+      status = kg_finder_evaluate(f, t, s->y, f->any_costly, f->g);
+    }
+    if (status < 0) {
+      return status;
+    }
+    g = f->g[first];
+    if (k > 0 && g != g_last) {
+      slope = (g - g_last) / (t - t_last);
+    }
+    correction = slope != KG_C(0.0) ? -g / slope : KG_C(0.0);
+    if (KG_ABS(g) <= KG_FINDER_ACCURACY * f->units[first] || KG_ABS(correction) <= rounding ||
+        KG_ABS(correction) > KG_C(0.1) * KG_ABS(h) || (t + correction - t_old) * s->direction < rounding ||
+        (t + correction - t_end) * s->direction > KG_C(0.0)) {
+      break;
+    }
+    t_last = t;
+    g_last = g;
+    t += correction;
+  }
+  f->g_complete = 1;
+  kg_finder_mark(f, first);
+  return KG_AT_EVENT;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,201 @@
+/* kg_finder.h - guards g_i(t, y) of an integration whose zeros are events: their values, signs and resolution.
+ *
+ * A guard that is zero where the run starts or goes on is on its surface: that it leaves is no event, that it returns
+ * is one. What counts as zero follows from the tolerances of the integration and from rounding.
+ */
+#ifndef KG_FINDER_H
+#define KG_FINDER_H
+
+#include "kg_zeros.h"
+#include "kg_steppers.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KG_IGNORED 3 /* rule of a guard that is not looked at; others: kg_zeros.h, signs in the direction of time */
+
+/* Smaller values, as fractions of the change by one unit of tolerance, cannot be told from zero. */
+#define KG_FINDER_NOISE KG_C(1e-2)
+/* Tolerance, relative and absolute, of runs with fixed steps that have none. */
+#define KG_FINDER_TOLERANCE KG_C(1e-10)
+
+/* Up to `rules` to be filled by the host; `fired`, `found` and `g` may be read at an event. */
+typedef struct {
+  int n; /* guards */
+  /* Writes n guards; returns 0 or a negative outcome. With costly == 0 those marked costly may be left out. */
+  int (*evaluate)(void *context, kg_real t, const kg_real *y, int costly, kg_real *g);
+  void *context;
+  const int *rules;  /* KG_FALLING ... KG_IGNORED */
+  const int *costly; /* n flags, which may change at an event, or NULL: none */
+
+  int *fired;    /* 0, KG_CROSSING or KG_TOUCH */
+  kg_real *g;    /* guards at the end of the last step, or at the event, before anything happens there */
+
+  int *side;      /* sign of each guard before the next step; 0: on the surface */
+  int any_costly;
+  int watched;    /* calls of kg_finder_watch() since the last step */
+  int g_complete; /* g holds the costly guards too */
+  kg_found *found;
+  kg_real *start;   /* guards at the start of the last step */
+  kg_real *samples; /* at the places 1, 2, 3 and 5 of kg_zeros.h */
+  kg_real *units;   /* changes of the guards when the state moves by one unit of its tolerance */
+  kg_real *largest; /* magnitudes seen */
+  kg_real *lowest;  /* of the costly guards at the stages of the last step */
+  kg_real *highest;
+  kg_real *scratch;
+  kg_real *y;
+} kg_finder;
+
+/* Lengths of the workspaces: kg_real, int, kg_found. */
+static inline size_t kg_finder_work(int n, int n_y) { return 11 * (size_t)n + (size_t)n_y; }
+static inline size_t kg_finder_integers(int n) { return 2 * (size_t)n; }
+
+static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, kg_found *found) {
+  const ptrdiff_t n = f->n;
+  f->side = integers;
+  f->fired = integers + n;
+  f->found = found;
+  f->g = work;
+  f->start = work + n;
+  f->samples = work + 2 * n;
+  f->units = work + 6 * n;
+  f->largest = work + 7 * n;
+  f->lowest = work + 8 * n;
+  f->highest = work + 9 * n;
+  f->scratch = work + 10 * n;
+  f->y = work + 11 * n;
+  f->any_costly = 0;
+  f->watched = 0;
+  for (ptrdiff_t i = 0; i < n; ++i) {
+    f->side[i] = f->fired[i] = 0;
+    f->largest[i] = KG_C(0.0);
+  }
+}
+
+static inline int kg_finder_is_costly(const kg_finder *f, int i) { return f->costly && f->costly[i]; }
+
+/* A new stretch of the run, at whose start all guards are known. */
+static inline void kg_finder_begin(kg_finder *f) {
+  f->watched = 0;
+  f->g_complete = 1;
+  f->any_costly = 0;
+  for (int i = 0; i < f->n; ++i) {
+    f->any_costly = f->any_costly || kg_finder_is_costly(f, i);
+  }
+}
+
+/* The rule of a guard in the direction of the run. */
+static inline int kg_finder_rule(const kg_finder *f, const kg_stepper *s, int i) {
+  const int rule = f->rules[i];
+  return rule < KG_CONDITION && s->direction < KG_C(0.0) ? -rule : rule;
+}
+
+/* Guards at one point, noting their size. */
+static inline int kg_finder_evaluate(kg_finder *f, kg_real t, const kg_real *y, int costly, kg_real *g) {
+  const int status = f->evaluate(f->context, t, y, costly, g);
+  if (status < 0) {
+    return status;
+  }
+  for (int i = 0; i < f->n; ++i) {
+    if (costly || !kg_finder_is_costly(f, i)) {
+      f->largest[i] = KG_MAX(f->largest[i], KG_ABS(g[i]));
+    }
+  }
+  return KG_OK;
+}
+
+/* Notes guards that became known at a stage of a step, for nothing, so that costly guards far from zero need not be
+ * sampled. Of use only when it is called at every stage. */
+static inline void kg_finder_watch(kg_finder *f, const kg_real *g) {
+  for (int i = 0; i < f->n; ++i) {
+    f->lowest[i] = f->watched ? KG_MIN(f->lowest[i], g[i]) : g[i];
+    f->highest[i] = f->watched ? KG_MAX(f->highest[i], g[i]) : g[i];
+  }
+  ++f->watched;
+}
+
+/* Whether a costly guard came as close to zero at the stages as they could have missed it. */
+static inline int kg_finder_doubts(const kg_finder *f) {
+  for (int i = 0; i < f->n; ++i) {
+    if (kg_finder_is_costly(f, i) && f->rules[i] != KG_IGNORED) {
+      const kg_real range = f->highest[i] - f->lowest[i];
+      if (f->side[i] == 0 || !(KG_MAX(f->lowest[i], -f->highest[i]) > KG_C(0.5) * range)) {
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+/* How much the guards change when every component of the state moves by about its tolerance. */
+static inline int kg_finder_units(kg_finder *f, const kg_stepper *s, int costly) {
+  const kg_real *rtol = s->options.rtol, *atol = s->options.atol;
+  kg_real share = KG_C(0.5);
+  int status;
+  for (int i = 0; i < s->ode.n; ++i) {
+    const kg_real size = KG_MAX(KG_ABS(s->y[i]), KG_ABS(s->y_old[i]));
+    const kg_real unit = rtol ? atol[i] + rtol[i] * size : KG_FINDER_TOLERANCE * (KG_C(1.0) + size);
+    /* Shares without pattern, from 1/2 to 1, with both signs: so that they do not cancel. */
+    share += KG_C(0.61803398874989485);
+    share -= KG_FLOOR(share);
+    f->y[i] = s->y[i] + unit * (KG_C(0.5) + KG_C(0.5) * share) * (i % 2 == 0 ? KG_C(1.0) : KG_C(-1.0));
+  }
+  status = f->evaluate(f->context, s->t, f->y, costly, f->units);
+  if (status < 0) {
+    return status;
+  }
+  for (int i = 0; i < f->n; ++i) {
+    if (costly || !kg_finder_is_costly(f, i)) {
+      f->units[i] = KG_ABS(f->units[i] - f->g[i]);
+    }
+  }
+  return KG_OK;
+}
+
+static inline kg_real kg_finder_noise(const kg_finder *f, int i) {
+  return KG_FINDER_NOISE * f->units[i] + KG_C(64.0) * KG_EPSILON * f->largest[i];
+}
+
+static inline int kg_finder_sign(kg_real g, kg_real noise) { return g > noise ? 1 : g < -noise ? -1 : 0; }
+
+/* Begins at the state the stepper stands at. Returns KG_OK or a negative status. */
+static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
+  int status = kg_finder_evaluate(f, s->t, s->y, 1, f->g);
+  if (status == KG_OK) {
+    status = kg_finder_units(f, s, 1);
+  }
+  for (int i = 0; i < f->n && status == KG_OK; ++i) {
+    f->side[i] = f->rules[i] == KG_CONDITION ? 1 : kg_finder_sign(f->g[i], kg_finder_noise(f, i));
+    f->fired[i] = 0;
+  }
+  kg_finder_begin(f);
+  return status;
+}
+
+/* Goes on after an event. `jumped`: y has changed. Guards that fired are on their surface and may leave it.
+ * Returns KG_OK; KG_AT_EVENT when the jump made other guards change their sign, `fired` then tells which; or a negative
+ * status. */
+static inline int kg_finder_restart(kg_finder *f, const kg_stepper *s, int jumped) {
+  int status = kg_finder_evaluate(f, s->t, s->y, 1, f->scratch), again = 0;
+  for (int i = 0; i < f->n && status == KG_OK; ++i) {
+    const int before = kg_finder_sign(f->g[i], kg_finder_noise(f, i)), fired = f->fired[i];
+    const int after = kg_finder_sign(f->scratch[i], jumped ? kg_finder_noise(f, i) : KG_C(0.0));
+    const int counts = f->rules[i] == KG_ANY || kg_finder_rule(f, s, i) == after;
+    f->fired[i] = jumped && !fired && f->rules[i] < KG_CONDITION && before * after < 0 && counts ? KG_CROSSING : 0;
+    again = again || f->fired[i];
+    f->side[i] = f->rules[i] == KG_CONDITION ? 1 : fired ? 0 : after != 0 || jumped ? after : f->side[i];
+    f->g[i] = f->scratch[i];
+  }
+  kg_finder_begin(f);
+  if (status == KG_OK) {
+    status = kg_finder_units(f, s, 1);
+  }
+  return status < 0 ? status : again ? KG_AT_EVENT : KG_OK;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,384 @@
+/* kg_zeros.h - the first zero of a function over an interval from few values, none missed.
+ *
+ * The function is sampled at the Chebyshev-Lobatto points of a piece and replaced by the polynomial of degree 4 through
+ * them. Its Bernstein coefficients enclose it (G. Farin, Curves and Surfaces for CAGD, chapter 5), a margin allows for
+ * the error of interpolation, which the last Chebyshev coefficients and one value more estimate. Where the enclosure
+ * shows that the function keeps its sign, has one zero or one extremum, the piece is decided; else it is halved.
+ */
+#ifndef KG_ZEROS_H
+#define KG_ZEROS_H
+
+#include "kg_ode.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KG_ZEROS_NODES 5
+#define KG_ZEROS_VALUES 6 /* at the nodes, and at the point that checks the interpolation */
+#define KG_ZEROS_PIECES 64
+#define KG_ZEROS_EFFORT 200000 /* halvings, after which pieces are decided as they are */
+
+/* Which zeros count: those where the sign changes, falling or rising (not touches), or all. A condition is positive
+ * where it holds; it counts where it falls below zero. */
+#define KG_FALLING (-1)
+#define KG_ANY 0
+#define KG_RISING 1
+#define KG_CONDITION 2
+
+/* What was found. */
+#define KG_NOTHING 0
+#define KG_CROSSING 1 /* the sign changes between a and b */
+#define KG_TOUCH 2    /* zero at a == b to within the tolerance, and of the same sign on both sides */
+
+typedef struct {
+  int kind;
+  kg_real a, b;   /* places, from 0 to 1 */
+  kg_real ga, gb; /* values there */
+} kg_found;
+
+/* Values at the six places of the piece from a to b. */
+typedef struct {
+  kg_real a, b;
+  kg_real g[KG_ZEROS_VALUES];
+} kg_piece;
+
+typedef struct {
+  int (*value)(void *context, kg_real place, kg_real *g); /* 0 or a negative status */
+  void *context;
+  int rule;         /* KG_FALLING ... KG_CONDITION */
+  int side;         /* sign before the piece that is looked at; 0: on the surface g = 0, which it may leave */
+  kg_real noise;    /* values below this cannot be told from zero */
+  kg_real unit;     /* extrema closer to zero than this are touches */
+  kg_real shortest; /* pieces of this length are not halved */
+  kg_real limit;    /* zeros beyond this place do not matter */
+  long effort;
+} kg_zeros;
+
+#define KG_ZEROS_CLEAR 10
+#define KG_ZEROS_HALVE 11
+#define KG_ZEROS_FOUND 12
+
+/* Place of value number k, as a fraction of a piece. */
+static inline kg_real kg_zeros_place(int k) {
+  static const kg_real places[KG_ZEROS_VALUES] = {KG_C(0.0), KG_C(0.14644660940672623780), KG_C(0.5),
+                                                 KG_C(0.85355339059327376220), KG_C(1.0), KG_C(0.3071)};
+  return places[k];
+}
+
+/* Bernstein coefficients of the polynomial through the values at the nodes. */
+static inline void kg_zeros_enclose(const kg_real *g, kg_real *b) {
+  const kg_real inner = KG_C(3.4142135623730950488), outer = KG_C(0.58578643762690495120);
+  b[0] = g[0];
+  b[1] = inner * g[1] - KG_C(1.75) * g[0] - g[2] + outer * g[3] - KG_C(0.25) * g[4];
+  b[2] = (KG_C(7.0) * (g[0] + g[4]) - KG_C(16.0) * (g[1] + g[3]) + KG_C(24.0) * g[2]) / KG_C(6.0);
+  b[3] = inner * g[3] - KG_C(1.75) * g[4] - g[2] + outer * g[1] - KG_C(0.25) * g[0];
+  b[4] = g[4];
+}
+
+/* Value at x of the polynomial with n + 1 <= 5 Bernstein coefficients, by de Casteljau's algorithm. */
+static inline kg_real kg_zeros_polynomial(int n, const kg_real *b, kg_real x) {
+  kg_real c[KG_ZEROS_NODES];
+  for (int i = 0; i <= n; ++i) {
+    c[i] = b[i];
+  }
+  for (int level = n; level > 0; --level) {
+    for (int i = 0; i < level; ++i) {
+      c[i] += x * (c[i + 1] - c[i]);
+    }
+  }
+  return c[0];
+}
+
+/* How far the polynomial may be from the function. */
+static inline kg_real kg_zeros_margin(const kg_real *g, const kg_real *b) {
+  const kg_real fourth = KG_C(0.25) * (KG_C(0.5) * (g[0] + g[4]) - g[1] + g[2] - g[3]);
+  const kg_real third = KG_C(0.5) * (KG_C(0.5) * (g[0] - g[4]) - KG_C(0.70710678118654752440) * (g[1] - g[3]));
+  const kg_real check = kg_zeros_polynomial(4, b, kg_zeros_place(5)) - g[5];
+  kg_real largest = KG_C(0.0);
+  for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
+    largest = KG_MAX(largest, KG_ABS(g[k]));
+  }
+  return KG_C(0.25) * KG_ABS(fourth) + KG_ABS(third) / KG_C(64.0) + KG_C(4.0) * KG_ABS(check) +
+         KG_C(16.0) * KG_EPSILON * largest;
+}
+
+/* Whether n coefficients are all above the margin. */
+static inline int kg_zeros_above(int n, const kg_real *b, kg_real margin) {
+  for (int i = 0; i < n; ++i) {
+    if (!(b[i] > margin)) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+/* Whether the values show at once that the sign `side` is kept. */
+static inline int kg_zeros_keeps(const kg_real *g, int side) {
+  kg_real signed_g[KG_ZEROS_VALUES], b[KG_ZEROS_NODES];
+  for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
+    signed_g[k] = (kg_real)side * g[k];
+  }
+  kg_zeros_enclose(signed_g, b);
+  return side != 0 && b[0] > KG_C(0.0) && b[4] > KG_C(0.0) && kg_zeros_above(3, b + 1, kg_zeros_margin(signed_g, b));
+}
+
+/* Whether a change from the sign `side` to the other one counts. */
+static inline int kg_zeros_counts(const kg_zeros *s, int side) {
+  return s->rule == KG_ANY || (s->rule == KG_RISING ? side < 0 : side > 0);
+}
+
+static inline int kg_zeros_report(kg_found *found, int kind, kg_real a, kg_real ga, kg_real b, kg_real gb) {
+  found->kind = kind;
+  found->a = a;
+  found->b = b;
+  found->ga = ga;
+  found->gb = gb;
+  return KG_ZEROS_FOUND;
+}
+
+/* A change of sign between a and b: reported, or remembered when it does not count. */
+static inline int kg_zeros_cross(kg_zeros *s, kg_real a, kg_real ga, kg_real b, kg_real gb, kg_found *found) {
+  if (kg_zeros_counts(s, s->side)) {
+    return kg_zeros_report(found, KG_CROSSING, a, ga, b, gb);
+  }
+  s->side = -s->side;
+  return KG_ZEROS_CLEAR;
+}
+
+/* Whether the function, zero at the start of the piece, leaves zero with sign `side` and does not return: it is theta^m
+ * times a polynomial without zero, m = 1, 2, 3. The error of interpolation divided by theta^m is that much larger. */
+static inline int kg_zeros_leaves(const kg_zeros *s, const kg_real *b, kg_real margin, int side) {
+  static const kg_real growth[4] = {KG_C(1.0), KG_C(50.0), KG_C(400.0), KG_C(1120.0)};
+  static const kg_real binomial[5][5] = {{KG_C(1.0)},
+                                         {KG_C(1.0), KG_C(1.0)},
+                                         {KG_C(1.0), KG_C(2.0), KG_C(1.0)},
+                                         {KG_C(1.0), KG_C(3.0), KG_C(3.0), KG_C(1.0)},
+                                         {KG_C(1.0), KG_C(4.0), KG_C(6.0), KG_C(4.0), KG_C(1.0)}};
+  for (int m = 1; m <= 3; ++m) {
+    kg_real quotient[4];
+    if (m > 1 && KG_ABS(b[m - 1]) > s->noise) {
+      return 0;
+    }
+    for (int j = 0; j <= 4 - m; ++j) {
+      quotient[j] = (kg_real)side * b[j + m] * binomial[4][j + m] / binomial[4 - m][j];
+    }
+    if (kg_zeros_above(5 - m, quotient, growth[m] * margin)) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* A piece that starts on the surface. */
+static inline int kg_zeros_surface(kg_zeros *s, const kg_piece *piece, int final) {
+  kg_real b[KG_ZEROS_NODES], margin;
+  int flat = 1;
+  for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
+    flat = flat && KG_ABS(piece->g[k]) <= s->noise;
+  }
+  if (flat) {
+    return KG_ZEROS_CLEAR;
+  }
+  kg_zeros_enclose(piece->g, b);
+  margin = kg_zeros_margin(piece->g, b);
+  for (int side = -1; side <= 1; side += 2) {
+    if (kg_zeros_leaves(s, b, margin, side)) {
+      s->side = side;
+      return KG_ZEROS_CLEAR;
+    }
+  }
+  if (!final) {
+    return KG_ZEROS_HALVE;
+  }
+  s->side = piece->g[4] > s->noise ? 1 : piece->g[4] < -s->noise ? -1 : 0;
+  return KG_ZEROS_CLEAR;
+}
+
+/* Where the polynomial, which has one minimum in the piece, is least. */
+static inline kg_real kg_zeros_lowest(const kg_real *b) {
+  kg_real slope[4], low = KG_C(0.0), high = KG_C(1.0);
+  for (int i = 0; i < 4; ++i) {
+    slope[i] = b[i + 1] - b[i];
+  }
+  for (int i = 0; i < 60; ++i) {
+    const kg_real x = KG_C(0.5) * (low + high);
+    if (kg_zeros_polynomial(3, slope, x) < KG_C(0.0)) {
+      low = x;
+    } else {
+      high = x;
+    }
+  }
+  return KG_C(0.5) * (low + high);
+}
+
+/* A piece with one extremum towards zero between two ends of the sign `side`; b, with that sign. */
+static inline int kg_zeros_dip(kg_zeros *s, const kg_piece *piece, const kg_real *b, kg_real margin, int final,
+                              kg_found *found) {
+  const kg_real x = kg_zeros_lowest(b);
+  const kg_real expected = kg_zeros_polynomial(4, b, x);
+  const kg_real place = piece->a + x * (piece->b - piece->a);
+  const int side = s->side;
+  kg_real g;
+  int status;
+  if (expected > KG_C(2.0) * margin + s->unit) {
+    return KG_ZEROS_CLEAR;
+  }
+  if (!final && margin > KG_MAX(s->noise, s->unit / KG_C(8.0)) && expected > -KG_C(2.0) * margin) {
+    return KG_ZEROS_HALVE;
+  }
+  status = s->value(s->context, place, &g);
+  if (status < 0) {
+    return status;
+  }
+  if ((kg_real)side * g < -s->noise) {
+    if (kg_zeros_counts(s, side)) {
+      return kg_zeros_report(found, KG_CROSSING, piece->a, piece->g[0], place, g);
+    }
+    s->side = -side;
+    status = kg_zeros_cross(s, place, g, piece->b, piece->g[4], found);
+    return status;
+  }
+  if (s->rule == KG_ANY && KG_ABS(g) <= KG_MAX(s->unit, s->noise)) {
+    return kg_zeros_report(found, KG_TOUCH, place, g, place, g);
+  }
+  return !final && expected < KG_C(0.0) && (kg_real)side * g > s->unit ? KG_ZEROS_HALVE : KG_ZEROS_CLEAR;
+}
+
+/* Decides one piece: KG_ZEROS_CLEAR, KG_ZEROS_FOUND, KG_ZEROS_HALVE (not when `final`) or a negative status. */
+static inline int kg_zeros_judge(kg_zeros *s, const kg_piece *piece, int final, kg_found *found) {
+  kg_real g[KG_ZEROS_VALUES], b[KG_ZEROS_NODES], falls[4], rises[4], bends[3], margin;
+  if (s->side == 0) {
+    return kg_zeros_surface(s, piece, final);
+  }
+  for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
+    g[k] = (kg_real)s->side * piece->g[k];
+  }
+  kg_zeros_enclose(g, b);
+  margin = kg_zeros_margin(g, b);
+  for (int i = 0; i < 4; ++i) {
+    falls[i] = KG_C(4.0) * (b[i] - b[i + 1]);
+    rises[i] = -falls[i];
+  }
+  for (int i = 0; i < 3; ++i) {
+    bends[i] = KG_C(3.0) * (falls[i] - falls[i + 1]);
+  }
+  if (g[4] <= KG_C(0.0)) {
+    return final || kg_zeros_above(4, falls, KG_C(50.0) * margin)
+               ? kg_zeros_cross(s, piece->a, piece->g[0], piece->b, piece->g[4], found)
+               : KG_ZEROS_HALVE;
+  }
+  if (kg_zeros_above(3, b + 1, margin) || kg_zeros_above(4, rises, KG_C(50.0) * margin)) {
+    return KG_ZEROS_CLEAR;
+  }
+  return final || kg_zeros_above(3, bends, KG_C(800.0) * margin) ? kg_zeros_dip(s, piece, b, margin, final, found)
+                                                                 : KG_ZEROS_HALVE;
+}
+
+/* The values of a piece that are not known yet: those between its ends. */
+static inline int kg_zeros_fill(const kg_zeros *s, kg_piece *piece) {
+  for (int k = 1; k < KG_ZEROS_VALUES; ++k) {
+    if (k != 4) {
+      const int status =
+          s->value(s->context, piece->a + kg_zeros_place(k) * (piece->b - piece->a), piece->g + k);
+      if (status < 0) {
+        return status;
+      }
+    }
+  }
+  return KG_OK;
+}
+
+/* Divides a piece at a node, best the middle, but not where the function is zero: a zero at an end of both parts
+ * could be lost or counted twice. */
+static inline int kg_zeros_halve(const kg_zeros *s, const kg_piece *piece, kg_piece *left, kg_piece *right) {
+  int node = 2, status;
+  for (int k = 1; k < 4; k += 2) {
+    if (KG_ABS(piece->g[node]) <= s->noise && KG_ABS(piece->g[k]) > KG_ABS(piece->g[node])) {
+      node = k;
+    }
+  }
+  left->a = piece->a;
+  left->b = right->a = piece->a + kg_zeros_place(node) * (piece->b - piece->a);
+  right->b = piece->b;
+  left->g[0] = piece->g[0];
+  left->g[4] = right->g[0] = piece->g[node];
+  right->g[4] = piece->g[4];
+  status = kg_zeros_fill(s, left);
+  return status < 0 ? status : kg_zeros_fill(s, right);
+}
+
+/* The first zero that counts in a piece with its six values. Returns KG_OK, with found->kind KG_NOTHING when there is
+ * none before the limit, or a negative status of the function. s->side becomes the sign at the end of the piece, or
+ * that before the zero. */
+static inline int kg_zeros_first(kg_zeros *s, const kg_piece *whole, kg_found *found) {
+  kg_piece pending[KG_ZEROS_PIECES];
+  int count = 1;
+  pending[0] = *whole;
+  found->kind = KG_NOTHING;
+  while (count > 0 && pending[count - 1].a <= s->limit) {
+    const kg_piece piece = pending[--count];
+    const int final = piece.b - piece.a <= s->shortest || count > KG_ZEROS_PIECES - 2 || s->effort > KG_ZEROS_EFFORT;
+    int verdict = kg_zeros_judge(s, &piece, final, found);
+    if (verdict == KG_ZEROS_HALVE) {
+      ++s->effort;
+      verdict = kg_zeros_halve(s, &piece, pending + count + 1, pending + count);
+      count += 2;
+    }
+    if (verdict < 0 || verdict == KG_ZEROS_FOUND) {
+      return verdict < 0 ? verdict : KG_OK;
+    }
+  }
+  return KG_OK;
+}
+
+/* Where the sign changes between found->a and found->b: T. R. Chandrupatla, Advances in Engineering Software 28 (1997)
+ * 145-149, bisection and inverse quadratic interpolation where that is safe. found->b becomes the place, where the
+ * function is zero or has changed its sign, at most `accuracy` after the change; found->gb the value there.
+ * Returns KG_OK or a negative status of the function. */
+static inline int kg_zeros_root(const kg_zeros *s, kg_found *found, kg_real accuracy) {
+  const int after = found->ga > KG_C(0.0) ? -1 : 1;
+  kg_real a = found->b, fa = found->gb, b = found->a, fb = found->ga, c, fc, fraction = KG_C(0.5);
+  for (int i = 0; i < 200; ++i) {
+    const kg_real tolerance = KG_C(0.5) * accuracy + KG_C(2.0) * KG_EPSILON * KG_ABS(a);
+    const kg_real x = a + fraction * (b - a);
+    kg_real f, xi, phi;
+    int status;
+    if (KG_ABS(b - a) <= KG_C(2.0) * tolerance || fa == KG_C(0.0) || x == a || x == b) {
+      break;
+    }
+    status = s->value(s->context, x, &f);
+    if (status < 0) {
+      return status;
+    }
+    if ((f > KG_C(0.0)) == (fa > KG_C(0.0))) {
+      c = a;
+      fc = fa;
+    } else {
+      c = b;
+      fc = fb;
+      b = a;
+      fb = fa;
+    }
+    a = x;
+    fa = f;
+    if ((kg_real)after * f >= KG_C(0.0)) {
+      found->b = x;
+      found->gb = f;
+    }
+    xi = (a - b) / (c - b);
+    phi = (fa - fb) / (fc - fb);
+    fraction = KG_C(0.5);
+    if (phi * phi < xi && (KG_C(1.0) - phi) * (KG_C(1.0) - phi) < KG_C(1.0) - xi) {
+      fraction = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb);
+    }
+    fraction = KG_MIN(KG_MAX(fraction, tolerance / KG_ABS(b - a)), KG_C(1.0) - tolerance / KG_ABS(b - a));
+  }
+  return KG_OK;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
