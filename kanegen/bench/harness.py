@@ -64,11 +64,13 @@ class TimedFunction:
         self._index = self._library.bench_find(name.encode(), sizes)
         if self._index < 0:
             raise BuildError(f"{library.name} has no function {name!r} to be timed")
-        _, _, _, given, prepared, work, values = sizes
+        _, _, inputs, given, prepared, work, values = sizes
         self._states = states
         self._p = np.zeros(max(prepared, given))
         self._p[: states.p.size] = states.p
         self._library.bench_prepare(_pointer(self._p))
+        self._r = np.zeros(max(inputs, states.r.size))
+        self._r[: states.r.size] = states.r
         self._work = np.zeros(max(work, 1))
         self._out = np.zeros(values)
 
@@ -90,7 +92,7 @@ class TimedFunction:
         return lambda: self._seconds(calls) / calls
 
     def _arguments(self, state: int) -> tuple[Any, ...]:
-        arrays = (self._states.q[state:], self._states.u[state:], self._states.r, self._p, self._work)
+        arrays = (self._states.q[state:], self._states.u[state:], self._r, self._p, self._work)
         return tuple(map(_pointer, arrays))
 
     def _seconds(self, calls: int) -> float:
