@@ -31,6 +31,9 @@ from kanegen.model import Stabilised as Stabilised
 from kanegen.model import Unilateral as Unilateral
 from kanegen.pipeline import build as build
 from kanegen.pipeline import emit as emit
+from kanegen.solve import Contacts as Contacts
+from kanegen.solve import ContactState as ContactState
+from kanegen.solve import EventRecord as EventRecord
 from kanegen.solve import Feasibility as Feasibility
 from kanegen.solve import Impulse as Impulse
 from kanegen.solve import IntegrationError as IntegrationError
@@ -38,6 +41,7 @@ from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve import Jacobian as Jacobian
 from kanegen.solve import Linearisation as Linearisation
 from kanegen.solve import Outcome as Outcome
+from kanegen.solve import Phase as Phase
 from kanegen.solve import Solution as Solution
 from kanegen.solve import Solver as Solver
 from kanegen.solve import Statistics as Statistics

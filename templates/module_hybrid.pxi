@@ -1,6 +1,5 @@
 # Runs of models with contacts and events (kg_hybrid.h).
 
-CONTACTS = tuple([MODEL.contacts[i].name.decode() for i in range(MODEL.n_contacts)])
 EVENTS = tuple([MODEL.events[i].name.decode() for i in range(MODEL.n_events)])
 IRREVERSIBLE_CONTACTS = tuple([
     MODEL.contacts[i].name.decode() for i in range(MODEL.n_contacts)

@@ -56,3 +56,20 @@ int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, 
                       const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work) {
   return kg_impulse(rows, t, q, u, r, p, generalized, multipliers, work);
 }
+
+size_t kg_module_contacts_work(const kg_model *model) { return kg_contacts_work(model); }
+
+int kg_module_contacts_integers(const kg_model *model) { return kg_contacts_integers(model); }
+
+int kg_module_contacts_start(kg_contacts *contacts, const kg_model *model, const kg_real *p, int *mode, kg_real *work) {
+  return kg_contacts_start(contacts, model, p, mode, work);
+}
+
+int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r) {
+  return kg_contacts_settle(contacts, t, q, u, r);
+}
+
+int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
+                           kg_real *qdot, kg_real *udot) {
+  return kg_contacts_rhs(contacts, t, q, u, r, qdot, udot);
+}

@@ -2,6 +2,7 @@
 #ifndef KG_MODULE_STEPPERS_H
 #define KG_MODULE_STEPPERS_H
 
+#include "kg_complementarity.h"
 #include "kg_impulse.h"
 #include "kg_model.h"
 #include "kg_projection.h"
@@ -32,5 +33,12 @@ int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_r
 size_t kg_module_impulse_work(const kg_impulse_rows *rows);
 int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
                       const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work);
+
+size_t kg_module_contacts_work(const kg_model *model);
+int kg_module_contacts_integers(const kg_model *model);
+int kg_module_contacts_start(kg_contacts *contacts, const kg_model *model, const kg_real *p, int *mode, kg_real *work);
+int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r);
+int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
+                           kg_real *qdot, kg_real *udot);
 
 #endif

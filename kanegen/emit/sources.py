@@ -23,6 +23,7 @@ WRAPPER_FILES = (
     "module_jacobian.pxi",
     "module_consistent.pxi",
     "module_impulse.pxi",
+    "module_contacts.pxi",
     "module_run.pxi",
     "module_integrate.pxi",
     "module_hybrid.pxi",

@@ -1,8 +1,12 @@
 """A built model with its parameters: evaluation, integration, and what they return."""
 
+from kanegen.solve.contact import Contacts as Contacts
+from kanegen.solve.contact import ContactState as ContactState
 from kanegen.solve.control import Feasibility as Feasibility
 from kanegen.solve.description import DESCRIPTION_FILE as DESCRIPTION_FILE
 from kanegen.solve.description import Description as Description
+from kanegen.solve.hybrid import EventRecord as EventRecord
+from kanegen.solve.hybrid import Phase as Phase
 from kanegen.solve.impulse import Impulse as Impulse
 from kanegen.solve.linearise import Jacobian as Jacobian
 from kanegen.solve.linearise import Linearisation as Linearisation

@@ -15,6 +15,7 @@ from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program import kernels
 from kanegen.solve.consistent import make_consistent
+from kanegen.solve.contact import Contacting
 from kanegen.solve.control import Controlled, servo_attributes
 from kanegen.solve.description import Description
 from kanegen.solve.differentiable import Differentiable
@@ -39,7 +40,7 @@ QUANTITIES = (
 """Attributes of a solver that are functions of (t, q, u, r=None, out=None); the user chooses what is built."""
 
 
-class Solver(Controlled, Differentiable, Impulsive, Integrable, NamedResults):
+class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, NamedResults):
     """A compiled model with its parameters; immutable, and cheap to make from another one.
 
     Every quantity is a function of ``(t, q, u, r=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),

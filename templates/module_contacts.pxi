@@ -1,0 +1,63 @@
+# Contacts at a state: their modes, forces and accelerations (kg_contact.h).
+
+cdef extern from "module_steppers.h" nogil:
+    enum:
+        KG_NO_MODE
+        KG_SEVERAL_MODES
+    ctypedef struct kg_contact_sections:
+        const double *value
+        const double *rate
+    ctypedef struct kg_contacts:
+        int culprit
+        int *mode
+        double *direction
+        const double *multipliers "lambda"
+        kg_contact_sections s
+    size_t kg_module_contacts_work(const kg_model *)
+    int kg_module_contacts_integers(const kg_model *)
+    int kg_module_contacts_start(kg_contacts *, const kg_model *, const double *, int *, double *)
+    int kg_module_contacts_settle(kg_contacts *, double, const double *, const double *, const double *)
+    int kg_module_contacts_rhs(kg_contacts *, double, const double *, const double *, const double *, double *, double *)
+
+CONTACTS = tuple([MODEL.contacts[i].name.decode() for i in range(MODEL.n_contacts)])
+STATUS_NO_MODE, STATUS_SEVERAL_MODES = KG_NO_MODE, KG_SEVERAL_MODES
+
+
+def contact_layout():
+    """For each contact the row of its gap, or -1, its first row of slip, or -1, and how many of these it has."""
+    return [
+        (MODEL.contacts[i].normal, MODEL.contacts[i].tangent, MODEL.contacts[i].directions)
+        for i in range(MODEL.n_contacts)
+    ]
+
+
+cdef object _copied(const double *values, int n):
+    array = numpy.empty(n)
+    memcpy(_data(array), values, n * sizeof(double))
+    return array
+
+
+def contacts(Prepared prepared not None, double t, q, u, r):
+    """The contacts at a state, with modes that agree with it.
+
+    Returns the status of kg_contacts_settle(); when it is negative the index of the contact it is about, else None;
+    modes (n_contacts,); gaps and slip velocities' rows: values, rates, multipliers (n_rows,); q' and u'.
+    """
+    cdef kg_contacts c
+    cdef int status
+    q, u, r = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u"), _as_inputs(r, "r")
+    if not (t - t == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
+        _refuse_infinite(t, q, u, r)
+    modes = numpy.zeros(kg_module_contacts_integers(MODEL) + 1, dtype=numpy.intc)
+    work, qdot, udot = numpy.zeros(kg_module_contacts_work(MODEL) + 1), numpy.zeros(MODEL.n_q), numpy.zeros(MODEL.n_u)
+    status = kg_module_contacts_start(
+        &c, MODEL, prepared.values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
+    )
+    if status >= 0:
+        status = kg_module_contacts_settle(&c, t, _data(q), _data(u), _data(r))
+    if status >= 0:
+        status = kg_module_contacts_rhs(&c, t, _data(q), _data(u), _data(r), _data(qdot), _data(udot))
+    rows = (
+        _copied(c.s.value, MODEL.n_rows), _copied(c.s.rate, MODEL.n_rows), _copied(c.multipliers, MODEL.n_rows)
+    )
+    return status, c.culprit if status < 0 else None, modes[:MODEL.n_contacts], *rows, qdot, udot
