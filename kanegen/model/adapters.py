@@ -17,11 +17,13 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen.errors import ModelError
 from kanegen.model import contact_records, normalise
 from kanegen.model.check_symbols import needed_rates
+from kanegen.model.control_constraints import normalised_control_constraints
 from kanegen.model.expressions import base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input, resolved_inputs
 from kanegen.model.linear import in_span
 from kanegen.model.places import model_places
 from kanegen.model.reactions import normalised_reactions
+from kanegen.model.servo import normalised_servo
 
 
 def kane_description(kanes_method: Any, **options: Any) -> dict[str, Any]:
@@ -198,6 +200,9 @@ def _draft(description: dict[str, Any]) -> Any:
     fields["latches"] = contact_records.latches(fields.get("latches"), ignored)
     fields["events"] = contact_records.events(fields.get("events"), ignored)
     fields["impulses"] = contact_records.impulses(fields.get("impulses"), ignored)
+    fields["servo"] = normalised_servo(fields.get("servo"), ignored)
+    given = fields.get("control_constraints")
+    fields["control_constraints"] = normalised_control_constraints(given, ignored)
     fields["inputs"] = resolved_inputs(_listed(fields.get("inputs")), ignored)
     fields["gravity"] = normalise.vector_or_none(fields["gravity"], "gravity", ignored)
     if fields["potential_energy"] is not None:

@@ -27,11 +27,6 @@ def contact_problems(model: Model, places: Sequence[Place]) -> list[str]:
         *_name_problems(model, contacts),
         *(problem for contact in contacts for problem in _contact_problems(model, contact, values)),
         *(problem for k, event in enumerate(model.events) for problem in _event_problems(model, k, event)),
-        *(
-            f"impulses[{name!r}] contains no impulse: give (point, impulse vector) or (frame, angular impulse)"
-            for name, pairs in model.impulses.items()
-            if not pairs
-        ),
         *_multiplier_problems(contacts, places),
         *_reaction_problems(model, contacts),
     ]

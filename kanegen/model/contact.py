@@ -165,7 +165,7 @@ def level_of(model: Model, expression: Any) -> int:
 def _unilateral(model: Model) -> Iterator[Contact]:
     for k, item in enumerate(model.unilateral_constraints):
         yield Contact(
-            name=item.name or f"contact {k + 1}",
+            name=f"contact {k + 1}" if item.name is None else item.name,
             where=f"unilateral_constraints[{k}]",
             kind=item.law.kind,
             level=level_of(model, item.gap),
@@ -183,7 +183,7 @@ def _frictions(model: Model) -> Iterator[Contact]:
     for k, item in enumerate(model.friction):
         held = item.normal if isinstance(item.normal, Bilateral) else None
         yield Contact(
-            name=item.name or f"friction {k + 1}",
+            name=f"friction {k + 1}" if item.name is None else item.name,
             where=f"friction[{k}]",
             kind="load" if held is None else "bilateral",
             level=2 if held is None else level_of(model, held.constraint),

@@ -202,7 +202,9 @@ class Coulomb:
         return self.mu_s if self.mu_k is None else self.mu_k
 
     def values(self) -> tuple[Value, ...]:
-        found = [Value("mu_s", self.mu_s, 0.0), Value("mu_k", self.kinetic, 0.0), Value("drift", self.drift, 0.0)]
+        found = [Value("mu_s", self.mu_s, 0.0), Value("drift", self.drift, 0.0)]
+        if self.mu_k is not None:
+            found.append(Value("mu_k", self.mu_k, 0.0))
         if self.creep is not None:
             found.append(Value("creep", self.creep, 0.0, strict=True))
         return tuple(found)

@@ -28,8 +28,10 @@ def unilateral_constraints(value: Any, problems: list[str]) -> tuple[Unilateral,
         law = _law(given.law, where, problems)
         friction = None if given.friction is None else _coulomb(given.friction, where, problems)
         slip = normalise.scalars(given.slip, f"{where}.slip", problems)
+        before = len(problems)
         gap = normalise.scalar(given.gap, f"{where}.gap", problems)
-        found.append(replace(given, gap=gap, law=law, friction=friction, slip=slip))
+        if len(problems) == before:
+            found.append(replace(given, gap=gap, law=law, friction=friction, slip=slip))
     return tuple(found)
 
 
@@ -94,7 +96,12 @@ def impulses(value: Any, problems: list[str]) -> dict[str, tuple[tuple[Any, Any]
         pairs = (
             (item,) if isinstance(item, tuple) and len(item) == 2 and not isinstance(item[0], tuple | list) else item
         )
+        before = len(problems)
         found[name] = normalise.loads(pairs, problems, f"impulses[{name!r}]")
+        if not found[name] and len(problems) == before:
+            problems.append(
+                f"impulses[{name!r}] contains no impulse: give (point, impulse vector) or (frame, angular impulse)"
+            )
     return found
 
 
@@ -119,7 +126,7 @@ def _law(value: Any, where: str, problems: list[str]) -> Any:
     if not isinstance(value, LAWS):
         expected = ", ".join(f"kg.{law.__name__}" for law in LAWS)
         problems.append(f"{where}.law is {value!r}: expected one of {expected}")
-        return Restitution()
+        return _with_expressions(Restitution(), where, problems)
     if isinstance(value, KelvinVoigt | HuntCrossley) and value.acts not in ACTS:
         problems.append(f"{where}.law has acts={value.acts!r}: expected 'force' or 'acceleration'")
         value = replace(value, acts="force")
@@ -129,7 +136,7 @@ def _law(value: Any, where: str, problems: list[str]) -> Any:
 def _coulomb(value: Any, where: str, problems: list[str]) -> Coulomb:
     if not isinstance(value, Coulomb):
         problems.append(f"{where} has the friction law {value!r}: expected a kg.Coulomb")
-        return Coulomb(sympy.S.Zero)
+        return _with_expressions(Coulomb(0), where, problems)
     return _with_expressions(value, f"{where} Coulomb", problems)
 
 
