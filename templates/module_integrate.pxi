@@ -29,6 +29,7 @@ def integrate(
     _check_finite(q, COORDINATES, "q0")
     _check_finite(u, speeds, "u0")
     inputs.check_range(t0, t1)
+    _require_right_hand_side(function)
     run = Run(function, inputs, METHODS[method])
     y0 = numpy.concatenate([q, u] if control is None else [q, u, control.start])
     relative, absolute = _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")
@@ -160,6 +161,7 @@ cdef object _low_level(Function function, object r):
     inputs = r if isinstance(r, Inputs) else Inputs.constant(r)
     if (<Inputs>inputs).kind == INPUT_PYTHON:
         raise SolveError("a C function pointer cannot take inputs that are Python code; pass an array or Inputs in C")
+    _require_right_hand_side(function)
     run = Run(function, inputs)
     capsule = PyCapsule_New(
         <void *>_low_level_function, "int (double, double *, double *, void *)", _free_low_level

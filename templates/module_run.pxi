@@ -26,6 +26,14 @@ cdef object _to_array(const Buffer *buffer, tuple shape):
     return array
 
 
+cdef object _require_right_hand_side(Function function):
+    """Refuse what is no right-hand side."""
+    fewest = function.n_q if function.name == "momentum_rhs" else function.n_q + function.n_u  # reduced momenta
+    most = function.n_out if function.name == "rhs_controlled" else function.n_q + function.n_u
+    if function.dimensions != 1 or not fewest <= function.n_out <= most:
+        raise SolveError(f"{function.name} has shape {function.shape}; only a right-hand side can be integrated")
+
+
 cdef class Run:
     """State of one integration, freed with it however it ends."""
 
@@ -49,10 +57,6 @@ cdef class Run:
     def __cinit__(self, Function function not None, Inputs inputs not None, int method=-1):
         cdef Evaluation *e = &self.evaluation
         cdef size_t stepper_work = 0
-        fewest = function.n_q if function.name == "momentum_rhs" else function.n_q + function.n_u  # reduced momenta
-        most = function.n_out if function.name == "rhs_controlled" else function.n_q + function.n_u
-        if function.dimensions != 1 or not fewest <= function.n_out <= most:
-            raise SolveError(f"{function.name} has shape {function.shape}; only a right-hand side can be integrated")
         self.function, self.inputs = function, inputs
         self.n = function.n_out
         if method >= 0:

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from kanegen.build import Extension
 from kanegen.model import Baumgarte, Projection
+from kanegen.solve.closed_loop import ControlOptions, closed_loop, other_inputs
 from kanegen.solve.consistent import projection_of
+from kanegen.solve.consistent_controls import consistent_controls, joined_names
 from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import run_inputs
@@ -53,6 +55,11 @@ class Integrable:
         dense: bool = True,
         progress: bool | Callable[[float], None] = False,
         consistency: float | None = 1e-6,
+        control: str | None = None,
+        sample_time: float | None = None,
+        limits: Any = None,
+        y: Any = None,
+        tau0: Any = None,
     ) -> Solution:
         """Integrate the motion from ``t0`` to ``t1`` (``span``, s; backwards when ``t1 < t0``) without Python.
 
@@ -84,6 +91,21 @@ class Integrable:
         consistency
             How far the start may violate the constraints (:func:`kanegen.solve.integrate.check_start`); None:
             not checked.
+        control
+            None: the controls are inputs like others. ``"servo"``: the servo-constraints of the model give them.
+            ``"constraints"``: the control constraints of the model make them part of the state. ``r`` is then a mapping
+            that gives the other inputs. See docs/control.md.
+        sample_time
+            Servo: the controls are computed at multiples of this time (s) after ``t0`` and held in between. None:
+            always.
+        limits
+            Servo: largest magnitude of each control, ``(lowest, highest)`` or None, in their order, or a mapping by
+            name; None: those of the model. ``saturation`` and ``warnings`` of the solution tell what they prevented.
+        y
+            Servo: free vector, a number or (n_tau,), where the model leaves it to the run; None: zero.
+        tau0
+            Control constraints: start of the controls (and rates) of the state, (n,) in the order of
+            ``description.joined``. None: consistent ones of least norm.
 
         Returns
         -------
@@ -116,15 +138,45 @@ class Integrable:
             projection=projection_of(self.stabilisation, self._functions),
         )
         module = self.extension.module
+        loop = closed_loop(
+            self._functions, ControlOptions(control, sample_time, limits, y, tau0), span, q0, u0, r, consistency
+        )
+        usual = state_function(self.description.form, self._rhs_name)
         problem = Problem(
             module=module,
             description=self.description,
-            function=self._functions.get(state_function(self.description.form, self._rhs_name)),
-            inputs=run_inputs(module, self.description, r),
+            function=self._functions.get((loop and loop.right_hand_side) or usual),
+            inputs=run_inputs(module, self.description, r) if loop is None else loop.inputs,
             residuals=self.residuals,
-            momenta=RunMomenta(self, r) if is_momentum_form(self.description.form) else None,
+            momenta=RunMomenta(self, r) if is_momentum_form(self.description.form) and loop is None else None,
+            loop=loop,
         )
         return integrate(problem, span, q0, u0, options)
+
+    def consistent_controls(
+        self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12
+    ) -> Array:
+        """Controls (n,) of the state that satisfy the control constraints at ``t``, from a guess that does not.
+
+        Newton's method on the constraints, and on those of their derivatives that contain no unknown ones, each
+        correction of least norm. In the order of ``description.joined``: the controls, then rates.
+
+        Parameters
+        ----------
+        tau
+            Guess (n,); None: zero.
+        r
+            The other inputs: a mapping from names to values at ``t``, or functions of time; None: their defaults.
+        tolerance
+            Residuals that count as zero, relative to their derivatives in the controls.
+
+        Raises
+        ------
+        SolveError
+            For a model without control constraints, and where no controls satisfy them: the residuals that are left.
+        """
+        inputs = other_inputs(self._functions, joined_names(self._functions), r).at(float(t))
+        return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)
 
     def low_level_callable(self, r: Any = None) -> Any:
         """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.

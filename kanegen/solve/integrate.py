@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
 from kanegen.model import Projection
+from kanegen.solve.closed_loop import ClosedLoop, ControlRecord
 from kanegen.solve.description import Description
 from kanegen.solve.hybrid import hybrid_of, refuse_backwards, watched_events
 from kanegen.solve.inputs import RunInputs
@@ -78,7 +79,8 @@ class Options(NamedTuple):
 class Problem(NamedTuple):
     """What is integrated. ``residuals(t, q, u, r)`` are those at position and at velocity level.
 
-    With ``momenta`` the state is (q, mom) inside, and the function that of a momentum form.
+    With ``momenta`` the state is (q, mom) inside, and the function that of a momentum form. ``loop``: what gives the
+    controls.
     """
 
     module: ModuleType
@@ -87,6 +89,7 @@ class Problem(NamedTuple):
     inputs: RunInputs
     residuals: Callable[..., tuple[Array, Array]]
     momenta: RunMomenta | None = None
+    loop: ClosedLoop | None = None
 
 
 def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -> Solution:
@@ -96,6 +99,8 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
     events = watched_events(problem.module, options.events)
     if t1 < t0:
         refuse_backwards(problem.module, events)
+    if problem.loop is not None:
+        problem.loop.check(options.method, t0, t1)
     if options.consistency is not None:
         check_start(problem, t0, q0, u0, options.consistency)
     with _progress(options.progress, problem.description.name, t0, t1) as call:
@@ -117,6 +122,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
             dense=options.dense,
             progress=call,
             projection=None if options.projection is None else _projection_arguments(options.projection),
+            control=None if problem.loop is None else problem.loop.compiled,
         )
     if problem.momenta is not None:
         outcome = problem.momenta.in_speeds(outcome)
@@ -208,19 +214,22 @@ def _check_positive(value: Any, name: str, zero: bool) -> None:
 
 def _solution(problem: Problem, outcome: Any) -> Solution:
     n_q = len(problem.description.coordinates)
+    n = n_q + len(problem.description.speeds)  # behind them stand controls that are part of the state
     t, y = outcome.last
     dense = outcome.dense if outcome.dense is None or isinstance(outcome.dense, Dense) else Dense(*outcome.dense)
     hybrid = hybrid_of(problem.module, problem.description, outcome)
+    controls = ControlRecord() if problem.loop is None else problem.loop.record(outcome, dense)
     return Solution(
         t=outcome.t,
         q=np.ascontiguousarray(outcome.y[:, :n_q]),
-        u=np.ascontiguousarray(outcome.y[:, n_q:]),
+        u=np.ascontiguousarray(outcome.y[:, n_q:n]),
         status=Outcome.from_code(outcome.status),
         message=outcome.message,
         statistics=Statistics.from_mapping(outcome.statistics),
-        last=(t, y[:n_q], y[n_q:]),
+        last=(t, y[:n_q], y[n_q:n]),
         dense=dense.ending_at(t, y) if dense is not None and hybrid.events else dense,
         **hybrid._asdict(),
+        **controls._asdict(),
     )
 
 

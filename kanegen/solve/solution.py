@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kanegen.errors import SolveError
 from kanegen.solve.hybrid import EventRecord, Phase
 from kanegen.solve.outcome import Outcome, Statistics
+from kanegen.solve.saturation import Saturation
 
 Array = NDArray[np.float64]
 
@@ -71,6 +72,10 @@ class Solution:
     the stored times, in the order of ``contact_rows``: the normal force of each contact, then friction along its
     directions of slip. Where the speeds jump, ``t`` holds the time twice, with the states before and after;
     ``solution(t)`` and ``t_eval`` give the state after.
+
+    Closed loops have ``controls`` (n_t, n_tau) in the order of ``control_names``, the values that act from each stored
+    time on; ``servo_errors`` (n_t, n_e), what the constraints in ``servo_constraints`` leave; ``saturation``, the
+    intervals in which a control was at a limit; ``warnings``, sentences on what the limits prevented.
     """
 
     t: Array
@@ -85,6 +90,12 @@ class Solution:
     modes: tuple[Phase, ...] = ()
     contact_forces: Array | None = None
     contact_rows: tuple[str, ...] = ()
+    controls: Array | None = None
+    control_names: tuple[str, ...] = ()
+    servo_errors: Array | None = None
+    servo_constraints: tuple[str, ...] = ()
+    saturation: tuple[Saturation, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def success(self) -> bool:
@@ -103,9 +114,10 @@ class Solution:
             raise SolveError(f"t has shape {times.shape}; expected a number or (n_t,)")
         states = self._states(np.atleast_1d(times))
         n_q = self.q.shape[1]
+        n = n_q + self.u.shape[1]
         if times.ndim == 0:
-            return states[0, :n_q].copy(), states[0, n_q:].copy()
-        return states[:, :n_q].copy(), states[:, n_q:].copy()
+            return states[0, :n_q].copy(), states[0, n_q:n].copy()
+        return states[:, :n_q].copy(), states[:, n_q:n].copy()
 
     def _states(self, times: Array) -> Array:
         if self.dense is None:

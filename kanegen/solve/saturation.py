@@ -1,0 +1,111 @@
+"""When controls were at their limits during a run, and what that means for the servo-constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_BISECTIONS = 40
+"""Halvings of an interval between two points of a run: its length times 1e-12."""
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """A control at a limit: ``control``, its name, from ``t_start`` to ``t_end`` (s) at ``limit``, in its unit."""
+
+    control: str
+    t_start: float
+    t_end: float
+    limit: float
+
+    @property
+    def duration(self) -> float:
+        """Length of the interval, s."""
+        return abs(self.t_end - self.t_start)
+
+
+def held_saturations(
+    names: Sequence[str], times: Array, controls: Array, end: float, limits: Array
+) -> list[Saturation]:
+    """Intervals of controls (n, n_tau) that are held from each of ``times`` (n,) to the next, the last one to ``end``.
+
+    ``limits``: lowest and highest values, (2, n_tau).
+    """
+    ends = np.append(times[1:], end)
+    return [
+        Saturation(names[k], float(times[first]), float(ends[last]), limit)
+        for k, limit, first, last in _runs(controls, limits)
+        if ends[last] != times[first]
+    ]
+
+
+def continuous_saturations(
+    names: Sequence[str], times: Array, controls: Array, limits: Array, controls_at: Callable[[float], Array] | None
+) -> list[Saturation]:
+    """Intervals of controls (n, n_tau) known at ``times`` (n,), their ends found by bisection with ``controls_at``.
+
+    Intervals between two of the times are missed; without ``controls_at`` ends are among the times.
+    """
+    found = []
+    for k, limit, first, last in _runs(controls, limits):
+        ends = [float(times[first]), float(times[last])]
+        for which, neighbour in ((0, first - 1), (1, last + 1)):
+            if controls_at is not None and 0 <= neighbour < len(times):
+                ends[which] = _boundary(ends[which], float(times[neighbour]), k, limit, controls_at)
+        found.append(Saturation(names[k], ends[0], ends[1], limit))
+    return found
+
+
+def _runs(controls: Array, limits: Array) -> Iterator[tuple[int, float, int, int]]:
+    """(control, limit, first, last) of every stretch of points at a limit, in order of time."""
+    found = []
+    for k in range(controls.shape[1]):
+        for limit in limits[:, k]:
+            inside = np.concatenate([[False], controls[:, k] == limit, [False]])
+            edges = np.flatnonzero(inside[1:] != inside[:-1])
+            found += [(k, float(limit), int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    return iter(sorted(found, key=lambda run: run[2]))
+
+
+def _boundary(inside: float, outside: float, k: int, limit: float, controls_at: Callable[[float], Array]) -> float:
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (inside + outside)
+        if controls_at(middle)[k] == limit:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def warnings_of(
+    found: Sequence[Saturation], times: Array, errors: Array | None, labels: Sequence[str]
+) -> tuple[str, ...]:
+    """Sentences on saturated controls, and on targets that the limits put out of reach.
+
+    ``errors`` (n_t, n_e): servo-errors at the stored ``times`` (n_t,), ``labels`` their names.
+    """
+    told = []
+    for name in dict.fromkeys(item.control for item in found):
+        own = [item for item in found if item.control == name]
+        total = sum(item.duration for item in own)
+        told.append(
+            f"control {name} was at a limit for {total:.4g} s in {len(own)} interval(s) (Solution.saturation): the "
+            "servo-constraints were not enforced there"
+        )
+    last = [item for item in found if times.size and item.t_end == times[-1]]
+    if last and errors is not None:
+        start = int(np.searchsorted(times * np.sign(times[-1] - times[0]), min(item.t_start for item in last)))
+        before, after = np.abs(errors[min(start, len(errors) - 1)]), np.abs(errors[-1])
+        grown = [label for label, a, b in zip(labels, before, after, strict=True) if b > a]
+        names = " and ".join(dict.fromkeys(item.control for item in last))
+        if grown:
+            told.append(
+                f"the target is out of reach: {names} stayed at the limit to the end while the error of "
+                f"{', '.join(grown)} grew; raise the limits, or ask for slower servo-constraints"
+            )
+    return tuple(told)
