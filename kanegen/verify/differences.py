@@ -111,8 +111,9 @@ def _path(subject: Subject, state: State) -> list[dict[str, Sequence[Any]]]:
 
 
 def _input_rates(subject: Subject, state: State) -> list[Any]:
-    """Rates of the inputs; those without one do not appear where they would be needed."""
-    nodes = subject.equations.system.input_rates
+    """Rates of the inputs; those without one do not appear where they would be needed. Hidden ones stay zero."""
+    system = subject.equations.system
+    nodes = (*system.input_rates, *(None for _ in system.hidden))
     return [mpmath.mpf(0) if node is None else subject.evaluate([node], state)[0] for node in nodes]
 
 

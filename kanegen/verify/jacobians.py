@@ -49,7 +49,7 @@ def _differences(subject: Subject, state: State, array: str) -> list[Any] | None
     values = subject.values(state)
     stabilised = any(function.name == "rhs_stabilised" for function in subject.program.functions)
     columns = []
-    for k in range(len(values[array])):
+    for k in range(len(subject.equations.system.r) if array == "r" else len(values[array])):
         ends = []
         for sign in (1, -1):
             moved = list(values[array])
