@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from rich.table import Table
 from kanegen.cli.arguments import Target, model_arguments, parse_assignments, read_target
 
 METHODS = ("dopri5", "dop853", "rodas", "rk4", "kutta_merson")
+SHOWN_EVENTS = 30
+"""Events that are printed one by one; of more than these the first and the last ones."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,8 @@ def run(
     motion = _simulate(file, parameters, duration, points, settings)
     console = Console()
     console.print(_summary(file, motion))
+    if motion.solution.events:
+        console.print(_events(motion.solution.events))
     if output is not None:
         _write(output, motion)
         console.print(f"written: {output}", highlight=False, soft_wrap=True)
@@ -127,6 +133,22 @@ def _summary(file: Any, motion: _Motion) -> Table:
     rows += [(name, f"{value:.9g}") for name, value in zip(_names(motion), final, strict=True)]
     for row in rows:
         table.add_row(*row)
+    return table
+
+
+def _events(events: Sequence[Any]) -> Table:
+    """Time, name and kind of each event, the middle ones of many left out."""
+    kinds = Counter(event.kind for event in events)
+    title = f"{len(events)} events: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}"
+    table = Table("t (s)", "name", "kind", "change of u", title=title, title_justify="left")
+    half = SHOWN_EVENTS // 2
+    shown = list(events) if len(events) <= SHOWN_EVENTS else [*events[:half], None, *events[-half:]]
+    for event in shown:
+        if event is None:
+            table.add_row("...", "", "", "")
+        else:
+            jump = max(abs(event.u_after - event.u_before), default=0.0)
+            table.add_row(f"{event.t:.9g}", event.name, event.kind, f"{jump:.6g}" if event.jumps else "")
     return table
 
 
