@@ -99,13 +99,10 @@ def warnings_of(
         )
     last = [item for item in found if times.size and item.t_end == times[-1]]
     if last and errors is not None:
-        start = int(np.searchsorted(times * np.sign(times[-1] - times[0]), min(item.t_start for item in last)))
-        before, after = np.abs(errors[min(start, len(errors) - 1)]), np.abs(errors[-1])
-        grown = [label for label, a, b in zip(labels, before, after, strict=True) if b > a]
         names = " and ".join(dict.fromkeys(item.control for item in last))
-        if grown:
-            told.append(
-                f"the target is out of reach: {names} stayed at the limit to the end while the error of "
-                f"{', '.join(grown)} grew; raise the limits, or ask for slower servo-constraints"
-            )
+        left = ", ".join(f"{label} = {error:.4g}" for label, error in zip(labels, errors[-1], strict=True))
+        told.append(
+            f"the target was not reached: {names} stayed at the limit to the end of the run, which leaves {left}; "
+            "raise the limits, or ask for slower servo-constraints"
+        )
     return tuple(told)
