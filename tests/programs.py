@@ -9,7 +9,18 @@ from kanegen.graph.functions import Function as UserFunction
 from kanegen.graph.functions import Spline
 from kanegen.graph.nodes import Graph, Node
 from kanegen.program.hoist import hoist
-from kanegen.program.records import Block, Call, Function, Guard, Program, Step, Store, Symbols
+from kanegen.program.records import (
+    Block,
+    Call,
+    ContactEntry,
+    EventEntry,
+    Function,
+    Guard,
+    Program,
+    Step,
+    Store,
+    Symbols,
+)
 
 DIGEST = "0123456789abcdef" * 4
 HOSTILE = (
@@ -50,7 +61,7 @@ def pendulum() -> Program:
 
 
 def solver_program() -> Program:
-    """Everything at once: kernel, guard with a fallback, gathered angles, shared divisor, user function, spline."""
+    """Everything at once: kernel, guard with a fallback, gathered angles, user function, spline, contacts, events."""
     g = Graph()
     q = [g.input("q", k) for k in range(3)]
     u = [g.input("u", k) for k in range(3)]
@@ -74,8 +85,17 @@ def solver_program() -> Program:
         Function("rhs fallback", (3,), fallback, {}, "where the solve is not wanted", internal=True),
         Function('output:*/ "q" ??/', (2, 2), (Block("", stores("out", matrix)),), {}, "matrix */"),
     )
-    symbols = Symbols(HOSTILE[:3], HOSTILE[3:6], (HOSTILE[6],), (HOSTILE[7],), (HOSTILE[8],))
-    return hoist(Program("solver", g, symbols, functions))
+    symbols = Symbols(HOSTILE[:3], HOSTILE[3:6], (HOSTILE[6],), (HOSTILE[7],), (HOSTILE[8],), ("force */", "slip"))
+    contacts = (
+        ContactEntry('floor */ "', "restitution", 2, 0, 1, 1, False),
+        ContactEntry("hook", "latch", 1, 2, -1, 0, True),
+        ContactEntry("brake", "load", 2, -1, 3, 2, True),
+    )
+    events = (
+        EventEntry("apex ??/", -1, True, -1, (), (), False),
+        EventEntry("knock", 0, False, 1, (1,), (1, 1), True),
+    )
+    return hoist(Program("solver", g, symbols, functions, contacts=contacts, events=events))
 
 
 class RandomExpressions:

@@ -102,7 +102,7 @@ def _legends(program: Program) -> list[tuple[str, str, list[tuple[int, str]]]]:
     arrays = [
         ("q", "coordinates", symbols.coordinates),
         ("u", "speeds", symbols.speeds),
-        ("r", "inputs", (*symbols.inputs, *symbols.hidden)),
+        ("r", "inputs" + ", then those the runtime fills" * bool(symbols.hidden), (*symbols.inputs, *symbols.hidden)),
         ("p", "parameters", symbols.parameters),
         ("g", "gains of the stabilisation", symbols.gains),
     ]

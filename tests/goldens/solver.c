@@ -29,8 +29,10 @@
  *     u[1]  line<U+000A>break<U+000D><U+0009>
  *     u[2]  Gr<U+00F6><U+00DF>e <U+03B8><U+2081> <U+1F9BE>
  *
- *   r: inputs
+ *   r: inputs, then those the runtime fills
  *     r[0]  /<U+002A><U+002F>
+ *     r[1]  force *<U+002F>
+ *     r[2]  slip
  *
  *   p: parameters
  *     p[0]  %s %n
@@ -184,6 +186,19 @@ static const kg_function functions[2] = {
     {"output:*/ \042q\042 \077\077/", 2, 2, 0, evaluate_2},
 };
 
+static const kg_contact_info contacts[3] = {
+    {"floor */ \042", KG_LAW_RESTITUTION, 2, 0, 1, 1, 0},
+    {"hook", KG_LAW_LATCH, 1, 2, -1, 0, 1},
+    {"brake", KG_LAW_LOAD, 2, -1, 3, 2, 1},
+};
+
+static const int event_1_impose[1] = {1};
+static const int event_1_remove[2] = {1, 1};
+static const kg_event_info events[2] = {
+    {"apex \077\077/", -1, 1, -1, 0, NULL, 0, NULL, 0},
+    {"knock", 0, 0, 1, 1, event_1_impose, 2, event_1_remove, 1},
+};
+
 static const kg_model model = {
     KG_ABI,
     "solver",
@@ -201,12 +216,12 @@ static const kg_model model = {
     prepare,
     2,
     functions,
-    0,
-    0,
-    0,
-    NULL,
-    0,
-    NULL,
+    2,
+    5,
+    3,
+    contacts,
+    2,
+    events,
 };
 
 const kg_model *kg_get_model(void)
