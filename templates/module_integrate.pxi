@@ -55,21 +55,15 @@ def integrate(
             end, status = _sample_end(t0, t1, control.sample_time, 0), run.sample(t0, _data(y0))
     if status < 0:
         _refuse_start(&run.evaluation, status, run.error)
-    status = kg_module_start(
-        &run.stepper, &run.ode, &options, t0, _data(y0), end, run.stepper_memory()
-    )
+    status = run.begin(&options, t0, _data(y0), end)
     if status == KG_INVALID_ARGUMENT:
         raise SolveError(
             f"{method} cannot start: {kg_module_status_message(status).decode()} (t0={t0!r}, t1={t1!r}, step={step!r}, "
             f"first_step={first_step!r}, max_step={max_step!r}, max_steps={max_steps!r})"
         )
-    if times is None:
-        run.store(t0, _data(y0))
-    else:
+    if times is not None:
         run.t_eval, run.n_eval = _data(times), times.size
-        while run.next_eval < run.n_eval and run.t_eval[run.next_eval] == t0:
-            run.store(t0, _data(y0))
-            run.next_eval += 1
+    run.store_start(t0, _data(y0))
     if status == KG_OK and run.projection.every:
         status = run.renew()
     try:

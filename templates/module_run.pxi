@@ -195,6 +195,20 @@ cdef class Run:
         time[0] = t
         return KG_OK
 
+    cdef int begin(self, const kg_stepper_options *options, double t0, const double *y0, double end) noexcept:
+        """Start at (t0, y0); returns what kg_stepper_start() does."""
+        return kg_module_start(&self.stepper, &self.ode, options, t0, y0, end, self.stepper_memory())
+
+    cdef int store_start(self, double t0, const double *y0) noexcept nogil:
+        """Store the start, with t_eval as often as it was asked for."""
+        cdef int stored = KG_OK
+        if self.t_eval == NULL:
+            return self.store(t0, y0)
+        while stored == KG_OK and self.next_eval < self.n_eval and self.t_eval[self.next_eval] == t0:
+            stored = self.store(t0, y0)
+            self.next_eval += 1
+        return stored
+
     cdef int store_requested(self) noexcept nogil:
         """Interpolate at the requested times the last step has passed."""
         cdef double *target
