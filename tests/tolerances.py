@@ -99,3 +99,26 @@ ROSENBROCK_FACTORS = 1e-12
 
 # Speeds of 1e4 m/s after a blow: rounding of the impulse of 1e6 N s times a condition number near 10.
 BLOW = 1e-9
+
+# Times of switches against exact ones, and the states there: runs with tolerances of 1e-11 over tens of seconds.
+SWITCH_TIME = 1e-8
+SWITCH_STATE = 1e-8
+
+# Contact forces at a state: a solve with the mass matrix and one with the contact's response, both well conditioned.
+CONTACT_FORCE = 1e-10
+
+# The obstructed pendulum's switches: its fast law (300 1/s) makes steps short and errors small, twelve switches add up.
+PENDULUM_SWITCH = 1e-9
+
+# Energy (J) lost in an impact of some J: the speed at the impact has the error of a short run.
+ENERGY_OF_IMPACT = 1e-10
+
+# Impacts of a ball between flights whose integration is exact: the rounding of tens of flights.
+BOUNCE_TIME = 1e-11
+
+# Forces of few contacts in given modes against closed forms: one small solve.
+CONTACT_SOLVE = 1e-12
+
+# Conditions of Signorini and Coulomb with random contacts, and u' of Gauss's principle: inequalities are judged to 1e-10
+# of the largest row, times condition numbers up to some 1e2.
+CONTACT_CONDITIONS = 1e-8

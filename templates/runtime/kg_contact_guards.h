@@ -45,13 +45,15 @@ static inline kg_real kg_slip_guard(kg_contacts *c, int m, int with_multipliers)
   const kg_contact_info *info = c->model->contacts + m;
   const kg_real along = kg_product(info->directions, c->s.rate + info->tangent, c->direction + 2 * (ptrdiff_t)m);
   const kg_real fast = kg_tangential_size(&c->now, m, c->s.rate) - c->s.creep[m];
+  kg_real excess;
   if (!(c->s.creep[m] > KG_C(0.0))) {
     return along;
   }
-  if (fast > KG_C(0.0)) {
-    return fast;
+  if (fast > KG_C(0.0) || !with_multipliers) {
+    return fast > KG_C(0.0) ? fast : along;
   }
-  return with_multipliers ? KG_MIN(along, kg_excess_of_holding(c, m)) : along;
+  excess = kg_excess_of_holding(c, m);
+  return KG_MIN(along, excess);
 }
 
 static inline void kg_guards_without_force(const kg_contacts *c, int m, int with_multipliers, kg_real *guards) {

@@ -106,7 +106,8 @@ static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
     kg_real slip = KG_C(0.0);
     for (int k = 0; k < info->directions; ++k) {
       const int row = info->tangent + k;
-      slip = KG_MAX(slip, KG_ABS(c->s.rate[row] + kg_impact_change(c, row)));
+      const kg_real after = c->s.rate[row] + kg_impact_change(c, row);
+      slip = KG_MAX(slip, KG_ABS(after));
     }
     return slip <= c->rate_tolerance ? KG_STICK : KG_SLIP;
   }

@@ -138,7 +138,8 @@ static inline int kg_search_solve(kg_mode_search *f) {
     change = KG_C(0.0);
     for (int m = 0; m < f->modes->n_contacts; ++m) {
       if (kg_starts_in_plane(f, m)) {
-        change = KG_MAX(change, kg_turn(f, m));
+        const kg_real turned = kg_turn(f, m);
+        change = KG_MAX(change, turned);
       }
     }
     if (change <= KG_DIRECTION_TOLERANCE) {

@@ -210,7 +210,8 @@ static inline int kg_modes_redundant(kg_modes *s, int n) {
   kg_pseudoinverse(n, n, G, z, U, sizes, x, x + n);
   kg_modes_assign(s, n, x);
   for (int i = 0; i < n; ++i) {
-    left = KG_MAX(left, s->scale[i] * KG_ABS(kg_modes_row(s, s->unknown[i])));
+    const kg_real residual = s->scale[i] * KG_ABS(kg_modes_row(s, s->unknown[i]));
+    left = KG_MAX(left, residual);
   }
   return left <= KG_MODES_RESIDUAL * largest ? KG_OK : KG_SINGULAR;
 }

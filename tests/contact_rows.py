@@ -1,0 +1,291 @@
+"""Contacts by hand for the C runtime: a frozen configuration whose rows are matrices, through ctypes.
+
+``u' = a + M W^T lambda`` with ``M = Q^-1``; rows ``W u' + w0``, rates ``W u + rate``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from ccompile import shared_library
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+OPEN, PENETRATED, CLOSED, STICK, SLIP = range(5)
+STABILISED, COMPLIANT, RESTITUTION, BILATERAL, LATCH, LOAD = range(6)
+OK, SINGULAR, NO_MODE, SEVERAL_MODES = 0, -1, -17, -18
+SETTLE, IMPACT, RHS, GUARDS, PROPOSE = (1 << k for k in range(5))
+
+SOURCE = r"""
+#include "kg_impact.h"
+#include <stdlib.h>
+
+#define ARGUMENTS                                                                                        \
+  kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u, const kg_real *KG_RESTRICT r,   \
+      const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out
+
+/* p: n_u, n_k, n_m, then M, a, W, w0, value, rate, target, and the six sections of the contacts. */
+static const kg_real *rows_of(const kg_real *p, int *n, int *k, int *m) {
+  *n = (int)p[0];
+  *k = (int)p[1];
+  *m = (int)p[2];
+  return p + 3 + *n * *n + *n;
+}
+
+static int gaps(ARGUMENTS) {
+  int n, k, m;
+  const kg_real *W = rows_of(p, &n, &k, &m), *value = W + k * n + k;
+  (void)t, (void)q, (void)r, (void)work;
+  memcpy(out, value, (size_t)(3 * k + 5 * m) * sizeof *out);
+  for (int i = 0; i < k; ++i) {
+    out[k + i] += kg_product(n, W + i * n, u);
+  }
+  return KG_OK;
+}
+
+static int contacts(ARGUMENTS) {
+  int n, k, m;
+  const kg_real *W = rows_of(p, &n, &k, &m), *M = p + 3, *a = M + n * n, *w0 = W + k * n;
+  kg_real *response = out + 2 * n, *D = response + k * n, *free_rows = D + k * k;
+  memcpy(out, u, (size_t)n * sizeof *out);
+  memcpy(out + n, a, (size_t)n * sizeof *out);
+  for (int i = 0; i < k; ++i) {
+    for (int j = 0; j < n; ++j) {
+      response[i * n + j] = kg_product(n, M + j * n, W + i * n);
+    }
+    free_rows[i] = w0[i] + kg_product(n, W + i * n, a);
+  }
+  for (int i = 0; i < k; ++i) {
+    for (int j = 0; j < k; ++j) {
+      D[i * k + j] = kg_product(n, W + i * n, response + j * n);
+    }
+  }
+  return gaps(t, q, u, r, p, work, free_rows + k);
+}
+
+int run(int what, const int *sizes, const int *info, const double *p, const double *options, int *mode,
+        double *direction, double *u, const double *u_before, double *lambda, double *udot, double *guards,
+        int *culprit) {
+  const int n = sizes[0], k = sizes[1], m = sizes[2];
+  const kg_function functions[2] = {{"contacts", 2 * n + k * n + k * k + 4 * k + 5 * m, 0, 0, contacts},
+                                    {"gaps", 3 * k + 5 * m, 0, 0, gaps}};
+  kg_contact_info *contact = malloc((size_t)m * sizeof *contact);
+  kg_model model;
+  kg_contacts c;
+  double *work, *qdot = malloc((size_t)n * sizeof *qdot);
+  int *modes, status;
+  memset(&model, 0, sizeof model);
+  for (int i = 0; i < m; ++i) {
+    const int *x = info + 5 * i;
+    const kg_contact_info one = {"contact", x[0], 2, x[1], x[2], x[3], x[4]};
+    contact[i] = one;
+  }
+  model.n_q = model.n_u = n;
+  model.n_rows = k;
+  model.n_contacts = m;
+  model.contacts = contact;
+  model.n_functions = 2;
+  model.functions = functions;
+  work = malloc(kg_contacts_work(&model) * sizeof *work);
+  modes = malloc((size_t)kg_contacts_integers(&model) * sizeof *modes);
+  status = kg_contacts_start(&c, &model, p, modes, work);
+  c.gap_tolerance = options[0];
+  c.rate_tolerance = options[1];
+  c.prefer_present = options[2] > 0.0;
+  c.plastic = options[3] > 0.0;
+  if (mode[0] >= 0) {
+    kg_contacts_set_modes(&c, mode, direction);
+  }
+  if (status >= 0 && what & 16) {
+    kg_contacts_rhs(&c, 0.0, u, u, u, qdot, udot);
+    kg_contacts_propose(&c, (int)options[4]);
+  }
+  if (status >= 0 && what & 2) {
+    status = kg_contacts_impact_after(&c, 0.0, u, u, u_before, u, lambda);
+  }
+  if (status >= 0 && what & 1) {
+    status = kg_contacts_settle(&c, 0.0, u, u, u);
+  }
+  if (status >= 0 && what & 4) {
+    status = kg_contacts_rhs(&c, 0.0, u, u, u, qdot, udot);
+    memcpy(lambda, c.lambda, (size_t)k * sizeof *lambda);
+  }
+  if (status >= 0 && what & 8) {
+    status = kg_contacts_guards(&c, 0.0, u, u, u, 1, guards);
+  }
+  memcpy(mode, c.mode, (size_t)m * sizeof *mode);
+  memcpy(direction, c.direction, 2 * (size_t)m * sizeof *direction);
+  *culprit = c.culprit;
+  free(contact), free(work), free(modes), free(qdot);
+  return status;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Contact:
+    """One contact; rows as vectors over the speeds."""
+
+    normal: ArrayLike | None = None
+    tangents: tuple[ArrayLike, ...] = ()
+    law: int = RESTITUTION
+    mu: float | tuple[float, float] = 0.0
+    gap: float = 0.0
+    normal_rate: float = 0.0
+    slip: tuple[float, ...] = ()
+    bias: tuple[float, ...] = ()
+    target: tuple[float, ...] = ()
+    load: float = 0.0
+    restitution: float = 0.0
+    creep: float = 0.0
+    closed: int = 0
+
+    @property
+    def rows(self) -> list[Array]:
+        own = ([] if self.normal is None else [self.normal]) + list(self.tangents)
+        return [np.asarray(row, float) for row in own]
+
+    @property
+    def friction(self) -> tuple[float, float]:
+        """mu_s, mu_k."""
+        return self.mu if isinstance(self.mu, tuple) else (self.mu, self.mu)
+
+
+def padded(values: tuple[float, ...], n: int) -> list[float]:
+    return [*values, *([0.0] * (n - len(values)))]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model at one state: ``Q`` (n_u, n_u), ``a`` (n_u,) free accelerations, its contacts, the speeds ``u``."""
+
+    Q: Array
+    a: ArrayLike
+    contacts: tuple[Contact, ...]
+    u: ArrayLike | None = None
+
+    @property
+    def n_u(self) -> int:
+        return len(self.Q)
+
+    @cached_property
+    def M(self) -> Array:
+        return np.linalg.inv(self.Q)
+
+    @cached_property
+    def W(self) -> Array:
+        return np.array([row for c in self.contacts for row in c.rows])
+
+    @property
+    def D(self) -> Array:
+        return np.asarray(self.W @ self.M @ self.W.T)
+
+    @property
+    def speeds(self) -> Array:
+        return np.zeros(self.n_u) if self.u is None else np.asarray(self.u, float)
+
+    def section(self, name: str) -> Array:
+        """Values of ``w0``, ``value``, ``rate`` or ``target``, row by row."""
+        values: list[float] = []
+        for c in self.contacts:
+            n, normal = len(c.rows), c.normal is not None
+            values += {
+                "w0": padded(c.bias, n),
+                "value": padded((c.gap,) if normal else (), n),
+                "rate": padded(((c.normal_rate,) if normal else ()) + c.slip, n),
+                "target": padded(c.target, n),
+            }[name]
+        return np.array(values)
+
+    @property
+    def free(self) -> Array:
+        """Row accelerations without contact forces."""
+        return np.asarray(self.W @ np.asarray(self.a, float) + self.section("w0"))
+
+    @property
+    def rates(self) -> Array:
+        return np.asarray(self.W @ self.speeds + self.section("rate"))
+
+    def parameters(self) -> Array:
+        head = [self.n_u, len(self.W), len(self.contacts)]
+        rows = [self.section(name) for name in ("w0", "value", "rate", "target")]
+        ends = [[c.load for c in self.contacts]]
+        ends += [[c.friction[k] for c in self.contacts] for k in (0, 1)]
+        ends += [[c.restitution for c in self.contacts], [c.creep for c in self.contacts]]
+        return np.concatenate([head, self.M.ravel(), np.asarray(self.a, float), self.W.ravel(), *rows, *ends])
+
+    def info(self) -> NDArray[np.int32]:
+        row, entries = 0, []
+        for c in self.contacts:
+            normal = -1 if c.normal is None else row
+            tangent = row + (c.normal is not None) if c.tangents else -1
+            entries.append([c.law, normal, tangent, len(c.tangents), c.closed])
+            row += len(c.rows)
+        return np.array(entries, dtype=np.int32)
+
+    def at(self, **changes: Any) -> Case:
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the runtime says: ``force`` are multipliers, after an impact alone impulses."""
+
+    status: int
+    modes: list[int]
+    direction: Array
+    u: Array
+    force: Array
+    udot: Array
+    guards: Array
+    culprit: int
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """The compiled runtime."""
+
+    folder: Path
+    library: ctypes.CDLL = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "library", shared_library(SOURCE, self.folder))
+
+    def __call__(
+        self,
+        case: Case,
+        what: int = SETTLE | RHS,
+        *,
+        modes: list[int] | None = None,
+        direction: ArrayLike | None = None,
+        before: ArrayLike | None = None,
+        tolerances: tuple[float, float] = (1e-9, 1e-9),
+        prefer: bool = False,
+        plastic: bool = False,
+        guard: int = 0,
+    ) -> Result:
+        n, k, m = case.n_u, len(case.W), len(case.contacts)
+        mode = np.full(m, -1, np.int32) if modes is None else np.array(modes, np.int32)
+        heading = np.zeros((m, 2)) if direction is None else np.array(direction, float).reshape(m, 2)
+        u, force, udot, guards = case.speeds.copy(), np.zeros(k), np.zeros(n), np.zeros((m, 3))
+        culprit = ctypes.c_int(-2)
+        arrays: list[Any] = [np.array([n, k, m], np.int32), case.info(), case.parameters()]
+        arrays += [np.array([*tolerances, prefer, plastic, guard], float), mode, heading, u]
+        arrays += [None if before is None else np.array(before, float), force, udot, guards]
+        pointers = [None if x is None else x.ctypes.data_as(ctypes.c_void_p) for x in arrays]
+        status = self.library.run(what, *pointers, ctypes.byref(culprit))
+        return Result(status, mode.tolist(), heading, u, force, udot, guards, culprit.value)
+
+
+@cache
+def runtime_of_session() -> Runtime:
+    """Compiled once."""
+    with TemporaryDirectory() as folder:
+        return Runtime(Path(folder))
