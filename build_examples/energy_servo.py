@@ -72,3 +72,63 @@ def model(path: bool = False, resolution: str = "moore_penrose", y: Any = None, 
         parameters={**values, **({Theta21: PATH_GAINS["Theta21"], Theta22: PATH_GAINS["Theta22"]} if path else {})},
         servo=kg.Servo(constraints, theta=gains, resolution=resolution, y=y, damping=damping),
     )
+
+
+CASES = {
+    "y = 0": {},
+    "y = (2, -1)": {"y": (2.0, -1.0)},
+    "ideal": {"resolution": "ideal"},
+    "with path": {"path": True, "E_f": 30.0},
+}
+
+
+def simulate(y: Any = None, E_f: float = 1.0, **options: Any) -> tuple[kg.Solver, kg.Solution]:
+    """On the path no energy is below m_B g L / 2 (1 - cos(asin(R / L))) = 1.314 J: E_f = 1 J is out of reach there."""
+    solver = kg.build(model(**options)).with_parameters(E_f=E_f)
+    start = INITIAL["q"], INITIAL["u"]
+    return solver, solver.integrate((0.0, 5.0), *start, control="servo", y=y, rtol=1e-11, atol=1e-12)
+
+
+def energies(solver: kg.Solver, solution: kg.Solution) -> np.ndarray:
+    states = zip(solution.t, solution.q, solution.u, solution.controls, strict=True)
+    return np.array([solver.energy(t, q, u, tau) for t, q, u, tau in states])
+
+
+def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
+    p, E = solver.parameters, energies(solver, solution)
+    law = p["E_f"] + (E[0] - p["E_f"]) * np.exp(p["Theta"] * solution.t)
+    yield "E(t) against E_f + (E0 - E_f) exp(Theta t), relative", np.abs(E / law - 1).max(), 1e-8
+    # Torques on the disc and on the bar: tau1 - tau2 and tau2.
+    power = solution.controls[:, 0] * solution.u[:, 0] + solution.controls[:, 1] * (solution.u[:, 1] - solution.u[:, 0])
+    wanted = p["Theta"] * (E - p["E_f"])
+    yield "power of the controls against Theta (E - E_f), relative", np.abs(power / wanted - 1).max(), 1e-8
+    path = 0.0
+    if "Theta21" in p:
+        # Both roots of s**2 - Theta21 s - Theta22 are Theta21 / 2.
+        psi, rate = solution.servo_errors[:, 1:].T
+        s = p["Theta21"] / 2
+        path = np.abs(psi - (psi[0] + (rate[0] - s * psi[0]) * solution.t) * np.exp(s * solution.t)).max()
+    yield "R cos theta1 + L sin theta2 against its law", path, 1e-8
+
+
+def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
+    """The thesis's figures 41 (error of the energy) to 44 (controls), for every choice of the controls."""
+    panels = figure.subplots(4, len(runs), sharex=True)
+    for column, (name, (_, solution)) in zip(panels.T, runs.items(), strict=True):
+        rows = (
+            (solution.servo_errors[:, 0], "E - E_f (J)"),
+            (solution.q, "theta (rad)"),
+            (solution.u, "u (rad/s)"),
+            (solution.controls, "tau (N m)"),
+        )
+        for axis, (values, label) in zip(column, rows, strict=True):
+            axis.plot(solution.t, values)
+            axis.set_ylabel(label)
+        column[0].set_title(name)
+        column[-1].set_xlabel("t (s)")
+
+
+if __name__ == "__main__":
+    from _report import script
+
+    script(__doc__, simulate, checks, plot, CASES)

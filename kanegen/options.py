@@ -33,7 +33,7 @@ DEFAULT_FUNCTIONS: Final = (
 )  # fmt: skip
 
 EXTRA_FUNCTIONS: Final = (
-    *("A1", "A2", "N", "L", "F", "Dm", "e", "rank", "parts", "integrals"),
+    *("A1", "A2", "N", "L", "F", "Dm", "e", "rank", "parts", "integrals", "underactuation"),
     *FUNCTION_GROUPS["jacobians"],
 )
 """Functions that are compiled on request only."""

@@ -30,6 +30,7 @@ from kanegen.derive.reactions import MULTIPLIERS, auxiliary_loads, reaction_node
 from kanegen.derive.servo import ServoEquations, servo_equations
 from kanegen.derive.speeds import model_before, new_speeds
 from kanegen.derive.system import System
+from kanegen.derive.underactuation import Underactuation, underactuation
 from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, count_operations
 from kanegen.model import Model
@@ -152,6 +153,11 @@ class Equations:
     def servo(self) -> ServoEquations:
         """The servo-constraints with their controls; ModelError where the controls cannot enforce them."""
         return servo_equations(self)
+
+    @cached_property
+    def underactuation(self) -> Underactuation:
+        """The equations of motion along the directions that no control reaches."""
+        return underactuation(self)
 
     # -- quantities -----------------------------------------------------------------------------------------
 

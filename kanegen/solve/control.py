@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +44,20 @@ class Feasibility:
     smallest_singular_value: float
 
 
+class Underactuation(NamedTuple):
+    """``matrix u' = right_side`` for all controls: (n_f, n_u) and (n_f,)."""
+
+    matrix: Array
+    right_side: Array
+
+
 class Controlled:
     """Controls of a model with servo-constraints (``servo=`` of ``kanegen.Model``)."""
 
     description: Description
     _servo: dict[str, Callable[..., Any]]
     _servo_defaults: Array
+    _functions: Functions
 
     def control(self, t: float, q: Any, u: Any, y: Any = None, r: Any = None) -> Array:
         """The controls tau (n_tau,) that enforce the servo-constraints at this state.
@@ -98,6 +106,23 @@ class Controlled:
         dimension = len(self.description.controls) - int(rank)
         kind = "none" if not possible else "family" if dimension else "unique"
         return Feasibility(kind, dimension, float(residual), float(smallest))
+
+    def underactuation(self, t: float, q: Any, u: Any, r: Any = None) -> Underactuation:
+        """The equations of motion in which no control appears, ``R u' = c`` (n_f rows).
+
+        Second-order nonholonomic constraints of a system with fewer independent controls than degrees of freedom
+        (Bajodah 2003, section 1.3): ``N^T A2 (Q u' - P0) = 0`` for the complement N of the controls' directions,
+        ``N^T A2 G = 0``. With a servo-constraint that the controls enforce they are the internal dynamics. Controls are
+        those of the servo-constraints, else all inputs that enter the forces affinely and stand nowhere else. Build
+        with ``functions=`` that has "underactuation".
+
+        Raises
+        ------
+        SolveError
+            Also where the controls reach every degree of freedom, so that there are no such equations.
+        """
+        rows: Array = self._functions.get("underactuation").value(t, q, u, self._servo_inputs(None, r))
+        return Underactuation(rows[:, :-1].copy(), rows[:, -1].copy())
 
     def _evaluate_servo(self, name: str, t: float, q: Any, u: Any, r: Any) -> Any:
         return self._servo[name](t, q, u, r)
