@@ -174,7 +174,7 @@ def ball(**changes: Any) -> kg.Model:
         "speeds": (u, w),
         "kinematics": (x.diff(TIME) - u, z.diff(TIME) - w),
         "bodies": (me.Particle("ball", P, sm.Symbol("m")),),
-        "gravity": -9.81 * N.z,
+        "gravity": -sm.Symbol("g") * N.z,
         "unilateral_constraints": [kg.Unilateral(z, kg.Restitution(e), kg.Coulomb(mu), u, "floor")],
     }
     return kg.Model(**{**arguments, **changes})

@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from contact_models import Sledge
+from contact_models import Sledge, ball
 from numpy.typing import NDArray
 from oracle import Oracle
 from tolerances import EVALUATION, SOLVE
@@ -213,6 +213,28 @@ def test_impulses_are_generalized_impulses() -> None:
         - Oracle(sledge.companion())(STATE["t"][0], STATE["q"], STATE["u"]).F
     )
     close(value(program_of(), "impulses"), blow, EVALUATION)
+
+
+def test_compiled_functions_agree_with_50_digits() -> None:
+    """The C of contacts, gaps, events and impulses, multipliers given and left out."""
+    model = Sledge().model()
+    module = kg.build(model, form="reduced", functions=("rhs",)).extension.module
+    gains, t = [-3.0, -5.0], STATE["t"][0]
+    prepared = module.Prepared(np.array([x or 0.0 for x in model.parameters.values()]), np.array(gains))
+    with mpmath.workdps(50):
+        for name in ("rhs", "rhs_stabilised", "contacts", "gaps", "events", "impulses"):
+            function = module.Function(name, prepared)
+            for r in (STATE["r"], [*STATE["r"], *LAMBDA]):
+                found = function.value(t, np.array(STATE["q"]), np.array(STATE["u"]), np.array(r))
+                every = [*r, *[0.0] * (1 + N_ROWS - len(r))]
+                exact = {key: [mpmath.mpf(x) for x in array] for key, array in arguments(r=every, g=gains).items()}
+                _, expected = interpret(program_of(), name, exact, mpmath_context(50))
+                found = np.concatenate([np.ravel(part) for part in found]) if isinstance(found, tuple) else found
+                close(np.ravel(found), np.array([float(x) for x in expected]), EVALUATION)
+
+
+def test_self_checks_of_a_model_with_contacts() -> None:
+    assert kg.verify(ball(parameters={"e": 0.8, "mu": 0.3, "m": 1.5, "g": 9.81}), states=3, forms=()).checks
 
 
 def test_tables() -> None:
