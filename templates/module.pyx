@@ -52,6 +52,7 @@ FUNCTIONS = {
 include "module_arguments.pxi"
 include "module_inputs.pxi"
 include "module_control.pxi"
+include "module_inverse.pxi"
 include "module_function.pxi"
 include "module_jacobian.pxi"
 include "module_consistent.pxi"

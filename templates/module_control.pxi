@@ -110,12 +110,9 @@ def along(Function function, Inputs inputs, Control control, times, states, othe
             raise run.error
         if status >= 0:
             for item, result in zip(functions, results):
-                _value_at(<Function>item, _data(t)[i], state, run.evaluation.r, _data(result) + i * (<Function>item).n_out)
+                _value_of(
+                    <Function>item, _data(t)[i], state, state + MODEL.n_q, run.evaluation.r,
+                    _data(result) + i * (<Function>item).n_out
+                )
     return results
 
-
-cdef int _value_at(Function f, double t, const double *y, const double *r, double *out) except -1:
-    """The value of a function, where it has one."""
-    if f.evaluate(t, y, y + f.n_q, r, f.p, f.work, f.scratch) >= 0:
-        memcpy(out, f.scratch, f.n_out * sizeof(double))
-    return 0

@@ -73,3 +73,17 @@ int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, c
                            kg_real *qdot, kg_real *udot) {
   return kg_contacts_rhs(contacts, t, q, u, r, qdot, udot);
 }
+
+size_t kg_module_inverse_work(const kg_inverse *m) { return kg_inverse_work(m); }
+
+int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,
+                             const kg_real *qddot, const kg_real *r, const kg_real *p, kg_real *work, kg_real *u,
+                             kg_real *udot, kg_real *slip) {
+  return kg_inverse_speeds(m, t, q, qdot, qddot, r, p, work, u, udot, slip);
+}
+
+int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *u,
+                               const kg_real *udot, kg_real *r, const kg_real *p, kg_real *work,
+                               kg_inverse_result *out) {
+  return kg_inverse_dynamics(m, t, q, u, udot, r, p, work, out);
+}

@@ -4,6 +4,7 @@
 
 #include "kg_complementarity.h"
 #include "kg_impulse.h"
+#include "kg_inverse.h"
 #include "kg_model.h"
 #include "kg_projection.h"
 #include "kg_steppers.h"
@@ -40,5 +41,13 @@ int kg_module_contacts_start(kg_contacts *contacts, const kg_model *model, const
 int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r);
 int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                            kg_real *qdot, kg_real *udot);
+
+size_t kg_module_inverse_work(const kg_inverse *m);
+int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,
+                             const kg_real *qddot, const kg_real *r, const kg_real *p, kg_real *work, kg_real *u,
+                             kg_real *udot, kg_real *slip);
+int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *u,
+                               const kg_real *udot, kg_real *r, const kg_real *p, kg_real *work,
+                               kg_inverse_result *out);
 
 #endif

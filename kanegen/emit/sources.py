@@ -20,6 +20,7 @@ WRAPPER_FILES = (
     "module_function.pxi",
     "module_inputs.pxi",
     "module_control.pxi",
+    "module_inverse.pxi",
     "module_jacobian.pxi",
     "module_consistent.pxi",
     "module_impulse.pxi",

@@ -1,0 +1,110 @@
+# Inverse dynamics along a path: controls, multipliers and whatever follows from them, at many times in one call.
+
+cdef extern from "module_steppers.h" nogil:
+    ctypedef struct kg_inverse:
+        int n_q
+        int n_u
+        const kg_function *kinematics
+        const kg_function *mass
+        const kg_function *forces
+        const kg_function *controls
+        const kg_function *jacobian
+        const kg_function *bias
+        const int *slots
+    ctypedef struct kg_inverse_result:
+        double *tau
+        double *multipliers "lambda"
+        double *residual
+        double *violation
+        double *slip
+        int rank
+    size_t kg_module_inverse_work(const kg_inverse *)
+    int kg_module_inverse_speeds(const kg_inverse *, double, const double *, const double *, const double *,
+                                 const double *, const double *, double *, double *, double *, double *)
+    int kg_module_inverse_dynamics(const kg_inverse *, double, const double *, const double *, const double *, double *,
+                                   const double *, double *, kg_inverse_result *)
+
+
+cdef class Inverse:
+    """The functions of inverse dynamics with parameters; ``slots`` are the places of the controls in r."""
+
+    cdef kg_inverse model
+    cdef double *work
+    cdef object slots
+
+    def __cinit__(self, slots):
+        self.slots = numpy.ascontiguousarray(slots, dtype=numpy.intc)
+        self.model.n_q, self.model.n_u = MODEL.n_q, MODEL.n_u
+        self.model.kinematics, self.model.controls = _find("kinematics"), _find("control_forces")
+        self.model.mass, self.model.forces = _find("Q"), _find("P")
+        constrained = FUNCTIONS.get("J", (0,))[0] > 0
+        self.model.jacobian = _find("J") if constrained else NULL
+        self.model.bias = _find("b") if constrained else NULL
+        self.model.slots = <int *>PyArray_DATA(<PyArrayObject *>self.slots)
+        self.work = <double *>malloc((kg_module_inverse_work(&self.model) + 1) * sizeof(double))
+        if self.work == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.work)
+
+    def along(self, Prepared prepared not None, Inputs inputs not None, times, q, qdot, qddot, others=()):
+        """Everything at each sample of a path: a dict of arrays, rows NaN where ``status`` (n_t,) is negative.
+
+        ``times`` (n_t,); ``q``, ``qdot``, ``qddot`` (n_t, n_q). In the dict: ``u``, ``udot``, ``residual`` (n_t, n_u),
+        ``controls`` (n_t, n_tau), ``multipliers``, ``violation`` (n_t, n_c), ``slip`` (n_t, n_q), ``rank`` (n_t,), and
+        each function named in ``others``, (n_t, its length), evaluated with the controls that were found.
+        """
+        cdef Run run = Run(Function("control_forces", prepared), inputs)
+        cdef kg_inverse_result result
+        cdef int n_c = 0 if self.model.jacobian == NULL else self.model.jacobian.rows
+        cdef int i, status
+        cdef double t
+        cdef size_t n_t
+        cdef double *at_q
+        cdef double *at_u
+        cdef double *at_udot
+        t_, q_ = _as_array(times, "times"), _as_array(q, "q")
+        rates, accelerations = _as_array(qdot, "qdot"), _as_array(qddot, "qddot")
+        n_t = t_.size
+        widths = dict(
+            u=MODEL.n_u, udot=MODEL.n_u, residual=MODEL.n_u, controls=self.model.controls.rows, multipliers=n_c,
+            violation=n_c, slip=MODEL.n_q,
+        )
+        found = {name: numpy.full((n_t, width), numpy.nan) for name, width in widths.items()}
+        functions = [Function(name, prepared) for name in others]
+        found.update({f.name: numpy.full((n_t, (<Function>f).n_out), numpy.nan) for f in functions})
+        statuses, ranks = numpy.zeros(n_t, dtype=numpy.intc), numpy.zeros(n_t, dtype=numpy.intc)
+        for i in range(<int>n_t):
+            t, at_q = _data(t_)[i], _data(q_) + i * MODEL.n_q
+            at_u, at_udot = _data(found["u"]) + i * MODEL.n_u, _data(found["udot"]) + i * MODEL.n_u
+            result.tau = _data(found["controls"]) + i * self.model.controls.rows
+            result.multipliers = _data(found["multipliers"]) + i * n_c
+            result.violation = _data(found["violation"]) + i * n_c
+            result.residual = _data(found["residual"]) + i * MODEL.n_u
+            result.slip = _data(found["slip"]) + i * MODEL.n_q
+            status = _fill_inputs(&run.evaluation, t)
+            if status == STATUS_PYTHON:
+                raise run.error
+            status = kg_module_inverse_speeds(
+                &self.model, t, at_q, _data(rates) + i * MODEL.n_q, _data(accelerations) + i * MODEL.n_q,
+                run.evaluation.r, prepared.values, self.work, at_u, at_udot, result.slip
+            )
+            if status >= 0:
+                status = kg_module_inverse_dynamics(
+                    &self.model, t, at_q, at_u, at_udot, run.evaluation.r, prepared.values, self.work, &result
+                )
+            statuses[i] = status
+            if status < 0:
+                continue
+            ranks[i] = result.rank
+            for f in functions:
+                _value_of(<Function>f, t, at_q, at_u, run.evaluation.r, _data(found[f.name]) + i * (<Function>f).n_out)
+        return dict(found, status=statuses, rank=ranks)
+
+
+cdef int _value_of(Function f, double t, const double *q, const double *u, const double *r, double *out) except -1:
+    """The value of a function, where it has one."""
+    if f.evaluate(t, q, u, r, f.p, f.work, f.scratch) >= 0:
+        memcpy(out, f.scratch, f.n_out * sizeof(double))
+    return 0
