@@ -115,6 +115,16 @@ def test_rows_and_responses_agree_with_multiplier_solves(form: str, name: str) -
     assert np.array_equal(found["D"].reshape(N_ROWS, N_ROWS), found["D"].reshape(N_ROWS, N_ROWS).T)
 
 
+def test_redundant_constraints_give_the_same() -> None:
+    """The generalized inverse takes the bilateral constraint twice."""
+    sledge = Sledge()
+    (phi,) = sledge.description["holonomic_constraints"]
+    model = sledge.model(holonomic_constraints=[phi, 3 * phi])
+    program = assemble(kg.derive(model), BuildOptions.of("pseudoinverse"))[0]
+    for key, expected in sections(program_of()).items():
+        close(sections(program, g=[0.0] * 8)[key], expected, SOLVE)
+
+
 def test_columns_by_kernel_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "WRITTEN_OUT", 0)
     program = assemble(kg.derive(Sledge().model()), BuildOptions.of("reduced"))[0]

@@ -74,6 +74,7 @@ ONE_PROBLEM = [
     (contact(friction=0.3, slip=u), "unilateral_constraints[0] has the friction law 0.3: expected a kg.Coulomb"),
     ({"friction": [kg.Friction((), COULOMB, 9.81)]}, "'friction 1' (friction[0]) has friction and 0 components"),
     ({"friction": [kg.Friction(u, COULOMB, z * w.diff())]}, "the normal force of contact 'friction 1' contains w'"),
+    ({"friction": [kg.Friction(u, COULOMB, -2)]}, "has the normal force -2 N: expected one that is not negative"),
     ({"friction": [kg.Friction(u, COULOMB, kg.Bilateral(1))]}, "has the gap 1, which depends on no coordinate"),
     # names
     ({"unilateral_constraints": [floor(name="a")] * 2}, "[0] and unilateral_constraints[1] are both named 'a'"),
@@ -145,6 +146,9 @@ def test_reactions_refuse_contacts() -> None:
     reaction = kg.Reaction(model.bodies, model.bodies[0].masscenter, model.frame)
     with pytest.raises(kg.ModelError, match="does not tell on which body its force acts"):
         model.with_reactions({"all": reaction})
+    aside = me.dynamicsymbols("aside")
+    with pytest.raises(kg.ModelError, match=r"the model has auxiliary_speeds \(aside\) and contacts"):
+        ball(auxiliary_speeds=[aside])
 
 
 def test_parameters_of_laws_gaps_and_guards_are_parameters() -> None:

@@ -106,8 +106,7 @@ def _normal_row(system: System, contact: Contact) -> ContactRow:
         gap, rate = row.residuals
         W, remainder = row.J, -row.bias
     else:
-        (gap,) = system.settled([system.lower(contact.gap)])
-        rate = gap
+        gap = rate = system.lower(contact.gap)
         W, remainder = _velocity_row(system, gap)
     if system.vanish(W):
         raise ModelError(
@@ -130,7 +129,7 @@ def _target(contact: Contact) -> Any:
 
 
 def _slip_row(system: System, contact: Contact, expression: Any) -> ContactRow:
-    (slip,) = system.settled([system.lower(expression)])
+    slip = system.lower(expression)
     W, remainder = _velocity_row(system, slip)
     where = f"the slip velocity of contact {contact.name!r} ({expression})"
     if system.vanish(W):

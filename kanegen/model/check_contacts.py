@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kanegen.model.contact import Contact, contacts_of, level_of
 from kanegen.model.contact_laws import HuntCrossley, KelvinVoigt, Stabilised
 from kanegen.model.events import Event, is_multiplier, multiplier_row
-from kanegen.model.expressions import atoms, base_symbol, derivative_order, known_value
+from kanegen.model.expressions import atoms, base_symbol, derivative_order, known_value, symbol_name
 from kanegen.model.linear import is_affine
 from kanegen.model.places import Place
 from kanegen.model.speeds import all_speeds
@@ -48,6 +48,9 @@ def _contact_problems(model: Model, contact: Contact, values: Mapping[Any, float
     title = f"contact {contact.name!r} ({contact.where})"
     yield from _gap_problems(model, contact, title)
     yield from _slip_problems(model, contact, title)
+    load = None if contact.load is None else known_value(contact.load, values)
+    if load is not None and not load >= 0.0:
+        yield f"{title} has the normal force {load:g} N: expected one that is not negative"
     for value in contact.values():
         number = known_value(value.expression, values)
         if number is not None and not value.admits(number):
@@ -90,7 +93,7 @@ def _slip_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
             f"{title} has friction and {len(contact.slip)} components of slip velocity: expected slip=(v1,) or "
             "(v1, v2), along orthonormal directions"
         )
-    speeds = {*all_speeds(model), *model.auxiliary_speeds}
+    speeds = set(all_speeds(model))
     for expr in contact.slip:
         moving = frozenset(
             atom
@@ -137,12 +140,15 @@ def _multiplier_problems(contacts: Sequence[Contact], places: Sequence[Place]) -
 
 
 def _reaction_problems(model: Model, contacts: Sequence[Contact]) -> Iterator[str]:
-    """A gap does not tell at which point of which body its force acts, which Newton's equations of a set ask for."""
-    if model.reactions and contacts:
-        yield (
-            f"the model has reactions ({', '.join(model.reactions)}) and contacts: an expression for a gap does not "
-            "tell on which body its force acts; bring the reactions into evidence by auxiliary_speeds instead"
-        )
+    """A gap does not tell at which point of which body its force acts, which a reaction would have to contain."""
+    asked = {"reactions": model.reactions, "auxiliary_speeds": tuple(map(symbol_name, model.auxiliary_speeds))}
+    for field, items in asked.items():
+        if items and contacts:
+            yield (
+                f"the model has {field} ({', '.join(items)}) and contacts: an expression for a gap does not tell on "
+                "which body its force acts, so that a reaction could not contain it; take reactions from a model "
+                "without contacts, the contact forces being loads with inputs for their sizes"
+            )
 
 
 def _listed(names: Any) -> str:

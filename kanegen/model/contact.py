@@ -154,7 +154,7 @@ def first_rows(contacts: tuple[Contact, ...]) -> tuple[int, ...]:
 
 def level_of(model: Model, expression: Any) -> int:
     """2 for an expression of positions, 1 for one with speeds in it."""
-    speeds, coordinates = {*all_speeds(model), *model.auxiliary_speeds}, set(model.coordinates)
+    speeds, coordinates = set(all_speeds(model)), set(model.coordinates)
     moving = (
         base_symbol(atom) in speeds or (base_symbol(atom) in coordinates and derivative_order(atom) > 0)
         for atom in atoms((expression,))
