@@ -115,6 +115,18 @@ def test_rows_and_responses_agree_with_multiplier_solves(form: str, name: str) -
     assert np.array_equal(found["D"].reshape(N_ROWS, N_ROWS), found["D"].reshape(N_ROWS, N_ROWS).T)
 
 
+def test_singular_partitions_hand_over() -> None:
+    """Where the named dependent speed cannot be solved for: theta = pi/2 and phi = 0 make its column zero."""
+    sledge = Sledge()
+    program = assemble(kg.derive(sledge.model(dependent_speeds=sledge.u[:1])), BuildOptions.of("reduced"))[0]
+    q = [0.45, 0.8, np.pi / 2, 0.0]
+    general = sections(program, "contacts_general", q=q)
+    for key, found in sections(program, q=q).items():
+        assert np.array_equal(found, general[key])
+    near = sections(program, q=[0.45, 0.8, np.pi / 2 - 0.1, 0.0])
+    close(near["a"], sections(program, "contacts_general", q=[0.45, 0.8, np.pi / 2 - 0.1, 0.0])["a"], SOLVE)
+
+
 def test_redundant_constraints_give_the_same() -> None:
     """The generalized inverse takes the bilateral constraint twice."""
     sledge = Sledge()
