@@ -15,6 +15,8 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 RTOL, ATOL = 1e-13, 1e-14
+# SciPy does not see a flight that is shorter than a step, s.
+SHORT_FLIGHT = 1e-3
 Law = Callable[[float, float], float]
 
 
@@ -113,3 +115,30 @@ class _Crossing:
 
     def __call__(self, t: float, y: np.ndarray, acting: bool) -> float:
         return self.quantity(y)
+
+
+def bounces(
+    p: Mapping[str, float], level: float, e: float, y: np.ndarray, count: int
+) -> tuple[list[tuple[float, float]], np.ndarray]:
+    """The first impacts with the coefficient of restitution e: time and the energy lost in theory; the state after."""
+    free = Pendulum(p, level, lambda x, rate: 0.0, "force")
+    t, found = 0.0, []
+    for _ in range(count):
+        run = solve_ivp(
+            lambda _, y, acting: free.rates(y, acting),
+            (t, t + 10.0),
+            y,
+            method="DOP853",
+            rtol=RTOL,
+            atol=ATOL,
+            max_step=SHORT_FLIGHT,
+            events=[_Crossing(free.penetration, 1.0)],
+            args=(False,),
+        )
+        t, y = float(run.t[-1]), run.y[:, -1]
+        now = instant(y, p, level)
+        answer = np.linalg.solve(now.Q, now.normal)
+        response = float(now.normal @ answer)
+        found.append((t, (1.0 - e**2) * now.rate**2 / (2.0 * response)))
+        y = np.concatenate([y[:2], y[2:] + (1.0 + e) * now.rate / response * answer])
+    return found, y
