@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Underactuation:
-    """``R u' = c`` whatever the controls do: ``equations`` is [R c], (n_f, n_u + 1), while the ``pivots`` are not zero."""
+    """``R u' = c`` for all controls; ``equations`` is [R c], (n_f, n_u + 1), while the ``pivots`` are not zero."""
 
     equations: Quantity
     pivots: tuple[Pivot, ...]
