@@ -70,6 +70,17 @@ static inline int kg_finder_sample(kg_finder *f, kg_stepper *s, int costly) {
   return status;
 }
 
+/* Takes back the slack of a guard that has risen before it falls. */
+static inline void kg_finder_take_back(kg_finder *f, int i) {
+  kg_real *slack = f->slack && i >= f->first_slack ? f->slack + (i - f->first_slack) : NULL;
+  kg_found *found = &f->found[i];
+  if (slack && found->kind == KG_CROSSING && found->ga > *slack) {
+    found->ga -= *slack;
+    found->gb -= *slack;
+    *slack = KG_C(0.0);
+  }
+}
+
 /* Looks for the first zero of guard i that counts, up to the place *limit, which it may lower. */
 static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *limit) {
   const kg_real rounding = KG_C(4.0) * KG_EPSILON * KG_MAX(KG_ABS(s->t), KG_ABS(s->t_old)) / KG_ABS(s->h);
@@ -94,6 +105,7 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
     scan.side = f->rules[i] == KG_CONDITION ? scan.side : 0;
   }
   status = kg_zeros_first(&scan, &whole, &f->found[i]);
+  kg_finder_take_back(f, i);
   if (status == KG_OK && f->found[i].kind == KG_CROSSING) {
     status = kg_zeros_root(&scan, &f->found[i], rounding);
   }
@@ -220,8 +232,9 @@ static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(vo
     t += correction;
   }
   f->g_complete = 1;
+  status = kg_finder_units(f, s, f->any_costly); /* of the step as it is now */
   kg_finder_mark(f, first);
-  return KG_AT_EVENT;
+  return status < 0 ? status : KG_AT_EVENT;
 }
 
 #ifdef __cplusplus

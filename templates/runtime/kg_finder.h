@@ -28,6 +28,10 @@ typedef struct {
   void *context;
   const int *rules;  /* KG_FALLING ... KG_IGNORED */
   const int *costly; /* n flags, which may change at an event, or NULL: none */
+  /* What evaluate() adds to the guards from number first_slack on, since they may start at zero or below; NULL: none.
+   * Taken back from a guard that has risen in the step in which it falls. */
+  kg_real *slack;
+  int first_slack;
 
   int *fired;    /* 0, KG_CROSSING or KG_TOUCH */
   kg_real *g;    /* guards at the end of the last step, or at the event, before anything happens there */
@@ -98,7 +102,10 @@ static inline int kg_finder_evaluate(kg_finder *f, kg_real t, const kg_real *y, 
     return status;
   }
   for (int i = 0; i < f->n; ++i) {
-    if (costly || !kg_finder_is_costly(f, i)) {
+    if (f->rules[i] != KG_IGNORED && (costly || !kg_finder_is_costly(f, i))) {
+      if (!KG_ISFINITE(g[i])) {
+        return KG_NOT_FINITE;
+      }
       f->largest[i] = KG_MAX(f->largest[i], KG_ABS(g[i]));
     }
   }
@@ -188,10 +195,13 @@ static inline int kg_finder_restart(kg_finder *f, const kg_stepper *s, int jumpe
     f->g[i] = f->scratch[i];
   }
   kg_finder_begin(f);
-  if (status == KG_OK) {
-    status = kg_finder_units(f, s, 1);
-  }
   return status < 0 ? status : again ? KG_AT_EVENT : KG_OK;
+}
+
+/* The guards have changed a little at the end of a step without event, and no forces are known there. */
+static inline int kg_finder_refresh(kg_finder *f, const kg_stepper *s) {
+  f->g_complete = !f->any_costly;
+  return kg_finder_evaluate(f, s->t, s->y, 0, f->g);
 }
 
 #ifdef __cplusplus

@@ -1,0 +1,278 @@
+/* kg_hybrid.h - runs of a model with contacts and events: steps in modes, events located, reactions, records.
+ *
+ * The host fills a kg_hybrid, calls kg_hybrid_open() once and kg_hybrid_start(), then kg_hybrid_step() for every step. After
+ * KG_AT_EVENT or KG_AT_STOP the stepper stands there with the state before anything happens: the host stores it, with
+ * the dense output of the step that led there, and calls kg_hybrid_react(), after which the state may have jumped.
+ * Stages of a run in between are smooth, so that methods keep their order.
+ */
+#ifndef KG_HYBRID_H
+#define KG_HYBRID_H
+
+#include "kg_reaction.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Events in a row without progress, each less than this fraction of the run, that are called chattering. */
+#define KG_IDLE_EVENTS 200
+#define KG_IDLE_PROGRESS KG_C(1e-10)
+
+static inline void kg_hybrid_find_functions(kg_hybrid *h) {
+  h->events = h->model->n_events > 0 ? kg_find_function(h->model, "events") : NULL;
+  h->impulses = h->blows ? kg_find_function(h->model, "impulses") : NULL;
+}
+
+/* Bytes of the memory of a run; model and blows must be set. */
+static inline size_t kg_hybrid_memory(kg_hybrid *h) {
+  const size_t g = (size_t)kg_hybrid_guards_count(h->model), m = (size_t)h->model->n_contacts;
+  const size_t integers = 2 * g + m + kg_finder_integers((int)g) + (size_t)kg_contacts_integers(h->model);
+  kg_hybrid_find_functions(h);
+  return (kg_hybrid_place(h, NULL) + kg_contacts_work(h->model) + 1) * sizeof(kg_real) + g * sizeof(kg_found) +
+         integers * sizeof(int);
+}
+
+/* Lays out the memory, which is aligned for kg_real and kg_found, and opens the contacts. Afterwards the host may set
+ * modes and tolerances of h->contacts. Returns KG_OK, or KG_INVALID_ARGUMENT when the model lacks a function. */
+static inline int kg_hybrid_open(kg_hybrid *h, void *memory) {
+  const int g = kg_hybrid_guards_count(h->model);
+  kg_real *work = (kg_real *)memory;
+  kg_found *found;
+  int *integers, status = KG_OK;
+  size_t length;
+  kg_hybrid_find_functions(h);
+  length = kg_hybrid_place(h, NULL);
+  found = (kg_found *)(void *)(work + length + kg_contacts_work(h->model) + 1);
+  integers = (int *)(void *)(found + g);
+  memset(memory, 0, kg_hybrid_memory(h));
+  kg_hybrid_place(h, work);
+  h->finder.n = g;
+  h->finder.evaluate = kg_hybrid_guards;
+  h->finder.context = h;
+  h->finder.rules = h->rules = integers;
+  h->finder.costly = h->costly = integers + g;
+  h->mode_before = integers + 2 * g;
+  kg_finder_layout(&h->finder, h->finder.start, h->mode_before + h->model->n_contacts, found);
+  h->has_contacts = h->model->n_contacts > 0;
+  h->resting = h->guilty = h->guilty_event = -1;
+  if (h->has_contacts) {
+    status = kg_contacts_start(&h->contacts, h->model, h->p,
+                               h->mode_before + h->model->n_contacts + kg_finder_integers(g), work + length);
+  }
+  h->finder.slack = h->has_contacts ? h->contacts.slack : NULL;
+  h->finder.first_slack = h->model->n_events;
+  return h->model->n_events > 0 && !h->events ? KG_INVALID_ARGUMENT : status;
+}
+
+/* Where the stepper is to stop next: the end, a time of the host, or an accumulation point. */
+static inline kg_real kg_hybrid_next_stop(const kg_hybrid *h) {
+  const kg_real direction = h->t_end < h->t ? KG_C(-1.0) : KG_C(1.0);
+  kg_real next = h->t_end;
+  if ((h->t_stop - h->t) * direction > KG_C(0.0) && (next - h->t_stop) * direction > KG_C(0.0)) {
+    next = h->t_stop;
+  }
+  if (h->resting >= 0 && (h->t_rest - h->t) * direction > KG_C(0.0) && (next - h->t_rest) * direction > KG_C(0.0)) {
+    next = h->t_rest;
+  }
+  return next;
+}
+
+/* A rigid contact that is penetrated: its number, or -1. */
+static inline int kg_hybrid_violated(kg_hybrid *h, int *status) {
+  kg_contacts *c = &h->contacts;
+  *status = kg_contacts_evaluate_gaps(c, h->t, h->y, h->y + h->model->n_q, h->r);
+  for (int m = 0; m < h->model->n_contacts && *status >= 0; ++m) {
+    const kg_contact_info *info = h->model->contacts + m;
+    if (info->law == KG_LAW_RESTITUTION && info->level == 2 && c->s.value[info->normal] < -c->gap_tolerance) {
+      return m;
+    }
+  }
+  return -1;
+}
+
+/* Modes at the start, with the impacts that are due there. */
+static inline int kg_hybrid_settle(kg_hybrid *h) {
+  int status = kg_hybrid_inputs(h, h->t, h->y);
+  if (status == KG_OK && h->has_contacts) {
+    const int violated = kg_hybrid_violated(h, &status);
+    if (violated >= 0) {
+      return kg_reaction_fail(h, KG_GAP_VIOLATED, violated);
+    }
+  }
+  if (status < 0) {
+    return kg_reaction_fail(h, status, -1);
+  }
+  kg_reaction_remember(h);
+  status = kg_reaction_apply(h);
+  if (status < 0) {
+    return status;
+  }
+  /* Only jumps are events at the start: the modes found are those of the first phase. */
+  if (h->has_contacts && memcmp(h->before, h->y, (size_t)kg_hybrid_size(h) * sizeof *h->y) != 0) {
+    status = kg_reaction_report(h);
+  }
+  kg_hybrid_mark_costly(h);
+  return status;
+}
+
+/* Starts at (t0, y0) towards t_end; `work` as for kg_stepper_start(), whose outcomes it returns, or those of the
+ * contacts, with their number in `guilty`. Impacts that are due at the start change the state at once: the stepper holds
+ * that after them. */
+static inline int kg_hybrid_start(kg_hybrid *h, const kg_stepper_options *options, kg_real t0, const kg_real *y0,
+                                  kg_real t_end, kg_real *work) {
+  kg_stepper *s = h->stepper;
+  kg_ode ode;
+  int status;
+  memset(s, 0, sizeof *s);
+  ode.n = kg_hybrid_size(h);
+  ode.rhs = kg_hybrid_rhs;
+  ode.jacobian = kg_hybrid_jacobian;
+  ode.context = h;
+  h->t = h->t_event = t0;
+  h->t_end = t_end;
+  h->y = h->rates;
+  memcpy(h->y, y0, (size_t)ode.n * sizeof *y0);
+  kg_hybrid_fill_rules(h);
+  status = kg_hybrid_settle(h);
+  if (status < 0) {
+    return status;
+  }
+  status = kg_stepper_start(s, &ode, options, t0, h->y, kg_hybrid_next_stop(h), work);
+  h->y = s->y;
+  kg_reaction_remember(h);
+  if (status != KG_OK) {
+    return status;
+  }
+  return kg_finder_start(&h->finder, s);
+}
+
+static inline int kg_hybrid_adjust(void *context) {
+  kg_hybrid *h = (kg_hybrid *)context;
+  return h->accept ? KG_MIN(h->accept(h->host, KG_AT_EVENT), KG_OK) : KG_OK;
+}
+
+/* Counts events that follow each other without progress. */
+static inline int kg_hybrid_progress(kg_hybrid *h) {
+  const kg_stepper *s = h->stepper;
+  const kg_real least = KG_IDLE_PROGRESS * KG_ABS(h->t_end - s->t_start);
+  h->idle_events = KG_ABS(s->t - h->t_event) <= least ? h->idle_events + 1 : 0;
+  h->t_event = s->t;
+  if (h->idle_events <= KG_IDLE_EVENTS) {
+    return KG_AT_EVENT;
+  }
+  for (int i = 0; i < h->finder.n; ++i) {
+    if (h->finder.fired[i]) {
+      h->guilty_event = i < h->model->n_events ? i : -1;
+      h->guilty = i < h->model->n_events ? -1 : (i - h->model->n_events) / KG_CONTACT_GUARDS;
+    }
+  }
+  return KG_CHATTERING;
+}
+
+/* After a step without event: what the contacts follow along a phase, their slack and directions of slip. */
+static inline int kg_hybrid_advance(kg_hybrid *h) {
+  const kg_stepper *s = h->stepper;
+  kg_contacts *c = &h->contacts;
+  const size_t size = KG_CONTACT_GUARDS * (size_t)h->model->n_contacts * sizeof(kg_real);
+  int status = h->has_contacts ? kg_hybrid_inputs(h, s->t, s->y) : KG_OK, changed = 0;
+  if (status == KG_OK && h->has_contacts) {
+    memcpy(h->guards, c->slack, size);
+    status = kg_contacts_advance(c, s->t, s->y, s->y + h->model->n_q, h->r, h->finder.g + h->model->n_events);
+    changed = memcmp(h->guards, c->slack, size) != 0;
+    for (int m = 0; m < h->model->n_contacts; ++m) {
+      changed = changed || (c->mode[m] == KG_SLIP && h->model->contacts[m].directions == 2);
+    }
+  }
+  if (status < 0) {
+    return kg_stepper_fail(h->stepper, status);
+  }
+  return changed ? kg_finder_refresh(&h->finder, s) : KG_OK;
+}
+
+/* One accepted step. KG_OK; KG_FINISHED: the end is reached; KG_AT_EVENT, KG_AT_STOP: kg_hybrid_react() is to follow; or
+ * a negative outcome. */
+static inline int kg_hybrid_step(kg_hybrid *h) {
+  kg_stepper *s = h->stepper;
+  int outcome = kg_stepper_step(s), events;
+  if (outcome >= 0 && h->accept) {
+    const int accepted = h->accept(h->host, outcome);
+    outcome = accepted < 0 ? accepted : outcome;
+  }
+  h->t = s->t;
+  h->y = s->y;
+  if (outcome < 0) {
+    return outcome;
+  }
+  events = kg_finder_step(&h->finder, s);
+  if (events == KG_AT_EVENT) {
+    events = kg_finder_locate(&h->finder, s, kg_hybrid_adjust, h);
+    h->t = s->t;
+    h->y = s->y;
+    return events < 0 ? events : kg_hybrid_progress(h);
+  }
+  if (events == KG_OK) {
+    events = kg_hybrid_advance(h);
+  }
+  if (events < 0 || outcome == KG_OK || s->t == h->t_end) {
+    return events < 0 ? events : outcome;
+  }
+  return h->resting >= 0 && s->t == h->t_rest ? KG_AT_EVENT : KG_AT_STOP;
+}
+
+/* One round of reactions at the same time. KG_AT_EVENT: the jump caused others. */
+static inline int kg_hybrid_round(kg_hybrid *h) {
+  int status = kg_reaction_apply(h), jumped;
+  if (status >= 0) {
+    status = kg_reaction_report(h);
+  }
+  if (status >= 0) {
+    status = kg_reaction_rest(h);
+  }
+  if (status < 0) {
+    return status;
+  }
+  jumped = memcmp(h->before, h->y, (size_t)kg_hybrid_size(h) * sizeof *h->y) != 0;
+  kg_reaction_remember(h);
+  kg_hybrid_mark_costly(h);
+  return kg_finder_restart(&h->finder, h->stepper, jumped);
+}
+
+/* What happens at an event, or at a stop after the host has changed its inputs, t_stop or the state. Returns KG_OK;
+ * KG_FINISHED at the end of the run; KG_TERMINATED; KG_AT_STOP where the event coincides with t_stop: then kg_hybrid_react()
+ * is to follow again; or a negative outcome. */
+static inline int kg_hybrid_react(kg_hybrid *h) {
+  kg_stepper *s = h->stepper;
+  int status = KG_AT_EVENT, stopped;
+  h->t = s->t;
+  h->y = s->y;
+  h->terminal = h->modes_changed = 0;
+  stopped = 1;
+  for (int i = 0; i < h->finder.n; ++i) {
+    stopped = stopped && !h->finder.fired[i];
+  }
+  kg_reaction_remember(h);
+  for (int k = 0; status == KG_AT_EVENT; ++k) {
+    status = k < KG_CHAIN ? kg_hybrid_round(h) : KG_CHATTERING;
+  }
+  if (status < 0 || h->terminal) {
+    return status < 0 ? status : KG_TERMINATED;
+  }
+  status = kg_stepper_restart(s, kg_hybrid_next_stop(h), h->modes_changed);
+  return status == KG_OK && !stopped && h->t == h->t_stop ? KG_AT_STOP : status;
+}
+
+/* A user's guard that was zero wherever it was looked at, which is no event: its number, or -1. */
+static inline int kg_hybrid_flat_guard(const kg_hybrid *h) {
+  for (int i = 0; i < h->model->n_events; ++i) {
+    if (h->rules[i] != KG_IGNORED && !(h->finder.largest[i] > KG_C(0.0))) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,278 @@
+/* kg_hybrid_system.h - a model with contacts and events as a system that kg_steppers.h integrates and kg_events.h watches:
+ * its right-hand side in the present modes, and its guards, those of the user first, then KG_CONTACT_GUARDS per contact.
+ */
+#ifndef KG_HYBRID_SYSTEM_H
+#define KG_HYBRID_SYSTEM_H
+
+#include "kg_events.h"
+#include "kg_impact.h"
+#include "kg_impulse.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Kinds of records. */
+#define KG_RECORD_USER 0       /* an event of the model, index: which */
+#define KG_RECORD_OPENS 1      /* index of these and the following: the contact */
+#define KG_RECORD_CLOSES 2
+#define KG_RECORD_IMPACT 3
+#define KG_RECORD_STICKS 4
+#define KG_RECORD_SLIPS 5
+#define KG_RECORD_REVERSES 6   /* slips in the opposite direction */
+#define KG_RECORD_PENETRATES 7 /* the gap stays violated, without a force */
+#define KG_RECORD_IMPOSED 8
+#define KG_RECORD_REMOVED 9
+#define KG_RECORD_RESTS 10     /* where infinitely many impacts accumulate (Zeno) */
+
+typedef struct {
+  int kind;
+  int index;
+  int touch; /* the guard of a user's event touched zero without changing its sign */
+  kg_real t;
+  const kg_real *y_before; /* (q, u) */
+  const kg_real *y_after;
+  const kg_real *impulse;  /* n_rows: impulses of the contact rows at this instant */
+  const int *mode;         /* n_contacts: modes after */
+} kg_record;
+
+/* Up to `t_stop` to be filled by the host, all else zero; then kg_hybrid_open(). */
+typedef struct {
+  const kg_model *model;
+  const kg_real *p;
+  kg_stepper *stepper;
+  kg_ode plain;  /* the motion without contact forces: n = n_q + n_u; the Jacobian may be NULL */
+  kg_real *r;    /* n_r + n_hidden: the inputs, and zeros */
+  /* Fills the inputs (NULL: they are constant); called after every step that is accepted with its outcome (NULL:
+   * nothing to do), may change stepper->y as kg_projection_after_step() does; stores a record. All return 0 or a negative
+   * outcome or status, which ends the run. */
+  int (*inputs)(void *host, kg_real t, const kg_real *q, const kg_real *u, kg_real *r);
+  int (*accept)(void *host, int outcome);
+  int (*record)(void *host, const kg_record *record);
+  void *host;
+  const int *watched;            /* n_events flags, or NULL: all events are looked for */
+  const kg_impulse_rows *blows;  /* bilateral constraints for the impulses of events; NULL: there are none */
+  kg_real t_stop;                /* the run stops here too (KG_AT_STOP) if it lies ahead; not a number: nowhere */
+
+  kg_contacts contacts; /* modes: contacts.mode */
+  int has_contacts;
+  int guilty;           /* contact that a failure is about, or -1; */
+  int guilty_event;     /* or user's event, or -1 */
+  kg_finder finder;
+  const kg_function *events;
+  const kg_function *impulses;
+  kg_real t;            /* where the reaction takes place */
+  kg_real *y;
+  kg_real t_end;
+  kg_real t_event;      /* of the last event */
+  int idle_events;      /* in a row that hardly changed t */
+  kg_real t_rest;       /* accumulation point ahead of contact `resting`, or -1 */
+  int resting;
+  int terminal;
+  int modes_changed;
+  int *rules;
+  int *costly;
+  int *mode_before;
+  kg_real *state;       /* n_q + n_u */
+  kg_real *before;      /* n_q + n_u */
+  kg_real *rates;       /* n_q + n_u */
+  kg_real *u_before;    /* n_u */
+  kg_real *generalized; /* n_u */
+  kg_real *blow_work;
+  kg_real *multipliers;
+  kg_real *impulse_rows;
+  kg_real *impulse;     /* n_rows */
+  kg_real *impact;      /* n_rows */
+  kg_real *direction;   /* 2 per contact: before */
+  kg_real *bounces;     /* per contact: time of the last impact, interval, ratio of intervals, number */
+  kg_real *guards;      /* at a stage */
+  kg_real *scratch;
+} kg_hybrid;
+
+#define KG_BOUNCE 4
+
+static inline int kg_hybrid_size(const kg_hybrid *h) { return h->model->n_q + h->model->n_u; }
+
+static inline int kg_hybrid_guards_count(const kg_model *model) {
+  return model->n_events + KG_CONTACT_GUARDS * model->n_contacts;
+}
+
+/* The inputs at a state. */
+static inline int kg_hybrid_inputs(const kg_hybrid *h, kg_real t, const kg_real *y) {
+  const int status = h->inputs ? h->inputs(h->host, t, y, y + h->model->n_q, h->r) : KG_OK;
+  return status < 0 ? status : KG_OK;
+}
+
+/* Whether some contact has a mode of at least this one: KG_PENETRATED, guards need accelerations; KG_CLOSED, there are
+ * forces. */
+static inline int kg_hybrid_acts(const kg_hybrid *h, int mode) {
+  if (h->has_contacts) {
+    for (int m = 0; m < h->model->n_contacts; ++m) {
+      if (h->contacts.mode[m] >= mode) {
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+/* The user's guards; `lambda` (n_rows, or NULL: zero) are the multipliers they read. */
+static inline int kg_hybrid_user_guards(kg_hybrid *h, kg_real t, const kg_real *y, const kg_real *lambda, kg_real *g) {
+  kg_real *hidden = h->r + h->model->n_r;
+  const size_t size = (size_t)h->model->n_rows * sizeof *hidden;
+  int status;
+  if (!h->events) {
+    return KG_OK;
+  }
+  if (lambda) {
+    memcpy(hidden, lambda, size);
+  }
+  status = h->events->evaluate(t, y, y + h->model->n_q, h->r, h->p, h->scratch, g);
+  if (lambda) {
+    memset(hidden, 0, size);
+  }
+  return status < 0 ? status : KG_OK;
+}
+
+/* All guards (kg_finder). */
+static inline int kg_hybrid_guards(void *context, kg_real t, const kg_real *y, int costly, kg_real *g) {
+  kg_hybrid *h = (kg_hybrid *)context;
+  const kg_real *q = y, *u = y + h->model->n_q;
+  const int forces = costly && kg_hybrid_acts(h, KG_PENETRATED);
+  int status = kg_hybrid_inputs(h, t, y);
+  if (status == KG_OK && h->has_contacts) {
+    status = kg_contacts_guards(&h->contacts, t, q, u, h->r, forces, g + h->model->n_events);
+  }
+  if (status >= 0) {
+    status = kg_hybrid_user_guards(h, t, y, forces ? h->contacts.lambda : NULL, g);
+  }
+  return status < 0 ? kg_stepper_fail(h->stepper, status) : KG_OK;
+}
+
+/* Shows the guards at a stage to the finder, from the forces just evaluated there. */
+static inline int kg_hybrid_watch(kg_hybrid *h, kg_real t, const kg_real *y) {
+  int status;
+  kg_contacts_guards_last(&h->contacts, h->guards + h->model->n_events);
+  status = kg_hybrid_user_guards(h, t, y, h->contacts.lambda, h->guards);
+  kg_finder_watch(&h->finder, h->guards);
+  return status;
+}
+
+/* y' in the present modes (kg_ode). */
+static inline int kg_hybrid_rhs(void *context, kg_real t, const kg_real *y, kg_real *dydt) {
+  kg_hybrid *h = (kg_hybrid *)context;
+  const int n_q = h->model->n_q;
+  int status;
+  if (!kg_hybrid_acts(h, KG_CLOSED)) {
+    return h->plain.rhs(h->plain.context, t, y, dydt);
+  }
+  status = kg_hybrid_inputs(h, t, y);
+  if (status == KG_OK) {
+    status = kg_contacts_rhs(&h->contacts, t, y, y + n_q, h->r, dydt, dydt + n_q);
+  }
+  if (status >= 0 && h->finder.any_costly) {
+    const int watched = kg_hybrid_watch(h, t, y);
+    status = watched < 0 ? watched : status;
+  }
+  return status;
+}
+
+/* Difference quotient of y' along one component of y, or in t (component -1), where y' is dydt. */
+static inline int kg_hybrid_difference(kg_hybrid *h, kg_real t, const kg_real *y, const kg_real *dydt, int component,
+                                       kg_real *quotient) {
+  const int n = kg_hybrid_size(h);
+  const kg_real x = component < 0 ? t : y[component];
+  const kg_real step = KG_SQRT(KG_EPSILON * KG_MAX(KG_ABS(x), KG_C(1e-5)));
+  int status;
+  memcpy(h->state, y, (size_t)n * sizeof *y);
+  if (component >= 0) {
+    h->state[component] += step;
+  }
+  status = kg_hybrid_rhs(h, component < 0 ? t + step : t, h->state, quotient);
+  for (int i = 0; i < n && status >= 0; ++i) {
+    quotient[i] = (quotient[i] - dydt[i]) / step;
+  }
+  return status;
+}
+
+/* Derivatives of y' (kg_ode): the model's own Jacobian where no contact acts, else differences. */
+static inline int kg_hybrid_jacobian(void *context, kg_real t, const kg_real *y, const kg_real *dydt, kg_real *J,
+                                     kg_real *dfdt) {
+  kg_hybrid *h = (kg_hybrid *)context;
+  const int n = kg_hybrid_size(h);
+  int status = KG_OK;
+  if (h->plain.jacobian && !kg_hybrid_acts(h, KG_CLOSED)) {
+    return h->plain.jacobian(h->plain.context, t, y, dydt, J, dfdt);
+  }
+  for (int j = 0; j < n && status >= 0; ++j) {
+    status = kg_hybrid_difference(h, t, y, dydt, j, h->rates);
+    for (int i = 0; i < n; ++i) {
+      J[i * (ptrdiff_t)n + j] = h->rates[i];
+    }
+  }
+  return status < 0 ? status : kg_hybrid_difference(h, t, y, dydt, -1, dfdt);
+}
+
+/* Whether guard k of a contact follows from `gaps` alone in the present mode (kg_contact_guards.h). */
+static inline int kg_hybrid_needs_forces(const kg_contacts *c, int m, int k) {
+  const int law = c->model->contacts[m].law, mode = c->mode[m];
+  const int rigid = law == KG_LAW_STABILISED || law == KG_LAW_RESTITUTION;
+  if (k == 0) {
+    return kg_closed(mode) && rigid;
+  }
+  if (k == 1) {
+    return mode == KG_PENETRATED && rigid;
+  }
+  return mode == KG_STICK || (mode == KG_SLIP && c->s.creep[m] > KG_C(0.0));
+}
+
+/* Which guards need forces in the present modes. */
+static inline void kg_hybrid_mark_costly(kg_hybrid *h) {
+  const int n_e = h->model->n_events, acts = kg_hybrid_acts(h, KG_PENETRATED);
+  for (int i = 0; i < n_e; ++i) {
+    h->costly[i] = acts && h->model->events[i].multipliers;
+  }
+  for (int m = 0; m < h->model->n_contacts; ++m) {
+    for (int k = 0; k < KG_CONTACT_GUARDS; ++k) {
+      h->costly[n_e + KG_CONTACT_GUARDS * m + k] = h->has_contacts && kg_hybrid_needs_forces(&h->contacts, m, k);
+    }
+  }
+}
+
+static inline void kg_hybrid_fill_rules(kg_hybrid *h) {
+  const int n_e = h->model->n_events;
+  for (int i = 0; i < kg_hybrid_guards_count(h->model); ++i) {
+    const int looked_for = i >= n_e ? h->has_contacts : !h->watched || h->watched[i];
+    h->rules[i] = !looked_for ? KG_IGNORED : i >= n_e ? KG_CONDITION : h->model->events[i].direction;
+  }
+}
+
+/* Lengths of the arrays of kg_real, in the order in which kg_hybrid_place() places them. */
+#define KG_HYBRID_ARRAYS 15
+
+/* Places the arrays of kg_real in `work`; returns their length. With work NULL only the length is of use. */
+static inline size_t kg_hybrid_place(kg_hybrid *h, kg_real *work) {
+  const kg_model *model = h->model;
+  const size_t n_u = (size_t)model->n_u, n = (size_t)model->n_q + n_u, k = (size_t)model->n_rows;
+  const size_t m = (size_t)model->n_contacts, g = (size_t)kg_hybrid_guards_count(model);
+  const size_t scratch = (size_t)(h->events ? h->events->work : 0) + (size_t)(h->impulses ? h->impulses->work : 0);
+  const size_t blow = h->blows ? kg_impulse_work(h->blows) : 0, rows = h->blows ? (size_t)h->blows->n_c : 0;
+  const size_t table = h->impulses ? (size_t)h->impulses->rows * n_u : 0;
+  kg_real **const arrays[KG_HYBRID_ARRAYS] = {&h->state, &h->before, &h->rates, &h->u_before, &h->generalized,
+                                              &h->blow_work, &h->multipliers, &h->impulse_rows, &h->impulse, &h->impact,
+                                              &h->direction, &h->bounces, &h->guards, &h->scratch, &h->finder.start};
+  const size_t sizes[KG_HYBRID_ARRAYS] = {n, n, n, n_u, n_u, blow, rows, table, k, k, 2 * m, KG_BOUNCE * m, g, scratch,
+                                          kg_finder_work((int)g, (int)n)};
+  size_t total = 0;
+  for (int i = 0; i < KG_HYBRID_ARRAYS; ++i) {
+    *arrays[i] = work ? work + total : NULL;
+    total += sizes[i];
+  }
+  return total;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

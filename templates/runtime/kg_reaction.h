@@ -1,0 +1,244 @@
+/* kg_reaction.h - what happens at an event: actions of the user's events, impacts, new modes, records.
+ *
+ * In this order: latches are removed and imposed, impulses of the user act together with the bilateral constraints, the
+ * contacts whose guards fell change their modes, contacts that are approached take impacts (and so do imposed latches),
+ * and modes are chosen that agree with the state and its accelerations. A jump of the speeds that makes other guards
+ * change their sign is the next event at the same time.
+ */
+#ifndef KG_REACTION_H
+#define KG_REACTION_H
+
+#include "kg_hybrid_system.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Impacts and events that one event may cause at the same time. */
+#define KG_CHAIN 100
+/* Impacts of a contact whose intervals agree with a geometric series, before its accumulation point is believed. */
+#define KG_ZENO_IMPACTS 4
+
+static inline int kg_reaction_fail(kg_hybrid *h, int status, int culprit) {
+  h->guilty = culprit;
+  /* Outcomes stay, statuses of functions become those of the right-hand side. */
+  return status <= KG_STEP_COLLAPSED && status >= KG_GAP_VIOLATED ? status : kg_stepper_fail(h->stepper, status);
+}
+
+/* Latches of the user's events that fired; returns whether any has an impulse. */
+static inline int kg_reaction_actions(kg_hybrid *h) {
+  int blows = 0;
+  for (int i = 0; i < h->model->n_events; ++i) {
+    const kg_event_info *event = h->model->events + i;
+    if (h->finder.fired[i]) {
+      for (int k = 0; k < event->n_remove && h->has_contacts; ++k) {
+        h->contacts.mode[event->remove[k]] = KG_OPEN;
+      }
+      for (int k = 0; k < event->n_impose && h->has_contacts; ++k) {
+        h->contacts.mode[event->impose[k]] = KG_CLOSED;
+      }
+      blows = blows || event->impulse >= 0;
+      h->terminal = h->terminal || event->terminal;
+    }
+  }
+  return blows;
+}
+
+/* The impulses of all events that fired, with the bilateral constraints. */
+static inline int kg_reaction_blow(kg_hybrid *h) {
+  const int n_u = h->model->n_u;
+  kg_real *q = h->y, *u = h->y + h->model->n_q;
+  int status;
+  if (!h->blows || !h->impulses) {
+    return KG_INVALID_ARGUMENT;
+  }
+  status = h->impulses->evaluate(h->t, q, u, h->r, h->p, h->scratch, h->impulse_rows);
+  if (status < 0) {
+    return status;
+  }
+  memset(h->generalized, 0, (size_t)n_u * sizeof *u);
+  for (int i = 0; i < h->model->n_events; ++i) {
+    const int row = h->model->events[i].impulse;
+    for (int j = 0; j < n_u && h->finder.fired[i] && row >= 0; ++j) {
+      h->generalized[j] += h->impulse_rows[row * (ptrdiff_t)n_u + j];
+    }
+  }
+  return kg_impulse(h->blows, h->t, q, u, h->r, h->p, h->generalized, h->multipliers, h->blow_work);
+}
+
+/* Whether the impacts of contact m, the latest of which is due now, accumulate so soon that the flights between them
+ * cannot be resolved: then it rests from now on, and *left is the time to the accumulation point, the sum of the
+ * geometric series of the flights. The gap meanwhile is less than what cannot be resolved. */
+static inline int kg_reaction_accumulates(kg_hybrid *h, int m, kg_real *left) {
+  kg_real *bounce = h->bounces + KG_BOUNCE * m;
+  const kg_real interval = KG_ABS(h->t - bounce[0]), ratio = interval / bounce[1];
+  const kg_real rate = KG_ABS(h->contacts.s.rate[h->model->contacts[m].normal]);
+  const kg_real unit = h->finder.units[h->model->n_events + KG_CONTACT_GUARDS * m];
+  const int regular = bounce[3] >= (kg_real)KG_ZENO_IMPACTS && ratio < KG_C(1.0) &&
+                      KG_ABS(ratio - bounce[2]) <= KG_C(0.1) * (KG_C(1.0) - ratio);
+  const int resolved = KG_C(0.25) * rate * interval > unit && interval > KG_C(1e6) * KG_EPSILON * KG_ABS(h->t);
+  bounce[2] = ratio;
+  bounce[1] = interval;
+  bounce[0] = h->t;
+  bounce[3] = ratio < KG_C(1.0) || bounce[3] < KG_C(2.0) ? bounce[3] + KG_C(1.0) : KG_C(1.0);
+  *left = interval * ratio / (KG_C(1.0) - ratio);
+  return regular && !resolved;
+}
+
+/* Notes impacts that are due; contacts whose impacts accumulate are closed, so that they do not rebound. */
+static inline void kg_reaction_bounces(kg_hybrid *h) {
+  kg_contacts *c = &h->contacts;
+  for (int m = 0; m < h->model->n_contacts; ++m) {
+    const kg_contact_info *info = h->model->contacts + m;
+    const int fell = h->finder.fired[h->model->n_events + KG_CONTACT_GUARDS * m] != KG_NOTHING;
+    kg_real left;
+    if (info->law != KG_LAW_RESTITUTION || info->level != 2 || c->mode[m] != KG_OPEN || !fell) {
+      continue;
+    }
+    if (kg_reaction_accumulates(h, m, &left)) {
+      c->mode[m] = KG_CLOSED;
+      h->resting = m;
+      h->t_rest = h->t + h->stepper->direction * left;
+      h->bounces[KG_BOUNCE * m + 3] = KG_C(0.0);
+    }
+  }
+}
+
+/* Impacts as long as contacts are approached. `u_before`: the speeds before a blow, or NULL. */
+static inline int kg_reaction_impacts(kg_hybrid *h, const kg_real *u_before) {
+  kg_real *q = h->y, *u = h->y + h->model->n_q;
+  for (int k = 0; k < KG_CHAIN; ++k) {
+    int due = u_before ? 1 : kg_contacts_approaching(&h->contacts, h->t, q, u, h->r);
+    if (due == 1 && k == 0 && !u_before) {
+      kg_reaction_bounces(h);
+    }
+    if (due <= 0) {
+      return due;
+    }
+    due = kg_contacts_impact_after(&h->contacts, h->t, q, u, u_before, h->r, h->impact);
+    if (due < 0) {
+      return due;
+    }
+    kg_add(h->model->n_rows, KG_C(1.0), h->impact, h->impulse);
+    u_before = NULL;
+  }
+  return KG_CHATTERING;
+}
+
+/* Changes the state and the modes. */
+static inline int kg_reaction_apply(kg_hybrid *h) {
+  kg_contacts *c = &h->contacts;
+  kg_real *u = h->y + h->model->n_q;
+  int status = kg_hybrid_inputs(h, h->t, h->y);
+  const int blow = kg_reaction_actions(h);
+  memcpy(h->u_before, u, (size_t)h->model->n_u * sizeof *u);
+  memset(h->impulse, 0, (size_t)h->model->n_rows * sizeof *h->impulse);
+  if (status == KG_OK && blow) {
+    status = kg_reaction_blow(h);
+  }
+  if (status < 0 || !h->has_contacts) {
+    return status < 0 ? kg_reaction_fail(h, status, -1) : KG_OK;
+  }
+  for (int k = 0; k < KG_CONTACT_GUARDS * h->model->n_contacts; ++k) {
+    if (h->finder.fired[h->model->n_events + k]) {
+      kg_contacts_propose(c, k);
+    }
+  }
+  status = kg_reaction_impacts(h, blow ? h->u_before : NULL);
+  if (status >= 0) {
+    status = kg_contacts_settle(c, h->t, h->y, u, h->r);
+  }
+  return status < 0 ? kg_reaction_fail(h, status, c->culprit) : KG_OK;
+}
+
+/* What the change of mode of contact m is called; -1: none. */
+static inline int kg_reaction_kind(const kg_hybrid *h, int m) {
+  const int before = h->mode_before[m], after = h->contacts.mode[m];
+  const int latch = h->model->contacts[m].law == KG_LAW_LATCH;
+  if (kg_closed(before) != kg_closed(after)) {
+    return kg_closed(after) ? (latch ? KG_RECORD_IMPOSED : KG_RECORD_CLOSES)
+                            : (latch ? KG_RECORD_REMOVED : after == KG_OPEN ? KG_RECORD_OPENS : KG_RECORD_PENETRATES);
+  }
+  if (before != after) {
+    return after == KG_STICK      ? KG_RECORD_STICKS
+           : after == KG_SLIP     ? KG_RECORD_SLIPS
+           : after == KG_OPEN     ? KG_RECORD_OPENS
+           : after == KG_PENETRATED ? KG_RECORD_PENETRATES
+                                  : -1;
+  }
+  if (after == KG_SLIP && h->model->contacts[m].directions == 1 &&
+      h->direction[2 * m] * h->contacts.direction[2 * m] < KG_C(0.0)) {
+    return KG_RECORD_REVERSES;
+  }
+  return -1;
+}
+
+static inline int kg_reaction_emit(const kg_hybrid *h, int kind, int index, int touch) {
+  kg_record record;
+  if (!h->record || kind < 0) {
+    return KG_OK;
+  }
+  record.kind = kind;
+  record.index = index;
+  record.touch = touch;
+  record.t = h->t;
+  record.y_before = h->before;
+  record.y_after = h->y;
+  record.impulse = h->impulse;
+  record.mode = h->contacts.mode;
+  return h->record(h->host, &record);
+}
+
+/* Records of the user's events, then of the contacts. */
+static inline int kg_reaction_report(kg_hybrid *h) {
+  int status = KG_OK;
+  for (int i = 0; i < h->model->n_events && status == KG_OK; ++i) {
+    if (h->finder.fired[i]) {
+      status = kg_reaction_emit(h, KG_RECORD_USER, i, h->finder.fired[i] == KG_TOUCH);
+    }
+  }
+  for (int m = 0; m < h->model->n_contacts && status == KG_OK && h->has_contacts; ++m) {
+    const int normal = h->model->contacts[m].normal, change = kg_reaction_kind(h, m);
+    if (normal >= 0 && KG_ABS(h->impulse[normal]) > KG_C(0.0) && change != KG_RECORD_IMPOSED) {
+      status = kg_reaction_emit(h, KG_RECORD_IMPACT, m, 0);
+    }
+    if (status == KG_OK) {
+      status = kg_reaction_emit(h, change, m, 0);
+    }
+    h->modes_changed = h->modes_changed || change >= 0;
+  }
+  return status;
+}
+
+/* Keeps what the next records compare with. */
+static inline void kg_reaction_remember(kg_hybrid *h) {
+  const size_t m = (size_t)h->model->n_contacts;
+  memcpy(h->before, h->y, (size_t)kg_hybrid_size(h) * sizeof *h->y);
+  if (h->has_contacts) {
+    memcpy(h->mode_before, h->contacts.mode, m * sizeof *h->mode_before);
+    memcpy(h->direction, h->contacts.direction, 2 * m * sizeof *h->direction);
+  }
+}
+
+/* A contact that was to rest rests, or does so no more. */
+static inline int kg_reaction_rest(kg_hybrid *h) {
+  const int m = h->resting;
+  if (m < 0) {
+    return KG_OK;
+  }
+  if (!kg_closed(h->contacts.mode[m])) {
+    h->resting = -1;
+    return KG_OK;
+  }
+  if ((h->t_rest - h->t) * h->stepper->direction > KG_C(0.0)) {
+    return KG_OK;
+  }
+  h->resting = -1;
+  return kg_reaction_emit(h, KG_RECORD_RESTS, m, 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
