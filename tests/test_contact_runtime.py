@@ -208,6 +208,24 @@ def test_coulomb_at_rest(runtime: Runtime, seed: int, k: int, directions: int) -
     check_conditions(case, result)
 
 
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize("seed", range(6))
+def test_many_contacts_with_friction(runtime: Runtime, seed: int, directions: int) -> None:
+    # Too many sets of modes to try them all, and pivoting alone fails for a third of such cases.
+    case = random_frictional(np.random.default_rng(seed), 16, directions, 0.5)
+    result = runtime(case)
+    assert result.status == OK
+    check_conditions(case, result)
+
+
+def test_round_table_on_forty_legs(runtime: Runtime) -> None:
+    legs = tuple(Contact([1.0, np.cos(x), np.sin(x)]) for x in np.linspace(0, 2 * np.pi, 40, endpoint=False))
+    case = Case(np.eye(3), [-G, 5.0, 7.0], legs)
+    result = runtime(case)
+    assert result.udot == pytest.approx(least_constraint(case), abs=CONTACT_CONDITIONS)
+    check_conditions(case, result)
+
+
 @settings(deadline=None, max_examples=100)
 @given(seed=seeds, k=some.integers(1, 3), directions=some.integers(1, 2))
 def test_coulomb_while_slipping(runtime: Runtime, seed: int, k: int, directions: int) -> None:
@@ -241,7 +259,7 @@ def all_motions(case: Case) -> list[np.ndarray]:
         w = case.free + case.D @ force
         normal, tangent = force[::2], force[1::2]
         mu = np.array([c.friction[1] for c in case.contacts])
-        good = (normal >= 0) & (w[::2] >= -1e-9) & (np.abs(tangent) <= mu * normal + 1e-9)
+        good = (normal >= -1e-9) & (w[::2] >= -1e-9) & (np.abs(tangent) <= mu * normal + 1e-9)
         good &= np.array([mode not in (-1, 1) or mode * x >= 0 for mode, x in zip(modes, w[1::2], strict=True)])
         if good.all() and not any(np.allclose(w, other, atol=1e-6) for other in found):
             found.append(w)
@@ -310,7 +328,8 @@ def rod(angle: float, mu: float, spin: float, slip: float = 1.0, lift: float = 0
 @pytest.mark.parametrize("spin", [0.5, 8.0])
 def test_painleve_rod(runtime: Runtime, mu: float, spin: float) -> None:
     # The tip's normal acceleration is A N + b, A = 1 + 3 c^2 +- 3 mu s c for slip to the right (left) and
-    # b = spin^2 s - g: A < 0, which needs mu > 4/3, has no solution for b < 0 and two for b > 0 (Genot and Brogliato 1999).
+    # b = spin^2 s - g: A < 0, which needs mu > 4/3, has no solution for b < 0 and two for b > 0 (Genot and
+    # Brogliato 1999).
     paradoxes = 0
     for angle in np.linspace(0.2, 1.5, 40):
         c, s = np.cos(angle), np.sin(angle)

@@ -6,7 +6,7 @@
 #ifndef KG_MODE_SCAN_H
 #define KG_MODE_SCAN_H
 
-#include "kg_mode_search.h"
+#include "kg_mode_relax.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -217,10 +217,14 @@ static inline void kg_search_share(kg_mode_search *f) {
 /* Chooses modes that agree with their forces, the present ones if they do. `unique`: KG_SEVERAL_MODES where others do
  * too and lead to other accelerations; with `trusted` the present modes need no such proof. KG_NO_MODE: none agrees. */
 static inline int kg_choose_modes(kg_mode_search *f, int unique, int trusted) {
-  int pivots, status, found;
+  int pivots, again, status, found;
   f->culprit = -1;
   f->size = kg_search_size(f->modes);
   status = kg_search_by_pivots(f, &pivots);
+  if (status != KG_OK) {
+    kg_search_relax(f);
+    status = kg_search_by_pivots(f, &again);
+  }
   found = status == KG_OK;
   unique = unique && !(found && trusted && pivots == 0) && kg_search_coupled(f);
   if ((!found || unique) && kg_scan_combinations(f) <= KG_MODE_COMBINATIONS) {
