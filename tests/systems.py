@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,7 +33,22 @@ SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("n_link_pendulum", {"n": 3}),
     ("spatial_chain", {"n": 2}),
 )
-NAMES = [" ".join([name, *map(str, options.values())]) for name, options in SYSTEMS]
+# Systems with contacts, friction, events or impulses: they run, and their self-checks hold.
+HYBRID: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("obstructed_pendulum", {}),
+    ("impacting_pendulum", {}),
+    ("stick_slip_blocks", {}),
+    ("struck_four_bar", {}),
+    ("bouncing_ball", {}),
+)
+
+
+def names(systems: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
+    """A name for each system, for the tests' reports."""
+    return [" ".join([name, *map(str, options.values())]) for name, options in systems]
+
+
+NAMES = names(SYSTEMS)
 
 
 @dataclass(frozen=True)

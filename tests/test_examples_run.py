@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from systems import EXAMPLES, NAMES, SYSTEMS, example, initial, solver_for, states
+from systems import EXAMPLES, HYBRID, NAMES, SYSTEMS, example, initial, solver_for, states
 from tolerances import CONSISTENT_START
 
-NAMED = sorted({name for name, _ in SYSTEMS})
+NAMED = sorted({name for name, _ in (*SYSTEMS, *HYBRID)})
 
 
 @pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)

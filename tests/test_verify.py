@@ -14,7 +14,7 @@ import special_systems
 import sympy as sm
 import sympy.physics.mechanics as me
 from click.testing import CliRunner
-from systems import EXAMPLES, NAMES, SYSTEMS, initial, model_of
+from systems import EXAMPLES, HYBRID, NAMES, SYSTEMS, initial, model_of, names
 from verify_models import blocks, cart, gimballed, rolling_wheel, set_velocity, spring_load
 
 import kanegen as kg
@@ -45,6 +45,18 @@ def test_every_example_agrees_with_itself(name: str, options: dict[str, Any]) ->
         found = report.check(principle).deviation
         assert found is not None
         assert found < 1e-30
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [*HYBRID, ("rolling_disk", {"friction": 0.4})],
+    ids=[*names(HYBRID), "rolling_disk friction"],
+)
+def test_every_example_with_contacts_agrees_with_itself(name: str, options: dict[str, Any]) -> None:
+    report = kg.verify(model_of(name, **options), states=STATES, forms=())
+    assert {"Lagrange", "power balance", "compiled functions"} <= {
+        check.principle for check in report.checks if check.ok
+    }
 
 
 @pytest.mark.parametrize(
