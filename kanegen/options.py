@@ -30,6 +30,7 @@ DEFAULT_FUNCTIONS: Final = (
     "potential_energy", "energy", "momentum", "residuals", "displacements", "position_level", "velocity_level",
     "outputs", "reactions", "old_speeds", "new_speeds",
     "control", "servo_matrix", "servo_right_side", "servo_residuals", "servo_gains", "feasibility",
+    "control_forces", "kinematics",
 )  # fmt: skip
 
 EXTRA_FUNCTIONS: Final = (

@@ -8,7 +8,7 @@ from typing import Final
 from kanegen.derive.forms import matrix_product, matrix_vector
 from kanegen.derive.quantity import Quantity
 from kanegen.graph import Node, reachable, substitute
-from kanegen.program import consistency, momentum_form, servo, underactuation
+from kanegen.program import consistency, momentum_form, path, servo, underactuation
 from kanegen.program.generalized import RANK_REVEALING, canonical_steps, udwadia_kalaba_steps
 from kanegen.program.kernels import multipliers_work
 from kanegen.program.records import Block, Call, Function, Invoke, Step
@@ -51,6 +51,7 @@ SUMMARIES: Final = {
     **momentum_form.SUMMARIES,
     **consistency.SUMMARIES,
     **servo.SUMMARIES,
+    **path.SUMMARIES,
     "underactuation": underactuation.SUMMARY,
 }
 
@@ -68,6 +69,8 @@ def exists(f: Functions, name: str) -> bool:
         return consistency.exists(equations, name)
     if name in servo.MAKERS:
         return servo.exists(equations)
+    if name in path.MAKERS:
+        return path.exists(equations)
     if name == "underactuation":
         return underactuation.exists(equations)
     if name in ("old_speeds", "new_speeds"):
@@ -178,6 +181,7 @@ MAKERS: Final[dict[str, Callable[[Functions], Made]]] = {
     "parts": _parts,
     **consistency.MAKERS,
     **servo.MAKERS,
+    **path.MAKERS,
     "underactuation": underactuation.underactuation,
 }
 """Quantities that are more than straight-line code."""

@@ -10,6 +10,7 @@ from kanegen.derive.momenta import Momenta
 from kanegen.model.contact import contacts_of
 from kanegen.program.count import operation_count
 from kanegen.program.integrals import ENERGY, why_not
+from kanegen.program.path import path_controls
 from kanegen.program.records import Program
 from kanegen.solve.description import Description
 
@@ -47,6 +48,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         no_integrals=_no_integrals(equations),
         joined=motion.slots if motion else (),
         control_levels=tuple((level.label, level.held, level.decays) for level in motion.levels) if motion else (),
+        path_controls=path_controls(equations) if "control_forces" in {f.name for f in table} else (),
         **_servo(equations),
     )
 

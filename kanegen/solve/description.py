@@ -28,6 +28,7 @@ class Description:
     ``controls`` are the inputs that enforce the servo-constraints, ``control_limits`` their limits (None: none),
     ``servo_constraints`` labels the entries of ``servo_residuals``, ``servo_levels`` has 2 for each holonomic and 1 for
     each nonholonomic one; ``servo_free``: the free vector y is given at run time.
+    ``path_controls`` are the inputs that inverse dynamics solves for.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Description:
     servo_levels: tuple[int, ...] = ()
     servo_free: bool = False
     control_limits: tuple[tuple[float | None, float | None], ...] = ()
+    path_controls: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         problems = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.integrate import Options, Problem, integrate
+from kanegen.solve.inverse_dynamics import InverseDynamics, inverse_dynamics
 from kanegen.solve.momentum import RunMomenta, is_momentum_form, state_function
 from kanegen.solve.solution import Solution
 
@@ -28,6 +29,7 @@ class Integrable:
 
     description: Description
     extension: Extension
+    parameters: Mapping[str, float | None]
     stabilisation: Baumgarte | Projection | None
     residuals: Callable[..., tuple[Array, Array]]
     momentum: Callable[..., Array]
@@ -177,6 +179,38 @@ class Integrable:
         """
         inputs = other_inputs(self._functions, joined_names(self._functions), r).at(float(t))
         return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)
+
+    def inverse_dynamics(
+        self, path: Any, times: Any, r: Any = None, *, consistency: float | None = 1e-6
+    ) -> InverseDynamics:
+        """The controls, multipliers and reactions of a motion that is given, at all times in one compiled call.
+
+        Parameters
+        ----------
+        path
+            Motion of all coordinates: a mapping from each to a SymPy expression of time and parameters, a number, a
+            table ``(times, values)`` or a SciPy spline; or one table (n,), (n, n_q), or one spline, of all. Tables are
+            interpolated by splines of degree 5.
+        times
+            Where to evaluate, (n_t,), s.
+        r
+            The inputs that are no controls: a mapping as for :meth:`integrate`. The controls are those of the
+            servo-constraints, else all inputs that act through the forces only.
+        consistency
+            How far the path may violate the constraints, relative to the largest coordinate, speed or acceleration,
+            which counts as 1 at least; None: not checked.
+
+        Returns
+        -------
+        InverseDynamics
+            Where fewer controls act than the motion needs, with the forces that are missing in ``residual``.
+
+        Raises
+        ------
+        SolveError
+            For a path that violates the constraints, naming the worst time of each; for wrong arguments.
+        """
+        return inverse_dynamics(self._functions, self.parameters, path, times, r, consistency)
 
     def low_level_callable(self, r: Any = None) -> Any:
         """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
