@@ -8,7 +8,7 @@ STATUS_RHS_FAILED, STATUS_SINGULAR = KG_RHS_FAILED, KG_SINGULAR
 def integrate(
     Function function, Inputs inputs, double t0, double t1, q0, u0, *, str method="dopri5", rtol=1e-8, atol=1e-10,
     step=None, first_step=None, max_step=None, max_steps=None, t_eval=None, bint dense=False, progress=None,
-    projection=None, Control control=None,
+    projection=None, Control control=None, events=(),
 ):
     """Integrate a right-hand side from t0 to t1 without Python in the loop; returns an Outcome.
 
@@ -30,7 +30,7 @@ def integrate(
     _check_finite(u, speeds, "u0")
     inputs.check_range(t0, t1)
     _require_right_hand_side(function)
-    run = Run(function, inputs, METHODS[method])
+    run = (HybridRun if CONTACTS or events else Run)(function, inputs, METHODS[method])
     y0 = numpy.concatenate([q, u] if control is None else [q, u, control.start])
     relative, absolute = _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")
     times = None if t_eval is None else _requested(t_eval, t0, t1)
@@ -55,6 +55,8 @@ def integrate(
             end, status = _sample_end(t0, t1, control.sample_time, 0), run.sample(t0, _data(y0))
     if status < 0:
         _refuse_start(&run.evaluation, status, run.error)
+    if isinstance(run, HybridRun):
+        (<HybridRun>run).watch(events)
     status = run.begin(&options, t0, _data(y0), end)
     if status == KG_INVALID_ARGUMENT:
         raise SolveError(

@@ -34,6 +34,17 @@ cdef object _require_right_hand_side(Function function):
         raise SolveError(f"{function.name} has shape {function.shape}; only a right-hand side can be integrated")
 
 
+cdef int _project(Evaluation *e, kg_projection *projection, kg_stepper *stepper, int outcome) noexcept nogil:
+    """Project the state the stepper has accepted with that outcome; returns the outcome or why not."""
+    cdef int status = _inputs_at(e, stepper.t, stepper.y)
+    if status >= 0:
+        status = kg_module_project(projection, stepper, e.r, outcome)
+    if status >= 0 or status == KG_INCONSISTENT:
+        return status
+    stepper.rhs_status = status
+    return KG_RHS_FAILED
+
+
 cdef class Run:
     """State of one integration, freed with it however it ends."""
 
@@ -171,13 +182,7 @@ cdef class Run:
 
     cdef int project(self, int outcome) noexcept nogil:
         """Project the state the stepper has accepted with that outcome; returns the outcome or why not."""
-        cdef int status = _inputs_at(&self.evaluation, self.stepper.t, self.stepper.y)
-        if status >= 0:
-            status = kg_module_project(&self.projection, &self.stepper, self.evaluation.r, outcome)
-        if status >= 0 or status == KG_INCONSISTENT:
-            return status
-        self.stepper.rhs_status = status
-        return KG_RHS_FAILED
+        return _project(&self.evaluation, &self.projection, &self.stepper, outcome)
 
     cdef double *stepper_memory(self) noexcept:
         return self.evaluation.r + self.function.n_r
@@ -195,7 +200,7 @@ cdef class Run:
         time[0] = t
         return KG_OK
 
-    cdef int begin(self, const kg_stepper_options *options, double t0, const double *y0, double end) noexcept:
+    cdef int begin(self, const kg_stepper_options *options, double t0, const double *y0, double end) except *:
         """Start at (t0, y0); returns what kg_stepper_start() does."""
         return kg_module_start(&self.stepper, &self.ode, options, t0, y0, end, self.stepper_memory())
 
@@ -300,6 +305,7 @@ cdef class Run:
             error=self.error,
             hybrid=None,
             culprit=None,
+            flat_guard=None,
             samples=None if self.control is None
             else _to_array(&self.samples, (self.samples.count // (self.control.loop.n + 1), self.control.loop.n + 1)),
         )

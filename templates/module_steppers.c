@@ -87,3 +87,32 @@ int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q,
                                kg_inverse_result *out) {
   return kg_inverse_dynamics(m, t, q, u, udot, r, p, work, out);
 }
+
+size_t kg_module_hybrid_memory(kg_hybrid *hybrid) { return kg_hybrid_memory(hybrid); }
+
+int kg_module_hybrid_open(kg_hybrid *hybrid, void *memory) { return kg_hybrid_open(hybrid, memory); }
+
+int kg_module_hybrid_start(kg_hybrid *hybrid, const kg_stepper_options *options, kg_real t0, const kg_real *y0,
+                           kg_real t_end, kg_real *work) {
+  return kg_hybrid_start(hybrid, options, t0, y0, t_end, work);
+}
+
+int kg_module_hybrid_step(kg_hybrid *hybrid) { return kg_hybrid_step(hybrid); }
+
+int kg_module_hybrid_react(kg_hybrid *hybrid) { return kg_hybrid_react(hybrid); }
+
+/* Multipliers of the contact rows (n_rows) at a state of a run that is over, in the modes it had there. */
+int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *directions, kg_real t, const kg_real *y,
+                            kg_real *forces) {
+  const int n_q = hybrid->model->n_q;
+  int status;
+  kg_contacts_set_modes(&hybrid->contacts, modes, directions);
+  status = kg_hybrid_inputs(hybrid, t, y);
+  if (status >= 0) {
+    status = kg_contacts_rhs(&hybrid->contacts, t, y, y + n_q, hybrid->r, hybrid->rates, hybrid->rates + n_q);
+  }
+  memcpy(forces, hybrid->contacts.lambda, (size_t)hybrid->model->n_rows * sizeof *forces);
+  return status;
+}
+
+int kg_module_hybrid_flat_guard(const kg_hybrid *hybrid) { return kg_hybrid_flat_guard(hybrid); }

@@ -2,7 +2,7 @@
 #ifndef KG_MODULE_STEPPERS_H
 #define KG_MODULE_STEPPERS_H
 
-#include "kg_complementarity.h"
+#include "kg_hybrid.h"
 #include "kg_impulse.h"
 #include "kg_inverse.h"
 #include "kg_model.h"
@@ -49,5 +49,15 @@ int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, c
 int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *u,
                                const kg_real *udot, kg_real *r, const kg_real *p, kg_real *work,
                                kg_inverse_result *out);
+
+size_t kg_module_hybrid_memory(kg_hybrid *hybrid);
+int kg_module_hybrid_open(kg_hybrid *hybrid, void *memory);
+int kg_module_hybrid_start(kg_hybrid *hybrid, const kg_stepper_options *options, kg_real t0, const kg_real *y0,
+                           kg_real t_end, kg_real *work);
+int kg_module_hybrid_step(kg_hybrid *hybrid);
+int kg_module_hybrid_react(kg_hybrid *hybrid);
+int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *directions, kg_real t, const kg_real *y,
+                            kg_real *forces);
+int kg_module_hybrid_flat_guard(const kg_hybrid *hybrid);
 
 #endif

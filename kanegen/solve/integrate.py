@@ -121,6 +121,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
             t_eval=options.t_eval,
             dense=options.dense,
             progress=call,
+            events=events,
             projection=None if options.projection is None else _projection_arguments(options.projection),
             control=None if problem.loop is None else problem.loop.compiled,
         )
@@ -235,6 +236,12 @@ def _solution(problem: Problem, outcome: Any) -> Solution:
 
 def _finished(solution: Solution, outcome: Any, t1: float) -> Solution:
     """The solution if it reached its end; else the error that carries it."""
+    if outcome.flat_guard is not None:
+        raise IntegrationError(
+            f"the guard of event {outcome.flat_guard!r} was zero wherever it was looked at: it marks no instant; "
+            "correct it, or leave it out by events=; the motion is in .solution of this exception",
+            solution,
+        )
     if solution.success:
         return solution
     t, error = solution.last[0], outcome.error
@@ -246,5 +253,5 @@ def _finished(solution: Solution, outcome: Any, t1: float) -> Solution:
         raise error
     if error is not None:
         raise IntegrationError(f"{place}: {type(error).__name__}: {error}; {kept}", solution) from error
-    where = f"contact {outcome.culprit!r}: " if outcome.culprit else ""
+    where = f"{outcome.culprit}: " if outcome.culprit else ""
     raise IntegrationError(f"{place}: {where}{solution.message}; {kept}", solution)
