@@ -21,6 +21,7 @@ FUNCTION_GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "jacobians": (
         *("jacobian_q", "jacobian_u", "jacobian_r", "jacobian_p", "jacobian_t"),
         *("residuals_q", "residuals_u", "residuals_r"),
+        *("outputs_q", "outputs_u", "outputs_r"),
     ),
 }
 """Names that stand for several functions."""

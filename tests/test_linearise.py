@@ -15,7 +15,7 @@ from tolerances import EVALUATION, SOLVE
 
 import kanegen as kg
 
-FUNCTIONS = ("rhs", "residuals", "jacobians", "Q")
+FUNCTIONS = ("rhs", "residuals", "consistency", "outputs", "jacobians")
 
 
 def driven_pendulum() -> kg.Model:
@@ -39,6 +39,11 @@ def driven_pendulum() -> kg.Model:
         holonomic_constraints=((x - s) ** 2 + y**2 - l**2,),
         inputs=(kg.Input(s, rate=rate, acceleration=acceleration, default=0.0), kg.Input(push, default=0.0)),
         parameters={m: 2.0, l: 0.4, g: 9.81},
+        outputs={
+            "angle": sm.atan2(x - s, -y),
+            "pull": sm.Matrix([[m * u.diff(TIME) - push], [m * (v.diff(TIME) + g)]]),
+            "lead": x * v - y * u + rate**2,
+        },
     )
 
 
@@ -77,6 +82,41 @@ def test_either_coordinate_may_be_chosen_where_both_determine_the_state(pendulum
     # The pivot moved sideways carries the bob along: dx = ds + ..., dy from the bar.
     column = by_y.inputs.index("s")
     np.testing.assert_allclose(by_y.D[:2, column], [1.0, 0.0], atol=EVALUATION)
+
+
+def test_outputs_are_linearised_with_the_accelerations_in_them(pendulum: kg.Solver) -> None:
+    """Against differences of the outputs at neighbouring states that the constraints allow."""
+    q, u, at = [0.24, -0.32], [-1.6, -1.2], dict.fromkeys(pendulum.description.inputs, 0.0)
+    at["push"] = 0.7
+    linear = pendulum.linearise(0.0, q, u, list(at.values()), coordinates=("x",), speeds=("u",))
+    assert linear.outputs == ("angle", "pull[0]", "pull[1]", "lead")
+    assert not linear.steady
+
+    def outputs(x: float, speed: float, **inputs: float) -> np.ndarray:
+        r = list((at | inputs).values())
+        state = pendulum.make_consistent(0.0, [x, q[1]], [speed, u[1]], r, fixed=("x", "u"))
+        return np.concatenate([np.ravel(value) for value in pendulum.outputs(0.0, *state, r).values()])
+
+    h = 1e-5
+    for k, (dx, du) in enumerate(((h, 0.0), (0.0, h))):
+        slope = (outputs(q[0] + dx, u[0] + du) - outputs(q[0] - dx, u[0] - du)) / (2 * h)
+        np.testing.assert_allclose(linear.C_outputs[:, k], slope, rtol=1e-8, atol=1e-8)
+    for k, name in enumerate(linear.inputs):
+        slope = (outputs(q[0], u[0], **{name: at[name] + h}) - outputs(q[0], u[0], **{name: at[name] - h})) / (2 * h)
+        np.testing.assert_allclose(linear.D_outputs[:, k], slope, rtol=1e-8, atol=1e-8)
+    assert np.abs(linear.C_outputs[1:]).min() > 1e-2
+    assert linear.without_ignorable().C_outputs.shape == (4, 2)
+
+
+def test_outputs_that_were_not_built_have_no_rows() -> None:
+    rates = ("jacobian_q", "jacobian_u", "jacobian_r", "jacobian_t")
+    solver = kg.build(
+        driven_pendulum(), functions=("rhs", "residuals", *rates, "residuals_q", "residuals_u", "residuals_r")
+    )
+    linear = solver.linearise(0.0, [0.0, -0.4], [0.0, 0.0], [0.0] * 4)
+    assert linear.outputs == ()
+    assert linear.C_outputs.shape == (0, 2)
+    assert linear.D_outputs.shape == (0, 4)
 
 
 @pytest.mark.parametrize("spin", [-6.0, -1.5, 2.5])

@@ -65,6 +65,19 @@ class Sensitivities:
         equations = self.equations
         return self._quantity("residuals", (*equations.positions.nodes, *equations.velocities.nodes), argument)
 
+    def outputs(self, argument: str) -> Quantity:
+        """Slopes of the user's outputs, all components one after the other, at given accelerations."""
+        return self._quantity("outputs", self._outputs, argument)
+
+    @cached_property
+    def outputs_in_accelerations(self) -> Rows:
+        """Slopes of the same in u', (n_y, n_u)."""
+        return slopes(self.equations.graph, self._outputs, self.equations.system.udot)
+
+    @cached_property
+    def _outputs(self) -> tuple[Node, ...]:
+        return tuple(node for output in self.equations.outputs.values() for node in output.nodes)
+
     @cached_property
     def unbalanced_force(self) -> tuple[Node, ...]:
         """``Q u' - P`` (n_u,) at given accelerations: cheaper in one recursion along the bodies than from Q and P."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kanegen.derive.equations import Equations
+from kanegen.derive.quantity import Quantity
 from kanegen.graph import Node, gradient, reachable
 from kanegen.program.records import Block, Function
 from kanegen.program.registry import Functions, stores
@@ -33,18 +34,20 @@ def why_not(equations: Equations, name: str) -> str:
 
 def integrals(f: Functions) -> None:
     """Makes the function [I_u | I] of the energy and of every output that a projection can keep."""
-    for name in dict.fromkeys((ENERGY, *f.equations.outputs)):
-        if not why_not(f.equations, name):
-            f.add(_integral(f, name))
+    e = f.equations
+    if ENERGY not in e.outputs and not why_not(e, ENERGY):
+        f.add(_integral(f, ENERGY, e.energy))
+    for name, found in e.outputs.items():
+        if not why_not(e, name):
+            f.add(_integral(f, name, found))
 
 
-def _integral(f: Functions, name: str) -> Function:
+def _integral(f: Functions, name: str, found: Quantity) -> Function:
     u = f.equations.system.u
-    values = (f.equations.outputs[name] if name in f.equations.outputs else f.equations.energy).nodes
     nodes: list[Node] = []
-    for value in values:
+    for value in found.nodes:
         nodes += [*gradient([value], [f.graph.one], u), value]
-    shape = (len(values), len(u) + 1)
+    shape = (len(found.nodes), len(u) + 1)
     return Function(
         f"integral:{name}", shape, (Block("", stores("out", nodes)),), {}, f"[I_u | I] of the integral {name}"
     )

@@ -1,4 +1,4 @@
-"""Functions for the Jacobians of the right-hand side and of the constraints' residuals.
+"""Functions for the Jacobians of the right-hand side, of the constraints' residuals and of the outputs.
 
 The Jacobian is that of the stabilised right-hand side where the model can be stabilised: with gains of zero it is the
 bare one. See :mod:`kanegen.derive.sensitivities` for the equations.
@@ -24,7 +24,10 @@ RATES: Final = {f"jacobian_{name}": name for name in ARGUMENTS}
 RESIDUALS: Final = {f"residuals_{name}": name for name in ("q", "u", "r")}
 """Functions for the derivatives of the residuals, and what they are taken in."""
 
-FUNCTIONS: Final = (*RATES, *RESIDUALS)
+OUTPUTS: Final = {f"outputs_{name}": name for name in ("q", "u", "r")}
+"""Functions for the derivatives of the user's outputs, and what they are taken in."""
+
+FUNCTIONS: Final = (*RATES, *RESIDUALS, *OUTPUTS)
 
 NAMES: Final = {"q": "coordinates", "u": "speeds", "r": "inputs", "p": "parameters", "t": "time"}
 
@@ -44,7 +47,9 @@ class Jacobians:
         equations = self.functions.equations
         if name in RESIDUALS and not (equations.positions.nodes or equations.velocities.nodes):
             return False
-        if name in RATES and not equations.has_partition:
+        if name in OUTPUTS and not any(output.nodes for output in equations.outputs.values()):
+            return False
+        if not equations.has_partition and (name in RATES or (name in OUTPUTS and self._outputs_accelerate)):
             return False
         return bool(self.slopes.inputs(name.rpartition("_")[2]))
 
@@ -52,7 +57,33 @@ class Jacobians:
         """The function of that name."""
         if name in RESIDUALS:
             return self.functions.once(name, lambda: self._of_residuals(name, RESIDUALS[name]))
+        if name in OUTPUTS:
+            return self.functions.once(name, lambda: self._of_outputs(name, OUTPUTS[name]))
         return self.functions.once(name, lambda: self._of_rates(name, RATES[name]))
+
+    @property
+    def _outputs_accelerate(self) -> bool:
+        """Whether an output contains u'."""
+        return any(not slope.is_zero for row in self.slopes.outputs_in_accelerations for slope in row)
+
+    def _of_outputs(self, name: str, argument: str) -> Function:
+        """The slopes of the outputs, u' among what they depend on."""
+        f, found = self.functions, self.slopes.outputs(argument)
+        summary = f"derivatives of the outputs in the {NAMES[argument]}"
+        if not self._outputs_accelerate:
+            return Function(name, found.shape, (Block("", stores("out", found.nodes)),), {}, summary)
+        rates, m = self.add(f"jacobian_{argument}"), self._columns(argument)
+        accelerations, udot = f.accelerations()
+        changes = f.array("X", (f.n_q + f.n_u) * m)[f.n_q * m :]
+        nodes = []
+        for i, row in enumerate(self.slopes.outputs_in_accelerations):
+            for k in range(m):
+                through = [slope * changes[r * m + k] for r, slope in enumerate(row) if not slope.is_zero]
+                nodes.append(f.graph.sum([found.nodes[i * m + k], *through]))
+        held = dict(zip(f.equations.system.udot, udot, strict=True))
+        block = Block("", stores("out", substitute(nodes, held)))
+        arrays = {"a": f.n_q + f.n_u, "X": (f.n_q + f.n_u) * m}
+        return Function(name, found.shape, (accelerations, Invoke(rates, "X"), block), arrays, summary)
 
     def _of_residuals(self, name: str, argument: str) -> Function:
         found = self.slopes.residuals(argument)

@@ -49,7 +49,9 @@ class Linearisation:
     """``z' = A z + B dr``, ``(dq, du) = C z + D dr``: deviations from the state of linearisation.
 
     ``z`` are the independent ``coordinates``, then the independent ``speeds``; ``inputs`` names the elements of dr,
-    rates of inputs being inputs of their own. ``C`` and ``D`` have a row for each of all coordinates and speeds.
+    rates of inputs being inputs of their own. ``C`` and ``D`` have a row for each of all coordinates and speeds;
+    ``C_outputs`` and ``D_outputs`` one for each of the model's ``outputs`` (each component of a matrix), ``dy =
+    C_outputs z + D_outputs dr``, the accelerations in them included.
     ``steady``: nothing that A, B depend on changes along the motion to first order; otherwise they hold at this
     instant only and the eigenvalues say nothing of stability.
     """
@@ -62,6 +64,9 @@ class Linearisation:
     speeds: tuple[str, ...]
     inputs: tuple[str, ...]
     steady: bool
+    C_outputs: Array
+    D_outputs: Array
+    outputs: tuple[str, ...]
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -96,6 +101,7 @@ class Linearisation:
             A=self.A[np.ix_(kept, kept)],
             B=self.B[kept],
             C=self.C[:, kept],
+            C_outputs=self.C_outputs[:, kept],
             coordinates=tuple(names[:n]),
             speeds=tuple(names[n:]),
         )
@@ -147,6 +153,7 @@ def linearise(
     F = np.hstack([evaluate("jacobian_q"), evaluate("jacobian_u")])
     F_r = evaluate("jacobian_r") if n_r else np.empty((n_q + n_u, 0))
     rows = [*q_free, *(n_q + i for i in u_free)]
+    names, Y, Y_r = _outputs(evaluate, d)
     return Linearisation(
         A=(F @ C)[rows],
         B=(F @ D + F_r)[rows],
@@ -156,7 +163,27 @@ def linearise(
         speeds=tuple(d.speeds[i] for i in u_free),
         inputs=d.inputs,
         steady=_is_steady(F, evaluate("jacobian_t"), rates, [n_q + i for i in u_free]),
+        C_outputs=Y @ C,
+        D_outputs=Y @ D + Y_r,
+        outputs=names,
     )
+
+
+def _outputs(evaluate: Evaluate, d: Description) -> tuple[tuple[str, ...], Array, Array]:
+    """Names of the components of all outputs, and their derivatives in (q, u) and r; none where they were not built."""
+    n_r = len(d.inputs)
+    names = tuple(label for name, shape in d.outputs for label in _components(name, shape))
+    if not names or "outputs_q" not in d.functions:
+        return (), np.zeros((0, len(d.coordinates) + len(d.speeds))), np.zeros((0, n_r))
+    in_state = np.hstack([evaluate("outputs_q"), evaluate("outputs_u")])
+    return names, in_state, evaluate("outputs_r") if n_r else np.zeros((len(names), 0))
+
+
+def _components(name: str, shape: tuple[int, ...]) -> list[str]:
+    """``name`` of a scalar, ``name[i]`` or ``name[i, j]`` of the elements of a matrix."""
+    if not shape:
+        return [name]
+    return [f"{name}[{', '.join(map(str, index))}]" for index in np.ndindex(*shape)]
 
 
 def _residual_slopes(evaluate: Evaluate, d: Description) -> dict[str, Array]:
