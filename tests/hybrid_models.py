@@ -1,0 +1,64 @@
+"""A block on a rough floor, for runs with contacts and events: motions in closed form."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import kanegen as kg
+
+MASS, GRAVITY, MU_S, MU_K, RATE = 2.0, 10.0, 0.5, 0.3, 4.0
+SLIPS_AT = MU_S * MASS * GRAVITY / RATE
+
+
+def rough_block(e: Any = 0) -> kg.Model:
+    """A block (2 kg) over a floor z >= 0, pushed by an input F along x.
+
+    Events: it passes x = 0.5 m and x = 1 m ("far", the end of a run); it is hit by 3 N s at t = 1 s; its normal force
+    passes 15 N.
+    """
+    x, z, u, w, F = me.dynamicsymbols("x z u w F")
+    mu_s, mu_k = sm.symbols("mu_s mu_k")
+    time = me.dynamicsymbols._t
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    centre = O.locatenew("centre", x * N.x + z * N.z)
+    floor = kg.Unilateral(z, kg.Restitution(e), friction=kg.Coulomb(mu_s, mu_k), slip=(u,), name="floor")
+    return kg.Model(
+        name="rough_block",
+        frame=N,
+        coordinates=(x, z),
+        speeds=(u, w),
+        kinematics=(x.diff(time) - u, z.diff(time) - w),
+        bodies=(me.Particle("block", centre, sm.Integer(2)),),
+        gravity=-10 * N.z,
+        loads=((centre, F * N.x),),
+        inputs=(kg.Input(F, default=0.0),),
+        unilateral_constraints=(floor,),
+        impulses={"hit": [(centre, 3 * N.x)]},
+        events=(
+            kg.Event("passes", x - sm.Rational(1, 2), direction=1),
+            kg.Event("far", x - 1, terminal=True),
+            kg.Event("hit", time - 1, direction=1, impulse="hit"),
+            kg.Event("loaded", kg.Multiplier("floor") - 15),
+        ),
+        parameters={mu_s: MU_S, mu_k: MU_K},
+    )
+
+
+@cache
+def block() -> kg.Solver:
+    return kg.build(rough_block(), functions=("rhs", "momentum", "consistency", "J", "jacobians"))
+
+
+def pushed(t: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Position and speed along x under F = 4 N/s t from rest on the floor, without other events."""
+    s = np.maximum(np.asarray(t) - SLIPS_AT, 0.0)
+    start = (MU_S - MU_K) * GRAVITY
+    speed = start * s + 0.5 * RATE / MASS * s**2
+    return 0.5 * start * s**2 + RATE / MASS * s**3 / 6.0, speed

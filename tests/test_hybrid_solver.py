@@ -1,0 +1,265 @@
+"""Runs with contacts and events: motions in closed form, jumps, records, choice of events, errors."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hybrid_models import GRAVITY, MASS, MU_K, MU_S, RATE, SLIPS_AT, block, pushed
+from systems import example, solver_for
+
+import kanegen as kg
+from kanegen.errors import SolveError
+from kanegen.solve import IntegrationError, Outcome, Solution
+
+RAMP = (np.array([0.0, 10.0]), np.array([[0.0], [10.0 * RATE]]))
+REST = np.zeros(2)
+WEIGHT = MASS * GRAVITY
+
+
+def bounces(**options: Any) -> Solution:
+    """A ball from 1 m with e = 0.8, over its first impacts."""
+    return solver_for("bouncing_ball").integrate((0.0, 2.0), [1.0], [0.0], rtol=1e-10, atol=1e-12, **options)
+
+
+def first_impacts() -> np.ndarray:
+    return example("bouncing_ball").impact_times(3)
+
+
+def height(t: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Height and speed after the latest of the first three impacts, closed form."""
+    times, fall = first_impacts(), first_impacts()[0]
+    count = np.searchsorted(times, t, side="right")
+    start = np.concatenate([[-fall], times])[count]
+    rise = 9.81 * fall * 0.8**count
+    s = np.asarray(t) - start
+    return rise * s - 0.5 * 9.81 * s**2, rise - 9.81 * s
+
+
+# -- motions --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "accuracy"),
+    [("dopri5", 1e-8), ("dop853", 1e-11), ("rodas", 1e-8), ("rk4", 1e-12), ("kutta_merson", 1e-12)],
+)
+def test_a_pushed_block_sticks_and_slips(method: str, accuracy: float) -> None:
+    options = {"step": 0.11} if method in ("rk4", "kutta_merson") else {"rtol": 1e-10, "atol": 1e-12}
+    solution = block().integrate((0.0, 4.0), REST, REST, RAMP, method=method, events=(), **options)
+    (slips,) = solution.events
+    assert (slips.name, slips.kind, slips.jumps) == ("floor", "slips", False)
+    assert slips.t == pytest.approx(SLIPS_AT, abs=accuracy)
+    position, speed = pushed(solution.t)
+    np.testing.assert_allclose(solution.q[:, 0], position, atol=10.0 * accuracy)
+    np.testing.assert_allclose(solution.u[:, 0], speed, atol=10.0 * accuracy)
+    stick, slip = solution.modes
+    assert (stick.t_start, stick.t_end, slip.t_end) == (0.0, slips.t, 4.0)
+    assert (stick.modes["floor"], slip.modes["floor"]) == ("stick", "slip")
+
+
+def test_contact_forces_are_those_of_the_mode() -> None:
+    solution = block().integrate((0.0, 4.0), REST, REST, RAMP, events=(), t_eval=np.linspace(0.0, 4.0, 40))
+    assert solution.contact_rows == ("floor", "floor slip")
+    assert solution.contact_forces is not None
+    normal, friction = solution.contact_forces.T
+    np.testing.assert_allclose(normal, WEIGHT, rtol=1e-9)
+    sticking = solution.t < SLIPS_AT
+    np.testing.assert_allclose(friction[sticking], -RATE * solution.t[sticking], atol=1e-8)
+    np.testing.assert_allclose(friction[~sticking], -MU_K * WEIGHT, rtol=1e-9)
+
+
+def test_python_inputs_act_as_compiled_ones() -> None:
+    compiled = block().integrate((0.0, 3.0), REST, REST, RAMP, events=())
+    called = block().integrate((0.0, 3.0), REST, REST, lambda t: [RATE * t], events=())
+    np.testing.assert_allclose(called.q, compiled.q, atol=1e-13)
+    np.testing.assert_allclose(called.contact_forces, compiled.contact_forces, atol=1e-9)
+
+
+def test_a_bouncing_ball_rests_behind_its_accumulation_point() -> None:
+    solver, ball = solver_for("bouncing_ball"), example("bouncing_ball")
+    solution = solver.integrate((0.0, 5.0), [1.0], [0.0], rtol=1e-10, atol=1e-12)
+    rest = next(event for event in solution.events if event.kind == "rests")
+    assert rest.t == pytest.approx(ball.zeno_time(), abs=1e-8)
+    assert solution.modes[-1].modes["floor"] == "closed"
+    later = solution.t > rest.t
+    np.testing.assert_allclose(solution.u[later], 0.0, atol=1e-12)
+    np.testing.assert_allclose(solution.contact_forces[later], 0.5 * 9.81, rtol=1e-9)
+
+
+def test_ten_thousand_contacts_cost_no_more_than_their_arcs() -> None:
+    solver = solver_for("bouncing_ball").with_parameters(e=1.0)
+    flight = 2.0 * np.sqrt(2.0 / 9.81)
+    solution = solver.integrate((0.0, 10_000 * flight), [1.0], [0.0], dense=False)
+    assert Counter(event.kind for event in solution.events) == {"impact": 10_000}
+    np.testing.assert_allclose(solution.events[-1].u_before, -np.sqrt(2.0 * 9.81), rtol=1e-9)
+    arc = solver.integrate((0.0, flight * (1.0 - 1e-9)), [0.0], [np.sqrt(2.0 * 9.81)], dense=False)
+    assert not arc.events
+    assert solution.statistics.evaluations < 2 * 10_000 * arc.statistics.evaluations
+
+
+# -- jumps ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["dopri5", "dop853", "rodas"])
+def test_states_before_and_after_a_jump_are_stored(method: str) -> None:
+    if method == "rodas":
+        solution = block().integrate((0.0, 1.0), [0.0, 0.2], REST, method=method)
+    else:
+        solution = bounces(method=method)
+    impacts = [event for event in solution.events if event.kind == "impact"]
+    assert impacts
+    for event in impacts:
+        before, after = np.flatnonzero(solution.t == event.t)
+        assert after == before + 1
+        np.testing.assert_array_equal(solution.u[before], event.u_before)
+        np.testing.assert_array_equal(solution.u[after], event.u_after)
+        np.testing.assert_array_equal(solution.q[before], event.q)
+        np.testing.assert_allclose(solution(event.t)[1], event.u_after, atol=1e-13)
+        assert event.jumps
+
+
+def test_dense_output_follows_every_flight() -> None:
+    solution = bounces()
+    np.testing.assert_allclose([event.t for event in solution.events], first_impacts(), atol=1e-12)
+    times = np.linspace(0.0, 2.0, 401)
+    q, u = solution(times)
+    expected = height(times)
+    np.testing.assert_allclose(q[:, 0], expected[0], atol=1e-10)
+    np.testing.assert_allclose(u[:, 0], expected[1], atol=1e-10)
+
+
+def test_requested_times_at_an_event_get_the_state_after() -> None:
+    event = bounces().events[1]
+    asked = bounces(t_eval=[0.0, 0.5, event.t, event.t, 2.0])
+    np.testing.assert_array_equal(asked.t, [0.0, 0.5, event.t, event.t, 2.0])
+    np.testing.assert_allclose(asked.u[2:4, 0], event.u_after[0], atol=1e-12)
+    np.testing.assert_allclose(asked.q[:, 0], height(asked.t)[0], atol=1e-10)
+    assert asked.contact_forces.shape == (5, 1)
+
+
+def test_a_jump_at_either_end_of_a_run() -> None:
+    """The block is hit when a run ends, and at the start of one it falls on the floor."""
+    hit = block().integrate((0.0, 1.0), REST, REST, events=["hit"])
+    np.testing.assert_allclose(hit(1.0)[1], [1.5, 0.0], atol=1e-9)
+    np.testing.assert_array_equal(hit.last[2], hit(1.0)[1])
+    assert np.count_nonzero(hit.t == 1.0) == 2
+    fallen = block().integrate((0.0, 0.1), REST, [0.0, -1.0], events=())
+    assert [event.kind for event in fallen.events][:1] == ["impact"]
+    np.testing.assert_allclose(fallen.u[:2], [[0.0, -1.0], [0.0, 0.0]], atol=1e-12)
+    np.testing.assert_allclose(fallen(0.0)[1], REST, atol=1e-12)
+    np.testing.assert_allclose(fallen.events[0].impulse, [MASS, 0.0], atol=1e-9)
+
+
+def test_solutions_pickle_with_their_records() -> None:
+    solution = bounces()
+    copy = pickle.loads(pickle.dumps(solution))
+    assert [(event.t, event.kind) for event in copy.events] == [(event.t, event.kind) for event in solution.events]
+    assert dict(copy.modes[0].modes) == {"floor": "open"}
+    np.testing.assert_array_equal(copy(1.3)[0], solution(1.3)[0])
+    np.testing.assert_array_equal(copy.contact_forces, solution.contact_forces)
+
+
+# -- events ---------------------------------------------------------------------------------------------------
+
+
+def test_events_act_and_end_a_run() -> None:
+    solution = block().integrate((0.0, 9.0), REST, REST)
+    times = {event.name: event.t for event in solution.events if event.kind == "user"}
+    # 1.5 m/s after the hit, braked at 3 m/s^2: the block stops after 0.375 m.
+    assert list(times) == ["hit"]
+    assert [event.kind for event in solution.events if event.name == "floor"] == ["slips", "sticks"]
+    assert solution.events[-1].t == pytest.approx(1.5, abs=1e-8)
+    assert solution.last[1][0] == pytest.approx(0.375, abs=1e-8)
+    pushed_on = block().integrate((0.0, 9.0), REST, REST, RAMP, events=["passes", "far"])
+    assert pushed_on.status is Outcome.TERMINAL_EVENT
+    assert pushed_on.success
+    assert [event.name for event in pushed_on.events] == ["floor", "passes", "far"]
+    assert pushed_on.last[1][0] == pytest.approx(1.0, abs=1e-9)
+    assert pushed_on.t[-1] == pushed_on.events[-1].t == pushed_on.last[0]
+
+
+def test_guards_read_contact_forces() -> None:
+    solution = block().integrate((0.0, 0.4), [0.0, 0.2], REST, events=["loaded"])
+    (loaded,) = [event for event in solution.events if event.name == "loaded"]
+    assert loaded.t == pytest.approx(0.2, abs=1e-9)
+
+
+def test_events_are_chosen_by_name() -> None:
+    solver = block()
+    for chosen in ((), []):
+        assert not solver.integrate((0.0, 1.5), REST, REST, events=chosen).events
+    hit = kg.Event("hit", 0)
+    for names in ("hit", ["hit"], hit, (hit,)):
+        solution = solver.integrate((0.0, 1.2), REST, REST, events=names)
+        assert [event.name for event in solution.events if event.kind == "user"] == ["hit"]
+    with pytest.raises(SolveError, match="there is no event 'hitt': did you mean 'hit'"):
+        solver.integrate((0.0, 1.0), REST, REST, events=["hitt"])
+    with pytest.raises(SolveError, match=r"was not compiled: put events into Model\(events=...\)"):
+        solver.integrate((0.0, 1.0), REST, REST, events=[kg.Event("other", 1)])
+
+
+# -- errors ---------------------------------------------------------------------------------------------------
+
+
+def test_a_gap_violated_at_the_start_names_the_contact() -> None:
+    with pytest.raises(IntegrationError, match=r"contact 'floor': .*gap") as caught:
+        block().integrate((0.0, 1.0), [0.0, -0.1], REST)
+    assert caught.value.solution.status is Outcome.GAP_VIOLATED
+    np.testing.assert_array_equal(caught.value.solution.q, [[0.0, -0.1]])
+
+
+def test_contacts_cannot_be_followed_backwards() -> None:
+    with pytest.raises(SolveError, match="goes backwards in time, where contact 'floor'"):
+        block().integrate((1.0, 0.0), REST, REST, events=())
+
+
+def test_a_guard_that_is_zero_everywhere_is_refused() -> None:
+    """A block that stays in the air at x = 1 m is nowhere else than at the guard of "far"."""
+    with pytest.raises(IntegrationError, match="the guard of event 'far' was zero wherever it was looked at"):
+        block().integrate((0.0, 0.1), [1.0, 1.0], REST, events=["far"])
+
+
+def test_a_run_that_stops_early_keeps_its_records() -> None:
+    with pytest.raises(IntegrationError, match="max_steps") as caught:
+        bounces(max_steps=4)
+    assert [event.kind for event in caught.value.solution.events][:1] == ["impact"]
+
+    def broken(t: float) -> list[float]:
+        if t > 2.8:
+            raise ValueError("no input")
+        return [RATE * t]
+
+    with pytest.raises(IntegrationError, match="ValueError: no input") as caught:
+        block().integrate((0.0, 4.0), REST, REST, broken, events=())
+    assert [event.kind for event in caught.value.solution.events] == ["slips"]
+    seen: list[float] = []
+    assert bounces(progress=seen.append).success
+    assert seen[-1] == 2.0
+
+
+# -- at a state -----------------------------------------------------------------------------------------------
+
+
+def test_contacts_at_a_state() -> None:
+    solver = block()
+    resting = solver.contacts(0.0, REST, REST, [4.0])
+    assert resting["floor"].mode == "stick"
+    np.testing.assert_allclose(resting["floor"].force, [WEIGHT, -4.0], rtol=1e-12)
+    np.testing.assert_allclose(resting.udot, 0.0, atol=1e-12)
+    pulled = solver.contacts(0.0, REST, REST, [13.0])["floor"]
+    assert pulled.mode == "slip"
+    np.testing.assert_allclose(pulled.force, [WEIGHT, -MU_K * WEIGHT], rtol=1e-12)
+    assert MU_S * WEIGHT < 13.0
+    flying = solver.contacts(0.0, [0.0, 0.5], [1.0, -2.0])["floor"]
+    assert (flying.mode, flying.gap, flying.rate, *flying.slip) == ("open", 0.5, -2.0, 1.0)
+    np.testing.assert_array_equal(flying.force, 0.0)
+    # rhs takes contacts as open, unless it is given their multipliers behind the inputs.
+    np.testing.assert_allclose(solver.rhs(0.0, REST, REST)[1], [0.0, -GRAVITY])
+    np.testing.assert_allclose(solver.rhs(0.0, REST, REST, [4.0, WEIGHT, -4.0])[1], 0.0, atol=1e-12)
+    with pytest.raises(SolveError, match="there is no contact 'flor': did you mean 'floor'"):
+        resting["flor"]
+    with pytest.raises(SolveError, match="has no contacts"):
+        solver_for("slider_crank").contacts(0.0, [0.3, 1.0, 1.0], [0.0, 0.0, 0.0])
