@@ -233,7 +233,7 @@ def test_a_run_that_stops_early_keeps_its_records() -> None:
         return [RATE * t]
 
     with pytest.raises(IntegrationError, match="ValueError: no input") as caught:
-        block().integrate((0.0, 4.0), REST, REST, broken, events=())
+        block().integrate((0.0, 4.0), REST, REST, broken, events=(), max_step=0.1)
     assert [event.kind for event in caught.value.solution.events] == ["slips"]
     seen: list[float] = []
     assert bounces(progress=seen.append).success
