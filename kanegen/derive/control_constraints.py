@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from kanegen.derive import forms
 from kanegen.errors import ModelError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
 from kanegen.model.control_constraints import ControlConstraints
@@ -94,8 +95,15 @@ class ControlledMotion:
         return self._with_unknowns(self._accelerations.conditions)
 
     @cached_property
-    def _accelerations(self) -> Any:
-        return self.equations.accelerations(stabilised=bool(self.equations.gain_names))
+    def _accelerations(self) -> forms.Accelerations:
+        """u' in closed form: without a choice of dependent speeds, which holds for some states only, if Q allows it."""
+        e = self.equations
+        e.require_independent_constraints()
+        rows, b = [row.J for row in e.constraints.rows], e.b_stabilised if e.gain_names else e.b
+        try:
+            return forms.range_space_accelerations(e.graph, e.mass_matrix, e.right_side, rows, b.nodes)
+        except ZeroDivisionError:
+            return e.accelerations(stabilised=bool(e.gain_names))
 
     def _with_unknowns(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
         return self.equations.simplified(substitute(nodes, self._highest))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kanegen.derive.cholesky import solve_symmetric
+from kanegen.derive.cholesky import factorise, solve_symmetric
 from kanegen.derive.constraints import Partition
 from kanegen.graph import Graph, Node
 
@@ -113,6 +113,25 @@ def reduced_accelerations(
         complete(graph, partition, B, independent),
         (*(condition for condition in held if condition is not None), *conditions),
     )
+
+
+def range_space_accelerations(
+    graph: Graph, mass_matrix: Matrix, right_side: Sequence[Node], rows: Matrix, bias: Sequence[Node]
+) -> Accelerations:
+    """u' of ``Q u' = P + J^T lambda``, ``J u' = b`` by straight-line factors of Q and of ``J Q^-1 J^T``: no pivots.
+
+    ZeroDivisionError, its argument the row, where Q is identically singular.
+    """
+    Q = factorise([row[: i + 1] for i, row in enumerate(mass_matrix)])
+    free = Q.solve(right_side)
+    responses = [Q.solve(row) for row in rows]
+    S = [matrix_vector(graph, rows[: i + 1], response) for i, response in enumerate(responses)]
+    rest = [x - y for x, y in zip(bias, matrix_vector(graph, rows, free), strict=True)]
+    multipliers, definite = solve_symmetric(S, rest)
+    udot = tuple(
+        graph.sum([x, *(m * y[i] for m, y in zip(multipliers, responses, strict=True))]) for i, x in enumerate(free)
+    )
+    return Accelerations(udot, (*Q.conditions, *definite))
 
 
 def complete(graph: Graph, partition: Partition, B: Sequence[Node], independent: Sequence[Node]) -> tuple[Node, ...]:

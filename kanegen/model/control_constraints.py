@@ -161,9 +161,9 @@ def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ..
 
 def _growth(coefficients: tuple[Any, ...], k: int) -> Iterator[str]:
     """Whether ``s^k = Theta1 s^(k-1) + ... + Thetak`` has a root on the right."""
-    s = sympy.Symbol("s")
-    polynomial = sympy.Poly([1, *(-x for x in coefficients)], s)
-    largest = max(float(sympy.re(root)) for root in polynomial.nroots())
+    import numpy as np
+
+    largest = float(np.roots([1.0, *(-float(x) for x in coefficients)]).real.max())
     if not largest < 0.0:
         yield (
             f"theta[{k}] is ({', '.join(map(str, coefficients))}): an error of the constraint would not decay "

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from kanegen.derive.cholesky import factorise, solve_symmetric
 from kanegen.derive.equations import PIVOT_LIMIT, SQUARE_LIMIT
-from kanegen.derive.forms import complete, matrix_vector
+from kanegen.derive.forms import complete, range_space_accelerations
 from kanegen.graph import Node
 from kanegen.program.generalized import canonical_steps, udwadia_kalaba_steps
 from kanegen.program.kernels import constrained_work
@@ -67,22 +66,14 @@ def range_space(f: Functions, stabilised: bool, otherwise: str | None) -> Solved
     """Q u' = P + J^T lambda with ``J Q^-1 J^T`` for lambda: straight-line, no pivots, no branch."""
     e, graph = f.equations, f.graph
     e.require_independent_constraints()
+    b = (e.b_stabilised if stabilised else e.b).nodes
+    rows = [row.J for row in e.constraints.rows]
     try:
-        Q = factorise([row[: i + 1] for i, row in enumerate(e.mass_matrix)])
+        found = range_space_accelerations(graph, e.mass_matrix, e.right_side, rows, b)
     except ZeroDivisionError as error:
         raise e.massless(error.args[0]) from error
-    rows = [row.J for row in e.constraints.rows]
-    b = (e.b_stabilised if stabilised else e.b).nodes
-    free = Q.solve(e.right_side)
-    responses = [Q.solve(row) for row in rows]
-    S = [matrix_vector(graph, rows[: i + 1], response) for i, response in enumerate(responses)]
-    rest = [x - y for x, y in zip(b, matrix_vector(graph, rows, free), strict=True)]
-    multipliers, definite = solve_symmetric(S, rest)
-    udot = tuple(
-        graph.sum([x, *(m * y[i] for m, y in zip(multipliers, responses, strict=True))]) for i, x in enumerate(free)
-    )
-    condition = all_hold(graph, [*Q.conditions, *definite])
-    return Solved(() if condition is None else (Check(condition),), udot, {})
+    condition = all_hold(graph, found.conditions)
+    return Solved(() if condition is None else (Check(condition),), found.udot, {})
 
 
 def pseudoinverse(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
