@@ -122,3 +122,9 @@ CONTACT_SOLVE = 1e-12
 # Conditions of Signorini and Coulomb with random contacts, and u' of Gauss's principle: inequalities are judged to 1e-10
 # of the largest row, times condition numbers up to some 1e2.
 CONTACT_CONDITIONS = 1e-8
+
+# --- servo-constraints ---------------------------------------------------------------------------------------------
+
+# Second derivatives of servo-constraints under the controls found, values of some 10, behind two solves whose condition
+# is below 1e3; 1e-14 was seen.
+SERVO_LAW = 1e-10

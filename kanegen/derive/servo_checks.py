@@ -1,4 +1,4 @@
-"""Whether controls can enforce servo-constraints at all: ranks at random states, by numbers alone."""
+"""Whether controls can enforce servo-constraints at all: ranks at random consistent states."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.graph import Node
+from kanegen.derive.manifold import State, consistent_states
+from kanegen.graph import Node, evaluate
 
 if TYPE_CHECKING:
     from kanegen.derive.equations import Equations
@@ -22,41 +23,38 @@ RANK_TOLERANCE = 1e-9
 
 def servo_problems(equations: Equations, found: ServoEquations) -> list[str]:
     """Servo-constraints that nothing, or no control, can enforce, and controls that move nothing."""
-    states = [_Directions(equations, found, k) for k in range(_number_of_states(equations))]
-    # Off its manifold an overconstrained mechanism is locked: its random states tell nothing.
+    states = [_Directions(equations, found, state) for state in consistent_states(equations)]
+    # Where nothing can move, or no consistent state was found, nothing is known before run time.
     states = [state for state in states if state.n_i]
     if not states:
         return []
     return [*_fixed(found, states), *_unreached(found, states)] or [*_too_many(found, states), *_idle(found, states)]
 
 
-def _number_of_states(equations: Equations) -> int:
-    return len(equations.system.samples([equations.system.t])[0])
-
-
 class _Directions:
     """Servo rows ``c`` (n_s, n_i) and controls ``g`` (n_i, n_tau) in the motions the passive constraints leave free."""
 
-    def __init__(self, equations: Equations, found: ServoEquations, state: int) -> None:
-        rows = [row.J for row in equations.constraints.rows]
-        J = _unit_rows(_values(equations, rows, state))
+    def __init__(self, equations: Equations, found: ServoEquations, state: State) -> None:
+        J = _unit_rows(_values(equations, [row.J for row in equations.constraints.rows], state))
         Q = _values(equations, equations.mass_matrix, state)
+        servo, columns = _values(equations, found.J, state), _values(equations, found.controls.columns, state)
+        self.n_i = 0
+        if not all(np.isfinite(matrix).all() for matrix in (J, Q, servo, columns)):
+            return
         _, sizes, V = np.linalg.svd(J)
         free = V[np.count_nonzero(sizes > RANK_TOLERANCE) :].T
         self.n_i = free.shape[1]
-        servo = _values(equations, found.J, state)
         self.own = np.linalg.norm(servo, axis=1)
         self.c = servo @ free
-        self.g = free.T @ _values(equations, found.controls.columns, state).T
+        self.g = free.T @ columns.T
         accelerations = np.linalg.lstsq(free.T @ Q @ free, self.g, rcond=None)[0] if self.n_i else self.g
         self.S = self.c @ accelerations
         self.reach = float(np.linalg.norm(accelerations))
 
 
-def _values(equations: Equations, rows: Sequence[Sequence[Node]], state: int) -> Array:
-    nodes = [node for row in rows for node in row]
-    values = [samples[state] for samples in equations.system.samples(nodes)]
-    return np.array(values).reshape(len(rows), len(equations.system.u))
+def _values(equations: Equations, rows: Sequence[Sequence[Node]], state: State) -> Array:
+    values = evaluate([node for row in rows for node in row], state)
+    return np.array(values, dtype=np.float64).reshape(len(rows), len(equations.system.u))
 
 
 def _unit_rows(matrix: Array) -> Array:

@@ -199,7 +199,7 @@ class System:
     # -- random states --------------------------------------------------------------------------------------
 
     @cached_property
-    def _states(self) -> tuple[dict[str, list[float]], ...]:
+    def states(self) -> tuple[dict[str, list[float]], ...]:
         """Three random states; parameters are positive, as masses and lengths must be."""
         generator = random.Random(20031)
         sizes = {
@@ -216,7 +216,7 @@ class System:
 
     def samples(self, nodes: Sequence[Node]) -> list[tuple[float, ...]]:
         """Values of each node at the random states (NaN where it is undefined there)."""
-        columns = [evaluate(nodes, state) for state in self._states]
+        columns = [evaluate(nodes, state) for state in self.states]
         return list(zip(*columns, strict=True))
 
     def magnitudes(self, nodes: Sequence[Node]) -> list[float]:

@@ -74,6 +74,11 @@ class Functions:
                 f"{name} does not exist for the model {model!r}: its constraints are redundant, so that no choice of "
                 f"dependent speeds solves them; rhs, constraint_force, multipliers and rank go on without"
             )
+        if name == "underactuation" and name not in self.module.FUNCTIONS:
+            return (
+                f"underactuation was not built for the model {model!r}: name it in functions= of kanegen.build; there is "
+                "none where a model has no controls, or they reach every degree of freedom"
+            )
         if name not in self.module.FUNCTIONS:
             return (
                 f"{public} was not built for the model {model!r}: name it in functions= of kanegen.build. "
