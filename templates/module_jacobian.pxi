@@ -25,8 +25,7 @@ cdef int _open_slopes(Slopes *s, Function function, double direction) except -1:
     if missing:
         raise SolveError(
             f"method 'rodas' needs {', '.join(missing)}, which the model {NAME} was built without: build it with "
-            'functions=("rhs", "residuals", "jacobians") or more (a model with redundant constraints has no Jacobians: '
-            "leave out the redundant ones, or choose an explicit method)"
+            'functions=("rhs", "residuals", "jacobians") or more'
         )
     s.in_q, s.in_u, s.in_t = _find("jacobian_q"), _find("jacobian_u"), _find("jacobian_t")
     size = <size_t>function.n_out * max(function.n_q, function.n_u)

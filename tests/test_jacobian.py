@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 import sympy as sm
 from hypothesis import HealthCheck, assume, given, settings
+from linkages import four_bar
+from mechanisms import BRICARD_START, bricard
 from random_systems import RandomSystem, random_systems
 from special_systems import TIME, free_body, shaken_pendulum
 from sympy.physics import mechanics as me
 from systems import NAMES, SYSTEMS, initial, model_of
-from tolerances import CONDITION, DIFFERENCES, SOLVE
+from tolerances import CONDITION, DIFFERENCES, FINE_INTEGRATION, SOLVE
 
 import kanegen as kg
 from kanegen.graph import evaluate, mpmath_context
@@ -229,3 +231,61 @@ def test_jacobians_must_be_asked_for() -> None:
         solver.jacobian(start["t"], start["q"], start["u"])
     assert "jacobian_q" not in kg.build(model_of("rheonomic_particle")).description.functions
     assert "jacobian_q" in BuildOptions.of(functions="all").functions
+
+
+# --- constraints of any rank ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("slider_crank", {}), ("rolling_disk", {}), ("appell_hamel", {"constraints": "nonlinear"}), ("elliptic_wire", {})],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_jacobians_in_the_pseudoinverse_form(name: str, options: dict[str, Any]) -> None:
+    """Where all rows are independent: of the program, against differences of its right-hand side in 60 digits."""
+    model = model_of(name, **options)
+    program = assemble(kg.derive(model), BuildOptions.of("pseudoinverse", FUNCTIONS))[0]
+    t, q, u = state_near(initial(name, **options), 5)
+    gains = [-0.3 * (k + 1) for k in range(len(program.symbols.gains))]
+    values = {"t": [t], "q": list(q), "u": list(u), "r": [], "p": list(model.parameters.values()), "g": gains}
+    for argument in ("q", "u", "p"):
+        status, found = interpret(program, f"jacobian_{argument}", values)
+        assert status >= 0
+        expected = differences(program, right_hand_side(program), values, argument)
+        assert_close(np.reshape(found, expected.shape), expected, SOLVE, f"{name} {argument}")
+
+
+def test_jacobians_with_every_row_given_twice() -> None:
+    """The rank is the same everywhere: plain differences of the compiled right-hand side, off the manifold as well."""
+    solver = kg.build(four_bar(copies=2), form="pseudoinverse", functions=FUNCTIONS)
+    single = kg.build(four_bar(), functions=FUNCTIONS)
+    q, u, h = np.array([1.1, 0.2, -1.4]), np.array([0.7, -0.4, 0.9]), 1e-6
+    found, expected = solver.jacobian(0.0, q, u), single.jacobian(0.0, q, u)
+    for name in ("q", "u", "p"):
+        assert_close(getattr(found, name), getattr(expected, name), SOLVE, name)
+    for k in range(3):
+        e = h * np.eye(3)[k]
+        slope = (np.concatenate(solver.rhs(0.0, q + e, u)) - np.concatenate(solver.rhs(0.0, q - e, u))) / (2 * h)
+        assert_close(found.q[:, k], slope, DIFFERENCES, "q")
+
+
+def test_jacobians_of_an_overconstrained_mechanism_along_its_motion() -> None:
+    """Its rows are dependent on the manifold only: the derivative along the motion is that of u' along the motion."""
+    solver = kg.build(bricard(), form="pseudoinverse", functions=(*FUNCTIONS, "consistency"))
+    solution = solver.integrate((0.0, 1.0), BRICARD_START, np.zeros(5), method="dop853", rtol=1e-12, atol=1e-12)
+    h = 1e-3
+    for t in (0.3, 0.6):
+        at = {k: solver.make_consistent(0.0, *solution(t + k * h)) for k in (-2, -1, 0, 1, 2)}
+        rates = {k: np.concatenate(solver.rhs(0.0, *state)) for k, state in at.items()}
+        slope = (8.0 * (rates[1] - rates[-1]) - (rates[2] - rates[-2])) / (12.0 * h)
+        found = solver.jacobian(0.0, *at[0])
+        assert solver.rank(0.0, *at[0]) == 4
+        assert_close(found.q @ rates[0][:5] + found.u @ rates[0][5:], slope, 1e-7, f"t = {t}")
+
+
+def test_the_stiff_method_runs_an_overconstrained_mechanism() -> None:
+    solver = kg.build(bricard(), form="pseudoinverse", functions=(*FUNCTIONS, "consistency"))
+    solver = solver.with_stabilisation(kg.Projection())
+    end = solver.integrate((0.0, 1.0), BRICARD_START, np.zeros(5), method="rodas", rtol=1e-8, atol=1e-8)
+    exact = solver.integrate((0.0, 1.0), BRICARD_START, np.zeros(5), method="dop853", rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(end.q[-1], exact.q[-1], atol=FINE_INTEGRATION)

@@ -17,7 +17,7 @@ from kanegen.graph import Graph, mpmath_context
 from kanegen.program.count import operation_count
 from kanegen.program.hoist import hoist
 from kanegen.program.interpret import interpret
-from kanegen.program.kernels_generalized import canonical_work, udwadia_kalaba_work
+from kanegen.program.kernels_generalized import canonical_work, udwadia_kalaba_many_work, udwadia_kalaba_work
 from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Program, Store, Symbols
 
 OK, REPARTITIONED, RANK_DEFICIENT, SINGULAR = 0, 1, 3, -1
@@ -53,8 +53,8 @@ def program() -> Program:
     return hoist(Program("steps", graph, symbols, functions))
 
 
-def kernel_functions(graph: Graph) -> tuple[Function, Function]:
-    """``udwadia_kalaba`` (u', multipliers, rank) and ``canonical`` (parts) on the numbers in u."""
+def kernel_functions(graph: Graph) -> tuple[Function, ...]:
+    """``udwadia_kalaba`` (u', multipliers, rank; many right sides) and ``canonical`` (parts) on the numbers in u."""
     offsets = {"Q": 0, "P": 9, "J": 12, "b": 18, "Qdot": 20, "v": 29}
     lengths = {"Q": 9, "P": 3, "J": 6, "b": 2, "Qdot": 9, "v": 3}
 
@@ -76,6 +76,23 @@ def kernel_functions(graph: Graph) -> tuple[Function, Function]:
         {**arrays, "scratch": udwadia_kalaba_work(N_U, N_C), "a": 3, "m": 2, "k": 1},
         "",
     )
+    sides = [
+        Store("X", 2 * i + column, graph.input("u", k))
+        for column, name in enumerate(("P", "v"))  # each above b
+        for i, k in enumerate([*range(offsets[name], offsets[name] + 3), offsets["b"], offsets["b"] + 1])
+    ]
+    many = Function(
+        "many",
+        (6,),
+        (
+            block("Q", "J"),
+            Block("", tuple(sides)),
+            Call("udwadia_kalaba_many", (N_U, N_C, 2, "Q", "J", "X", "scratch")),
+            Block("", stored(graph, "out", "X", 6)),
+        ),
+        {"Q": 9, "J": 6, "X": 10, "scratch": udwadia_kalaba_many_work(N_U, N_C, 2)},
+        "",
+    )
     parts = Function(
         "parts",
         (12,),
@@ -87,7 +104,7 @@ def kernel_functions(graph: Graph) -> tuple[Function, Function]:
         {**lengths, "scratch": canonical_work(N_U, N_C), "x": 12},
         "",
     )
-    return general, parts
+    return general, many, parts
 
 
 @pytest.fixture(scope="module")
@@ -170,13 +187,17 @@ def test_udwadia_kalaba_against_its_definition(
     assert np.allclose(out[:3], expected, rtol=EVALUATION, atol=EVALUATION)
     assert np.allclose(s["J"].T @ out[3:5], s["Q"] @ expected - s["P"], rtol=EVALUATION, atol=EVALUATION)
     assert out[5] == rank
+    _, columns = compiled.evaluate("many", inputs([0.0] * 3, flat(s)), 6)
+    other = np.linalg.solve(s["Q"], s["v"])
+    other = other + half @ pinv @ (s["b"] - s["J"] @ other)
+    assert np.allclose(columns.reshape(3, 2), np.column_stack([expected, other]), rtol=EVALUATION, atol=EVALUATION)
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("name", ["general", "parts"])
+@pytest.mark.parametrize("name", ["general", "many", "parts"])
 def test_kernels_against_fifty_digits(compiled: CompiledModel, seed: int, name: str) -> None:
     given = inputs([0.0] * 3, flat(system(seed)))
-    status, out = compiled.evaluate(name, given, 6 if name == "general" else 12)
+    status, out = compiled.evaluate(name, given, 12 if name == "parts" else 6)
     with mpmath.workdps(50):
         exact: dict[str, list[Any]] = {array: [mpmath.mpf(x) for x in values] for array, values in given.items()}
         expected_status, expected = interpret(program(), name, exact, mpmath_context(50))

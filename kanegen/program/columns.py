@@ -8,6 +8,8 @@ from kanegen.derive import forms
 from kanegen.derive.cholesky import factorise
 from kanegen.derive.equations import PIVOT_LIMIT
 from kanegen.graph import Node
+from kanegen.program.generalized import RANK_REVEALING
+from kanegen.program.kernels_generalized import udwadia_kalaba_many_work
 from kanegen.program.quantities import quantity
 from kanegen.program.records import Block, Call, Invoke, Step, Store
 from kanegen.program.registry import Functions, stores
@@ -52,10 +54,13 @@ def reduced_columns(
 def bordered_columns(
     f: Functions, right: Sequence[Node], m: int
 ) -> tuple[list[list[Node]], tuple[Step, ...], dict[str, int]]:
-    """Columns (m, n_u) of ``[Q -J^T; J 0] [x; lambda] = right`` by LU with row pivoting, whatever speeds J determines.
+    """Columns (m, n_u) of ``[Q -J^T; J 0] [x; lambda] = right``, whatever speeds J determines.
 
-    ``right`` (n_u + n_c, m) is row-major.
+    By LU with row pivoting; in rank-revealing forms through singular values, for rows of any rank. ``right``
+    (n_u + n_c, m) is row-major.
     """
+    if f.form in RANK_REVEALING:
+        return _generalized_columns(f, right, m)
     n_u, n = f.n_u, f.n_u + f.n_c
     Q, J = f.loaded("Q", f.equations.Q), f.loaded("J", f.equations.J)
     zeros = [f.graph.zero] * f.n_c
@@ -69,3 +74,19 @@ def bordered_columns(
     X = f.array("X", n * m)
     arrays = {"Q": n_u * n_u, "J": f.n_c * n_u, "K": n * n, "X": n * m}
     return [[X[i * m + k] for i in range(n_u)] for k in range(m)], steps, arrays
+
+
+def _generalized_columns(
+    f: Functions, right: Sequence[Node], m: int
+) -> tuple[list[list[Node]], tuple[Step, ...], dict[str, int]]:
+    n_u, n_c = f.n_u, f.n_c
+    steps = (
+        Invoke(quantity(f, "Q"), "Q"),
+        Invoke(quantity(f, "J"), "J"),
+        Block("right sides", stores("X", right)),
+        Call("udwadia_kalaba_many", (n_u, n_c, m, "Q", "J", "X", "generalized")),
+    )
+    X = f.array("X", n_u * m)
+    arrays = {"Q": n_u * n_u, "J": n_c * n_u, "X": (n_u + n_c) * m}
+    arrays |= {"generalized": udwadia_kalaba_many_work(n_u, n_c, m)}
+    return [X[k::m] for k in range(m)], steps, arrays

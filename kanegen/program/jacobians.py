@@ -6,6 +6,7 @@ bare one. See :mod:`kanegen.derive.sensitivities` for the equations.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -14,7 +15,9 @@ from kanegen.derive.reactions import MULTIPLIERS
 from kanegen.derive.sensitivities import ARGUMENTS, Sensitivities
 from kanegen.graph import Node, substitute
 from kanegen.program.columns import bordered_columns, reduced_columns
+from kanegen.program.generalized import RANK_REVEALING
 from kanegen.program.kernels import multipliers_work
+from kanegen.program.quantities import quantity
 from kanegen.program.records import Block, Call, Function, Invoke, Step, Store
 from kanegen.program.registry import Functions, stores
 
@@ -43,15 +46,20 @@ class Jacobians:
         return Sensitivities(self.functions.equations)
 
     def exists(self, name: str) -> bool:
-        """Whether the function has any elements, and accelerations that a partition of the speeds determines."""
+        """Whether the function has any elements, and accelerations: redundant rows need a form that reveals ranks."""
         equations = self.functions.equations
+        determined = equations.has_partition or self._rank_revealing
         if name in RESIDUALS and not (equations.positions.nodes or equations.velocities.nodes):
             return False
         if name in OUTPUTS and not any(output.nodes for output in equations.outputs.values()):
             return False
-        if not equations.has_partition and (name in RATES or (name in OUTPUTS and self._outputs_accelerate)):
+        if not determined and (name in RATES or (name in OUTPUTS and self._outputs_accelerate)):
             return False
         return bool(self.slopes.inputs(name.rpartition("_")[2]))
+
+    @property
+    def _rank_revealing(self) -> bool:
+        return self.functions.form in RANK_REVEALING and self.functions.n_c > 0
 
     def add(self, name: str) -> Function:
         """The function of that name."""
@@ -91,8 +99,10 @@ class Jacobians:
         return Function(name, found.shape, (Block("", stores("out", found.nodes)),), {}, summary)
 
     def _of_rates(self, name: str, argument: str) -> Function:
-        """u' by the reduced equations with the factorisation shared by all columns."""
+        """u' by the reduced equations with the factorisation shared by all columns, or for rows of any rank."""
         f = self.functions
+        if self._rank_revealing:
+            return replace(self._general(name, argument), internal=False)
         otherwise = f.add(self._general(f"{name}_general", argument)).name if f.n_c else None
         rows, steps, arrays = self._reduced(*self._loaded(argument), otherwise)
         block = Block(f"derivatives in the {NAMES[argument]}", self._outputs(argument, rows))
@@ -148,11 +158,14 @@ class Jacobians:
         arrays = {"a": f.n_q + f.n_u}
         if f.n_c:
             force = substitute(self.slopes.unbalanced_force, replaced)
-            block = Block("constraint forces and J", (*stores("force", force), *stores("J", f.equations.J.nodes)))
-            call = Call("multipliers", (f.n_u, f.n_c, "J", "force", "scratch", MULTIPLIERS))
-            steps += (block, call)
-            arrays |= {"force": f.n_u, "J": f.n_c * f.n_u, "scratch": multipliers_work(f.n_u, f.n_c)}
             arrays |= {MULTIPLIERS: f.n_c}
+            if self._rank_revealing:
+                steps += (Invoke(quantity(f, "multipliers"), MULTIPLIERS),)
+            else:
+                block = Block("constraint forces and J", (*stores("force", force), *stores("J", f.equations.J.nodes)))
+                call = Call("multipliers", (f.n_u, f.n_c, "J", "force", "scratch", MULTIPLIERS))
+                steps += (block, call)
+                arrays |= {"force": f.n_u, "J": f.n_c * f.n_u, "scratch": multipliers_work(f.n_u, f.n_c)}
         steps += (Block("slopes", stores("out", substitute(found.nodes, replaced))),)
         summary = f"derivatives of Q u' - P - J^T lambda and J u' - b in the {NAMES[argument]}, u' and lambda fixed"
         return Function(f"balance_{argument}", found.shape, steps, arrays, summary, internal=True)

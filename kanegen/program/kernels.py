@@ -19,6 +19,8 @@ from kanegen.program.kernels_generalized import (
     canonical,
     canonical_work,
     udwadia_kalaba,
+    udwadia_kalaba_many,
+    udwadia_kalaba_many_work,
     udwadia_kalaba_work,
 )
 from kanegen.program.kernels_servo import (
@@ -245,6 +247,14 @@ def _kernels() -> dict[str, Kernel]:
         Kernel("partition", partition, 2, ("n_u", "n_c", "J", "order")),
         Kernel("multipliers", multipliers, 2, ("n_u", "n_c", "J", "force", "work", "lambda"), multipliers_work),
         Kernel("udwadia_kalaba", udwadia_kalaba, 2, general, udwadia_kalaba_work, "kg_generalized.h"),
+        Kernel(
+            "udwadia_kalaba_many",
+            udwadia_kalaba_many,
+            3,
+            ("n_u", "n_c", "m", "Q", "J", "X", "work"),
+            udwadia_kalaba_many_work,
+            "kg_generalized.h",
+        ),
         Kernel("canonical", canonical, 2, canonical_arguments, canonical_work, "kg_generalized.h"),
         Kernel("constrained_solve", constrained_solve, 2, constrained, constrained_work),
         Kernel(

@@ -52,6 +52,25 @@ def udwadia_kalaba(
     return RANK_DEFICIENT if found < n_c else OK
 
 
+def udwadia_kalaba_many_work(n_u: int, n_c: int, m: int) -> int:
+    """Length of the work array of the kernel ``udwadia_kalaba_many``: ``KG_UDWADIA_KALABA_MANY_WORK``."""
+    return 2 * n_u + n_c * (n_c + 3)
+
+
+def udwadia_kalaba_many(n_u: int, n_c: int, m: int, Q: Array, J: Array, X: Array, work: Array) -> int:
+    """The accelerations for m right sides X (n_u + n_c, m), which become its first n_u rows."""
+    found = [x * 0 for x in X[: n_u * m]]
+    for k in range(m):
+        column = list(X[k::m])
+        udot, multipliers, rank = column[:n_u], column[n_u:], column[:1]
+        arrays = (list(Q), column[:n_u], list(J), column[n_u:], work, udot, multipliers, rank)
+        if udwadia_kalaba(n_u, n_c, *arrays) == SINGULAR:
+            return SINGULAR
+        found[k::m] = udot
+    X[: n_u * m] = found
+    return OK
+
+
 def canonical_work(n_u: int, n_c: int) -> int:
     """Length of the work array of the kernel ``canonical``: ``KG_CANONICAL_WORK``."""
     return n_u * (n_u + 7) + n_c * (n_c + 2)

@@ -194,6 +194,42 @@ static inline int kg_udwadia_kalaba(int n_u, int n_c, kg_real *Q, kg_real *P, kg
   return found < n_c ? KG_RANK_DEFICIENT : KG_OK;
 }
 
+/* The same for m right sides: on entry X ((n_u + n_c) x m) holds those of momentum, then those of the constraints, on
+ * return its first n_u rows are the accelerations. Q, J are destroyed. The derivatives of u' solve these equations at a
+ * constant rank; returns KG_OK or KG_SINGULAR. */
+#define KG_UDWADIA_KALABA_MANY_WORK(n_u, n_c) (2 * (n_u) + (n_c) * ((n_c) + 3))
+static inline int kg_udwadia_kalaba_many(int n_u, int n_c, int m, kg_real *Q, kg_real *J, kg_real *X, kg_real *work) {
+  kg_real *x = work, *held = x + n_u, *z = held + n_u, *sizes = z + n_c, *y = sizes + n_c, *U = y + n_c;
+  if (kg_root_factor(n_u, Q) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  kg_clear(n_c, z);
+  for (int i = 0; i < n_c; ++i) {
+    kg_forward(n_u, Q, J + i * (ptrdiff_t)n_u);
+  }
+  kg_pseudoinverse(n_c, n_u, J, z, U, sizes, held, y); /* the rows are orthogonal from here on */
+  for (int k = 0; k < m; ++k) {
+    for (int i = 0; i < n_u; ++i) {
+      x[i] = X[i * (ptrdiff_t)m + k];
+    }
+    for (int i = 0; i < n_c; ++i) {
+      z[i] = X[(n_u + i) * (ptrdiff_t)m + k];
+    }
+    kg_forward(n_u, Q, x);
+    for (int i = 0; i < n_c; ++i) {
+      const kg_real *row = J + i * (ptrdiff_t)n_u;
+      if (sizes[i] > KG_C(0.0)) {
+        kg_add(n_u, (kg_product(n_c, U + i * (ptrdiff_t)n_c, z) - kg_product(n_u, row, x)) / sizes[i], row, x);
+      }
+    }
+    kg_backward(n_u, Q, x);
+    for (int i = 0; i < n_u; ++i) {
+      X[i * (ptrdiff_t)m + k] = x[i];
+    }
+  }
+  return KG_OK;
+}
+
 /* Eigenvalues d (n) and eigenvectors, the rows of W (n x n), of the symmetric matrix S (n x n, destroyed). */
 static inline void kg_symmetric_eigen(int n, kg_real *S, kg_real *d, kg_real *W) {
   int rotated = 1;
