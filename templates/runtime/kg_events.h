@@ -14,6 +14,12 @@ extern "C" {
 #endif
 
 #define KG_FINDER_CORRECTIONS 5
+/* Units of tolerance by which a guard that hangs at zero may move, as steps at the limit of stability make it. */
+#define KG_FINDER_FLAT KG_C(10.0)
+/* Events this fraction of a step apart may be simultaneous. */
+#define KG_FINDER_TOGETHER KG_C(1e-6)
+/* Steps shorter than this fraction of the longest one are short. */
+#define KG_FINDER_SHORT KG_C(1e-3)
 /* Guards are zero when a shift of the state by this fraction of its tolerance makes them so. */
 #define KG_FINDER_ACCURACY KG_C(1e-6)
 
@@ -97,6 +103,11 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   scan.side = f->side[i];
   scan.noise = kg_finder_noise(f, i);
   scan.unit = f->units[i];
+  /* A guard that hangs at zero within the errors of the integration for a step of usual length has no events. Steps that
+   * have become short on the surface tell that it is crossed back and forth. */
+  scan.flat = KG_ABS(s->h) < KG_FINDER_SHORT * s->statistics.largest_step
+                  ? scan.noise
+                  : KG_MAX(scan.noise, KG_FINDER_FLAT * scan.unit);
   scan.shortest = KG_MAX(KG_C(1e-9), KG_C(4.0) * rounding);
   scan.limit = *limit;
   scan.effort = 0;
@@ -112,7 +123,7 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   f->side[i] = scan.side;
   if (status == KG_OK && f->found[i].kind != KG_NOTHING) {
     /* Others are looked for a little further: they may be simultaneous. */
-    *limit = KG_MIN(*limit, f->found[i].b + KG_C(1e-6));
+    *limit = KG_MIN(*limit, f->found[i].b + KG_FINDER_TOGETHER);
   }
   return status;
 }
@@ -140,7 +151,7 @@ static inline int kg_finder_step(kg_finder *f, kg_stepper *s) {
     doubtful = doubtful || f->fired[i];
   }
   if (status == KG_OK && doubtful) {
-    status = kg_finder_units(f, s, costly);
+    status = kg_finder_units(f, s, s->t_old, s->y_old, f->start, costly);
   }
   for (int i = 0; i < f->n && status == KG_OK && doubtful; ++i) {
     if (f->fired[i]) {
@@ -183,7 +194,8 @@ static inline void kg_finder_mark(kg_finder *f, int first) {
   for (int i = 0; i < f->n; ++i) {
     const kg_found *found = &f->found[i];
     const int passed = found->kind == KG_CROSSING && (kg_real)f->side[i] * f->g[i] <= KG_C(0.0);
-    const int zero = found->kind != KG_NOTHING && KG_ABS(f->g[i]) <= kg_finder_noise(f, i);
+    const int zero = found->kind != KG_NOTHING && found->b <= f->found[first].b + KG_FINDER_TOGETHER &&
+                     KG_ABS(f->g[i]) <= kg_finder_noise(f, i);
     f->fired[i] = i == first || passed || zero ? found->kind : KG_NOTHING;
   }
 }
@@ -232,7 +244,7 @@ static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(vo
     t += correction;
   }
   f->g_complete = 1;
-  status = kg_finder_units(f, s, f->any_costly); /* of the step as it is now */
+  status = kg_finder_units(f, s, s->t, s->y, f->g, f->any_costly);
   kg_finder_mark(f, first);
   return status < 0 ? status : KG_AT_EVENT;
 }

@@ -44,15 +44,16 @@ typedef struct {
   kg_real *start;   /* guards at the start of the last step */
   kg_real *samples; /* at the places 1, 2, 3 and 5 of kg_zeros.h */
   kg_real *units;   /* changes of the guards when the state moves by one unit of its tolerance */
-  kg_real *largest; /* magnitudes seen */
+  kg_real *largest; /* magnitudes seen in the run */
   kg_real *lowest;  /* of the costly guards at the stages of the last step */
   kg_real *highest;
+  kg_real *excursion; /* largest magnitudes since the last event */
   kg_real *scratch;
   kg_real *y;
 } kg_finder;
 
 /* Lengths of the workspaces: kg_real, int, kg_found. */
-static inline size_t kg_finder_work(int n, int n_y) { return 11 * (size_t)n + (size_t)n_y; }
+static inline size_t kg_finder_work(int n, int n_y) { return 12 * (size_t)n + (size_t)n_y; }
 static inline size_t kg_finder_integers(int n) { return 2 * (size_t)n; }
 
 static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, kg_found *found) {
@@ -68,7 +69,8 @@ static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, 
   f->lowest = work + 8 * n;
   f->highest = work + 9 * n;
   f->scratch = work + 10 * n;
-  f->y = work + 11 * n;
+  f->excursion = work + 11 * n;
+  f->y = work + 12 * n;
   f->any_costly = 0;
   f->watched = 0;
   for (ptrdiff_t i = 0; i < n; ++i) {
@@ -86,6 +88,7 @@ static inline void kg_finder_begin(kg_finder *f) {
   f->any_costly = 0;
   for (int i = 0; i < f->n; ++i) {
     f->any_costly = f->any_costly || kg_finder_is_costly(f, i);
+    f->excursion[i] = KG_C(0.0);
   }
 }
 
@@ -107,6 +110,7 @@ static inline int kg_finder_evaluate(kg_finder *f, kg_real t, const kg_real *y, 
         return KG_NOT_FINITE;
       }
       f->largest[i] = KG_MAX(f->largest[i], KG_ABS(g[i]));
+      f->excursion[i] = KG_MAX(f->excursion[i], KG_ABS(g[i]));
     }
   }
   return KG_OK;
@@ -135,33 +139,35 @@ static inline int kg_finder_doubts(const kg_finder *f) {
   return 0;
 }
 
-/* How much the guards change when every component of the state moves by about its tolerance. */
-static inline int kg_finder_units(kg_finder *f, const kg_stepper *s, int costly) {
+/* How much the guards, g at (t, y), change when every component of the state moves by about its tolerance. */
+static inline int kg_finder_units(kg_finder *f, const kg_stepper *s, kg_real t, const kg_real *y, const kg_real *g,
+                                  int costly) {
   const kg_real *rtol = s->options.rtol, *atol = s->options.atol;
+  /* Of time only rounding matters, which is to become noise. */
+  const kg_real later = t + KG_C(64.0) * KG_EPSILON / KG_FINDER_NOISE * KG_ABS(t);
   kg_real share = KG_C(0.5);
   int status;
   for (int i = 0; i < s->ode.n; ++i) {
-    const kg_real size = KG_MAX(KG_ABS(s->y[i]), KG_ABS(s->y_old[i]));
-    const kg_real unit = rtol ? atol[i] + rtol[i] * size : KG_FINDER_TOLERANCE * (KG_C(1.0) + size);
+    const kg_real unit = rtol ? atol[i] + rtol[i] * KG_ABS(y[i]) : KG_FINDER_TOLERANCE * (KG_C(1.0) + KG_ABS(y[i]));
     /* Shares without pattern, from 1/2 to 1, with both signs: so that they do not cancel. */
     share += KG_C(0.61803398874989485);
     share -= KG_FLOOR(share);
-    f->y[i] = s->y[i] + unit * (KG_C(0.5) + KG_C(0.5) * share) * (i % 2 == 0 ? KG_C(1.0) : KG_C(-1.0));
+    f->y[i] = y[i] + unit * (KG_C(0.5) + KG_C(0.5) * share) * (i % 2 == 0 ? KG_C(1.0) : KG_C(-1.0));
   }
-  status = f->evaluate(f->context, s->t, f->y, costly, f->units);
+  status = f->evaluate(f->context, later, f->y, costly, f->units);
   if (status < 0) {
     return status;
   }
   for (int i = 0; i < f->n; ++i) {
     if (costly || !kg_finder_is_costly(f, i)) {
-      f->units[i] = KG_ABS(f->units[i] - f->g[i]);
+      f->units[i] = KG_ABS(f->units[i] - g[i]);
     }
   }
   return KG_OK;
 }
 
 static inline kg_real kg_finder_noise(const kg_finder *f, int i) {
-  return KG_FINDER_NOISE * f->units[i] + KG_C(64.0) * KG_EPSILON * f->largest[i];
+  return KG_FINDER_NOISE * f->units[i];
 }
 
 static inline int kg_finder_sign(kg_real g, kg_real noise) { return g > noise ? 1 : g < -noise ? -1 : 0; }
@@ -170,7 +176,7 @@ static inline int kg_finder_sign(kg_real g, kg_real noise) { return g > noise ? 
 static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
   int status = kg_finder_evaluate(f, s->t, s->y, 1, f->g);
   if (status == KG_OK) {
-    status = kg_finder_units(f, s, 1);
+    status = kg_finder_units(f, s, s->t, s->y, f->g, 1);
   }
   for (int i = 0; i < f->n && status == KG_OK; ++i) {
     f->side[i] = f->rules[i] == KG_CONDITION ? 1 : kg_finder_sign(f->g[i], kg_finder_noise(f, i));

@@ -14,9 +14,11 @@
 extern "C" {
 #endif
 
-/* Events in a row without progress, each less than this fraction of the run, that are called chattering. */
+/* Events in a row without progress that are called chattering: each after less than this fraction of the run, or after a
+ * guard that moved no more than so many units of tolerance, and no jump. */
 #define KG_IDLE_EVENTS 200
 #define KG_IDLE_PROGRESS KG_C(1e-10)
+#define KG_IDLE_EXCURSION KG_C(1e3)
 
 static inline void kg_hybrid_find_functions(kg_hybrid *h) {
   h->events = h->model->n_events > 0 ? kg_find_function(h->model, "events") : NULL;
@@ -154,8 +156,14 @@ static inline int kg_hybrid_adjust(void *context) {
 /* Counts events that follow each other without progress. */
 static inline int kg_hybrid_progress(kg_hybrid *h) {
   const kg_stepper *s = h->stepper;
+  const kg_finder *f = &h->finder;
   const kg_real least = KG_IDLE_PROGRESS * KG_ABS(h->t_end - s->t_start);
-  h->idle_events = KG_ABS(s->t - h->t_event) <= least ? h->idle_events + 1 : 0;
+  int crawls = 0;
+  for (int i = 0; i < f->n; ++i) {
+    crawls = crawls || (f->fired[i] && f->excursion[i] <= KG_IDLE_EXCURSION * f->units[i]);
+  }
+  h->stands = KG_ABS(s->t - h->t_event) <= least;
+  h->idle_events = h->stands || crawls ? h->idle_events + 1 : 0;
   h->t_event = s->t;
   if (h->idle_events <= KG_IDLE_EVENTS) {
     return KG_AT_EVENT;
@@ -232,6 +240,7 @@ static inline int kg_hybrid_round(kg_hybrid *h) {
     return status;
   }
   jumped = memcmp(h->before, h->y, (size_t)kg_hybrid_size(h) * sizeof *h->y) != 0;
+  h->idle_events = jumped && !h->stands ? 0 : h->idle_events; /* impacts become fewer of their own: kg_reaction.h */
   kg_reaction_remember(h);
   kg_hybrid_mark_costly(h);
   return kg_finder_restart(&h->finder, h->stepper, jumped);

@@ -65,7 +65,8 @@ typedef struct {
   kg_real *y;
   kg_real t_end;
   kg_real t_event;      /* of the last event */
-  int idle_events;      /* in a row that hardly changed t */
+  int idle_events;      /* in a row without progress */
+  int stands;           /* the last one hardly changed t */
   kg_real t_rest;       /* accumulation point ahead of contact `resting`, or -1 */
   int resting;
   int terminal;

@@ -16,6 +16,8 @@ extern "C" {
 
 /* Impacts and events that one event may cause at the same time. */
 #define KG_CHAIN 100
+/* Flights no higher than this fraction of what counts as touching are not followed. */
+#define KG_ZENO_HEIGHT KG_C(1e-2)
 /* Impacts of a contact whose intervals agree with a geometric series, before its accumulation point is believed. */
 #define KG_ZENO_IMPACTS 4
 
@@ -68,7 +70,8 @@ static inline int kg_reaction_blow(kg_hybrid *h) {
 
 /* Whether the impacts of contact m, the latest of which is due now, accumulate so soon that the flights between them
  * cannot be resolved: then it rests from now on, and *left is the time to the accumulation point, the sum of the
- * geometric series of the flights. The gap meanwhile is less than what cannot be resolved. */
+ * geometric series of the flights; 0 where they are no such series. The gap meanwhile is less than what cannot be
+ * resolved. */
 static inline int kg_reaction_accumulates(kg_hybrid *h, int m, kg_real *left) {
   kg_real *bounce = h->bounces + KG_BOUNCE * m;
   const kg_real interval = KG_ABS(h->t - bounce[0]), ratio = interval / bounce[1];
@@ -76,12 +79,17 @@ static inline int kg_reaction_accumulates(kg_hybrid *h, int m, kg_real *left) {
   const kg_real unit = h->finder.units[h->model->n_events + KG_CONTACT_GUARDS * m];
   const int regular = bounce[3] >= (kg_real)KG_ZENO_IMPACTS && ratio < KG_C(1.0) &&
                       KG_ABS(ratio - bounce[2]) <= KG_C(0.1) * (KG_C(1.0) - ratio);
-  const int resolved = KG_C(0.25) * rate * interval > unit && interval > KG_C(1e6) * KG_EPSILON * KG_ABS(h->t);
+  const kg_real height = KG_C(0.25) * rate * interval, least = KG_ZENO_HEIGHT * h->contacts.gap_tolerance;
+  const int resolved = height > KG_MAX(unit, least) && interval > KG_C(1e6) * KG_EPSILON * KG_ABS(h->t);
   bounce[2] = ratio;
   bounce[1] = interval;
   bounce[0] = h->t;
   bounce[3] = ratio < KG_C(1.0) || bounce[3] < KG_C(2.0) ? bounce[3] + KG_C(1.0) : KG_C(1.0);
   *left = interval * ratio / (KG_C(1.0) - ratio);
+  if (!regular && bounce[3] > KG_C(1.0) && height <= least) {
+    *left = KG_C(0.0);
+    return 1;
+  }
   return regular && !resolved;
 }
 

@@ -50,6 +50,7 @@ typedef struct {
   int side;         /* sign before the piece that is looked at; 0: on the surface g = 0, which it may leave */
   kg_real noise;    /* values below this cannot be told from zero */
   kg_real unit;     /* extrema closer to zero than this are touches */
+  kg_real flat;     /* what is on the surface and stays closer than this does not leave it */
   kg_real shortest; /* pieces of this length are not halved */
   kg_real limit;    /* zeros beyond this place do not matter */
   long effort;
@@ -155,9 +156,10 @@ static inline int kg_zeros_leaves(const kg_zeros *s, const kg_real *b, kg_real m
                                          {KG_C(1.0), KG_C(2.0), KG_C(1.0)},
                                          {KG_C(1.0), KG_C(3.0), KG_C(3.0), KG_C(1.0)},
                                          {KG_C(1.0), KG_C(4.0), KG_C(6.0), KG_C(4.0), KG_C(1.0)}};
+  const kg_real rounding = KG_C(64.0) * KG_EPSILON * KG_MAX(KG_MAX(KG_ABS(b[2]), KG_ABS(b[3])), KG_ABS(b[4]));
   for (int m = 1; m <= 3; ++m) {
     kg_real quotient[4];
-    if (m > 1 && KG_ABS(b[m - 1]) > s->noise) {
+    if (m > 1 && KG_ABS(b[m - 1]) > KG_MAX(s->noise, rounding)) {
       return 0;
     }
     for (int j = 0; j <= 4 - m; ++j) {
@@ -175,7 +177,7 @@ static inline int kg_zeros_surface(kg_zeros *s, const kg_piece *piece, int final
   kg_real b[KG_ZEROS_NODES], margin;
   int flat = 1;
   for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
-    flat = flat && KG_ABS(piece->g[k]) <= s->noise;
+    flat = flat && KG_ABS(piece->g[k]) <= s->flat;
   }
   if (flat) {
     return KG_ZEROS_CLEAR;
