@@ -22,7 +22,7 @@ extern "C" {
 static inline int kg_gap_state(const kg_contacts *c, int m) {
   const int row = c->model->contacts[m].normal;
   const kg_real value = c->s.value[row], rate = c->s.rate[row];
-  if (!c->announced[m] && KG_ABS(value) > c->gap_tolerance) {
+  if (!(c->announced[m] & KG_GAP_FELL) && KG_ABS(value) > c->gap_tolerance) {
     return value > KG_C(0.0) ? 1 : -1;
   }
   if (KG_ABS(rate) > c->rate_tolerance) {
@@ -74,6 +74,9 @@ static inline int kg_friction_choices(kg_contacts *c, int m) {
     return KG_MAY(KG_CLOSED);
   }
   speed = kg_tangential_size(&c->now, m, c->s.rate);
+  if (speed <= c->rate_tolerance && c->announced[m] == 1 + KG_SLIP) {
+    c->mode[m] = KG_STICK; /* it has come to rest: static friction comes first */
+  }
   if (speed <= c->rate_tolerance || (c->mode[m] == KG_STICK && !(creep > KG_C(0.0)))) {
     return KG_MAY(KG_STICK) | KG_MAY(KG_SLIP) | KG_MAY_START;
   }

@@ -6,7 +6,8 @@
  *     minus the load;
  *   closed: the normal force; minus the gap, where the law leaves the gap open; then friction:
  *   stuck: mu_s N - |lambda_t|;
- *   slipping: the slip velocity along the direction of slip, in a plane along that at the start of the step.
+ *   slipping: the slip velocity along the direction of slip; in a plane along that at the start of the step, less
+ *     what counts as rest.
  *
  * A guard may start at zero or, by the error of the state, below: it is raised by the contact's slack, which
  * kg_complementarity.h sets with the modes and kg_contacts_advance() takes back once the guard has risen.
@@ -22,6 +23,8 @@ extern "C" {
 
 /* Value of a guard that is not in use. */
 #define KG_NO_GUARD KG_C(1.0)
+/* Slip in a plane ends at this fraction of what counts as rest. */
+#define KG_AT_REST KG_C(0.5)
 
 static inline kg_real kg_stick_guard(const kg_modes *s, int m) {
   return s->mu_s[m] * kg_modes_normal_force(s, m) - kg_tangential_size(s, m, s->lambda);
@@ -47,7 +50,8 @@ static inline kg_real kg_slip_guard(kg_contacts *c, int m, int with_multipliers)
   const kg_real fast = kg_tangential_size(&c->now, m, c->s.rate) - c->s.creep[m];
   kg_real excess;
   if (!(c->s.creep[m] > KG_C(0.0))) {
-    return along;
+    /* In a plane the direction turns ever faster as the velocity vanishes: rest is where it counts as zero. */
+    return info->directions == 2 ? along - KG_AT_REST * c->rate_tolerance : along;
   }
   if (fast > KG_C(0.0) || !with_multipliers) {
     return fast > KG_C(0.0) ? fast : along;
@@ -163,6 +167,11 @@ static inline int kg_mode_after_force(const kg_contact_info *info, int mode, int
   return guard == 1 || info->law == KG_LAW_RESTITUTION ? KG_OPEN : KG_PENETRATED;
 }
 
+/* Whether guard number `guard` of a contact in this mode says that the gap is zero. A rigid one that lets go touches. */
+static inline int kg_is_gap_guard(const kg_contact_info *info, int mode, int guard) {
+  return info->law == KG_LAW_RESTITUTION || guard == (kg_closed(mode) ? 1 : 0);
+}
+
 /* The mode that guard number k announces when it falls: at that instant the old mode and the new one both agree with
  * the forces, and kg_contacts_settle() stays in the mode it finds. A gap that closes is left to it altogether. When
  * several guards of a contact fall together, a gap that opens decides, else the first. */
@@ -170,10 +179,12 @@ static inline void kg_contacts_propose(kg_contacts *c, int k) {
   const int m = k / KG_CONTACT_GUARDS, guard = k % KG_CONTACT_GUARDS, old = c->mode[m];
   const kg_contact_info *info = c->model->contacts + m;
   if (c->announced[m]) {
-    c->mode[m] = guard == 1 && c->announced[m] > KG_CLOSED ? KG_OPEN : old;
+    const int before = (c->announced[m] & ~KG_GAP_FELL) - 1;
+    c->mode[m] = guard == 1 && kg_closed(before) ? KG_OPEN : old;
+    c->announced[m] |= kg_is_gap_guard(info, before, guard) ? KG_GAP_FELL : 0;
     return;
   }
-  c->announced[m] = 1 + old;
+  c->announced[m] = (1 + old) | (kg_is_gap_guard(info, old, guard) ? KG_GAP_FELL : 0);
   if (kg_closed(old)) {
     c->mode[m] = kg_mode_after_force(info, old, guard);
     if (old == KG_STICK && c->mode[m] == KG_SLIP) {
