@@ -12,6 +12,8 @@
 #define KG_pendulum_N_U 1 /* speeds */
 #define KG_pendulum_N_R 0 /* inputs */
 #define KG_pendulum_N_HIDDEN 0 /* values of r behind the inputs, which the runtime fills */
+#define KG_pendulum_N_CONTACTS 0
+#define KG_pendulum_N_EVENTS 0 /* of the user */
 #define KG_pendulum_N_P 3 /* parameters */
 #define KG_pendulum_N_G 0 /* gains of the stabilisation */
 #define KG_pendulum_N_PREPARED 6 /* parameters, gains and constants */

@@ -12,6 +12,8 @@
 #define KG_solver_N_U 3 /* speeds */
 #define KG_solver_N_R 1 /* inputs */
 #define KG_solver_N_HIDDEN 2 /* values of r behind the inputs, which the runtime fills */
+#define KG_solver_N_CONTACTS 3
+#define KG_solver_N_EVENTS 2 /* of the user */
 #define KG_solver_N_P 1 /* parameters */
 #define KG_solver_N_G 1 /* gains of the stabilisation */
 #define KG_solver_N_PREPARED 3 /* parameters, gains and constants */
