@@ -76,7 +76,7 @@ def belt() -> kg.Model:
     """
     x, u, tau, rate = me.dynamicsymbols("x u tau tau1")
     m, k = sm.symbols("m k")
-    N, O = _frame()
+    N, _ = _frame()
     P = me.Point("P")
     P.set_vel(N, (u + tau) * N.x)
     return kg.Model(
@@ -119,7 +119,7 @@ def variable_gear() -> kg.Model:
 
 
 def winch() -> kg.Model:
-    """A pendulum in the coordinates x, y on a rope whose length l is the control, l'' = -4 (l - 1): a passive constraint."""
+    """A pendulum in the coordinates x, y on a rope, a passive constraint; its length is the control, l'' = -4 (l - 1)."""
     x, y, u, v, length = me.dynamicsymbols("x y u v l")
     rate, acceleration = me.dynamicsymbols("l1 l2")
     m, g = sm.symbols("m g")
