@@ -119,7 +119,7 @@ def variable_gear() -> kg.Model:
 
 
 def winch() -> kg.Model:
-    """A pendulum in the coordinates x, y on a rope, a passive constraint; its length is the control, l'' = -4 (l - 1)."""
+    """A pendulum in x, y on a rope, a passive constraint; its length is the control, with l'' = -4 (l - 1)."""
     x, y, u, v, length = me.dynamicsymbols("x y u v l")
     rate, acceleration = me.dynamicsymbols("l1 l2")
     m, g = sm.symbols("m g")
