@@ -74,7 +74,7 @@ static inline int kg_friction_choices(kg_contacts *c, int m) {
     return KG_MAY(KG_CLOSED);
   }
   speed = kg_tangential_size(&c->now, m, c->s.rate);
-  if (speed <= c->rate_tolerance && c->announced[m] == 1 + KG_SLIP) {
+  if (speed <= c->rate_tolerance && (c->announced[m] & ~KG_GAP_FELL) == 1 + KG_SLIP) {
     c->mode[m] = KG_STICK; /* it has come to rest: static friction comes first */
   }
   if (speed <= c->rate_tolerance || (c->mode[m] == KG_STICK && !(creep > KG_C(0.0)))) {

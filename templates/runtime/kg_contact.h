@@ -27,6 +27,8 @@ extern "C" {
 #define KG_RATE_TOLERANCE KG_C(1e-9)
 /* Guards of a contact: of its gap or normal force, of its gap, of its friction. */
 #define KG_CONTACT_GUARDS 3
+/* Flag of a contact whose gap has reached zero, whatever rounding has left of it. */
+#define KG_GAP_FELL 16
 /* A slip velocity below this fraction of what counts as rest has no direction. */
 #define KG_NO_DIRECTION KG_C(1e-3)
 
@@ -56,7 +58,7 @@ typedef struct {
   kg_modes trial;         /* impacts */
   kg_mode_search search;
   int *may;               /* n_contacts: of the search */
-  int *announced;         /* n_contacts: whose guards have fallen since the modes were chosen */
+  int *announced;         /* n_contacts: 1 + the mode of those whose guards have fallen since; KG_GAP_FELL */
   kg_real *b;             /* n_rows: rows of the problem at hand */
   kg_real *rate_before;   /* n_rows: before a blow */
   kg_real *no_load;       /* n_contacts zeros */
