@@ -1,6 +1,6 @@
 # States that satisfy the constraints: make_consistent, and the projection after a step of an integration.
 
-cdef extern from "module_steppers.h" nogil:
+cdef extern from "module_runtime.h" nogil:
     enum:
         KG_INCONSISTENT
         KG_NOT_FINITE

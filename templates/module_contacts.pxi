@@ -1,6 +1,6 @@
 # Contacts at a state: their modes, forces and accelerations (kg_contact.h).
 
-cdef extern from "module_steppers.h" nogil:
+cdef extern from "module_runtime.h" nogil:
     enum:
         KG_NO_MODE
         KG_SEVERAL_MODES

@@ -1,6 +1,6 @@
 # Runs of models with contacts and events (kg_hybrid.h): the loop without the GIL, records of what happened.
 
-cdef extern from "module_steppers.h" nogil:
+cdef extern from "module_runtime.h" nogil:
     enum:
         KG_AT_EVENT
     ctypedef struct kg_record:

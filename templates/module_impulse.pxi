@@ -1,6 +1,6 @@
 # Speeds after impulses that act at one instant.
 
-cdef extern from "module_steppers.h" nogil:
+cdef extern from "module_runtime.h" nogil:
     ctypedef struct kg_impulse_rows:
         int n_u
         int n_c

@@ -1,6 +1,6 @@
 # Inverse dynamics along a path: controls, multipliers and whatever follows from them, at many times in one call.
 
-cdef extern from "module_steppers.h" nogil:
+cdef extern from "module_runtime.h" nogil:
     ctypedef struct kg_inverse:
         int n_q
         int n_u

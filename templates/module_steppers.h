@@ -2,9 +2,6 @@
 #ifndef KG_MODULE_STEPPERS_H
 #define KG_MODULE_STEPPERS_H
 
-#include "kg_hybrid.h"
-#include "kg_impulse.h"
-#include "kg_inverse.h"
 #include "kg_model.h"
 #include "kg_projection.h"
 #include "kg_steppers.h"
@@ -21,43 +18,10 @@ void kg_module_dense_evaluate(int rows, int n, const kg_real *dense, kg_real t_o
                               kg_real *y);
 const char *kg_module_status_message(int status);
 
-size_t kg_module_consistent_work(const kg_manifold *manifold);
-int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
-                              const kg_real *p, const int *fixed, kg_real tolerance, kg_real *work,
-                              int *corrections);
 size_t kg_module_projection_work(const kg_projection *projection);
 void kg_module_projection_start(kg_projection *projection);
 int kg_module_projection_renew(kg_projection *projection, kg_real t, const kg_real *q, const kg_real *u,
                                const kg_real *r);
 int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_real *r, int outcome);
-
-size_t kg_module_impulse_work(const kg_impulse_rows *rows);
-int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
-                      const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work);
-
-size_t kg_module_contacts_work(const kg_model *model);
-int kg_module_contacts_integers(const kg_model *model);
-int kg_module_contacts_start(kg_contacts *contacts, const kg_model *model, const kg_real *p, int *mode, kg_real *work);
-int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r);
-int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
-                           kg_real *qdot, kg_real *udot);
-
-size_t kg_module_inverse_work(const kg_inverse *m);
-int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,
-                             const kg_real *qddot, const kg_real *r, const kg_real *p, kg_real *work, kg_real *u,
-                             kg_real *udot, kg_real *slip);
-int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *u,
-                               const kg_real *udot, kg_real *r, const kg_real *p, kg_real *work,
-                               kg_inverse_result *out);
-
-size_t kg_module_hybrid_memory(kg_hybrid *hybrid);
-int kg_module_hybrid_open(kg_hybrid *hybrid, void *memory);
-int kg_module_hybrid_start(kg_hybrid *hybrid, const kg_stepper_options *options, kg_real t0, const kg_real *y0,
-                           kg_real t_end, kg_real *work);
-int kg_module_hybrid_step(kg_hybrid *hybrid);
-int kg_module_hybrid_react(kg_hybrid *hybrid);
-int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *directions, kg_real t, const kg_real *y,
-                            kg_real *forces);
-int kg_module_hybrid_flat_guard(const kg_hybrid *hybrid);
 
 #endif

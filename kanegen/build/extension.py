@@ -34,6 +34,9 @@ from kanegen.errors import BuildError, SolveError
 MODULE = "module"
 """The last part of every extension's module name: its init function is ``PyInit_module``."""
 
+_C_PARTS = ("steppers", "runtime")
+"""Parts of the wrapper in C, ``module_<part>.c``, with flags of the same names in CompilerOptions."""
+
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _COMPILERS_NOTE = "compilers.json"
 
@@ -154,7 +157,7 @@ def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path
         flags = (*job.options.common, *job.options.kernel)
         compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
         objects = pending.result()
-    parts = [str(kernel), *(str(objects / name) for name in ("module.o", "steppers.o"))]
+    parts = [str(kernel), *(str(objects / f"{part}.o") for part in (MODULE, *_C_PARTS))]
     run(link_command(job.toolchain, job.options, parts, str(work / _file_name(sources))), folder=work)
     kernel.unlink()
 
@@ -189,11 +192,18 @@ def _wrapper_folder(job: _Job, available: Mapping[str, str], wrapper: Mapping[st
 def _compile_wrapper(job: _Job, files: Mapping[str, str], work: Path) -> None:
     write_files(files, work)
     common = job.options.common
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        flags = (*common, *job.options.steppers)
-        pending = pool.submit(
-            compile_object, job.toolchain, flags, work / "module_steppers.c", work / "steppers.o", [str(work)]
-        )
+    with ThreadPoolExecutor(max_workers=len(_C_PARTS)) as pool:
+        pending = [
+            pool.submit(
+                compile_object,
+                job.toolchain,
+                (*common, *flags),
+                work / f"{MODULE}_{part}.c",
+                work / f"{part}.o",
+                [str(work)],
+            )
+            for part, flags in zip(_C_PARTS, (job.options.steppers, job.options.runtime), strict=True)
+        ]
         source = work / f"{MODULE}.c"
         # Cython runs as a program: its errors come back as text, and nothing of it stays in this process.
         run([sys.executable, "-m", "cython", f"{MODULE}.pyx", "-o", source.name], folder=work)
@@ -204,7 +214,8 @@ def _compile_wrapper(job: _Job, files: Mapping[str, str], work: Path) -> None:
             work / f"{MODULE}.o",
             [str(work), *_python_headers()],
         )
-        pending.result()
+        for compilation in pending:
+            compilation.result()
     source.unlink()
 
 

@@ -28,6 +28,8 @@ WRAPPER_FILES = (
     "module_run.pxi",
     "module_integrate.pxi",
     "module_hybrid.pxi",
+    "module_runtime.c",
+    "module_runtime.h",
     "module_steppers.c",
     "module_steppers.h",
 )

@@ -1,0 +1,77 @@
+/* What runs beside the integrators as ordinary functions: it is called seldom, so compiling it fast matters more. */
+#include "module_runtime.h"
+
+size_t kg_module_consistent_work(const kg_manifold *manifold) { return kg_consistent_work(manifold); }
+
+int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
+                              const kg_real *p, const int *fixed, kg_real tolerance, kg_real *work,
+                              int *corrections) {
+  return kg_make_consistent(manifold, t, q, u, r, p, fixed, tolerance, work, corrections);
+}
+
+size_t kg_module_impulse_work(const kg_impulse_rows *rows) { return kg_impulse_work(rows); }
+
+int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
+                      const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work) {
+  return kg_impulse(rows, t, q, u, r, p, generalized, multipliers, work);
+}
+
+size_t kg_module_contacts_work(const kg_model *model) { return kg_contacts_work(model); }
+
+int kg_module_contacts_integers(const kg_model *model) { return kg_contacts_integers(model); }
+
+int kg_module_contacts_start(kg_contacts *contacts, const kg_model *model, const kg_real *p, int *mode, kg_real *work) {
+  return kg_contacts_start(contacts, model, p, mode, work);
+}
+
+int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r) {
+  return kg_contacts_settle(contacts, t, q, u, r);
+}
+
+int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
+                           kg_real *qdot, kg_real *udot) {
+  return kg_contacts_rhs(contacts, t, q, u, r, qdot, udot);
+}
+
+size_t kg_module_inverse_work(const kg_inverse *m) { return kg_inverse_work(m); }
+
+int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,
+                             const kg_real *qddot, const kg_real *r, const kg_real *p, kg_real *work, kg_real *u,
+                             kg_real *udot, kg_real *slip) {
+  return kg_inverse_speeds(m, t, q, qdot, qddot, r, p, work, u, udot, slip);
+}
+
+int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *u,
+                               const kg_real *udot, kg_real *r, const kg_real *p, kg_real *work,
+                               kg_inverse_result *out) {
+  return kg_inverse_dynamics(m, t, q, u, udot, r, p, work, out);
+}
+
+size_t kg_module_hybrid_memory(kg_hybrid *hybrid) { return kg_hybrid_memory(hybrid); }
+
+int kg_module_hybrid_open(kg_hybrid *hybrid, void *memory) { return kg_hybrid_open(hybrid, memory); }
+
+int kg_module_hybrid_start(kg_hybrid *hybrid, const kg_stepper_options *options, kg_real t0, const kg_real *y0,
+                           kg_real t_end, kg_real *work) {
+  return kg_hybrid_start(hybrid, options, t0, y0, t_end, work);
+}
+
+int kg_module_hybrid_step(kg_hybrid *hybrid) { return kg_hybrid_step(hybrid); }
+
+int kg_module_hybrid_react(kg_hybrid *hybrid) { return kg_hybrid_react(hybrid); }
+
+/* Multipliers of the contact rows (n_rows) at a state of a run that is over, in the modes it had there. */
+int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *directions, kg_real t, const kg_real *y,
+                            kg_real *forces) {
+  const int n_q = hybrid->model->n_q;
+  int status;
+  kg_contacts_set_modes(&hybrid->contacts, modes, directions);
+  status = kg_hybrid_inputs(hybrid, t, y);
+  if (status >= 0) {
+    status = kg_contacts_rhs(&hybrid->contacts, t, y, y + n_q, hybrid->r, hybrid->rates, hybrid->rates + n_q);
+  }
+  memcpy(forces, hybrid->contacts.lambda, (size_t)hybrid->model->n_rows * sizeof *forces);
+  return status;
+}
+
+int kg_module_hybrid_flat_guard(const kg_hybrid *hybrid) { return kg_hybrid_flat_guard(hybrid); }
