@@ -3,13 +3,16 @@
 cdef class Prepared:
     """Parameters and stabilisation gains of a run, with the constants that depend on them only.
 
-    ``parameters``: (n_p,) in the order of PARAMETERS; ``gains``: (n_g,), all zero when left out.
+    ``parameters``: (n_p,) in the order of PARAMETERS; ``gains``: (n_g,), all zero when left out. ``allowed``: numbers
+    of constants that may have no value for these parameters (``undefined`` tells which have none, ``complaint`` says
+    so): the caller evaluates no function that needs them. All others are refused.
     """
 
     cdef double *values
     cdef readonly object parameters, gains
+    cdef readonly tuple undefined
 
-    def __cinit__(self, parameters, gains=None):
+    def __cinit__(self, parameters, gains=None, allowed=()):
         p = _as_vector(parameters, PARAMETERS, "parameters")
         _check_finite(p, PARAMETERS, "parameters")
         labels = tuple([f"gain {i}" for i in range(N_GAINS)])
@@ -26,20 +29,29 @@ cdef class Prepared:
         memcpy(self.values, _data(p), MODEL.n_p * sizeof(double))
         memcpy(self.values + MODEL.n_p, _data(g), MODEL.n_g * sizeof(double))
         MODEL.prepare(self.values)
-        self.check_constants()
+        self.check_constants(allowed)
 
-    cdef int check_constants(self) except -1:
-        """Refuse parameters under which a constant of the equations is not finite: no evaluation could be right."""
-        cdef int i
-        for i in range(MODEL.n_p + MODEL.n_g, MODEL.n_prepared):
+    cdef int check_constants(self, allowed) except -1:
+        """Refuse parameters under which constants that are not allowed to be so are not finite."""
+        cdef int i, first = MODEL.n_p + MODEL.n_g
+        found = []
+        for i in range(first, MODEL.n_prepared):
             if self.values[i] - self.values[i] != 0.0:
-                zeros = [name for name, value in zip(PARAMETERS, self.parameters) if value == 0.0]
-                raise SolveError(
-                    f"the equations of {NAME!r} divide by something that is zero for these parameters "
-                    f"(zero are: {', '.join(zeros) or 'none, but a combination vanishes'}): a speed then moves no mass, or "
-                    "an expression of the model has no value; give other values"
-                )
+                found.append(i - first)
+        self.undefined = tuple(found)
+        if found and not set(found) <= set(allowed):
+            raise SolveError(f"the equations of {NAME!r} {self.complaint}")
         return 0
+
+    @property
+    def complaint(self):
+        """What is wrong with the parameters for functions that need undefined constants."""
+        zeros = [name for name, value in zip(PARAMETERS, self.parameters) if value == 0.0]
+        return (
+            "divide by something that is zero for these parameters "
+            f"(zero are: {', '.join(zeros) or 'none, but a combination vanishes'}): a speed then moves no mass, or "
+            "an expression of the model has no value; give other values"
+        )
 
     def __dealloc__(self):
         PyMem_Free(self.values)

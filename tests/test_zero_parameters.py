@@ -32,7 +32,7 @@ def cart_with_bob() -> kg.Solver:
         bodies=bodies,
         loads=[(cart, F * inertial.x), (other, F * inertial.x)],
     )
-    return kg.build(model, functions=["rhs"])
+    return kg.build(model, functions=["rhs", "Q"])
 
 
 def test_a_zero_mass_that_is_not_divided_by(cart_with_bob: kg.Solver) -> None:
@@ -41,8 +41,14 @@ def test_a_zero_mass_that_is_not_divided_by(cart_with_bob: kg.Solver) -> None:
 
 
 def test_a_zero_mass_that_leaves_a_speed_without_inertia(cart_with_bob: kg.Solver) -> None:
-    with pytest.raises(kg.SolveError, match=r"divide by something that is zero.*zero are: k"):
-        cart_with_bob.with_parameters({"M": 2.0, "m": 1.0, "k": 0.0, "F": 3.0})
+    solver = cart_with_bob.with_parameters({"M": 2.0, "m": 1.0, "k": 0.0, "F": 3.0})
+    refusal = r"rhs cannot be evaluated.*divide by something that is zero.*zero are: k"
+    with pytest.raises(kg.SolveError, match=refusal):
+        solver.rhs(0.0, [0.0, 0.0], [0.0, 0.0])
+    with pytest.raises(kg.SolveError, match=refusal):
+        solver.integrate((0.0, 1.0), [0.0, 0.0], [0.0, 0.0])
+    np.testing.assert_array_equal(solver.Q(0.0, [0.0, 0.0], [0.0, 0.0]), [[3.0, 0.0], [0.0, 0.0]])
+    assert solver.with_parameters(k=1.0).rhs(0.0, [0.0, 0.0], [0.0, 0.0])[1][1] == 3.0
 
 
 def test_a_negative_mass_at_run_time(cart_with_bob: kg.Solver) -> None:

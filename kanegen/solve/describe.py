@@ -12,6 +12,7 @@ from kanegen.program.count import operation_count
 from kanegen.program.integrals import ENERGY, why_not
 from kanegen.program.path import path_controls
 from kanegen.program.records import Program
+from kanegen.program.undefined import fallible_constants
 from kanegen.solve.description import Description
 
 
@@ -46,6 +47,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         contact_rows=tuple(name for contact in contacts_of(model) for name in contact.row_names),
         impulses=tuple(model.impulses),
         no_integrals=_no_integrals(equations),
+        fallible_constants=fallible_constants(program),
         joined=motion.slots if motion else (),
         control_levels=tuple((level.label, level.held, level.decays) for level in motion.levels) if motion else (),
         path_controls=path_controls(equations) if "control_forces" in {f.name for f in table} else (),

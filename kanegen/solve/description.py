@@ -28,7 +28,8 @@ class Description:
     ``controls`` are the inputs that enforce the servo-constraints, ``control_limits`` their limits (None: none),
     ``servo_constraints`` labels the entries of ``servo_residuals``, ``servo_levels`` has 2 for each holonomic and 1 for
     each nonholonomic one; ``servo_free``: the free vector y is given at run time.
-    ``path_controls`` are the inputs that inverse dynamics solves for.
+    ``path_controls`` are the inputs that inverse dynamics solves for. ``fallible_constants`` pairs functions with the
+    numbers of those constants they need that have no value for some parameters.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Description:
     contact_rows: tuple[str, ...] = ()
     impulses: tuple[str, ...] = ()
     no_integrals: tuple[tuple[str, str], ...] = ()
+    fallible_constants: tuple[tuple[str, tuple[int, ...]], ...] = ()
     joined: tuple[int, ...] = ()
     control_levels: tuple[tuple[str, bool, bool], ...] = ()
     controls: tuple[int, ...] = ()

@@ -17,6 +17,15 @@ Array = NDArray[np.float64]
 
 _NEED_POTENTIAL = ("potential_energy", "energy", "hamiltonian", "jacobi_integral")
 _NEED_PARTITION = frozenset({"T", "V", "A", "B", "A1", "A2"})
+_ON_REQUEST = frozenset(
+    (
+        *("rhs", "rhs_stabilised", "T", "V", "Q", "P", "J", "b", "A", "B", "A1", "A2", "N", "L", "F", "Dm", "e"),
+        *("momentum", "constraint_force", "multipliers", "kinetic_energy", "potential_energy", "energy"),
+        *("hamiltonian", "jacobi_integral", "rank", "parts", "old_speeds", "new_speeds", "jacobian_r", "jacobian_p"),
+    )
+)
+_OF_USERS = ("output:", "reaction:", "outputs_")
+"""Functions that are evaluated when the user asks for them, not from within a run."""
 _OF_FORMS = {
     "hamiltonian": ("hamilton",),
     "jacobi_integral": ("hamilton",),
@@ -43,7 +52,14 @@ class Functions:
         )
         defaults = [np.nan if value is None else value for value in description.input_defaults]
         self._defaults = np.array(defaults, dtype=np.float64)
-        self.prepared = None if self.missing else module.Prepared(parameters, gains)
+        self._fallible = {name: frozenset(numbers) for name, numbers in description.fallible_constants}
+        self.prepared = None if self.missing else module.Prepared(parameters, gains, self._avoidable())
+
+    def _avoidable(self) -> set[int]:
+        """Constants that nothing but functions evaluated on request needs."""
+        requested = {name for name in self._fallible if name in _ON_REQUEST or name.startswith(_OF_USERS)}
+        inside = (numbers for name, numbers in self._fallible.items() if name not in requested)
+        return set().union(*(self._fallible[name] for name in requested)).difference(*inside)
 
     def get(self, name: str) -> Any:
         """A new ``Function`` of the module. Raises `SolveError` telling why there is none."""
@@ -90,6 +106,8 @@ class Functions:
                 f"{public} needs the parameters without a value at run time {', '.join(self.missing)}: give "
                 f"parameters= to kanegen.Model, or {example}"
             )
+        if self.prepared is not None and self._fallible.get(name, frozenset()).intersection(self.prepared.undefined):
+            return f"{public} cannot be evaluated: the equations of {model!r} {self.prepared.complaint}"
         return None
 
     def call(self, name: str, method: str = "value") -> Callable[..., Any]:
