@@ -71,12 +71,17 @@ cdef object _as_inputs(object value, str what):
     """The inputs (n_r,), the hidden ones zero, or all of them, (n_r + n_hidden,), as one array of all."""
     if _is_vector(value, MODEL.n_r + MODEL.n_hidden):
         return value
-    array = _as_array(value, what)
-    if MODEL.n_hidden and array.shape == (len(INPUTS) + len(HIDDEN),):
-        return array
-    return numpy.append(_as_vector(array, INPUTS, what), numpy.zeros(len(HIDDEN))) if MODEL.n_hidden else _as_vector(
-        array, INPUTS, what
-    )
+    if not _is_vector(value, MODEL.n_r):
+        value = _as_array(value, what)
+        if MODEL.n_hidden and value.shape == (len(INPUTS) + len(HIDDEN),):
+            return value
+        value = _as_vector(value, INPUTS, what)
+    if MODEL.n_hidden == 0:
+        return value
+    array = _new_vector(MODEL.n_r + MODEL.n_hidden)
+    memcpy(_data(array), _data(value), MODEL.n_r * sizeof(double))
+    memset(_data(array) + MODEL.n_r, 0, MODEL.n_hidden * sizeof(double))
+    return array
 
 
 cdef object _check_finite(object array, tuple names, str what):

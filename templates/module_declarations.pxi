@@ -9,7 +9,7 @@ from cpython.pycapsule cimport (
     PyCapsule_SetContext,
 )
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 cdef extern from "numpy/arrayobject.h" nogil:
     ctypedef Py_ssize_t npy_intp

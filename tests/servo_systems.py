@@ -90,14 +90,14 @@ class Plant:
 TARGET = 0.4
 
 
-def rod(redundant: bool = False, dependent: Any = None, **servo: Any) -> kg.Model:
+def rod(redundant: bool = False, dependent: Any = None, wind: float | None = 0.3, **servo: Any) -> kg.Model:
     """Two particles on a rod in a vertical plane (passive), three forces, two servo-constraints.
 
     A holonomic one tracks a prescribed input with its rates, a nonholonomic one the angular momentum about the origin,
     which depends on time. Loads depend on speeds and on an input that is no control.
     """
     x1, y1, x2, y2, v1, w1, v2, w2 = me.dynamicsymbols("x1 y1 x2 y2 v1 w1 v2 w2")
-    F1, F2, F3, target, wind = me.dynamicsymbols("F1 F2 F3 target wind")
+    F1, F2, F3, target, breeze = me.dynamicsymbols("F1 F2 F3 target wind")
     first, second = me.dynamicsymbols("target1 target2")
     m1, m2, l, k, d, g, s = sm.symbols("m1 m2 l k d g s")
     time = me.dynamicsymbols._t
@@ -118,7 +118,7 @@ def rod(redundant: bool = False, dependent: Any = None, **servo: Any) -> kg.Mode
         bodies=(me.Particle("A", A, m1), me.Particle("B", B, m2)),
         loads=(
             (A, (F1 - k * x1 - d * v1 * sm.Abs(v1)) * N.x + F2 * sm.cos(x1) * N.y),
-            (B, F3 * N.x + (wind - d * w2) * N.y),
+            (B, F3 * N.x + (breeze - d * w2) * N.y),
         ),
         gravity=-g * N.y,
         holonomic_constraints=(length, length * (1 + x1**2)) if redundant else (length,),
@@ -127,7 +127,7 @@ def rod(redundant: bool = False, dependent: Any = None, **servo: Any) -> kg.Mode
             F1,
             kg.Input(target, rate=first, acceleration=second, default=TARGET),
             F2,
-            kg.Input(wind, default=0.3),
+            kg.Input(breeze, default=wind),
             F3,
         ),
         parameters={m1: 1.2, m2: 0.8, l: 1.3, k: 2.0, d: 0.4, g: 9.81, s: 3.0},

@@ -282,12 +282,22 @@ def test_a_pickled_solver_controls() -> None:
     np.testing.assert_array_equal(restored.control(*at(state), r=state.r), solver.control(*at(state), r=state.r))
 
 
-def test_inputs_without_default_that_are_no_controls_are_needed() -> None:
-    solver = solver_for("energy_servo")
-    start = example("energy_servo").INITIAL
-    np.testing.assert_array_equal(
-        solver.control(0.0, start["q"], start["u"]), solver.control(0.0, start["q"], start["u"], r=(7.0, -7.0))
-    )
+def test_controls_need_no_value_among_the_inputs() -> None:
+    solver, start = solver_for("energy_servo"), example("energy_servo").INITIAL
+    tau = solver.control(0.0, start["q"], start["u"])
+    np.testing.assert_array_equal(solver.control(0.0, start["q"], start["u"], r=(7.0, -7.0)), tau)
+    np.testing.assert_array_equal(solver.control(0.0, start["q"], start["u"], y=(0, 0), r=(7, -7)), tau)
+
+
+def test_other_inputs_without_a_default_need_one() -> None:
+    solver = rod_solver(wind=None)
+    state = plant(0)
+    for call in (solver.control, solver.feasibility, solver.servo_residuals):
+        with pytest.raises(
+            kg.SolveError, match="the inputs wind of 'rod' have no default and are no controls: pass r="
+        ):
+            call(*at(state))
+    assert solver.control(*at(state), r=state.r) == pytest.approx(rod_solver().control(*at(state), r=state.r))
 
 
 @pytest.mark.parametrize("y", [0.0, (1.0,), (1.0, 2.0, 3.0), [[1.0, 2.0]]])

@@ -57,6 +57,7 @@ class Controlled:
     description: Description
     _servo: dict[str, Callable[..., Any]]
     _servo_defaults: Array
+    _servo_missing: tuple[str, ...]
     _functions: Functions
 
     def control(self, t: float, q: Any, u: Any, y: Any = None, r: Any = None) -> Array:
@@ -128,27 +129,33 @@ class Controlled:
         return self._servo[name](t, q, u, r)
 
     def _servo_inputs(self, y: Any, r: Any) -> Any:
-        """Inputs with the hidden ones where y is given; None leaves the defaults to the compiled function."""
-        if y is None:
-            return self._servo_defaults if r is None and len(self._servo_defaults) else r
+        """All inputs, the hidden ones with y; what is not given is zero or the default."""
         d = self.description
+        if r is None and self._servo_missing:
+            raise SolveError(
+                f"the inputs {', '.join(self._servo_missing)} of {d.name!r} have no default and are no controls: pass "
+                f"r= ({len(d.inputs)} values: {', '.join(d.inputs)}; those of the controls are not read)"
+            )
+        if y is None:
+            return self._servo_defaults if r is None else r
         if not d.controls or not d.servo_free:
             reason = "it has no servo-constraints" if not d.controls else "kg.Servo(y=...) fixed it when it was built"
             raise SolveError(f"y cannot be given to the model {d.name!r}: {reason}")
         free = np.asarray(y, dtype=np.float64)
-        if free.shape != (len(d.controls),):
+        n_r, n_tau = len(d.inputs), len(d.controls)
+        if free.shape != (n_tau,):
             names = ", ".join(d.inputs[k] for k in d.controls)
-            raise SolveError(f"y has shape {free.shape}, expected ({len(d.controls)},): an entry for each of {names}")
+            raise SolveError(f"y has shape {free.shape}, expected ({n_tau},): an entry for each of {names}")
         if not np.isfinite(free).all():
             raise SolveError(f"y is {free.tolist()}: every entry must be finite")
-        given = self._servo_defaults if r is None else np.asarray(r, dtype=np.float64)
-        if given.shape != (len(d.inputs),):
-            raise SolveError(f"r has shape {given.shape}, expected ({len(d.inputs)},): {', '.join(d.inputs)}")
+        given = self._servo_defaults[:n_r] if r is None else np.asarray(r, dtype=np.float64)
+        if given.shape != (n_r,):
+            raise SolveError(f"r has shape {given.shape}, expected ({n_r},): {', '.join(d.inputs)}")
         return np.concatenate([given, np.zeros(len(d.contact_rows)), free])
 
 
 def servo_attributes(functions: Functions) -> dict[str, Any]:
-    """What `Controlled` needs: the compiled functions by name, and inputs in which the controls have some value.
+    """What `Controlled` needs: the compiled functions by name, and the inputs by default.
 
     Raises
     ------
@@ -156,14 +163,19 @@ def servo_attributes(functions: Functions) -> dict[str, Any]:
         For gains that are not stable with the parameters of the solver.
     """
     d = functions.description
-    controls = set(d.controls)
-    pairs = enumerate(d.input_defaults)
-    defaults = np.array([0.0 if k in controls else np.nan if x is None else x for k, x in pairs], dtype=np.float64)
+    pairs = list(enumerate(d.input_defaults))
+    known = [0.0 if k in d.controls or x is None else x for k, x in pairs]
+    hidden = [0.0] * (len(d.contact_rows) + len(d.controls) * d.servo_free)
     if d.controls and functions.problem("servo_gains") is None:
         n_q, n_u = len(d.coordinates), len(d.speeds)
-        everywhere = np.zeros(len(d.inputs))
-        _require_stability(d, functions.get("servo_gains").value(0.0, np.zeros(n_q), np.zeros(n_u), everywhere))
-    return {"_servo": {name: functions.call(name) for name in SERVO_FUNCTIONS}, "_servo_defaults": defaults}
+        _require_stability(
+            d, functions.get("servo_gains").value(0.0, np.zeros(n_q), np.zeros(n_u), np.zeros(len(d.inputs)))
+        )
+    return {
+        "_servo": {name: functions.call(name) for name in SERVO_FUNCTIONS},
+        "_servo_defaults": np.array(known + hidden, dtype=np.float64),
+        "_servo_missing": tuple(d.inputs[k] for k, x in pairs if x is None and k not in d.controls),
+    }
 
 
 def _require_stability(d: Description, gains: Array) -> None:
