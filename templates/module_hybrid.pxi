@@ -3,6 +3,7 @@
 cdef extern from "module_runtime.h" nogil:
     enum:
         KG_AT_EVENT
+        KG_AT_STOP
     ctypedef struct kg_record:
         int kind
         int index
@@ -120,7 +121,7 @@ cdef class HybridRun(Run):
             h.accept = _hybrid_accept
         h.record, h.host = _hybrid_record, &self.host
         h.watched = <int *>PyArray_DATA(<PyArrayObject *>self.watched)
-        h.t_stop = t0  # nowhere
+        h.t_stop = end  # of a sample; at the end of the run it means nothing
         if any([MODEL.events[i].impulse >= 0 for i in range(MODEL.n_events)]):
             _fill_impulse_rows(&self.blows)
             h.blows = &self.blows
@@ -132,7 +133,7 @@ cdef class HybridRun(Run):
                 f"the model {NAME} was built without the functions its contacts and events need: name contacts, gaps and "
                 "events in functions= of kanegen.build"
             )
-        status = kg_module_hybrid_start(h, options, t0, y0, end, self.stepper_memory())
+        status = kg_module_hybrid_start(h, options, t0, y0, self.t_final, self.stepper_memory())
         if self.stepper.y == NULL:  # it did not come so far
             self.stepper.t, self.stepper.y = t0, <double *>y0
         return status
@@ -197,6 +198,21 @@ cdef class HybridRun(Run):
             self.n_phases += 1
         return KG_OK
 
+    cdef int react(self, int status) noexcept nogil:
+        """What happens where the run stands; at the end of a sample the controls are those of the state from now on."""
+        cdef ControlLoop *c
+        cdef int sampled = KG_OK
+        if status == KG_AT_STOP:
+            c = <ControlLoop *>self.evaluation.control
+            sampled = self.sample(self.stepper.t, self.stepper.y)
+            self.hybrid.t_stop = _sample_end(
+                self.t_first, self.t_final, self.control.sample_time, <long long>(self.samples.count // (c.n + 1)) - 1
+            )
+        if sampled == KG_OK or sampled == STATUS_NO_MEMORY:
+            return kg_module_hybrid_react(&self.hybrid) if sampled == KG_OK else sampled
+        self.stepper.rhs_status = sampled
+        return KG_RHS_FAILED
+
     cdef int advance(self) noexcept nogil:
         cdef double start = kg_module_seconds()
         cdef double elapsed
@@ -208,13 +224,15 @@ cdef class HybridRun(Run):
             stored = self.store_before(status)
             if stored == KG_OK and self.dense_rows:
                 stored = self.store_dense()
-            if stored == KG_OK and status == KG_AT_EVENT:
-                status = kg_module_hybrid_react(&self.hybrid)
+            while stored == KG_OK and (status == KG_AT_EVENT or status == KG_AT_STOP):
+                status = self.react(status)
                 if status < 0:
                     return status
                 stored = self.note_phase()
                 if stored == KG_OK:
                     stored = self.store_after()
+            if stored == KG_OK and status == KG_FINISHED and self.samples.count:
+                stored = self.sample(self.stepper.t, self.stepper.y)
             count += 1
             if count % 8 == 0:
                 elapsed = kg_module_seconds() - start

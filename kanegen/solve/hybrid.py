@@ -110,6 +110,16 @@ def refuse_backwards(module: ModuleType, watched: Iterable[int]) -> None:
         )
 
 
+def refuse_joined(module: ModuleType, watched: Iterable[int], joined: bool) -> None:
+    """Raise `SolveError` for contacts and events where the controls are part of the state: they know (q, u) only."""
+    names = [*(f"contact {name!r}" for name in module.CONTACTS), *(f"event {module.EVENTS[k]!r}" for k in watched)]
+    if joined and names:
+        raise SolveError(
+            f'control="constraints" makes the controls part of the state, on which {", ".join(names)} cannot act: '
+            "leave events out by events=(), and use servo-constraints in models with contacts"
+        )
+
+
 class Hybrid(NamedTuple):
     """What a run with contacts or events adds to its solution; empty for others."""
 

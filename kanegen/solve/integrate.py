@@ -15,7 +15,7 @@ from kanegen.errors import SolveError
 from kanegen.model import Projection
 from kanegen.solve.closed_loop import ClosedLoop, ControlRecord
 from kanegen.solve.description import Description
-from kanegen.solve.hybrid import hybrid_of, refuse_backwards, watched_events
+from kanegen.solve.hybrid import hybrid_of, refuse_backwards, refuse_joined, watched_events
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.integrals import integral_function
 from kanegen.solve.momentum import RunMomenta
@@ -101,6 +101,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
         refuse_backwards(problem.module, events)
     if problem.loop is not None:
         problem.loop.check(options.method, t0, t1)
+        refuse_joined(problem.module, events, problem.loop.law is None)
     if options.consistency is not None:
         check_start(problem, t0, q0, u0, options.consistency)
     with _progress(options.progress, problem.description.name, t0, t1) as call:
