@@ -1,0 +1,244 @@
+"""Closed loops in C: against the same loop in Python, closed forms of saturation, sampling, and what is refused."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from scipy.integrate import solve_ivp
+from systems import example, solver_for
+
+import kanegen as kg
+
+START = {"q": (0.1, -0.1), "u": (0.3, -0.2)}
+STRICT: dict[str, Any] = {"control": "servo", "method": "dop853", "rtol": 1e-11, "atol": 1e-13}
+
+
+@cache
+def hoist(floor: bool = False, limits: Any = None) -> kg.Solver:
+    """A mass on a line with the force F and a pull w, brought to x = 0 by x'' = -2 x' - x."""
+    x, u, force, wind = me.dynamicsymbols("x u F w")
+    m, g = sm.symbols("m g")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, u * N.x)
+    contacts = {"unilateral_constraints": [kg.Unilateral(x + 1, kg.Restitution(0.5), name="floor")]} if floor else {}
+    model = kg.Model(
+        name="hoist",
+        frame=N,
+        coordinates=[x],
+        speeds=[u],
+        kinematics=[x.diff() - u],
+        bodies=[me.Particle("load", P, m)],
+        loads=[(P, (force + wind) * N.x)],
+        gravity=-g * N.x,
+        inputs=[force, kg.Input(wind, default=0.0)],
+        parameters={m: 1.0, g: 0.0},
+        servo=kg.Servo([x], theta=[(-2, -1)], controls=[force], limits=limits),
+        **contacts,
+    )
+    return kg.build(model)
+
+
+# -- the loop itself -----------------------------------------------------------------------------------------
+
+
+def test_the_loop_in_c_is_the_loop_in_python() -> None:
+    solver, y = solver_for("energy_servo"), np.array([0.3, -0.4])
+
+    def motion(t: float, state: np.ndarray) -> np.ndarray:
+        q, u = state[:2].copy(), state[2:].copy()
+        return np.concatenate(solver.rhs(t, q, u, solver.control(t, q, u, y=y)))
+
+    peer = solve_ivp(motion, (0.0, 2.0), [*START["q"], *START["u"]], method="DOP853", rtol=1e-11, atol=1e-13)
+    run = solver.integrate((0.0, 2.0), START["q"], START["u"], y=y, **STRICT)
+    np.testing.assert_allclose([*run.q[-1], *run.u[-1]], peer.y[:, -1], rtol=0, atol=1e-9)
+    assert run.control_names == ("tau1", "tau2")
+    for k in (0, len(run.t) // 2, -1):
+        np.testing.assert_allclose(run.controls[k], solver.control(run.t[k], run.q[k], run.u[k], y=y), rtol=1e-12)
+        (psi,) = solver.servo_residuals(run.t[k], run.q[k], run.u[k])[0]
+        assert run.servo_errors[k, 0] == pytest.approx(psi, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_the_energy_follows_its_law_for_any_y(seed: int | None) -> None:
+    solver = solver_for("energy_servo")
+    y = None if seed is None else np.random.default_rng(seed).uniform(-1.0, 1.0, 2)
+    run = solver.integrate((0.0, 5.0), START["q"], START["u"], y=y, **STRICT)
+    energy = np.array([solver.energy(t, q, u, (0.0, 0.0)) for t, q, u in zip(run.t, run.q, run.u, strict=True)])
+    wanted, Theta = solver.parameters["E_f"], solver.parameters["Theta"]
+    np.testing.assert_allclose(energy, wanted + (energy[0] - wanted) * np.exp(Theta * run.t), rtol=1e-8)
+
+
+def test_other_inputs_come_from_a_mapping() -> None:
+    solver = hoist()
+    run = solver.integrate((0.0, 3.0), [1.0], [0.0], {"w": (np.array([0.0, 3.0]), np.array([0.0, 1.5]))}, **STRICT)
+    np.testing.assert_allclose(run.q[:, 0], (1.0 + run.t) * np.exp(-run.t), atol=1e-9)
+    # x'' = F + w
+    np.testing.assert_allclose(run.controls[:, 0], (run.t - 1.0) * np.exp(-run.t) - 0.5 * run.t, atol=1e-8)
+
+
+# -- sampled control -----------------------------------------------------------------------------------------
+
+
+def test_sampled_controls_are_held_between_multiples_of_the_sample_time() -> None:
+    solver, period = hoist(), 0.25
+    F = np.array([[1.0, period], [0.0, 1.0]])  # exact for a force that is held
+    G = np.array([0.5 * period**2, period])
+    state, states, forces = np.array([1.0, 0.5]), [], []
+    for _ in range(9):
+        force = -2.0 * state[1] - state[0]
+        states.append(state)
+        forces.append(force)
+        state = F @ state + G * force
+    times = period * np.arange(9)
+    run = solver.integrate((0.0, 2.0), [1.0], [0.5], sample_time=period, t_eval=times, **STRICT)
+    np.testing.assert_allclose(np.hstack([run.q, run.u]), states, atol=1e-11)
+    np.testing.assert_allclose(run.controls[:, 0], forces, atol=1e-11)
+    between = solver.integrate((0.0, 2.0), [1.0], [0.5], sample_time=period, t_eval=[0.1, 0.26, 1.9], **STRICT)
+    np.testing.assert_allclose(between.controls[:, 0], [forces[0], forces[1], forces[7]], atol=1e-11)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dopri5", "dop853"])
+def test_samples_need_not_divide_the_run_nor_steps_the_samples(method: str) -> None:
+    step = {"step": 0.07} if method == "rk4" else {"rtol": 1e-10, "atol": 1e-12}
+    run = hoist().integrate((0.5, 1.6), [1.0], [0.5], control="servo", sample_time=0.3, method=method, **step)
+    assert run.t[-1] == 1.6
+    for time in (0.8, 1.1, 1.4):
+        assert np.abs(run.t - time).min() < 1e-12
+    assert len(np.unique(run.controls[:, 0])) == 5  # four samples, and the one at the end
+    x, v = 1.0, 0.5
+    for length in (0.3, 0.3, 0.3, 0.2):
+        force = -2.0 * v - x
+        x, v = x + v * length + 0.5 * force * length**2, v + force * length
+    np.testing.assert_allclose([run.q[-1, 0], run.u[-1, 0]], [x, v], atol=1e-11)
+
+
+def test_faster_samples_approach_the_continuous_loop_in_first_order() -> None:
+    solver = solver_for("energy_servo")
+    exact = solver.integrate((0.0, 1.0), START["q"], START["u"], **STRICT).q[-1]
+    errors = [
+        np.abs(solver.integrate((0.0, 1.0), START["q"], START["u"], sample_time=T, **STRICT).q[-1] - exact).max()
+        for T in (0.02, 0.01, 0.005)
+    ]
+    assert errors[0] / errors[1] == pytest.approx(2.0, rel=0.1)
+    assert errors[1] / errors[2] == pytest.approx(2.0, rel=0.1)
+
+
+def test_the_stiff_method_runs_between_samples() -> None:
+    model = example("energy_servo").model()
+    solver = kg.build(model, functions=("rhs", "control", "servo_residuals", "servo_gains", "jacobians"))
+    options: dict[str, Any] = {"control": "servo", "sample_time": 0.05, "rtol": 1e-8, "atol": 1e-10}
+    stiff = solver.integrate((0.0, 1.0), START["q"], START["u"], method="rodas", **options)
+    plain = solver.integrate((0.0, 1.0), START["q"], START["u"], method="dop853", **options)
+    np.testing.assert_allclose(stiff.q[-1], plain.q[-1], atol=1e-6)
+
+
+# -- saturation ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", ["model", "run", "name"])
+def test_the_first_saturated_interval_ends_where_the_closed_form_says(given: str) -> None:
+    solver = hoist(limits=1.0) if given == "model" else hoist()
+    limits = {"model": None, "run": [(-1.0, 1.0)], "name": {"F": 1.0}}[given]
+    run = solver.integrate((0.0, 8.0), [-10.0], [0.0], limits=limits, **STRICT)
+    assert np.abs(run.controls).max() == 1.0
+    first = run.saturation[0]
+    # x = t^2 / 2 - 10 until -2 x' - x = 1
+    assert (first.control, first.t_start, first.limit) == ("F", 0.0, 1.0)
+    assert first.t_end == pytest.approx(np.sqrt(22.0) - 2.0, abs=1e-9)
+    total = sum(item.duration for item in run.saturation)
+    assert run.warnings[0].startswith(
+        f"control F was at a limit for {total:.4g} s in {len(run.saturation)} interval(s)"
+    )
+
+
+def test_without_saturation_limits_change_nothing() -> None:
+    free, limited = (hoist().integrate((0.0, 2.0), [1.0], [0.0], limits=x, **STRICT) for x in (None, 1.1))
+    np.testing.assert_array_equal(free.q, limited.q)
+    assert limited.saturation == ()
+    assert limited.warnings == ()
+
+
+def test_a_target_out_of_reach_is_reported() -> None:
+    heavy = hoist().with_parameters(g=9.81)
+    for options in ({}, {"sample_time": 0.01}):
+        run = heavy.integrate((0.0, 2.0), [0.5], [0.0], limits=5.0, **STRICT, **options)
+        np.testing.assert_allclose(run.q[-1, 0], 0.5 + 0.5 * (5.0 - 9.81) * 4.0, atol=1e-9)
+        (interval,) = run.saturation
+        assert (interval.t_start, interval.t_end, interval.limit) == (0.0, 2.0, 5.0)
+        assert "the target was not reached: F stayed at the limit to the end of the run" in run.warnings[1]
+        assert "x(t) = -9.12" in run.warnings[1]
+
+
+def test_saturation_without_dense_output_is_told_to_the_steps() -> None:
+    run = hoist().integrate((0.0, 8.0), [-10.0], [0.0], limits=1.0, dense=False, **STRICT)
+    assert run.saturation[0].t_end in run.t
+    assert run.saturation[0].t_end == pytest.approx(np.sqrt(22.0) - 2.0, abs=0.5)
+
+
+# -- with impacts --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sample_time", [None, 0.01])
+def test_a_servo_goes_on_after_an_impact(sample_time: float | None) -> None:
+    run = hoist(floor=True).integrate((0.0, 12.0), [0.5], [-8.0], sample_time=sample_time, **STRICT)
+    (impact,) = [event for event in run.events if event.kind == "impact"]
+    assert impact.u_after[0] == pytest.approx(-0.5 * impact.u_before[0], rel=1e-9)
+    assert np.abs(run.q[-1, 0]) < 1e-3
+    assert len(run.controls) == len(run.t)
+    if sample_time is None:
+        after = run.t > impact.t
+        t = run.t[after] - impact.t
+        exact = np.exp(-t) * (-1.0 + (impact.u_after[0] - 1.0) * t)
+        np.testing.assert_allclose(run.q[after, 0], exact, atol=1e-7)
+
+
+# -- what is refused -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"control": "serve"}, "control is 'serve'; expected one of servo, constraints"),
+        ({"control": None, "sample_time": 0.1}, "sample_time belong"),
+        ({"control": "constraints"}, "has no control constraints"),
+        ({"sample_time": 0.0}, "sample_time is 0.0; expected a positive number"),
+        ({"limits": [1.0, 1.0]}, "limits has 2 entries for 1 controls: F"),
+        ({"limits": {"G": 1.0}}, "there is no control 'G'"),
+        ({"limits": -1.0}, "limits"),
+        ({"y": [1.0, 2.0]}, r"y is .*expected \(1,\) finite numbers: F"),
+        ({"tau0": [1.0]}, 'tau0 belongs to control="constraints"'),
+        ({"r": [0.0, 0.0]}, "give a mapping from the names of the other inputs \\(w\\)"),
+        ({"r": {"F": 1.0}}, "r gives F, which come"),
+        ({"method": "rodas"}, "the closed loop is not compiled"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(kg.SolveError, match=message):
+        hoist().integrate((0.0, 1.0), [1.0], [0.0], **{"control": "servo", **options})
+
+
+def test_samples_do_not_go_back_in_time() -> None:
+    with pytest.raises(kg.SolveError, match="sampled controls cannot run backwards"):
+        hoist().integrate((1.0, 0.0), [1.0], [0.0], control="servo", sample_time=0.1)
+
+
+def test_models_without_a_servo_say_so() -> None:
+    with pytest.raises(kg.SolveError, match="has no servo-constraints"):
+        solver_for("spherical_pendulum").integrate((0.0, 1.0), [0.8, 0.2], [0.5, 1.5], control="servo")
+
+
+def test_a_python_input_that_raises_ends_the_run() -> None:
+    def wind(t: float) -> float:
+        if t > 0.5:
+            raise ValueError("no wind")
+        return 0.0
+
+    with pytest.raises(kg.IntegrationError, match="no wind"):
+        hoist().integrate((0.0, 1.0), [1.0], [0.0], {"w": wind}, control="servo")
