@@ -45,6 +45,12 @@ LINEAR_SOLVE = 1e-12
 # The constrained solve passes through J_D and A2 Q A2^T, condition numbers up to some 1e3 together.
 CONSTRAINED_SOLVE = 1e-10
 
+# Times of events of guards whose state is integrated without error: rounding of t, and of the guard over its slope.
+EVENT_ROUNDING = 1e-12
+
+# Roots 3e-4 apart of a polynomial of degree 8 are known to rounding times its condition.
+EVENT_OF_CLOSE_ROOTS = 1e-6
+
 # Accuracy that an integration with a coarse step or the default tolerance of the tests keeps, and one with
 # tolerances of 1e-8 to 1e-10.
 COARSE_INTEGRATION = 1e-4

@@ -18,6 +18,8 @@ extern "C" {
 #define KG_CHAIN 100
 /* Flights no higher than this fraction of what counts as touching are not followed. */
 #define KG_ZENO_HEIGHT KG_C(1e-2)
+/* Impulses of this fraction of the largest one are rounding. */
+#define KG_IMPULSE_ROUNDING KG_C(1e-9)
 /* Impacts of a contact whose intervals agree with a geometric series, before its accumulation point is believed. */
 #define KG_ZENO_IMPACTS 4
 
@@ -58,7 +60,6 @@ static inline int kg_reaction_blow(kg_hybrid *h) {
   if (status < 0) {
     return status;
   }
-  memset(h->generalized, 0, (size_t)n_u * sizeof *u);
   for (int i = 0; i < h->model->n_events; ++i) {
     const int row = h->model->events[i].impulse;
     for (int j = 0; j < n_u && h->finder.fired[i] && row >= 0; ++j) {
@@ -141,6 +142,7 @@ static inline int kg_reaction_apply(kg_hybrid *h) {
   const int blow = kg_reaction_actions(h);
   memcpy(h->u_before, u, (size_t)h->model->n_u * sizeof *u);
   memset(h->impulse, 0, (size_t)h->model->n_rows * sizeof *h->impulse);
+  memset(h->generalized, 0, (size_t)h->model->n_u * sizeof *u);
   if (status == KG_OK && blow) {
     status = kg_reaction_blow(h);
   }
@@ -197,6 +199,14 @@ static inline int kg_reaction_emit(const kg_hybrid *h, int kind, int index, int 
   return h->record(h->host, &record);
 }
 
+/* Whether contact m took an impulse. One that was closed gets some rounding of any blow. */
+static inline int kg_reaction_struck(const kg_hybrid *h, int m) {
+  const int normal = h->model->contacts[m].normal;
+  const kg_real least = kg_closed(h->mode_before[m]) ? KG_IMPULSE_ROUNDING : KG_C(0.0);
+  const kg_real largest = KG_MAX(kg_largest(h->model->n_rows, h->impulse), kg_largest(h->model->n_u, h->generalized));
+  return normal >= 0 && KG_ABS(h->impulse[normal]) > least * largest;
+}
+
 /* Records of the user's events, then of the contacts. */
 static inline int kg_reaction_report(kg_hybrid *h) {
   int status = KG_OK;
@@ -206,8 +216,8 @@ static inline int kg_reaction_report(kg_hybrid *h) {
     }
   }
   for (int m = 0; m < h->model->n_contacts && status == KG_OK && h->has_contacts; ++m) {
-    const int normal = h->model->contacts[m].normal, change = kg_reaction_kind(h, m);
-    if (normal >= 0 && KG_ABS(h->impulse[normal]) > KG_C(0.0) && change != KG_RECORD_IMPOSED) {
+    const int change = kg_reaction_kind(h, m);
+    if (change != KG_RECORD_IMPOSED && kg_reaction_struck(h, m)) {
       status = kg_reaction_emit(h, KG_RECORD_IMPACT, m, 0);
     }
     if (status == KG_OK) {
