@@ -293,9 +293,7 @@ def test_other_inputs_without_a_default_need_one() -> None:
     solver = rod_solver(wind=None)
     state = plant(0)
     for call in (solver.control, solver.feasibility, solver.servo_residuals):
-        with pytest.raises(
-            kg.SolveError, match="the inputs wind of 'rod' have no default and are no controls: pass r="
-        ):
+        with pytest.raises(kg.SolveError, match=r"the inputs wind of 'rod' have no default and are no controls"):
             call(*at(state))
     assert solver.control(*at(state), r=state.r) == pytest.approx(rod_solver().control(*at(state), r=state.r))
 

@@ -81,7 +81,7 @@ class _Reader:
         yield model.name
         for names in (model.coordinates, model.speeds, model.auxiliary_speeds, model.parameters):
             yield from ("names", *map(symbol_name, names))
-        yield from ("inputs", *(item.name for item in model.inputs))
+        yield from ("inputs", *(item.name for item in model.inputs), *(str(item.default) for item in model.inputs))
         yield from self._scalars("rates", self._system.input_rates)
         yield from self._scalars("q'", (*self._system.qdot,))
         yield from self._scalars("former speeds", self._system.former.values())
