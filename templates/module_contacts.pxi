@@ -9,6 +9,7 @@ cdef extern from "module_runtime.h" nogil:
         const double *rate
     ctypedef struct kg_contacts:
         int culprit
+        int prefer_present
         int *mode
         double *direction
         const double *multipliers "lambda"

@@ -88,7 +88,7 @@ cdef class HybridRun(Run):
     cdef void *hybrid_memory
     cdef Buffer records, phases, places  # places: the phase of each state that is stored
     cdef size_t n_phases
-    cdef object watched
+    cdef object watched, start_modes
 
     def __dealloc__(self):
         free(self.hybrid_memory)
@@ -96,11 +96,11 @@ cdef class HybridRun(Run):
         free(self.phases.data)
         free(self.places.data)
 
-    cdef int watch(self, events) except -1:
-        """Look for these events of the model, indices."""
+    cdef int watch(self, events, modes) except -1:
+        """Look for these events of the model, indices; start in these modes (contact to mode) where they agree."""
         flags = numpy.zeros(MODEL.n_events + 1, dtype=numpy.intc)
         flags[list(events)] = 1
-        self.watched = flags
+        self.watched, self.start_modes = flags, modes
         return 0
 
     cdef int linearise(self) except -1:
@@ -133,7 +133,11 @@ cdef class HybridRun(Run):
                 f"the model {NAME} was built without the functions its contacts and events need: name contacts, gaps and "
                 "events in functions= of kanegen.build"
             )
+        for i, mode in self.start_modes.items():
+            h.contacts.mode[i] = mode
+        h.contacts.prefer_present = len(self.start_modes) > 0
         status = kg_module_hybrid_start(h, options, t0, y0, self.t_final, self.stepper_memory())
+        h.contacts.prefer_present = 0
         if self.stepper.y == NULL:  # it did not come so far
             self.stepper.t, self.stepper.y = t0, <double *>y0
         return status

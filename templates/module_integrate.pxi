@@ -8,7 +8,7 @@ STATUS_RHS_FAILED, STATUS_SINGULAR = KG_RHS_FAILED, KG_SINGULAR
 def integrate(
     Function function, Inputs inputs, double t0, double t1, q0, u0, *, str method="dopri5", rtol=1e-8, atol=1e-10,
     step=None, first_step=None, max_step=None, max_steps=None, t_eval=None, bint dense=False, progress=None,
-    projection=None, Control control=None, events=(),
+    projection=None, Control control=None, events=(), modes=None,
 ):
     """Integrate a right-hand side from t0 to t1 without Python in the loop; returns an Outcome.
 
@@ -56,7 +56,7 @@ def integrate(
     if status < 0:
         _refuse_start(&run.evaluation, status, run.error)
     if isinstance(run, HybridRun):
-        (<HybridRun>run).watch(events)
+        (<HybridRun>run).watch(events, modes or {})
     status = run.begin(&options, t0, _data(y0), end)
     if status == KG_INVALID_ARGUMENT:
         raise SolveError(

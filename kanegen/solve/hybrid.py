@@ -14,7 +14,7 @@ from kanegen.errors import SolveError
 from kanegen.model.events import Event
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.description import Description
-from kanegen.solve.names import unknown
+from kanegen.solve.names import by_name, unknown
 
 Array = NDArray[np.float64]
 
@@ -97,6 +97,15 @@ def watched_events(module: ModuleType, events: Any) -> tuple[int, ...]:
     if problems:
         raise SolveError("; ".join(problems))
     return tuple(sorted(set(indices)))
+
+
+def start_modes(module: ModuleType, modes: Mapping[str, str] | None) -> dict[int, int]:
+    """Index of contact -> code of its mode. Raises `SolveError` for names and modes that do not exist."""
+    named = by_name(modes or {}, module.CONTACTS, "contact")
+    wrong = [f"{name}: {unknown(str(mode), MODES, 'mode')}" for name, mode in named.items() if mode not in MODES]
+    if wrong:
+        raise SolveError("modes: " + "; ".join(wrong))
+    return {module.CONTACTS.index(name): MODES.index(mode) for name, mode in named.items()}
 
 
 def refuse_backwards(module: ModuleType, watched: Iterable[int]) -> None:

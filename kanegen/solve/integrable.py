@@ -54,6 +54,7 @@ class Integrable:
         max_steps: int | None = None,
         t_eval: Any = None,
         events: Any = None,
+        modes: Mapping[str, str] | None = None,
         dense: bool = True,
         progress: bool | Callable[[float], None] = False,
         consistency: float | None = 1e-6,
@@ -85,6 +86,9 @@ class Integrable:
             Times within the span, sorted in its direction, at which the solution is stored; None: every step.
         events
             Names of the model's events to look for; None: all, ``()``: none. Contacts always act.
+        modes
+            Modes of contacts at the start, ``{"floor": "slip"}``, where several agree with the state
+            (:data:`kanegen.solve.hybrid.MODES`); one that does not agree is replaced. None: the only ones that agree.
         dense
             Keep what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4 to 8, and with dop853
             three more evaluations a step.
@@ -112,15 +116,19 @@ class Integrable:
         Returns
         -------
         Solution
-            Whose ``status`` is ``Outcome.FINISHED``.
+            Whose ``status`` is ``Outcome.FINISHED``, or ``Outcome.TERMINAL_EVENT``. In runs with contacts and events it
+            also holds what happened, the modes over time and the contact forces.
 
         Raises
         ------
         SolveError
-            For wrong arguments and an inconsistent start.
+            For wrong arguments and an inconsistent start, and for spans that go backwards where impacts, friction or
+            latches would have to be undone.
         IntegrationError
             A `SolveError` when the end cannot be reached (collapsing step, ``max_steps``, not finite,
-            singular, an exception in a Python input); its ``solution`` holds what was found, with the status.
+            singular, an exception in a Python input, contacts without a motion, chattering, a gap that is violated at
+            the start, a guard that is zero everywhere), naming the contact or event; its ``solution`` holds what was
+            found, with the status.
         IntegrationInterrupted
             A `KeyboardInterrupt`, likewise with its ``solution``.
         """
@@ -134,6 +142,7 @@ class Integrable:
             max_steps=max_steps,
             t_eval=t_eval,
             events=events,
+            modes=modes,
             dense=dense,
             progress=progress,
             consistency=consistency,
@@ -216,8 +225,8 @@ class Integrable:
         """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
 
         Its arguments are t, ``y = (q, u)`` (read), ``y'`` (written) and user data the callable owns; the result is
-        negative when y' could not be computed. ``r`` as for :meth:`integrate`, but no Python callable. One thread at a
-        time may use it.
+        negative when y' could not be computed. Contacts are open in it, and events none of its affairs. ``r`` as for
+        :meth:`integrate`, but no Python callable. One thread at a time may use it.
         """
         from scipy import LowLevelCallable
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from kanegen.errors import SolveError
 from kanegen.model import Projection
 from kanegen.solve.closed_loop import ClosedLoop, ControlRecord
 from kanegen.solve.description import Description
-from kanegen.solve.hybrid import hybrid_of, refuse_backwards, refuse_joined, watched_events
+from kanegen.solve.hybrid import hybrid_of, refuse_backwards, refuse_joined, start_modes, watched_events
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.integrals import integral_function
 from kanegen.solve.momentum import RunMomenta
@@ -45,6 +45,7 @@ class Options(NamedTuple):
     progress: bool | Callable[[float], None]
     consistency: float | None
     events: Any = None
+    modes: Mapping[str, str] | None = None
     projection: Projection | None = None
 
     def check(self) -> None:
@@ -123,6 +124,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
             dense=options.dense,
             progress=call,
             events=events,
+            modes=start_modes(problem.module, options.modes),
             projection=None if options.projection is None else _projection_arguments(options.projection),
             control=None if problem.loop is None else problem.loop.compiled,
         )

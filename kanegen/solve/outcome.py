@@ -41,7 +41,7 @@ class Outcome(Enum):
         "several consistent contact modes",
         -18,
         "reduce mu, or give the contacts compliant laws: rigid bodies with large friction have no unique motion at the "
-        "last state (Painleve)",
+        "last state (Painleve); at the start modes= chooses one",
     )
     CHATTERING = (
         "chattering",

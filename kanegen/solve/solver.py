@@ -55,7 +55,8 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     Attributes
     ----------
     rhs
-        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilisation of the solver.
+        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilisation of the solver. Like all that
+        follow with contacts open, unless ``r`` holds their multipliers behind the inputs; :meth:`contacts` decides.
     T, V
         ``T u' = V``, (n_u, n_u) and (n_u,): constraint rows in the order of the dependent speeds, then
         momentum rows in that of the independent.
