@@ -66,7 +66,8 @@ class Controlled:
         Parameters
         ----------
         y
-            Free vector (n_tau,) of ``tau = S^+ z + (I - S^+ S) y``; None: zero. Not where ``Servo(y=...)`` fixed it.
+            Free vector (n_tau,) of ``tau = S^+ z + (I - S^+ S) y``, or a number for all; None: zero. Not where
+            ``Servo(y=...)`` fixed it.
         r
             Inputs (n_r,); the entries of the controls are not read. None: the defaults, which the controls do not need.
 
@@ -143,9 +144,11 @@ class Controlled:
             raise SolveError(f"y cannot be given to the model {d.name!r}: {reason}")
         free = np.asarray(y, dtype=np.float64)
         n_r, n_tau = len(d.inputs), len(d.controls)
+        if free.ndim == 0:
+            free = np.full(n_tau, free)
         if free.shape != (n_tau,):
             names = ", ".join(d.inputs[k] for k in d.controls)
-            raise SolveError(f"y has shape {free.shape}, expected ({n_tau},): an entry for each of {names}")
+            raise SolveError(f"y has shape {free.shape}, expected ({n_tau},), for {names}, or a number")
         if not np.isfinite(free).all():
             raise SolveError(f"y is {free.tolist()}: every entry must be finite")
         given = self._servo_defaults[:n_r] if r is None else np.asarray(r, dtype=np.float64)
