@@ -10,6 +10,8 @@ extern "C" {
 
 /* So many steps in a row that hardly change t end a run. */
 #define KG_SHORT_STEPS 500
+/* The least first step, in roundings of t. */
+#define KG_SHORT_FIRST_STEP KG_C(1e5)
 
 typedef struct {
   int method;          /* KG_RK4 ... KG_RODAS */
@@ -92,10 +94,12 @@ static inline kg_real kg_stepper_first_step(kg_stepper *s) {
   const kg_real limit = s->options.max_step > KG_C(0.0) ? KG_MIN(span, s->options.max_step) : span;
   const kg_real d0 = kg_stepper_norm(s, s->y, s->y);
   const kg_real d1 = kg_stepper_norm(s, s->k, s->y);
+  /* A state that is as good as zero says nothing about the size of a step: it must change t. */
+  const kg_real least = KG_MIN(KG_SHORT_FIRST_STEP * KG_EPSILON * KG_MAX(KG_ABS(s->t), span), limit);
   kg_real *f1 = s->k + n;
   kg_real d2, h0, h1;
   h0 = d0 < KG_C(1e-5) || d1 < KG_C(1e-5) ? KG_C(1e-6) : KG_C(0.01) * d0 / d1;
-  h0 = KG_MIN(h0, limit);
+  h0 = KG_MAX(KG_MIN(h0, limit), least);
   for (int i = 0; i < n; ++i) {
     s->scratch[i] = s->y[i] + s->direction * h0 * s->k[i];
   }
@@ -112,7 +116,7 @@ static inline kg_real kg_stepper_first_step(kg_stepper *s) {
   d2 = KG_MAX(d1, d2);
   h1 = d2 <= KG_C(1e-15) ? KG_MAX(KG_C(1e-6), h0 * KG_C(1e-3)) : KG_POW(KG_C(0.01) / d2, KG_C(1.0) / s->method.order);
   h0 = KG_MIN(KG_C(100.0) * h0, h1);
-  return KG_MIN(h0, limit);
+  return KG_MAX(KG_MIN(h0, limit), least);
 }
 
 /* What the error of an accepted step contributes to the size of the next step but one. */
