@@ -217,7 +217,9 @@ static inline int kg_reaction_report(kg_hybrid *h) {
   }
   for (int m = 0; m < h->model->n_contacts && status == KG_OK && h->has_contacts; ++m) {
     const int change = kg_reaction_kind(h, m);
-    if (change != KG_RECORD_IMPOSED && kg_reaction_struck(h, m)) {
+    /* What closes a contact whose impacts accumulate stands for all that are left: no impact by the law. */
+    const int last = change == KG_RECORD_CLOSES && m == h->resting;
+    if (change != KG_RECORD_IMPOSED && !last && kg_reaction_struck(h, m)) {
       status = kg_reaction_emit(h, KG_RECORD_IMPACT, m, 0);
     }
     if (status == KG_OK) {
