@@ -107,11 +107,11 @@ def _require_evaluated(functions: Functions, motion: Path, status: Array) -> Non
     if failed.size:
         i = int(failed[0])
         place = ", ".join(
-            f"{name}={x!r}" for name, x in zip(functions.description.coordinates, motion.q[i], strict=True)
+            f"{name}={float(x)!r}" for name, x in zip(functions.description.coordinates, motion.q[i], strict=True)
         )
         raise SolveError(
             f"the equations cannot be evaluated at {failed.size} of {status.size} times, first at "
-            f"t = {motion.times[i]!r} s ({place}): the kinematics or the forces are singular there; "
+            f"t = {float(motion.times[i])!r} s ({place}): the kinematics or the forces are singular there; "
             "lead the path around it"
         )
 
@@ -147,5 +147,5 @@ def _violations(labels: Any, values: Array, limit: float, times: Array) -> list[
     for label, column in zip(labels, np.abs(values).T, strict=True):
         worst = int(column.argmax())
         if not column[worst] <= limit:
-            told.append(f"{label}: residual {column[worst]:.4g} at t = {times[worst]!r} s, allowed {limit:.3g}")
+            told.append(f"{label}: residual {column[worst]:.4g} at t = {float(times[worst])!r} s, allowed {limit:.3g}")
     return told

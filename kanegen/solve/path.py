@@ -55,7 +55,7 @@ def sampled_path(given: Any, times: Any, description: Description, parameters: M
     for k, row in enumerate(rows):
         if not np.isfinite(row).all():
             i, j = np.argwhere(~np.isfinite(row))[0]
-            raise SolveError(f"the path gives {names[j]}{chr(39) * k} = {row[i, j]} at t = {wanted[i]!r} s")
+            raise SolveError(f"the path gives {names[j]}{chr(39) * k} = {row[i, j]} at t = {float(wanted[i])!r} s")
     return Path(wanted, *rows)
 
 
@@ -100,7 +100,12 @@ def _expression(expression: Any, what: str, parameters: Mapping[str, float | Non
         )
     plain = expression.xreplace(values)
     functions = [sympy.lambdify(t, sympy.diff(plain, t, k), "numpy") for k in range(3)]
-    return lambda times, k: np.broadcast_to(np.asarray(functions[k](times), dtype=np.float64), times.shape)
+
+    def evaluate(times: Array, k: int) -> Array:
+        with np.errstate(all="ignore"):  # what is not finite is refused with its time
+            return np.broadcast_to(np.asarray(functions[k](times), dtype=np.float64), times.shape)
+
+    return evaluate
 
 
 def _through(table: tuple[Any, Any], what: str, width: int) -> Any:
