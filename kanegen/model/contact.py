@@ -141,6 +141,12 @@ class Contact:
         laws = (law.values() for law in (self.law, self.friction) if law is not None)
         return (*own, *(value for values in laws for value in values))
 
+    def run_values(self) -> tuple[Value, ...]:
+        """What is known in a run only, with the intervals it must lie in: values of the laws, and a given load."""
+        load = () if self.load is None else (Value("normal force", self.load, 0.0),)
+        order = () if self.friction is None else self.friction.order()
+        return tuple(value for value in (*load, *self.values(), *order) if not value.expression.is_number)
+
 
 def contacts_of(model: Model) -> tuple[Contact, ...]:
     """The contacts of a model in the order of their rows: unilateral constraints, friction, latches."""

@@ -209,6 +209,10 @@ class Coulomb:
             found.append(Value("creep", self.creep, 0.0, strict=True))
         return tuple(found)
 
+    def order(self) -> tuple[Value, ...]:
+        """``mu_s - mu_k``, which is not negative."""
+        return () if self.mu_k is None else (Value("mu_s - mu_k", self.mu_s - self.mu_k, 0.0),)
+
 
 Law: TypeAlias = Stabilised | Restitution | KelvinVoigt | HuntCrossley
 LAWS = (Stabilised, Restitution, KelvinVoigt, HuntCrossley)

@@ -33,6 +33,7 @@ SUMMARIES: Final = {
     "gaps": (
         "of the contact rows: value, rate, target acceleration; of the contacts: load, mu_s, mu_k, restitution, creep"
     ),
+    "contact_values": "values of the laws of contacts that parameters, time or state decide",
     "events": "guards of the events",
     "impulses": "generalized impulses of the named impulses",
 }
@@ -105,6 +106,9 @@ def add_contacts(f: Functions) -> None:
         found = lower_contacts(e.system, e.simplified)
         _add(f, "gaps", gap_nodes(found))
         _add_rows(f, found)
+        values = [value for contact in contacts_of(model) for value in contact.run_values()]
+        if values:
+            _add(f, "contact_values", e.simplified([e.system.lower(value.expression) for value in values]))
     if model.events:
         _add(f, "events", e.simplified(guards(e.system)))
     if model.impulses:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
 from kanegen.model.records import FrozenMapping
+from kanegen.solve.contact_values import check_contact_values
 from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.hybrid import MODES
@@ -77,8 +78,8 @@ class Contacting:
         Raises
         ------
         SolveError
-            For wrong arguments, a model without contacts, and states in which no modes, or several, agree with the laws
-            of the contacts (Painleve), naming the contact.
+            For wrong arguments, a model without contacts, values of laws out of range, and states in which no modes, or
+            several, agree with the laws of the contacts (Painleve), naming the contact.
         """
         functions = self._functions
         module = functions.module
@@ -89,6 +90,7 @@ class Contacting:
         gaps = functions.get("gaps")
         functions.get("contacts")
         gaps.value(t, q, u, r)  # refuses arguments of the wrong kind
+        check_contact_values(functions, t, q, u, r)
         inputs = np.asarray(gaps.inputs if r is None else r, dtype=np.float64)
         status, culprit, modes, value, rate, force, qdot, udot = module.contacts(
             functions.prepared, float(t), q, u, inputs

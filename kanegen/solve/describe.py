@@ -13,6 +13,7 @@ from kanegen.program.integrals import ENERGY, why_not
 from kanegen.program.path import path_controls
 from kanegen.program.records import Program
 from kanegen.program.undefined import fallible_constants
+from kanegen.solve.contact_values import contact_value
 from kanegen.solve.description import Description
 
 
@@ -45,6 +46,9 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         functions=tuple(f.name for f in table),
         cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
         contact_rows=tuple(name for contact in contacts_of(model) for name in contact.row_names),
+        contact_values=tuple(
+            contact_value(contact.name, value) for contact in contacts_of(model) for value in contact.run_values()
+        ),
         impulses=tuple(model.impulses),
         no_integrals=_no_integrals(equations),
         fallible_constants=fallible_constants(program),

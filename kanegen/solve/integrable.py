@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from kanegen.model import Baumgarte, Projection
 from kanegen.solve.closed_loop import ControlOptions, closed_loop, other_inputs
 from kanegen.solve.consistent import projection_of
 from kanegen.solve.consistent_controls import consistent_controls, joined_names
+from kanegen.solve.contact_values import check_contact_values
 from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import run_inputs
@@ -122,8 +124,8 @@ class Integrable:
         Raises
         ------
         SolveError
-            For wrong arguments and an inconsistent start, and for spans that go backwards where impacts, friction or
-            latches would have to be undone.
+            For wrong arguments, values of contact laws out of range, an inconsistent start, and for spans that go
+            backwards where impacts, friction or latches would have to be undone.
         IntegrationError
             A `SolveError` when the end cannot be reached (collapsing step, ``max_steps``, not finite,
             singular, an exception in a Python input, contacts without a motion, chattering, a gap that is violated at
@@ -159,6 +161,7 @@ class Integrable:
             function=self._functions.get((loop and loop.right_hand_side) or usual),
             inputs=run_inputs(module, self.description, r) if loop is None else loop.inputs,
             residuals=self.residuals,
+            check_values=partial(check_contact_values, self._functions),
             momenta=RunMomenta(self, r) if is_momentum_form(self.description.form) and loop is None else None,
             loop=loop,
         )

@@ -78,7 +78,8 @@ class Options(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What is integrated. ``residuals(t, q, u, r)`` are those at position and at velocity level.
+    """What is integrated. ``residuals(t, q, u, r)`` are those at position and at velocity level; ``check_values`` of
+    the same arguments raises `SolveError` for laws of contacts with values out of range.
 
     With ``momenta`` the state is (q, mom) inside, and the function that of a momentum form. ``loop``: what gives the
     controls.
@@ -89,6 +90,7 @@ class Problem(NamedTuple):
     function: Any
     inputs: RunInputs
     residuals: Callable[..., tuple[Array, Array]]
+    check_values: Callable[..., None]
     momenta: RunMomenta | None = None
     loop: ClosedLoop | None = None
 
@@ -103,6 +105,8 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
     if problem.loop is not None:
         problem.loop.check(options.method, t0, t1)
         refuse_joined(problem.module, events, problem.loop.law is None)
+    if problem.description.contact_values:
+        problem.check_values(t0, q0, u0, problem.inputs.at(t0) if problem.description.inputs else None)
     if options.consistency is not None:
         check_start(problem, t0, q0, u0, options.consistency)
     with _progress(options.progress, problem.description.name, t0, t1) as call:

@@ -1,0 +1,72 @@
+"""Values of contact laws that come with parameters: refused where a run starts, with contact, value and parameter."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from contact_models import ball
+
+import kanegen as kg
+
+NAMES = "e drift mu_s mu_k creep k c lam n D1 D2 load"
+GOOD = dict(zip(NAMES.split(), (0.5, 9, 0.3, 0.2, 1e-3, 50, 1, 2, 1.5, -30, -100, 4), strict=True))
+START = ([0.0, 1.0], [0.0, 0.0])
+
+
+@cache
+def solver() -> kg.Solver:
+    """Every law with parameters for values; built without any."""
+    e, drift, mu_s, mu_k, creep, k, c, lam, n, D1, D2, load = sm.symbols(NAMES)
+    x, z, u = me.dynamicsymbols("x z u")
+    model = ball(
+        unilateral_constraints=[
+            kg.Unilateral(z, kg.Restitution(e, drift), kg.Coulomb(mu_s, mu_k, creep), u, "floor"),
+            kg.Unilateral(3 - x, kg.KelvinVoigt(k / 2, c), name="spring"),
+            kg.Unilateral(4 - x, kg.HuntCrossley(k, lam, n), name="pad"),
+            kg.Unilateral(5 - x, kg.Stabilised(D1, D2), name="wall"),
+        ],
+        friction=[kg.Friction(u, kg.Coulomb(0.1), load * (2 - z), "brake")],
+    )
+    return kg.build(model, functions=["rhs"]).with_parameters(m=1.0, g=9.81)
+
+
+WRONG = [
+    ({"e": 1.5}, r"contact 'floor' has e = e = 1.5: expected a number in \[0, 1\]"),
+    ({"e": -0.1}, r"contact 'floor' has e = e = -0.1: expected a number in \[0, 1\]"),
+    ({"drift": -1}, "contact 'floor' has drift = drift = -1: expected a number >= 0"),
+    ({"mu_k": -0.1}, "contact 'floor' has mu_k = mu_k = -0.1: expected a number >= 0"),
+    ({"mu_k": 0.4}, r"contact 'floor' has mu_s - mu_k = -mu_k \+ mu_s = -0.1: expected a number >= 0"),
+    ({"creep": 0}, "contact 'floor' has creep = creep = 0: expected a number > 0"),
+    ({"k": -4}, "contact 'spring' has k = k/2 = -2: .*; contact 'pad' has k = k = -4: expected a number >= 0"),
+    ({"c": -1}, "contact 'spring' has c = c = -1: expected a number >= 0"),
+    ({"lam": -1}, "contact 'pad' has lam = lam = -1: expected a number >= 0"),
+    ({"n": 0.5}, "contact 'pad' has n = n = 0.5: expected a number >= 1"),
+    ({"D1": 30}, "contact 'wall' has Delta1 = D1 = 30: expected a number < 0"),
+    ({"D2": 0}, "contact 'wall' has Delta2 = D2 = 0: expected a number < 0"),
+    ({"load": -4}, r"contact 'brake' has normal force = load\*\(2 - z\(t\)\) = -4: expected a number >= 0"),
+]
+
+
+@pytest.mark.parametrize(("values", "words"), WRONG, ids=[next(iter(values)) for values, _ in WRONG])
+def test_values_out_of_range_are_refused_where_a_run_starts(values: dict[str, float], words: str) -> None:
+    wrong = solver().with_parameters({**GOOD, **values})
+    with pytest.raises(kg.SolveError, match=r"values of contacts at t = 0.0 s: .*" + words):
+        wrong.integrate((0.0, 0.1), *START)
+    with pytest.raises(kg.SolveError, match=words):
+        wrong.contacts(0.0, *START)
+
+
+def test_values_in_range_are_accepted_up_to_their_limits() -> None:
+    limits = {"e": 1, "drift": 0, "mu_s": 0.2, "k": 0, "c": 0, "lam": 0, "n": 1, "load": 0}
+    for values in (GOOD, {**GOOD, **limits}):
+        found = solver().with_parameters(values)
+        assert found.integrate((0.0, 0.1), *START).success
+        assert found.contacts(0.0, *START)["floor"].mode == "open"
+
+
+def test_a_load_is_judged_at_the_start_of_the_run() -> None:
+    with pytest.raises(kg.SolveError, match=r"contact 'brake' has normal force = .* = -4: expected"):
+        solver().with_parameters(GOOD).integrate((0.0, 0.1), [0.0, 3.0], START[1])
