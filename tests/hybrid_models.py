@@ -15,8 +15,10 @@ MASS, GRAVITY, MU_S, MU_K, RATE = 2.0, 10.0, 0.5, 0.3, 4.0
 SLIPS_AT = MU_S * MASS * GRAVITY / RATE
 
 
-def rough_block(e: Any = 0) -> kg.Model:
+def rough_block(e: Any = 0, hold: tuple[float, float] | None = None) -> kg.Model:
     """A block (2 kg) over a floor z >= 0, pushed by an input F along x.
+
+    With ``hold`` F is the control of a servo-constraint x = 0.3 m with these gains.
 
     Events: it passes x = 0.5 m and x = 1 m ("far", the end of a run); it is hit by 3 N s at t = 1 s; its normal force
     passes 15 N.
@@ -48,6 +50,7 @@ def rough_block(e: Any = 0) -> kg.Model:
             kg.Event("loaded", kg.Multiplier("floor") - 15),
         ),
         parameters={mu_s: MU_S, mu_k: MU_K},
+        servo=None if hold is None else kg.Servo((x - sm.Rational(3, 10),), theta=(hold,)),
     )
 
 
@@ -62,3 +65,38 @@ def pushed(t: Any) -> tuple[np.ndarray, np.ndarray]:
     start = (MU_S - MU_K) * GRAVITY
     speed = start * s + 0.5 * RATE / MASS * s**2
     return 0.5 * start * s**2 + RATE / MASS * s**3 / 6.0, speed
+
+
+@cache
+def painleve() -> kg.Solver:
+    """Painleve's rod (2 m, 1 kg, uniform) whose lower tip slides on a floor with mu = 2.
+
+    ``gap'' = sin(theta) theta'^2 - 10 + (1 + 3 c^2 + 3 mu d s c) N`` while it slips in the direction d: at
+    tan(theta) = 2 and d = -1 the factor of N is -0.8.
+    """
+    x, y, theta, u, v, w = me.dynamicsymbols("x y theta u v w")
+    time = me.dynamicsymbols._t
+    N, B = me.ReferenceFrame("N"), me.ReferenceFrame("B")
+    B.orient_axis(N, N.z, theta)
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    centre = O.locatenew("centre", x * N.x + y * N.y)
+    slip = u + sm.sin(theta) * w
+    tip = kg.Unilateral(y - sm.sin(theta), friction=kg.Coulomb(2), slip=(slip,), name="tip")
+    model = kg.Model(
+        name="painleve",
+        frame=N,
+        coordinates=(x, y, theta),
+        speeds=(u, v, w),
+        kinematics=(x.diff(time) - u, y.diff(time) - v, theta.diff(time) - w),
+        bodies=(me.RigidBody("rod", centre, B, sm.Integer(1), (me.inertia(B, 0, 0, sm.Rational(1, 3)), centre)),),
+        gravity=-10 * N.y,
+        unilateral_constraints=(tip,),
+    )
+    return kg.build(model, functions=("rhs",))
+
+
+def sliding_rod(rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """State of Painleve's rod at tan(theta) = 2, its tip sliding backwards at 1 m/s, turning at ``rate``, rad/s."""
+    c, s = np.sqrt(0.2), np.sqrt(0.8)
+    return np.array([0.0, s, np.arctan(2.0)]), np.array([-1.0 - s * rate, c * rate, rate])

@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hybrid_models import GRAVITY, MASS, MU_K, MU_S, RATE, SLIPS_AT, block, pushed
+from hybrid_models import (
+    GRAVITY,
+    MASS,
+    MU_K,
+    MU_S,
+    RATE,
+    SLIPS_AT,
+    block,
+    painleve,
+    pushed,
+    rough_block,
+    sliding_rod,
+)
 from systems import example, solver_for
 
 import kanegen as kg
@@ -263,3 +275,47 @@ def test_contacts_at_a_state() -> None:
         resting["flor"]
     with pytest.raises(SolveError, match="has no contacts"):
         solver_for("slider_crank").contacts(0.0, [0.3, 1.0, 1.0], [0.0, 0.0, 0.0])
+
+
+def test_painleves_rod_has_no_motion_or_several() -> None:
+    """At rest in theta no normal force keeps the tip from sinking; turning fast it may lift off or press on."""
+    rod = painleve()
+    with pytest.raises(IntegrationError, match="contact 'tip': no modes") as caught:
+        rod.integrate((0.0, 0.01), *sliding_rod(0.0))
+    assert caught.value.solution.status is Outcome.NO_MODE
+    state = sliding_rod(4.0)
+    with pytest.raises(IntegrationError, match="contact 'tip': several modes") as caught:
+        rod.integrate((0.0, 0.01), *state)
+    assert caught.value.solution.status is Outcome.SEVERAL_MODES
+    with pytest.raises(SolveError, match="of contact 'tip'"):
+        rod.contacts(0.0, *state)
+    lifted = rod.integrate((0.0, 1e-3), *state, modes={"tip": "open"})
+    assert lifted.modes[0].modes["tip"] == "open"
+    pressed = rod.integrate((0.0, 1e-3), *state, modes={"tip": "slip"})
+    assert pressed.modes[0].modes["tip"] == "slip"
+    force = (16.0 * np.sqrt(0.8) - 10.0) / 0.8
+    np.testing.assert_allclose(pressed.contact_forces[0], [force, 2.0 * force], rtol=1e-9)
+    for modes, message in (({"top": "open"}, "no contact 'top'"), ({"tip": "slipp"}, "did you mean 'slip'")):
+        with pytest.raises(SolveError, match=message):
+            rod.integrate((0.0, 1e-3), *state, modes=modes)
+
+
+# -- closed loops ---------------------------------------------------------------------------------------------
+
+
+def test_held_controls_and_events_at_the_same_times() -> None:
+    """Without friction each sample is uniformly accelerated; the block is hit where a sample ends."""
+    solver = kg.build(
+        rough_block(hold=(-2.0, -1.0)), functions=("rhs", "consistency", "J", "control", "servo_residuals")
+    )
+    solver = solver.with_parameters(mu_s=0.0, mu_k=0.0)
+    solution = solver.integrate(
+        (0.0, 1.05), REST, REST, control="servo", sample_time=0.1, events=["hit"], rtol=1e-11, atol=1e-13
+    )
+    x = v = 0.0
+    for k in range(11):
+        duration, a = min(0.1, 1.05 - 0.1 * k), -2.0 * v - (x - 0.3)
+        x, v = x + v * duration + 0.5 * a * duration**2, v + a * duration + (1.5 if k == 9 else 0.0)
+    np.testing.assert_allclose(solution.last[1:], [[x, 0.0], [v, 0.0]], atol=1e-10)
+    assert [event.name for event in solution.events] == ["hit"]
+    assert dict(solution.modes[0].modes) == {"floor": "slip"}
