@@ -29,6 +29,10 @@ def contact(**changes: Any) -> dict[str, Any]:
     return {"unilateral_constraints": [floor(**changes)]}
 
 
+def walls(*gaps: Any, **changes: Any) -> dict[str, Any]:
+    return {"unilateral_constraints": [floor(gap=gap, **changes) for gap in gaps]}
+
+
 def event(guard: Any = z, **changes: Any) -> dict[str, Any]:
     return {"events": [kg.Event("knock", guard, **changes)]}
 
@@ -126,6 +130,21 @@ UNDERIVABLE = [
     (contact(gap=sm.sin(x) ** 2 + sm.cos(x) ** 2), "the gap of contact 'contact 1' .* depends on no generalized speed"),
     (contact(friction=COULOMB, slip=sm.sqrt(x - 5) * u**2), "is not affine in speed u"),
     (contact(friction=COULOMB, slip=u - x.diff()), "the slip velocity .* depends on no generalized speed"),
+    (
+        contact(friction=COULOMB, slip=(u * sm.cos(x) + w * sm.sin(x), x.diff() * sm.cos(x) + z.diff() * sm.sin(x))),
+        "the slip velocities of contact 'contact 1', .* change in proportion with all speeds: expected components",
+    ),
+    (walls(x - e, e - x - 0.1), "'contact 1' and 'contact 2' contradict each other: .* add up to -0.1, so that one of"),
+    (walls(w, -z.diff() - 2), "'contact 1' and 'contact 2' contradict each other: their gaps w.* add up to -2"),
+    (walls(x, sm.cos(x) ** 2 - 2 - x + sm.sin(x) ** 2, law=kg.Stabilised(-3, -2)), "contradict each other: .* to -1,"),
+]
+DERIVABLE = [
+    (walls(x - e, e - x), "a slot without play"),
+    (walls(x, 1 - x), "two walls"),
+    (walls(x - e, mu - x), "two walls whose distance is known in a run"),
+    (walls(x, x), "the same wall twice, a redundant contact"),
+    (walls(x, -x - 1, law=kg.KelvinVoigt(1, 1)), "squeezed between two springs"),
+    (contact(friction=COULOMB, slip=(u + w, u - 2 * w)), "directions whose angle cannot be known"),
 ]
 
 
@@ -133,6 +152,12 @@ UNDERIVABLE = [
 def test_what_only_the_derivation_sees(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(kg.ModelError, match=words):
         assemble(kg.derive(plain(**changes)), BuildOptions.of("reduced"))
+
+
+@pytest.mark.parametrize(("changes", "what"), DERIVABLE, ids=[what for _, what in DERIVABLE])
+def test_what_the_derivation_accepts(changes: dict[str, Any], what: str) -> None:
+    program, _ = assemble(kg.derive(plain(**changes)), BuildOptions.of("reduced"))
+    assert "contacts" in {function.name for function in program.functions}
 
 
 @pytest.mark.parametrize("form", ["momentum", "momentum_unreduced", "hamilton"])

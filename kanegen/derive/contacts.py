@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from operator import mul
 from typing import Any, Final, TypeAlias
 
 import sympy
 
 from kanegen.derive.constraints import holonomic_row
-from kanegen.derive.system import System
+from kanegen.derive.system import RELATIVE_ZERO, System
 from kanegen.errors import ModelError
 from kanegen.graph import Node, gradient
 from kanegen.model.contact import Contact, contacts_of
@@ -82,10 +84,14 @@ def lower_contacts(system: System, final: Simplify) -> ContactRows:
     Raises
     ------
     ModelError
-        For gaps that no speed changes, and slip velocities that are not affine in the speeds.
+        For gaps that no speed changes, or that cannot be open together; for slip velocities that are not affine in the
+        speeds, or that are multiples of each other.
     """
     contacts = contacts_of(system.model)
-    rows = [row for contact in contacts for row in _rows(system, contact)]
+    of_contacts = [tuple(_rows(system, contact)) for contact in contacts]
+    _require_directions(system, contacts, of_contacts)
+    _require_compatible(system, contacts, of_contacts)
+    rows = [row for group in of_contacts for row in group]
     values = [_values(system, contact) for contact in contacts]
     return ContactRows(
         tuple(ContactRow(final(row.W), *final([row.remainder, row.value, row.rate, row.target])) for row in rows),
@@ -98,6 +104,50 @@ def _rows(system: System, contact: Contact) -> Iterator[ContactRow]:
         yield _normal_row(system, contact)
     for slip in contact.slip:
         yield _slip_row(system, contact, slip)
+
+
+def _require_directions(
+    system: System, contacts: Sequence[Contact], of_contacts: Sequence[Sequence[ContactRow]]
+) -> None:
+    """Refuse two directions of slip whose rows are multiples of each other at every random state."""
+    for contact, rows in zip(contacts, of_contacts, strict=True):
+        if len(contact.slip) == 2 and _parallel(system, rows[-2].W, rows[-1].W):
+            first, second = contact.slip
+            raise ModelError(
+                f"the slip velocities of contact {contact.name!r}, {first} and {second}, change in proportion with all "
+                "speeds: expected components along two orthonormal directions, or slip=(v,) where slip has one only"
+            )
+
+
+def _parallel(system: System, a: Sequence[Node], b: Sequence[Node]) -> bool:
+    """Whether ``|a|^2 |b|^2 = (a.b)^2`` at every random state."""
+    for x, y in zip(zip(*system.samples(a), strict=True), zip(*system.samples(b), strict=True), strict=True):
+        xx, xy, yy = (sum(map(mul, v, w)) for v, w in ((x, x), (x, y), (y, y)))
+        if not xx * yy - xy * xy <= RELATIVE_ZERO * xx * yy:
+            return False
+    return True
+
+
+def _require_compatible(
+    system: System, contacts: Sequence[Contact], of_contacts: Sequence[Sequence[ContactRow]]
+) -> None:
+    """Refuse two gaps whose sum is a negative number, where no law is compliant: springs may squeeze a body.
+
+    The same gap twice is redundant, which is no contradiction.
+    """
+    gaps = [
+        (contact, rows[0].value)
+        for contact, rows in zip(contacts, of_contacts, strict=True)
+        if contact.kind in ("restitution", "stabilised")
+    ]
+    for (one, a), (other, b) in combinations(gaps, 2):
+        total = system.samples([a + b])[0]
+        largest = max(total)
+        if largest < 0.0 and largest - min(total) <= RELATIVE_ZERO * abs(largest):
+            raise ModelError(
+                f"contacts {one.name!r} and {other.name!r} contradict each other: their gaps {one.gap} and {other.gap} "
+                f"add up to {largest:.6g}, so that one of them is always violated"
+            )
 
 
 def _normal_row(system: System, contact: Contact) -> ContactRow:

@@ -29,7 +29,9 @@ class Unilateral:
     friction
         :class:`Coulomb`, or None.
     slip
-        With friction: one or two components of the slip velocity along orthonormal directions, m/s, affine in u.
+        With friction: one or two components of the slip velocity along orthonormal directions, m/s, affine in u. The
+        multipliers are components of a force along the same directions: their lengths and their angle, which velocities
+        alone do not tell, enter ``|F_t| <= mu N``.
     name
         Name in messages and results; None: "contact 1" and so on.
     """
