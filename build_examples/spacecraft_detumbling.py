@@ -70,9 +70,9 @@ def model(y: str = "decay") -> kg.Model:
 
 def simulate(y: str = "decay") -> tuple[kg.Solver, kg.Solution]:
     solver = kg.build(model(y))
-    return solver, solver.integrate(
-        (0.0, SPANS[y]), INITIAL["q"], INITIAL["u"], control="constraints", tau0=INITIAL["r"], rtol=1e-11, atol=1e-13
-    )
+    span, options = (0.0, SPANS[y]), {"method": "dop853", "rtol": 1e-11, "atol": 1e-13}
+    start = INITIAL["q"], INITIAL["u"]
+    return solver, solver.integrate(span, *start, control="constraints", tau0=INITIAL["r"], **options)
 
 
 def kinetic_energy(solver: kg.Solver, u: np.ndarray) -> np.ndarray:

@@ -38,10 +38,12 @@ from kanegen.solve import Feasibility as Feasibility
 from kanegen.solve import Impulse as Impulse
 from kanegen.solve import IntegrationError as IntegrationError
 from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
+from kanegen.solve import InverseDynamics as InverseDynamics
 from kanegen.solve import Jacobian as Jacobian
 from kanegen.solve import Linearisation as Linearisation
 from kanegen.solve import Outcome as Outcome
 from kanegen.solve import Phase as Phase
+from kanegen.solve import Saturation as Saturation
 from kanegen.solve import Solution as Solution
 from kanegen.solve import Solver as Solver
 from kanegen.solve import Statistics as Statistics

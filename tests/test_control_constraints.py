@@ -13,6 +13,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from matplotlib.figure import Figure
 from systems import example, solver_for
 
 import kanegen as kg
@@ -84,6 +85,17 @@ def test_only_the_free_part_makes_controls_grow() -> None:
     grows, decays = (np.abs(spacecraft_run(y).controls).max(axis=1) for y in ("zero", "decay"))
     assert grows[-1] > 5.0 * grows[0]
     assert decays[-1] < 0.1 * decays[0]
+
+
+@pytest.mark.parametrize("case", example("spacecraft_detumbling").CASES)
+def test_the_example_passes_its_checks_and_draws(case: str) -> None:
+    module = example("spacecraft_detumbling")
+    run = module.simulate(**module.CASES[case])
+    for text, value, bound in module.checks(*run):
+        assert abs(value) <= bound, text
+    figure = Figure()
+    module.plot(figure, {case: run})
+    assert len(figure.axes) == 2
 
 
 def test_without_rotation_no_controls_exist_and_the_status_says_so() -> None:

@@ -8,11 +8,13 @@ from kanegen.solve.description import Description as Description
 from kanegen.solve.hybrid import EventRecord as EventRecord
 from kanegen.solve.hybrid import Phase as Phase
 from kanegen.solve.impulse import Impulse as Impulse
+from kanegen.solve.inverse_dynamics import InverseDynamics as InverseDynamics
 from kanegen.solve.linearise import Jacobian as Jacobian
 from kanegen.solve.linearise import Linearisation as Linearisation
 from kanegen.solve.outcome import Outcome as Outcome
 from kanegen.solve.outcome import Statistics as Statistics
 from kanegen.solve.results import Wrench as Wrench
+from kanegen.solve.saturation import Saturation as Saturation
 from kanegen.solve.solution import IntegrationError as IntegrationError
 from kanegen.solve.solution import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve.solution import Solution as Solution
