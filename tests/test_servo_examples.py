@@ -92,6 +92,8 @@ def test_cart_pole(task: str) -> None:
     assert errors("cart_pole", task=task) == {}
 
 
-def test_the_compiled_functions_are_those_of_the_interpreter() -> None:
-    """In 50 digits: controls, S, z, residuals and feasibility among them."""
-    assert kg.verify(model_of("particle_tracking")).check("compiled functions").ok
+def test_self_checks() -> None:
+    """In 50 digits: psi'' under the controls, and the compiled controls, S, z, residuals and feasibility."""
+    report = kg.verify(model_of("particle_tracking"), forms=())
+    assert report.check("servo-constraints").deviation < 1e-20
+    assert report.check("compiled functions").ok

@@ -65,7 +65,7 @@ def bias(subject: Subject) -> Check:
     worst = Worst(name, subject.arithmetic.tolerance)
     residuals = [row.residuals[0] for row in levels]
     for state in subject.states:
-        before, now, after = (subject.evaluate(residuals, state, **path) for path in _path(subject, state))
+        before, now, after = (subject.evaluate(residuals, state, **path) for path in motion_path(subject, state))
         h = mpmath.mpf(STEP)
         for k, row in enumerate(levels):
             *J, b = subject.evaluate([*row.J, row.bias], state)
@@ -78,10 +78,13 @@ def bias(subject: Subject) -> Check:
     return worst.check("J u' - b against differences of phi and psi along a motion, for arbitrary u'")
 
 
-def _path(subject: Subject, state: State) -> list[dict[str, Sequence[Any]]]:
-    """t, q, u and r at -h, 0 and h of a motion through the state with its u'; correct to order h^2."""
+def motion_path(subject: Subject, state: State, **given: Sequence[Any]) -> list[dict[str, Sequence[Any]]]:
+    """t, q, u and r at -h, 0 and h of a motion through the state; correct to order h^2.
+
+    ``given``: inputs ``r`` and accelerations ``udot`` in place of those of the state.
+    """
     system = subject.equations.system
-    values, h = subject.values(state), mpmath.mpf(STEP)
+    values, h = subject.values(state, **given), mpmath.mpf(STEP)
     qdot = subject.evaluate(system.qdot, state)
     rates = _input_rates(subject, state)
 

@@ -17,6 +17,7 @@ from kanegen.verify import compiled, differences, jacobians, principles
 from kanegen.verify.arithmetic import DIGITS
 from kanegen.verify.kinematics import velocities
 from kanegen.verify.report import Check, Report
+from kanegen.verify.servo import servo_constraints
 from kanegen.verify.states import State, draw_states, missing_parameters
 from kanegen.verify.subject import Subject
 
@@ -92,6 +93,7 @@ def _checks(subject: Subject, forms: Iterable[str]) -> Iterator[Check]:
     yield differences.jacobian(subject)
     yield differences.bias(subject)
     yield differences.momenta(subject)
+    yield servo_constraints(subject)
     yield jacobians.rates(subject)
     yield from compiled.interpreters(subject)
     yield compiled.constrained_motion(subject)
