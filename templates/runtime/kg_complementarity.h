@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Slack of a guard that starts at zero: this fraction of what counts as zero. */
-#define KG_GUARD_SLACK KG_C(1e-3)
+#define KG_GUARD_SLACK KG_C(1e-6)
 
 /* -1: the gap is violated, or is about to be; 1: open, or about to be; 0: it touches and rests. A gap whose guard has
  * fallen touches, whatever is left of it. */
@@ -109,8 +109,8 @@ static inline kg_real kg_guard_zero(const kg_contacts *c, int m, int k) {
   return row < 0 ? KG_C(0.0) : KG_MODE_TOLERANCE * c->search.size / kg_modes_unit(&c->now, row);
 }
 
-/* Raises the guards that start at zero or below. A redundant contact without force hangs at zero: it is raised by all
- * that counts as zero. */
+/* Raises the guards that start at zero or below, just above it: more would let a gap sink from impact to impact. A
+ * redundant contact without force hangs at zero: it is raised by all that counts as zero. */
 static inline void kg_contacts_slack(kg_contacts *c) {
   for (int m = 0; m < c->model->n_contacts; ++m) {
     kg_real guards[KG_CONTACT_GUARDS];
@@ -119,7 +119,7 @@ static inline void kg_contacts_slack(kg_contacts *c) {
       const kg_real zero = kg_guard_zero(c, m, k), low = KG_GUARD_SLACK * zero;
       const kg_real rise = kg_scan_idle(&c->search, m) ? zero : low;
       const kg_real below = KG_MAX(-guards[k], KG_C(0.0));
-      c->slack[KG_CONTACT_GUARDS * m + k] = guards[k] <= low ? rise + KG_C(2.0) * below : KG_C(0.0);
+      c->slack[KG_CONTACT_GUARDS * m + k] = guards[k] <= low ? rise + below : KG_C(0.0);
     }
   }
 }

@@ -15,6 +15,16 @@
 extern "C" {
 #endif
 
+/* Flights up to this fraction of what counts as touching are lost in the rounding of the gap: to follow them adds as much
+ * energy as the impacts take. */
+#define KG_FLIGHT KG_C(1e-5)
+
+/* Whether contact m, left with this speed, rises further than that above what presses it down. */
+static inline int kg_flies(const kg_contacts *c, int m, kg_real speed) {
+  const kg_real twice_least = KG_C(2.0) * KG_FLIGHT * c->gap_tolerance;
+  return speed * speed > -c->s.free[c->model->contacts[m].normal] * twice_least;
+}
+
 /* Whether a rigid contact touches, so that it can take an impulse. */
 static inline int kg_touches(const kg_contacts *c, int m) {
   return kg_closed(c->mode[m]) || c->announced[m] || c->s.value[c->model->contacts[m].normal] <= c->gap_tolerance;
@@ -55,15 +65,22 @@ static inline int kg_impact_choices(const kg_contacts *c, int m) {
   }
 }
 
+/* The speed with which contact m rebounds. */
+static inline kg_real kg_rebound(const kg_contacts *c, int m) {
+  const kg_real before = c->rate_before[c->model->contacts[m].normal];
+  const kg_real speed = c->s.restitution[m] * KG_MAX(-before, KG_C(0.0));
+  return !c->plastic && kg_flies(c, m, speed) ? speed : KG_C(0.0);
+}
+
 /* The normal row without impulses: v+ + e v- for a rigid contact, the change of speed for one that yields. */
 static inline kg_real kg_impact_row(const kg_contacts *c, int m) {
   const int row = c->model->contacts[m].normal;
-  const kg_real rate = c->s.rate[row], before = c->rate_before[row];
+  const kg_real rate = c->s.rate[row];
   if (c->model->contacts[m].law == KG_LAW_STABILISED) {
-    return rate - before;
+    return rate - c->rate_before[row];
   }
   if (c->model->contacts[m].law == KG_LAW_RESTITUTION && !kg_closed(c->mode[m])) {
-    return rate + (c->plastic ? KG_C(0.0) : c->s.restitution[m]) * KG_MIN(before, KG_C(0.0));
+    return rate - kg_rebound(c, m);
   }
   return rate;
 }
@@ -100,7 +117,7 @@ static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
   if (info->law == KG_LAW_RESTITUTION && kg_touches(c, m)) {
     const kg_real after = c->s.rate[info->normal] + kg_impact_change(c, info->normal);
     const kg_real rest = c->rate_tolerance + (kg_closed(mode) ? KG_ABS(c->rate_before[info->normal]) : KG_C(0.0));
-    mode = after > rest ? KG_OPEN : info->directions > 0 ? KG_SLIP : KG_CLOSED;
+    mode = after > rest && kg_flies(c, m, after) ? KG_OPEN : info->directions > 0 ? KG_SLIP : KG_CLOSED;
   }
   if (info->directions > 0 && kg_closed(mode)) {
     kg_real slip = KG_C(0.0);
