@@ -18,6 +18,7 @@ from kanegen.program.count import operation_count
 from kanegen.program.hoist import hoist
 from kanegen.program.interpret import interpret
 from kanegen.program.kernels_generalized import canonical_work, udwadia_kalaba_many_work, udwadia_kalaba_work
+from kanegen.program.kernels_limit import udwadia_kalaba_limit_work
 from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Program, Store, Symbols
 
 OK, REPARTITIONED, RANK_DEFICIENT, SINGULAR = 0, 1, 3, -1
@@ -104,7 +105,23 @@ def kernel_functions(graph: Graph) -> tuple[Function, ...]:
         {**lengths, "scratch": canonical_work(N_U, N_C), "x": 12},
         "",
     )
-    return general, many, parts
+    numbers = {"G": (20, 6), "h": (26, 2), "v": (29, 3)}  # those of Qdot are free
+    given = Block(
+        "", tuple(Store(n, i, graph.input("u", k + i)) for n, (k, size) in numbers.items() for i in range(size))
+    )
+    limit = Function(
+        "limit",
+        (6,),
+        (
+            block("Q", "P", "J", "b"),
+            given,
+            Call("udwadia_kalaba_limit", (N_U, N_C, "Q", "P", "J", "b", "v", "G", "h", "scratch", "a", "m", "k")),
+            result,
+        ),
+        {**arrays, "G": 6, "h": 2, "v": 3, "scratch": udwadia_kalaba_limit_work(N_U, N_C), "a": 3, "m": 2, "k": 1},
+        "",
+    )
+    return general, many, parts, limit
 
 
 @pytest.fixture(scope="module")
@@ -193,8 +210,49 @@ def test_udwadia_kalaba_against_its_definition(
     assert np.allclose(columns.reshape(3, 2), np.column_stack([expected, other]), rtol=EVALUATION, atol=EVALUATION)
 
 
+def nearly(J: np.ndarray) -> None:
+    J[1] = 0.5 * J[0] + 1e-6 * J[1]
+
+
+@pytest.mark.parametrize("spoil", [lambda J: None, nearly, duplicate])
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("name", ["general", "many", "parts"])
+def test_rows_that_become_dependent_are_replaced_by_their_rates(
+    compiled: CompiledModel, seed: int, spoil: Callable[[np.ndarray], None]
+) -> None:
+    """Least change of Q^-1 P in the metric of Q with the row of the small singular value replaced."""
+    s = system(seed, spoil)
+    G, h = s["Qdot"].ravel()[:6].reshape(2, 3), s["Qdot"].ravel()[6:8]
+    given = inputs([0.0] * 3, flat(s))
+    status, out = compiled.evaluate("limit", given, 6)
+    expected_status, twin = interpret(program(), "limit", given)
+    L = np.linalg.cholesky(s["Q"])
+    M, rates = (np.linalg.solve(L, rows.T).T for rows in (s["J"], G))
+    left, values, right = np.linalg.svd(M, full_matrices=False)
+    rows, sides = np.diag(values) @ right, left.T @ s["b"]
+    if values[1] < 1e-3 * values[0]:
+        rows[1], sides[1] = left[:, 1] @ rates, -left[:, 1] @ h
+    free = np.linalg.solve(L, s["P"])
+    expected = np.linalg.solve(L.T, free + np.linalg.pinv(rows) @ (sides - rows @ free))
+    assert status == expected_status == (RANK_DEFICIENT if spoil is duplicate else OK)
+    assert out[5] == twin[5] == (1 if spoil is duplicate else 2)
+    # The small singular value, 1e-6, comes out of rows of size 1: six digits fewer of its vectors.
+    tolerance = 1e-9 if spoil is nearly else EVALUATION
+    assert np.allclose(out[:3], expected, rtol=tolerance, atol=tolerance)
+    assert np.allclose(out[:3], np.array(twin[:3], dtype=float), rtol=1e-6, atol=1e-6)
+    if spoil is not nearly and spoil is not duplicate:
+        assert np.allclose(s["J"].T @ out[3:5], s["Q"] @ expected - s["P"], rtol=EVALUATION, atol=EVALUATION)
+
+
+@pytest.mark.parametrize("spoil", [nearly, duplicate])
+def test_rows_without_rates_are_not_replaced(compiled: CompiledModel, spoil: Callable[[np.ndarray], None]) -> None:
+    s = system(3, spoil)
+    s["Qdot"] = np.zeros((3, 3))
+    found, expected = (compiled.evaluate(name, inputs([0.0] * 3, flat(s)), 6)[1] for name in ("limit", "general"))
+    assert np.allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", ["general", "many", "limit", "parts"])
 def test_kernels_against_fifty_digits(compiled: CompiledModel, seed: int, name: str) -> None:
     given = inputs([0.0] * 3, flat(system(seed)))
     status, out = compiled.evaluate(name, given, 12 if name == "parts" else 6)

@@ -57,6 +57,7 @@ KERNEL_OPERATIONS: Final[Mapping[str, Callable[..., int]]] = {
     "partition": lambda n_u, n_c, *_: _elimination(n_u, n_c, 0),
     "multipliers": lambda n_u, n_c, *_: _elimination(n_u, n_c, n_c) + 2 * n_c * n_c,
     "udwadia_kalaba": lambda n_u, n_c, *_: _udwadia_kalaba(n_u, n_c),
+    "udwadia_kalaba_limit": lambda n_u, n_c, *_: _udwadia_kalaba(n_u, n_c) + n_c * n_u * n_u,
     "udwadia_kalaba_many": lambda n_u, n_c, m: (
         _udwadia_kalaba(n_u, n_c) + m * (2 * n_u * n_u + n_c * (2 * n_c + 4 * n_u))
     ),

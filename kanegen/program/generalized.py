@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kanegen.program.kernels_generalized import canonical_work, udwadia_kalaba_work
+from kanegen.derive.limits import constraint_rates
+from kanegen.program.kernels_generalized import canonical_work
+from kanegen.program.kernels_limit import udwadia_kalaba_limit_work
 from kanegen.program.records import Block, Call, Step
 from kanegen.program.registry import Functions, stores
 
@@ -13,9 +15,12 @@ RANK_REVEALING = ("pseudoinverse", "canonical")
 def udwadia_kalaba_steps(f: Functions, stabilised: bool) -> tuple[tuple[Step, ...], dict[str, int]]:
     """Steps after which ``a`` holds u', ``lambda`` the shortest multipliers and ``rank`` the rank; their arrays."""
     n_u, n_c = f.n_u, f.n_c
-    arrays = _arrays(f) | {"scratch": udwadia_kalaba_work(n_u, n_c), "a": n_u, "lambda": n_c, "rank": 1}
-    call = Call("udwadia_kalaba", (n_u, n_c, "Q", "P", "J", "b", "scratch", "a", "lambda", "rank"))
-    return (_system(f, stabilised), call), arrays
+    arrays = _arrays(f) | {"G": n_c * n_u, "h": n_c, "a": n_u, "lambda": n_c, "rank": 1}
+    arrays |= {"scratch": udwadia_kalaba_limit_work(n_u, n_c)}
+    G, h = constraint_rates(f.equations, stabilised)
+    rates = Block("d/dt (J u' - b) = G u' + h + J u''", (*stores("G", G), *stores("h", h)))
+    arguments = (n_u, n_c, "Q", "P", "J", "b", "u", "G", "h", "scratch", "a", "lambda", "rank")
+    return (_system(f, stabilised), rates, Call("udwadia_kalaba_limit", arguments)), arrays
 
 
 def canonical_steps(f: Functions, stabilised: bool) -> tuple[tuple[Step, ...], dict[str, int]]:

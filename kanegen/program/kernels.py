@@ -23,6 +23,7 @@ from kanegen.program.kernels_generalized import (
     udwadia_kalaba_many_work,
     udwadia_kalaba_work,
 )
+from kanegen.program.kernels_limit import udwadia_kalaba_limit, udwadia_kalaba_limit_work
 from kanegen.program.kernels_servo import (
     control_damped,
     control_damped_work,
@@ -247,6 +248,14 @@ def _kernels() -> dict[str, Kernel]:
         Kernel("partition", partition, 2, ("n_u", "n_c", "J", "order")),
         Kernel("multipliers", multipliers, 2, ("n_u", "n_c", "J", "force", "work", "lambda"), multipliers_work),
         Kernel("udwadia_kalaba", udwadia_kalaba, 2, general, udwadia_kalaba_work, "kg_generalized.h"),
+        Kernel(
+            "udwadia_kalaba_limit",
+            udwadia_kalaba_limit,
+            2,
+            ("n_u", "n_c", "Q", "P", "J", "b", "u", "G", "h", "work", "udot", "lambda", "rank"),
+            udwadia_kalaba_limit_work,
+            "kg_limit.h",
+        ),
         Kernel(
             "udwadia_kalaba_many",
             udwadia_kalaba_many,

@@ -39,14 +39,14 @@ def udwadia_kalaba(
     rank: Array,
 ) -> int:
     """u' of ``Q u' = P + J^T lambda``, ``J u' = b`` for constraints of any rank (Udwadia and Kalaba 1992)."""
-    frame = _root_frame(n_u, Q)
+    frame = root_frame(n_u, Q)
     if frame is None:
         return SINGULAR
-    scaled = [_scaled_along(frame, J[k * n_u : (k + 1) * n_u]) for k in range(n_c)]
-    free = _scaled_along(frame, P)
-    rest = [b[k] - _dot(scaled[k], free) for k in range(n_c)]
+    scaled = [along_frame(frame, J[k * n_u : (k + 1) * n_u]) for k in range(n_c)]
+    free = along_frame(frame, P)
+    rest = [b[k] - dot(scaled[k], free) for k in range(n_c)]
     held, shortest, found = pseudoinverse(scaled, rest, n_u)
-    udot[:] = _composed(frame, [x + y for x, y in zip(free, held, strict=True)], divide=True)
+    udot[:] = back_from_frame(frame, [x + y for x, y in zip(free, held, strict=True)], divide=True)
     multipliers[:] = shortest
     rank[0] = found
     return RANK_DEFICIENT if found < n_c else OK
@@ -80,17 +80,17 @@ def canonical(
     n_u: int, n_c: int, Q: Array, Qdot: Array, P: Array, J: Array, b: Array, u: Array, work: Array, parts: Array
 ) -> int:
     """Constraint-enforcing and momentum-balance parts of u' and of w' (Bajodah and Chen 2018, eqs. 40 and 44)."""
-    frame = _root_frame(n_u, Q)
+    frame = root_frame(n_u, Q)
     if frame is None:
         return SINGULAR
     vectors, roots = frame
-    scaled = [_scaled_along(frame, J[k * n_u : (k + 1) * n_u]) for k in range(n_c)]
-    free = _scaled_along(frame, P)
+    scaled = [along_frame(frame, J[k * n_u : (k + 1) * n_u]) for k in range(n_c)]
+    free = along_frame(frame, P)
     held, _, found = pseudoinverse(scaled, list(b), n_u)
-    rate = [_dot(row, u) for row in vectors]
-    images = [[_dot(Qdot[i * n_u : (i + 1) * n_u], row) for i in range(n_u)] for row in vectors]
+    rate = [dot(row, u) for row in vectors]
+    images = [[dot(Qdot[i * n_u : (i + 1) * n_u], row) for i in range(n_u)] for row in vectors]
     turning = [
-        sum((_dot(images[i], vectors[j]) / (roots[i] + roots[j]) * rate[j] for j in range(n_u)), 0 * roots[i])
+        sum((dot(images[i], vectors[j]) / (roots[i] + roots[j]) * rate[j] for j in range(n_u)), 0 * roots[i])
         for i in range(n_u)
     ]
     balanced = _without_rows(scaled, free, n_u)
@@ -98,10 +98,10 @@ def canonical(
     enforced = [x + t - r for x, t, r in zip(held, turning, balanced_turning, strict=True)]
     remaining = [x + r for x, r in zip(balanced, balanced_turning, strict=True)]
     parts[:] = [
-        *_composed(frame, held, divide=True),
-        *_composed(frame, balanced, divide=True),
-        *_composed(frame, enforced, divide=False),
-        *_composed(frame, remaining, divide=False),
+        *back_from_frame(frame, held, divide=True),
+        *back_from_frame(frame, balanced, divide=True),
+        *back_from_frame(frame, enforced, divide=False),
+        *back_from_frame(frame, remaining, divide=False),
     ]
     return RANK_DEFICIENT if found < n_c else OK
 
@@ -109,7 +109,7 @@ def canonical(
 Frame = tuple[list[list[Any]], list[Any]]
 
 
-def _root_frame(n: int, Q: Array) -> Frame | None:
+def root_frame(n: int, Q: Array) -> Frame | None:
     """Eigenvectors (rows) of Q and the roots of its eigenvalues; None where Q is not positive definite."""
     values, vectors = eigen([list(Q[i * n : (i + 1) * n]) for i in range(n)])
     if not all(value > 1e-14 * max(values) for value in values):
@@ -117,34 +117,34 @@ def _root_frame(n: int, Q: Array) -> Frame | None:
     return vectors, [_root(value) for value in values]
 
 
-def _scaled_along(frame: Frame, x: Vector) -> list[Any]:
-    return [_dot(row, x) / root for row, root in zip(*frame, strict=True)]
+def along_frame(frame: Frame, x: Vector) -> list[Any]:
+    return [dot(row, x) / root for row, root in zip(*frame, strict=True)]
 
 
-def _composed(frame: Frame, x: Vector, *, divide: bool) -> list[Any]:
+def back_from_frame(frame: Frame, x: Vector, *, divide: bool) -> list[Any]:
     vectors, roots = frame
     weights = [value / root if divide else value for value, root in zip(x, roots, strict=True)]
-    return [_dot(weights, column) for column in zip(*vectors, strict=True)]
+    return [dot(weights, column) for column in zip(*vectors, strict=True)]
 
 
 def pseudoinverse(rows: list[list[Any]], z: Vector, n: int) -> tuple[list[Any], list[Any], int]:
     """``M^+ z``, the shortest y with ``M^T y`` equal to it, and the rank of M, given by its rows."""
     if not rows:
         return [0.0] * n, [], 0
-    values, vectors = eigen([[_dot(a, b) for b in rows] for a in rows])
+    values, vectors = eigen([[dot(a, b) for b in rows] for a in rows])
     limit = max(values) * SINGULAR_VALUE_TOLERANCE**2
     # The Gram matrix squares the condition: what it cannot tell from rounding is zero.
-    kept = [k for k, value in enumerate(values) if value > max(limit, 64 * _epsilon(value) * max(values))]
+    kept = [k for k, value in enumerate(values) if value > max(limit, 64 * epsilon(value) * max(values))]
     shortest = [0 * z[0]] * len(rows)
     for k in kept:
-        along = _dot(vectors[k], z) / values[k]
+        along = dot(vectors[k], z) / values[k]
         shortest = [y + along * v for y, v in zip(shortest, vectors[k], strict=True)]
-    return [_dot(shortest, column) for column in zip(*rows, strict=True)], shortest, len(kept)
+    return [dot(shortest, column) for column in zip(*rows, strict=True)], shortest, len(kept)
 
 
 def _without_rows(rows: list[list[Any]], x: list[Any], n: int) -> list[Any]:
     """The part of x orthogonal to all rows."""
-    inside, _, _ = pseudoinverse(rows, [_dot(row, x) for row in rows], n)
+    inside, _, _ = pseudoinverse(rows, [dot(row, x) for row in rows], n)
     return [a - b for a, b in zip(x, inside, strict=True)]
 
 
@@ -154,7 +154,7 @@ def eigen(S: list[list[Any]]) -> tuple[list[Any], list[list[Any]]]:
     vectors = [[S[0][0] * 0 + int(i == j) for j in range(n)] for i in range(n)]
     for _ in range(_SWEEPS):
         scale = max(abs(S[i][i]) for i in range(n))
-        pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if abs(S[i][j]) > _epsilon(scale) * scale / 16]
+        pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if abs(S[i][j]) > epsilon(scale) * scale / 16]
         if not pairs:
             break
         for i, j in pairs:
@@ -178,7 +178,7 @@ def _annihilate(S: list[list[Any]], vectors: list[list[Any]], i: int, j: int) ->
         row[i], row[j] = c * row[i] - s * row[j], s * row[i] + c * row[j]
 
 
-def _dot(a: Vector, b: Vector) -> Any:
+def dot(a: Vector, b: Vector) -> Any:
     return sum((x * y for x, y in zip(a, b, strict=True)), 0 * a[0] if len(a) else 0)
 
 
@@ -186,7 +186,7 @@ def _root(x: Any) -> Any:
     return x**0.5
 
 
-def _epsilon(x: Any) -> Any:
+def epsilon(x: Any) -> Any:
     """Relative rounding of the kind of number x is."""
     context = getattr(x, "context", None)
     return context.eps if context is not None else 2.220446049250313e-16
