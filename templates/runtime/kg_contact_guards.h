@@ -43,21 +43,17 @@ static inline kg_real kg_excess_of_holding(kg_contacts *c, int m) {
 }
 
 /* A slipping contact: it stops where its velocity along the direction of slip vanishes; with a tolerance of creeping
- * (thesis, 5.8), where it becomes slow enough and friction can hold it. */
+ * (thesis, 5.8), where it becomes slow enough and friction can hold it. A step may pass the whole tolerance: beyond it
+ * the guard stays negative. */
 static inline kg_real kg_slip_guard(kg_contacts *c, int m, int with_multipliers) {
   const kg_contact_info *info = c->model->contacts + m;
   const kg_real along = kg_product(info->directions, c->s.rate + info->tangent, c->direction + 2 * (ptrdiff_t)m);
-  const kg_real fast = kg_tangential_size(&c->now, m, c->s.rate) - c->s.creep[m];
-  kg_real excess;
-  if (!(c->s.creep[m] > KG_C(0.0))) {
-    /* In a plane the direction turns ever faster as the velocity vanishes: rest is where it counts as zero. */
-    return info->directions == 2 ? along - KG_AT_REST * c->rate_tolerance : along;
+  const kg_real creep = c->s.creep[m];
+  if (creep > KG_C(0.0)) {
+    return with_multipliers ? KG_MAX(along - creep, KG_MIN(along, kg_excess_of_holding(c, m))) : along;
   }
-  if (fast > KG_C(0.0) || !with_multipliers) {
-    return fast > KG_C(0.0) ? fast : along;
-  }
-  excess = kg_excess_of_holding(c, m);
-  return KG_MIN(along, excess);
+  /* In a plane the direction turns ever faster as the velocity vanishes: rest is where it counts as zero. */
+  return info->directions == 2 ? along - KG_AT_REST * c->rate_tolerance : along;
 }
 
 static inline void kg_guards_without_force(const kg_contacts *c, int m, int with_multipliers, kg_real *guards) {
