@@ -100,3 +100,37 @@ def sliding_rod(rate: float) -> tuple[np.ndarray, np.ndarray]:
     """State of Painleve's rod at tan(theta) = 2, its tip sliding backwards at 1 m/s, turning at ``rate``, rad/s."""
     c, s = np.sqrt(0.2), np.sqrt(0.8)
     return np.array([0.0, s, np.arctan(2.0)]), np.array([-1.0 - s * rate, c * rate, rate])
+
+
+@cache
+def wall_pendulum() -> kg.Solver:
+    """A particle (1 kg) on a circle of 1 m, which hits a wall x >= 0 at the bottom, and can be caught at z = -0.6 m.
+
+    Events: "caught" closes the latch where it rises through that height, "released" opens it at t = 3 s.
+    """
+    x, z, u, w = me.dynamicsymbols("x z u w")
+    e = sm.Symbol("e")
+    time = me.dynamicsymbols._t
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    bob = O.locatenew("bob", x * N.x + z * N.z)
+    height = z + sm.Rational(3, 5)
+    model = kg.Model(
+        name="wall_pendulum",
+        frame=N,
+        coordinates=(x, z),
+        speeds=(u, w),
+        kinematics=(x.diff(time) - u, z.diff(time) - w),
+        bodies=(me.Particle("bob", bob, sm.Integer(1)),),
+        gravity=-10 * N.z,
+        holonomic_constraints=(x**2 + z**2 - 1,),
+        unilateral_constraints=(kg.Unilateral(x, kg.Restitution(e), name="wall"),),
+        latches=(kg.Latch("catch", height),),
+        events=(
+            kg.Event("caught", height, direction=1, impose=("catch",)),
+            kg.Event("released", time - 3, direction=1, remove=("catch",)),
+        ),
+        parameters={e: 0.9},
+    )
+    return kg.build(model)

@@ -33,9 +33,9 @@ class EventRecord:
     name
         The user's event, or the contact.
     kind
-        ``"user"`` for the model's events. Of contacts: ``"opens"``, ``"closes"``, ``"impact"``, ``"sticks"``,
-        ``"slips"``; ``"penetrates"`` where a violated gap is left without a force; ``"imposed"`` and ``"removed"`` of a
-        latch.
+        ``"user"`` for the model's events. Of contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` where
+        infinitely many impacts accumulate; ``"sticks"``, ``"slips"``, ``"reverses"`` (slips the other way);
+        ``"penetrates"`` where a violated gap is left without a force; ``"imposed"`` and ``"removed"`` of a latch.
     q
         Coordinates, (n_q,); they do not jump.
     u_before, u_after

@@ -136,7 +136,8 @@ class Solution:
 
     def __repr__(self) -> str:
         span = f"t = {self.t[0]:g} .. {self.t[-1]:g} s" if self.t.size else "no times"
-        return f"<Solution: {self.status.value}, {self.t.size} points, {span}, {self.statistics.steps} steps>"
+        events = f", {len(self.events)} events" if self.events else ""
+        return f"<Solution: {self.status.value}, {self.t.size} points, {span}, {self.statistics.steps} steps{events}>"
 
 
 class IntegrationError(SolveError):
