@@ -16,6 +16,7 @@ from kanegen.solve.consistent_controls import consistent_controls, joined_names,
 from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import RunInputs, run_inputs
+from kanegen.solve.momentum import is_momentum_form
 from kanegen.solve.names import by_name, key_name, number
 from kanegen.solve.saturation import Saturation, continuous_saturations, held_saturations, warnings_of
 
@@ -132,8 +133,8 @@ class ClosedLoop:
 
 def closed_loop(
     functions: Functions, options: ControlOptions, span: Any, q0: Any, u0: Any, r: Any, consistency: float | None
-) -> ClosedLoop | None:
-    """The controls of a run over ``span`` from (q0, u0); None for an open loop.
+) -> ClosedLoop:
+    """The controls of a run over ``span`` from (q0, u0).
 
     Raises
     ------
@@ -141,10 +142,8 @@ def closed_loop(
         For options that contradict each other or the model, and for a start that violates control constraints.
     """
     if options.control is None:
-        given = [name for name in options._fields[1:] if getattr(options, name) is not None]
-        if given:
-            raise SolveError(f"{', '.join(given)} belong(s) to a closed loop: give control= as well ({KINDS})")
-        return None
+        given = ", ".join(name for name in options._fields if getattr(options, name) is not None)
+        raise SolveError(f"{given} belong(s) to a closed loop: give control= as well, one of {', '.join(KINDS)}")
     if options.control == "servo":
         return _servo(functions, options, r)
     if options.control == "constraints":
@@ -156,6 +155,8 @@ def _servo(functions: Functions, options: ControlOptions, r: Any) -> ClosedLoop:
     d = functions.description
     if not d.controls:
         raise SolveError(f"the model {d.name!r} has no servo-constraints: give servo=kg.Servo(...) to kg.Model")
+    if is_momentum_form(d.form):
+        raise SolveError(f'form={d.form!r} integrates momenta, not speeds: build with form="auto" for control="servo"')
     if options.tau0 is not None:
         raise SolveError('tau0 belongs to control="constraints": the controls of a servo have no start, they follow')
     if options.sample_time is not None and not number(options.sample_time, "sample_time") > 0.0:
@@ -170,7 +171,7 @@ def _servo(functions: Functions, options: ControlOptions, r: Any) -> ClosedLoop:
         other_inputs(functions, names, r),
         names,
         "control",
-        "servo_residuals",
+        "servo_residuals" if "servo_residuals" in d.functions else None,
         d.servo_constraints,
         limits,
         hidden,
@@ -250,7 +251,7 @@ def _hidden(y: Any, functions: Functions, names: Sequence[str]) -> Array:
     hidden = np.zeros(len(functions.module.HIDDEN))
     if y is None:
         return hidden
-    if len(hidden) != len(d.contact_rows) + len(names):
+    if not d.servo_free:
         raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
     hidden[len(d.contact_rows) :] = _numbers(y, "y", names)
     return hidden

@@ -151,9 +151,9 @@ class Integrable:
             projection=projection_of(self.stabilisation, self._functions),
         )
         module = self.extension.module
-        loop = closed_loop(
-            self._functions, ControlOptions(control, sample_time, limits, y, tau0), span, q0, u0, r, consistency
-        )
+        how = ControlOptions(control, sample_time, limits, y, tau0)
+        closed = any(option is not None for option in how)
+        loop = closed_loop(self._functions, how, span, q0, u0, r, consistency) if closed else None
         usual = state_function(self.description.form, self._rhs_name)
         problem = Problem(
             module=module,
