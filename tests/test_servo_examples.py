@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from systems import example, model_of, solver_for
 from tolerances import EVALUATION
 
 import kanegen as kg
+from kanegen.derive.equations import Equations
+from kanegen.derive.servo import ServoEquations
 
 SERVO_LAWS = 1e-8
 """Relative: the issue asks for it; tolerances of 1e-11 leave some 1e-11."""
@@ -97,3 +100,17 @@ def test_self_checks() -> None:
     report = kg.verify(model_of("particle_tracking"), forms=())
     assert report.check("servo-constraints").deviation < 1e-20
     assert report.check("compiled functions").ok
+
+
+def test_self_checks_find_a_wrong_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Controls for twice the wanted accelerations: psi does not follow its law."""
+    derived = Equations.__dict__["servo"].func
+
+    def wrong(equations: Equations) -> ServoEquations:
+        found = derived(equations)
+        return replace(found, bias=tuple(2 * x for x in found.bias))
+
+    monkeypatch.setattr(Equations, "servo", property(wrong))
+    with pytest.raises(kg.VerificationError) as caught:
+        kg.verify(model_of("particle_tracking"), states=2, forms=())
+    assert "servo-constraints" in {check.principle for check in caught.value.report.failed}
