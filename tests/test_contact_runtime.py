@@ -17,7 +17,6 @@ from contact_rows import (
     OK,
     OPEN,
     PENETRATED,
-    PROPOSE,
     RHS,
     SETTLE,
     SEVERAL_MODES,
@@ -354,46 +353,3 @@ def test_present_mode_settles_an_ambiguity_that_the_user_decides(runtime: Runtim
     sliding = runtime(case, modes=[SLIP], direction=[-1, 0], prefer=True)
     assert sliding.modes == [SLIP]
     assert sliding.force[0] > 0.0
-
-
-# --- guards and announced modes ------------------------------------------------------------------------------
-
-
-def test_guards_are_positive_after_settling_and_say_what_they_mean(runtime: Runtime) -> None:
-    contact = Contact([0.0, 1.0], ([1.0, 0.0],), mu=(0.5, 0.4))
-    case = Case(np.eye(2), [1.0, -G], (contact,))
-    stuck = runtime(case, SETTLE | RHS | GUARDS)
-    assert stuck.guards[0] == pytest.approx([G, 1.0, 0.5 * G - 1.0], rel=CONTACT_SOLVE)
-    slipping = runtime(case.at(u=[0.3, 0.0]), SETTLE | RHS | GUARDS)
-    assert slipping.guards[0] == pytest.approx([G, 1.0, 0.3], rel=CONTACT_SOLVE)
-    open_ = runtime(case.at(contacts=(Contact([0.0, 1.0], gap=0.7),)), SETTLE | RHS | GUARDS)
-    assert open_.guards[0] == pytest.approx([0.7, 1.0, 1.0])
-    touching = runtime(case.at(a=[0.0, G]), SETTLE | RHS | GUARDS)
-    assert touching.modes == [OPEN]
-    assert 0.0 < touching.guards[0, 0] < 1e-9
-
-
-def test_release_announced_by_a_guard_is_kept(runtime: Runtime) -> None:
-    # At the instant of release both modes agree with the forces.
-    case = Case(np.eye(1), [0.0], (Contact([1.0]), Contact([1.0], gap=1.0)))
-    assert runtime(case, modes=[CLOSED, OPEN], direction=np.zeros((2, 2))).modes == [CLOSED, OPEN]
-    released = runtime(case, PROPOSE | SETTLE | RHS, modes=[CLOSED, OPEN], direction=np.zeros((2, 2)), guard=0)
-    assert released.modes == [OPEN, OPEN]
-
-
-@pytest.mark.parametrize("pull", [(0.5, 0.0), (-0.3, 0.4)])
-def test_onset_of_slip_announced_by_a_guard(runtime: Runtime, pull: tuple[float, float]) -> None:
-    contact = Contact(None, ([1.0, 0.0], [0.0, 1.0]), law=LOAD, load=1.0, mu=(0.5, 0.3))
-    case = Case(np.eye(2), pull, (contact,))
-    result = runtime(case, PROPOSE | SETTLE | RHS, modes=[STICK], direction=[1, 0], guard=2)
-    assert result.modes == [SLIP]
-    assert result.direction[0] == pytest.approx(np.array(pull) / 0.5, rel=CONTACT_SOLVE, abs=CONTACT_SOLVE)
-    assert result.udot == pytest.approx(np.array(pull) * (1 - 0.6), rel=CONTACT_SOLVE, abs=CONTACT_SOLVE)
-
-
-def test_end_of_slip_sticks_or_reverses(runtime: Runtime) -> None:
-    for pull, mode in ((0.4, STICK), (-0.9, SLIP)):
-        case = Case(np.eye(1), [pull], (Contact(None, ([1.0],), law=LOAD, load=1.0, mu=0.5),), u=[1e-13])
-        result = runtime(case, PROPOSE | SETTLE | RHS, modes=[SLIP], direction=[1, 0], guard=2)
-        assert result.modes == [mode]
-        assert result.udot == pytest.approx([0.0 if mode == STICK else pull + 0.5], abs=CONTACT_SOLVE)

@@ -18,11 +18,13 @@ extern "C" {
 #define KG_GUARD_SLACK KG_C(1e-6)
 
 /* -1: the gap is violated, or is about to be; 1: open, or about to be; 0: it touches and rests. A gap whose guard has
- * fallen touches, whatever is left of it. */
+ * fallen touches, whatever is left of it; a rigid one that is violated does too, by the error of the state. */
 static inline int kg_gap_state(const kg_contacts *c, int m) {
   const int row = c->model->contacts[m].normal;
   const kg_real value = c->s.value[row], rate = c->s.rate[row];
-  if (!(c->announced[m] & KG_GAP_FELL) && KG_ABS(value) > c->gap_tolerance) {
+  const int rigid = c->model->contacts[m].law == KG_LAW_RESTITUTION;
+  const int touches = (c->announced[m] & KG_GAP_FELL) != 0 || (rigid && value < KG_C(0.0));
+  if (!touches && KG_ABS(value) > c->gap_tolerance) {
     return value > KG_C(0.0) ? 1 : -1;
   }
   if (KG_ABS(rate) > c->rate_tolerance) {
@@ -69,15 +71,18 @@ static inline int kg_normal_choices(const kg_contacts *c, int m) {
 /* What friction allows a closed contact, as bits of modes; sets the direction of one that slips already. */
 static inline int kg_friction_choices(kg_contacts *c, int m) {
   const kg_real creep = c->s.creep[m];
+  const int announced = (c->announced[m] & ~KG_GAP_FELL) - 1;
+  int stuck;
   kg_real speed;
   if (c->model->contacts[m].directions == 0) {
     return KG_MAY(KG_CLOSED);
   }
   speed = kg_tangential_size(&c->now, m, c->s.rate);
-  if (speed <= c->rate_tolerance && (c->announced[m] & ~KG_GAP_FELL) == 1 + KG_SLIP) {
+  if (speed <= c->rate_tolerance && announced == KG_SLIP) {
     c->mode[m] = KG_STICK; /* it has come to rest: static friction comes first */
   }
-  if (speed <= c->rate_tolerance || (c->mode[m] == KG_STICK && !(creep > KG_C(0.0)))) {
+  stuck = !(creep > KG_C(0.0)) && (c->mode[m] == KG_STICK || announced == KG_STICK);
+  if (speed <= c->rate_tolerance || stuck) { /* what is left of the velocity of a stuck contact is an error */
     return KG_MAY(KG_STICK) | KG_MAY(KG_SLIP) | KG_MAY_START;
   }
   kg_aim(&c->now, m, KG_C(1.0), c->s.rate);
