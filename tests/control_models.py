@@ -19,14 +19,14 @@ def _frame() -> tuple[Any, Any]:
     return N, O
 
 
-def slider(**options: Any) -> kg.Model:
-    """A mass m on a line with a spring k and a force tau; the target is x = sin(t)."""
+def slider(constraints: Any = None, **options: Any) -> kg.Model:
+    """A mass m on a line with a spring k and a force tau; the target is x = sin(t), or others in x and t."""
     x, u, tau = me.dynamicsymbols("x u tau")
     m, k = sm.symbols("m k")
     N, O = _frame()
     P = O.locatenew("P", x * N.x)
     P.set_vel(N, u * N.x)
-    record = kg.ControlConstraints([x - sm.sin(t)], **options)
+    record = kg.ControlConstraints([x - sm.sin(t)] if constraints is None else constraints, **options)
     return kg.Model(
         name="slider",
         frame=N,

@@ -229,6 +229,12 @@ def test_samples_do_not_go_back_in_time() -> None:
         hoist().integrate((1.0, 0.0), [1.0], [0.0], control="servo", sample_time=0.1)
 
 
+def test_momentum_forms_have_no_closed_loop() -> None:
+    solver = kg.build(example("energy_servo").model(), form="momentum_unreduced")
+    with pytest.raises(kg.SolveError, match="integrates momenta, not speeds"):
+        solver.integrate((0.0, 1.0), START["q"], START["u"], control="servo")
+
+
 def test_models_without_a_servo_say_so() -> None:
     with pytest.raises(kg.SolveError, match="has no servo-constraints"):
         solver_for("spherical_pendulum").integrate((0.0, 1.0), [0.8, 0.2], [0.5, 1.5], control="servo")

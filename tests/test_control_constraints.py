@@ -174,6 +174,31 @@ def test_without_constraints_y_drives_the_controls() -> None:
     np.testing.assert_allclose(run.controls[:, 0], 2.0 - 1.7 * np.exp(-2.0 * run.t), atol=1e-11)
 
 
+def test_a_projection_sees_the_controls_of_the_state() -> None:
+    """The constraint u1 = tau u2 is kept to rounding at a loose tolerance."""
+    solver = models.solver_of("variable_gear").with_stabilisation(kg.Projection())
+    loose: dict[str, Any] = {"control": "constraints", "rtol": 1e-5, "atol": 1e-7}
+    run = solver.integrate((0, 6), [0.0, 0.0], [3.0, 2.0], tau0=[1.5], **loose)
+    kept = np.abs(run.u[:, 0] - run.controls[:, 0] * run.u[:, 1])
+    drifting = models.solver_of("variable_gear").integrate((0, 6), [0.0, 0.0], [3.0, 2.0], tau0=[1.5], **loose)
+    drift = np.abs(drifting.u[:, 0] - drifting.controls[:, 0] * drifting.u[:, 1])
+    assert kept.max() < 1e-12 < drift.max()
+
+
+@pytest.mark.parametrize(("factor", "accepted"), [(2, True), (3, False)])
+def test_dependent_rows_are_accepted_where_they_agree(factor: int, accepted: bool) -> None:
+    x = me.dynamicsymbols("x")
+    time = me.dynamicsymbols._t
+    rows = [x - sm.sin(time), 2 * x - factor * sm.sin(time)]
+    solver = kg.build(models.slider(rows))
+    if accepted:
+        run = solver.integrate((0, 2), [0.0], [1.0], **STRICT)
+        np.testing.assert_allclose(run.q[:, 0], np.sin(run.t), atol=1e-10)
+    else:
+        with pytest.raises(kg.IntegrationError, match="no controls satisfy the servo-constraints"):
+            solver.integrate((0, 2), [0.0], [1.0], tau0=[0.0], **{**STRICT, "consistency": None})
+
+
 # -- consistent controls -------------------------------------------------------------------------------------
 
 
