@@ -31,10 +31,10 @@ static inline size_t kg_hybrid_memory(kg_hybrid *h) {
   const size_t integers = 2 * g + m + kg_finder_integers((int)g) + (size_t)kg_contacts_integers(h->model);
   kg_hybrid_find_functions(h);
   return (kg_hybrid_place(h, NULL) + kg_contacts_work(h->model) + 1) * sizeof(kg_real) + g * sizeof(kg_found) +
-         integers * sizeof(int);
+         m * sizeof(kg_bounce) + integers * sizeof(int);
 }
 
-/* Lays out the memory, which is aligned for kg_real and kg_found, and opens the contacts. Afterwards the host may set
+/* Lays out the memory, which is aligned for kg_real, and opens the contacts. Afterwards the host may set
  * modes and tolerances of h->contacts. Returns KG_OK, or KG_INVALID_ARGUMENT when the model lacks a function. */
 static inline int kg_hybrid_open(kg_hybrid *h, void *memory) {
   const int g = kg_hybrid_guards_count(h->model);
@@ -45,7 +45,8 @@ static inline int kg_hybrid_open(kg_hybrid *h, void *memory) {
   kg_hybrid_find_functions(h);
   length = kg_hybrid_place(h, NULL);
   found = (kg_found *)(void *)(work + length + kg_contacts_work(h->model) + 1);
-  integers = (int *)(void *)(found + g);
+  h->bounces = (kg_bounce *)(void *)(found + g);
+  integers = (int *)(void *)(h->bounces + h->model->n_contacts);
   memset(memory, 0, kg_hybrid_memory(h));
   kg_hybrid_place(h, work);
   h->finder.n = g;
@@ -56,7 +57,7 @@ static inline int kg_hybrid_open(kg_hybrid *h, void *memory) {
   h->mode_before = integers + 2 * g;
   kg_finder_layout(&h->finder, h->finder.start, h->mode_before + h->model->n_contacts, found);
   h->has_contacts = h->model->n_contacts > 0;
-  h->resting = h->guilty = h->guilty_event = -1;
+  h->guilty = h->guilty_event = -1;
   if (h->has_contacts) {
     status = kg_contacts_start(&h->contacts, h->model, h->p,
                                h->mode_before + h->model->n_contacts + kg_finder_integers(g), work + length);
@@ -66,15 +67,17 @@ static inline int kg_hybrid_open(kg_hybrid *h, void *memory) {
   return h->model->n_events > 0 && !h->events ? KG_INVALID_ARGUMENT : status;
 }
 
+/* The earlier one of two times of which the second counts only if it lies ahead. */
+static inline kg_real kg_hybrid_earlier(const kg_hybrid *h, kg_real next, kg_real t) {
+  const kg_real direction = h->t_end < h->t ? KG_C(-1.0) : KG_C(1.0);
+  return (t - h->t) * direction > KG_C(0.0) && (next - t) * direction > KG_C(0.0) ? t : next;
+}
+
 /* Where the stepper is to stop next: the end, a time of the host, or an accumulation point. */
 static inline kg_real kg_hybrid_next_stop(const kg_hybrid *h) {
-  const kg_real direction = h->t_end < h->t ? KG_C(-1.0) : KG_C(1.0);
-  kg_real next = h->t_end;
-  if ((h->t_stop - h->t) * direction > KG_C(0.0) && (next - h->t_stop) * direction > KG_C(0.0)) {
-    next = h->t_stop;
-  }
-  if (h->resting >= 0 && (h->t_rest - h->t) * direction > KG_C(0.0) && (next - h->t_rest) * direction > KG_C(0.0)) {
-    next = h->t_rest;
+  kg_real next = kg_hybrid_earlier(h, h->t_end, h->t_stop);
+  for (int m = 0; m < h->model->n_contacts; ++m) {
+    next = h->bounces[m].rests ? kg_hybrid_earlier(h, next, h->bounces[m].t_rest) : next;
   }
   return next;
 }
@@ -224,7 +227,12 @@ static inline int kg_hybrid_step(kg_hybrid *h) {
   if (events < 0 || outcome == KG_OK || s->t == h->t_end) {
     return events < 0 ? events : outcome;
   }
-  return h->resting >= 0 && s->t == h->t_rest ? KG_AT_EVENT : KG_AT_STOP;
+  for (int m = 0; m < h->model->n_contacts; ++m) {
+    if (h->bounces[m].rests && s->t == h->bounces[m].t_rest) {
+      return KG_AT_EVENT;
+    }
+  }
+  return KG_AT_STOP;
 }
 
 /* One round of reactions at the same time. KG_AT_EVENT: the jump caused others. */

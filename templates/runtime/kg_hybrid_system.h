@@ -36,6 +36,16 @@ typedef struct {
   const int *mode;         /* n_contacts: modes after */
 } kg_record;
 
+/* Impacts of a contact that may accumulate. */
+typedef struct {
+  kg_real t;        /* the last one */
+  kg_real interval; /* since the one before */
+  kg_real ratio;    /* of the last two intervals */
+  int count;
+  int rests;        /* closed for good, with the accumulation point ahead, */
+  kg_real t_rest;   /* here */
+} kg_bounce;
+
 /* Up to `t_stop` to be filled by the host, all else zero; then kg_hybrid_open(). */
 typedef struct {
   const kg_model *model;
@@ -67,8 +77,6 @@ typedef struct {
   kg_real t_event;      /* of the last event */
   int idle_events;      /* in a row without progress */
   int stands;           /* the last one hardly changed t */
-  kg_real t_rest;       /* accumulation point ahead of contact `resting`, or -1 */
-  int resting;
   int terminal;
   int modes_changed;
   int *rules;
@@ -85,12 +93,10 @@ typedef struct {
   kg_real *impulse;     /* n_rows */
   kg_real *impact;      /* n_rows */
   kg_real *direction;   /* 2 per contact: before */
-  kg_real *bounces;     /* per contact: time of the last impact, interval, ratio of intervals, number */
+  kg_bounce *bounces;   /* per contact */
   kg_real *guards;      /* at a stage */
   kg_real *scratch;
 } kg_hybrid;
-
-#define KG_BOUNCE 4
 
 static inline int kg_hybrid_size(const kg_hybrid *h) { return h->model->n_q + h->model->n_u; }
 
@@ -249,7 +255,7 @@ static inline void kg_hybrid_fill_rules(kg_hybrid *h) {
 }
 
 /* Lengths of the arrays of kg_real, in the order in which kg_hybrid_place() places them. */
-#define KG_HYBRID_ARRAYS 15
+#define KG_HYBRID_ARRAYS 14
 
 /* Places the arrays of kg_real in `work`; returns their length. With work NULL only the length is of use. */
 static inline size_t kg_hybrid_place(kg_hybrid *h, kg_real *work) {
@@ -261,8 +267,8 @@ static inline size_t kg_hybrid_place(kg_hybrid *h, kg_real *work) {
   const size_t table = h->impulses ? (size_t)h->impulses->rows * n_u : 0;
   kg_real **const arrays[KG_HYBRID_ARRAYS] = {&h->state, &h->before, &h->rates, &h->u_before, &h->generalized,
                                               &h->blow_work, &h->multipliers, &h->impulse_rows, &h->impulse, &h->impact,
-                                              &h->direction, &h->bounces, &h->guards, &h->scratch, &h->finder.start};
-  const size_t sizes[KG_HYBRID_ARRAYS] = {n, n, n, n_u, n_u, blow, rows, table, k, k, 2 * m, KG_BOUNCE * m, g, scratch,
+                                              &h->direction, &h->guards, &h->scratch, &h->finder.start};
+  const size_t sizes[KG_HYBRID_ARRAYS] = {n, n, n, n_u, n_u, blow, rows, table, k, k, 2 * m, g, scratch,
                                           kg_finder_work((int)g, (int)n)};
   size_t total = 0;
   for (int i = 0; i < KG_HYBRID_ARRAYS; ++i) {

@@ -74,24 +74,20 @@ static inline int kg_reaction_blow(kg_hybrid *h) {
  * geometric series of the flights; 0 where they are no such series. The gap meanwhile is less than what cannot be
  * resolved. */
 static inline int kg_reaction_accumulates(kg_hybrid *h, int m, kg_real *left) {
-  kg_real *bounce = h->bounces + KG_BOUNCE * m;
-  const kg_real interval = KG_ABS(h->t - bounce[0]), ratio = interval / bounce[1];
+  kg_bounce *bounce = h->bounces + m;
+  const kg_real interval = KG_ABS(h->t - bounce->t), ratio = interval / bounce->interval;
   const kg_real rate = KG_ABS(h->contacts.s.rate[h->model->contacts[m].normal]);
   const kg_real unit = h->finder.units[h->model->n_events + KG_CONTACT_GUARDS * m];
-  const int regular = bounce[3] >= (kg_real)KG_ZENO_IMPACTS && ratio < KG_C(1.0) &&
-                      KG_ABS(ratio - bounce[2]) <= KG_C(0.1) * (KG_C(1.0) - ratio);
+  const int regular = bounce->count >= KG_ZENO_IMPACTS && ratio < KG_C(1.0) &&
+                      KG_ABS(ratio - bounce->ratio) <= KG_C(0.1) * (KG_C(1.0) - ratio);
   const kg_real height = KG_C(0.25) * rate * interval, least = KG_ZENO_HEIGHT * h->contacts.gap_tolerance;
   const int resolved = height > KG_MAX(unit, least) && interval > KG_C(1e6) * KG_EPSILON * KG_ABS(h->t);
-  bounce[2] = ratio;
-  bounce[1] = interval;
-  bounce[0] = h->t;
-  bounce[3] = ratio < KG_C(1.0) || bounce[3] < KG_C(2.0) ? bounce[3] + KG_C(1.0) : KG_C(1.0);
-  *left = interval * ratio / (KG_C(1.0) - ratio);
-  if (!regular && bounce[3] > KG_C(1.0) && height <= least) {
-    *left = KG_C(0.0);
-    return 1;
-  }
-  return regular && !resolved;
+  bounce->ratio = ratio;
+  bounce->interval = interval;
+  bounce->t = h->t;
+  bounce->count = ratio < KG_C(1.0) || bounce->count < 2 ? bounce->count + 1 : 1;
+  *left = regular ? interval * ratio / (KG_C(1.0) - ratio) : KG_C(0.0);
+  return regular ? !resolved : bounce->count > 1 && height <= least;
 }
 
 /* Notes impacts that are due; contacts whose impacts accumulate are closed, so that they do not rebound. */
@@ -106,9 +102,9 @@ static inline void kg_reaction_bounces(kg_hybrid *h) {
     }
     if (kg_reaction_accumulates(h, m, &left)) {
       c->mode[m] = KG_CLOSED;
-      h->resting = m;
-      h->t_rest = h->t + h->stepper->direction * left;
-      h->bounces[KG_BOUNCE * m + 3] = KG_C(0.0);
+      h->bounces[m].rests = 1;
+      h->bounces[m].t_rest = h->t + h->stepper->direction * left;
+      h->bounces[m].count = 0;
     }
   }
 }
@@ -218,7 +214,7 @@ static inline int kg_reaction_report(kg_hybrid *h) {
   for (int m = 0; m < h->model->n_contacts && status == KG_OK && h->has_contacts; ++m) {
     const int change = kg_reaction_kind(h, m);
     /* What closes a contact whose impacts accumulate stands for all that are left: no impact by the law. */
-    const int last = change == KG_RECORD_CLOSES && m == h->resting;
+    const int last = change == KG_RECORD_CLOSES && h->bounces[m].rests;
     if (change != KG_RECORD_IMPOSED && !last && kg_reaction_struck(h, m)) {
       status = kg_reaction_emit(h, KG_RECORD_IMPACT, m, 0);
     }
@@ -240,21 +236,19 @@ static inline void kg_reaction_remember(kg_hybrid *h) {
   }
 }
 
-/* A contact that was to rest rests, or does so no more. */
+/* Contacts that were to rest rest, or do so no more. */
 static inline int kg_reaction_rest(kg_hybrid *h) {
-  const int m = h->resting;
-  if (m < 0) {
-    return KG_OK;
+  int status = KG_OK;
+  for (int m = 0; m < h->model->n_contacts && status == KG_OK; ++m) {
+    kg_bounce *bounce = h->bounces + m;
+    const int closed = bounce->rests && kg_closed(h->contacts.mode[m]);
+    const int reached = !((bounce->t_rest - h->t) * h->stepper->direction > KG_C(0.0));
+    if (closed && reached) {
+      status = kg_reaction_emit(h, KG_RECORD_RESTS, m, 0);
+    }
+    bounce->rests = closed && !reached;
   }
-  if (!kg_closed(h->contacts.mode[m])) {
-    h->resting = -1;
-    return KG_OK;
-  }
-  if ((h->t_rest - h->t) * h->stepper->direction > KG_C(0.0)) {
-    return KG_OK;
-  }
-  h->resting = -1;
-  return kg_reaction_emit(h, KG_RECORD_RESTS, m, 0);
+  return status;
 }
 
 #ifdef __cplusplus
