@@ -126,6 +126,26 @@ def test_table_on_four_legs_shares_its_weight(runtime: Runtime) -> None:
     assert (tilted.guards > 0.0).all()
 
 
+def test_table_on_four_rough_legs_slides_and_turns(runtime: Runtime) -> None:
+    # Normal forces are redundant and friction depends on them: the smallest ones are meant, not three legs of four.
+    h, mu, legs = 0.3, 0.4, [(x, y) for x in (0.5, -0.5) for y in (0.5, -0.5)]
+    rows = [([0, 0, 1, y, -x, 0], ([1, 0, 0, 0, -h, -y], [0, 1, 0, h, 0, x])) for x, y in legs]
+    contacts = tuple(Contact(normal, tangents, mu=mu) for normal, tangents in rows)
+    case = Case(np.diag([1, 1, 1, 1 / 3, 1 / 3, 1 / 2]), [0, 0, -G, 0, 0, 0], contacts, u=[1, 0, 0, 0, 0, 3])
+    result = runtime(case)
+    assert (result.status, result.modes) == (OK, [SLIP] * 4)
+    assert result.udot[2:5] == pytest.approx([0.0] * 3, abs=CONTACT_CONDITIONS)
+    normal = result.force[::3]
+    slips = case.rates.reshape(4, 3)[:, 1:]
+    friction = -mu * normal[:, None] * slips / np.linalg.norm(slips, axis=1)[:, None]
+    assert result.force.reshape(4, 3)[:, 1:] == pytest.approx(friction, rel=CONTACT_SOLVE)
+    # Least norm: orthogonal to the distribution of normal forces that, with its friction, accelerates no leg.
+    response = np.kron(np.eye(4), [[1.0], [0.0], [0.0]])
+    response[[1, 4, 7, 10], range(4)], response[[2, 5, 8, 11], range(4)] = (friction / normal[:, None]).T
+    idle = np.linalg.svd((case.D @ response)[::3])[2][-1]
+    assert normal @ idle == pytest.approx(0.0, abs=CONTACT_CONDITIONS)
+
+
 @pytest.mark.parametrize(
     ("gap", "rate", "push", "mode"),
     [

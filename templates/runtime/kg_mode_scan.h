@@ -226,13 +226,15 @@ static inline int kg_choose_modes(kg_mode_search *f, int unique, int trusted) {
     status = kg_search_by_pivots(f, &again);
   }
   found = status == KG_OK;
+  if (found) {
+    kg_search_share(f); /* first: redundant contacts are no second solution */
+  }
   unique = unique && !(found && trusted && pivots == 0) && kg_search_coupled(f);
   if ((!found || unique) && kg_scan_combinations(f) <= KG_MODE_COMBINATIONS) {
     status = kg_search_scan(f, found, unique);
   }
   if (status == KG_OK) {
     f->culprit = -1;
-    kg_search_share(f);
   }
   return status;
 }
