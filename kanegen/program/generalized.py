@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kanegen.derive.limits import constraint_rates
-from kanegen.program.kernels_generalized import canonical_work
+from kanegen.program.kernels_generalized import canonical_work, udwadia_kalaba_work
 from kanegen.program.kernels_limit import udwadia_kalaba_limit_work
 from kanegen.program.records import Block, Call, Step
 from kanegen.program.registry import Functions, stores
@@ -15,12 +15,21 @@ RANK_REVEALING = ("pseudoinverse", "canonical")
 def udwadia_kalaba_steps(f: Functions, stabilised: bool) -> tuple[tuple[Step, ...], dict[str, int]]:
     """Steps after which ``a`` holds u', ``lambda`` the shortest multipliers and ``rank`` the rank; their arrays."""
     n_u, n_c = f.n_u, f.n_c
+    if not n_c:
+        return _free_steps(f)
     arrays = _arrays(f) | {"G": n_c * n_u, "h": n_c, "a": n_u, "lambda": n_c, "rank": 1}
     arrays |= {"scratch": udwadia_kalaba_limit_work(n_u, n_c)}
     G, h = constraint_rates(f.equations, stabilised)
     rates = Block("d/dt (J u' - b) = G u' + h + J u''", (*stores("G", G), *stores("h", h)))
     arguments = (n_u, n_c, "Q", "P", "J", "b", "u", "G", "h", "scratch", "a", "lambda", "rank")
     return (_system(f, stabilised), rates, Call("udwadia_kalaba_limit", arguments)), arrays
+
+
+def _free_steps(f: Functions) -> tuple[tuple[Step, ...], dict[str, int]]:
+    """The same without constraints, of which none can become dependent."""
+    arrays = _arrays(f) | {"scratch": udwadia_kalaba_work(f.n_u, 0), "a": f.n_u, "lambda": 0, "rank": 1}
+    call = Call("udwadia_kalaba", (f.n_u, 0, "Q", "P", "J", "b", "scratch", "a", "lambda", "rank"))
+    return (_system(f, stabilised=False), call), arrays
 
 
 def canonical_steps(f: Functions, stabilised: bool) -> tuple[tuple[Step, ...], dict[str, int]]:
