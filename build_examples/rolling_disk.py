@@ -183,12 +183,13 @@ class GibbsAppell:
         return Motion(found.t, found.y[:5].T, found.y[5:].T)
 
 
-CASES = {
+FORMS: dict[str, dict[str, Any]] = {
     "Kane": {"form": "reduced"},
     "Gibbs-Appell": {"form": "gibbs_appell"},
     "momentum": {"form": "momentum"},
     "unreduced momentum": {"form": "momentum_unreduced"},
 }
+CASES = {**FORMS, "friction": {"friction": 0.4}}
 END = 10.0
 
 
@@ -199,8 +200,13 @@ def kane() -> tuple[kg.Solver, kg.Solution]:
     return solver, solver.integrate((0.0, END), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
 
 
-def simulate(form: str = "reduced") -> tuple[kg.Solver | GibbsAppell, kg.Solution | Motion]:
-    """The equations in one form and the motion they give."""
+def simulate(
+    form: str = "reduced", friction: float | None = None
+) -> tuple[kg.Solver | GibbsAppell, kg.Solution | Motion]:
+    """The equations in one form and the motion they give; with ``friction`` on a rough plane."""
+    if friction is not None:
+        solver, start = kg.build(model(friction)), INITIAL_SLIPPING
+        return solver, solver.integrate((0.0, END), start["q"], start["u"], rtol=1e-10, atol=1e-12)
     if form == "reduced":
         return kane()
     if form == "gibbs_appell":
@@ -231,6 +237,9 @@ def own_accelerations(solver: kg.Solver | GibbsAppell, t: float, q: np.ndarray, 
 
 
 def checks(solver: kg.Solver | GibbsAppell, solution: kg.Solution | Motion) -> Iterator[tuple[str, float, float]]:
+    if isinstance(solution, kg.Solution) and solution.contact_rows:
+        yield from plane_checks(solver, solution)
+        return
     reference, motion = kane()
     states = list(zip(solution.t, solution.q, solution.u, strict=True))
     found = np.array([own_accelerations(solver, *state) for state in states])
@@ -245,17 +254,46 @@ def checks(solver: kg.Solver | GibbsAppell, solution: kg.Solution | Motion) -> I
     yield "slip at the contact (m/s)", max(slip), 1e-8
 
 
+def plane_checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
+    """The disk on the plane: what friction takes, and that it rolls on as the disk that always rolls."""
+    states = list(zip(solution.t, solution.q, solution.u, strict=True))
+    yield "height less R sin theta (m)", np.abs(solution.q[:, 5] - DEFAULTS["R"] * np.sin(solution.q[:, 0])).max(), 1e-9
+    energy = np.array([solver.energy(*state) for state in states])
+    yield "energy that friction gives (J)", max(0.0, np.diff(energy).max()), 1e-8
+    (onset,) = solution.events
+    reference, _ = kane()
+    slip = np.array(_slip_speeds(reference, solution))
+    yield "slip at the contact (m/s)", slip[solution.t > onset.t].max(), 1e-8
+    rolled = reference.integrate((onset.t, END), onset.q[:5], onset.u_after[:5], rtol=1e-10, atol=1e-12)
+    yield "motion against Kane's (m, rad)", np.abs(rolled.q[-1] - solution.q[-1, :5]).max(), 1e-7
+
+
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    _, solution = runs["Kane"]
-    theta, phi, _, X, Y = solution.q.T
-    tilt = DEFAULTS["R"] * np.cos(theta)
-    path, lean = figure.subplots(1, 2)
-    path.plot(X, Y, label="mass centre")
-    path.plot(X + tilt * np.sin(phi), Y - tilt * np.cos(phi), label="contact")
-    path.set(xlabel="X (m)", ylabel="Y (m)", aspect="equal")
-    path.legend()
-    lean.plot(solution.t, theta)
-    lean.set(xlabel="t (s)", ylabel="theta (rad)")
+    """Path and lean of the disk that rolls, and of the one that slips first, with its slip and friction."""
+    panels = figure.subplots(2, 2)
+    titles = {"Kane": "always rolling", "friction": "on a rough plane"}
+    for (path, history), (name, title) in zip(panels, titles.items(), strict=True):
+        _, solution = runs[name]
+        theta, phi, _, X, Y = solution.q[:, :5].T
+        tilt = DEFAULTS["R"] * np.cos(theta)
+        path.plot(X, Y, label="mass centre")
+        path.plot(X + tilt * np.sin(phi), Y - tilt * np.cos(phi), label="contact")
+        path.set(xlabel="X (m)", ylabel="Y (m)", aspect="equal", title=title)
+        path.legend()
+        history.plot(solution.t, theta, label="theta (rad)")
+        history.set(xlabel="t (s)", title=title)
+    _, solution = runs["friction"]
+    normal, *friction = solution.contact_forces.T
+    history.plot(solution.t, _slip_speeds(runs["Kane"][0], solution), label="slip (m/s)")
+    history.plot(solution.t, np.hypot(*friction) / normal, label="friction / normal force")
+    for _, history in panels:
+        history.legend()
+
+
+def _slip_speeds(reference: kg.Solver, solution: kg.Solution) -> list[float]:
+    """What the rolling constraints leave at the states of a run on the plane."""
+    states = zip(solution.t, solution.q, solution.u, strict=True)
+    return [float(np.hypot(*reference.residuals(t, q[:5], u[:5])[1])) for t, q, u in states]
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def test_script_runs_from_any_folder(tmp_path: Path) -> None:
 def test_rolling_disk_by_gibbs_and_appell_and_in_momenta() -> None:
     """The equations that the script puts side by side, against the oracle, and against each other where it moves."""
     module, start = example("rolling_disk"), states("rolling_disk")[0]
-    for name, case in module.CASES.items():
+    for name, case in module.FORMS.items():
         equations, motion = module.simulate(**case)
         rates = module.own_accelerations(equations, start.t, start.q, start.u)
         np.testing.assert_allclose(rates, start.reference.udot, rtol=1e-10, atol=1e-10, err_msg=name)
