@@ -246,6 +246,30 @@ def test_a_start_off_a_target_that_would_stay_off_is_refused() -> None:
         slider().integrate((0, 1), [0.2], [1.0], **STRICT)
 
 
+def test_derivatives_of_a_control_are_not_given() -> None:
+    with pytest.raises(kg.SolveError, match="r gives delta2, which come"):
+        models.solver_of("steered_particle").integrate((0, 1), [2.0, 0.0], [2.0], {"delta2": 1.0}, **STRICT)
+
+
+def test_redundant_passive_constraints_are_refused() -> None:
+    gear = models.variable_gear()
+    speeds, (tau, _) = gear.speeds, (item.symbol for item in gear.inputs)
+    model = kg.Model(
+        name="twice_geared",
+        frame=gear.frame,
+        coordinates=gear.coordinates,
+        speeds=speeds,
+        kinematics=gear.kinematics,
+        bodies=gear.bodies,
+        nonholonomic_constraints=[speeds[0] - tau * speeds[1], 2 * speeds[0] - 2 * tau * speeds[1]],
+        inputs=gear.inputs[:1],
+        parameters=gear.parameters,
+        control_constraints=gear.control_constraints,
+    )
+    with pytest.raises(kg.BuildError, match="are redundant, and its control constraints need independent ones"):
+        kg.build(model, form="pseudoinverse")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from kanegen.derive import forms
-from kanegen.errors import ModelError
+from kanegen.errors import BuildError, ModelError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
 from kanegen.model.control_constraints import ControlConstraints
 from kanegen.model.inputs import Input
@@ -98,7 +98,11 @@ class ControlledMotion:
     def _accelerations(self) -> forms.Accelerations:
         """u' in closed form: without a choice of dependent speeds, which holds for some states only, if Q allows it."""
         e = self.equations
-        e.require_independent_constraints()
+        if not e.has_partition:
+            raise BuildError(
+                f"the passive constraints of model {e.model.name!r} are redundant, and its control constraints need "
+                "independent ones, which determine the accelerations by straight-line code: remove the redundant ones"
+            )
         rows, b = [row.J for row in e.constraints.rows], e.b_stabilised if e.gain_names else e.b
         try:
             return forms.range_space_accelerations(e.graph, e.mass_matrix, e.right_side, rows, b.nodes)

@@ -45,7 +45,8 @@ class ControlConstraints:
         1/s**2, ...
     y
         The part of w that the constraints leave free: a number or expression for all, or one for each control, of t, q,
-        q', u, the controls, other inputs and parameters. ``y = -tau`` lets controls decay that no constraint needs.
+        q', u, the controls, other inputs and parameters; None: zero. ``y = -tau`` lets controls decay that no constraint
+        needs.
 
     Raises
     ------
@@ -58,14 +59,14 @@ class ControlConstraints:
     theta: tuple[tuple[Any, ...], ...]
     y: tuple[Any, ...]
 
-    def __init__(self, constraints: Any = (), controls: Any = None, theta: Any = None, y: Any = 0) -> None:
+    def __init__(self, constraints: Any = (), controls: Any = None, theta: Any = None, y: Any = None) -> None:
         problems: list[str] = []
         phi = normalise.scalars(constraints, "constraints", problems)
         fields = {
             "constraints": phi,
             "controls": None if controls is None else _controls(controls, problems),
             "theta": _theta(theta, len(phi), problems),
-            "y": normalise.scalars((y,) if isinstance(y, int | float) else y, "y", problems),
+            "y": (sympy.S.Zero,) if y is None else normalise.scalars(_listed(y), "y", problems),
         }
         if problems:
             raise ModelError(tuple(f"ControlConstraints: {problem}" for problem in problems))
@@ -128,6 +129,10 @@ def control_constraint_problems(model: Model) -> Iterator[str]:
     taken = [value for item in controls for value in (item.symbol, item.rate, item.acceleration) if value is not None]
     for symbol in sorted({x for x in taken if taken.count(x) > 1}, key=symbol_name):
         yield f"ControlConstraints: {symbol_name(symbol)} is a control and the rate of another: name it once"
+
+
+def _listed(value: Any) -> Any:
+    return (value,) if isinstance(value, int | float) else value
 
 
 def _controls(value: Any, problems: list[str]) -> tuple[Any, ...]:

@@ -221,18 +221,29 @@ def _joined(
 
 
 def other_inputs(functions: Functions, names: Sequence[str], r: Any) -> RunInputs:
-    """The inputs that are no controls, zero in the places of these."""
+    """The inputs that are no controls, nor derivatives of one, zero in the places of these."""
+    owned = _with_derivatives(functions.description, names)
     if r is not None and not isinstance(r, Mapping):
-        others = [name for name in functions.description.inputs if name not in names]
+        others = [name for name in functions.description.inputs if name not in owned]
         raise SolveError(
-            f"r is a {type(r).__name__}, but {', '.join(names)} come from the model's own law: give a mapping from the "
+            f"r is a {type(r).__name__}, but {', '.join(owned)} come from the model's own law: give a mapping from the "
             f"names of the other inputs ({', '.join(others) or 'there are none'}) to their values"
         )
     given = dict(r or {})
-    twice = [key_name(key) for key in given if key_name(key) in names]
+    twice = [key_name(key) for key in given if key_name(key) in owned]
     if twice:
         raise SolveError(f"r gives {', '.join(twice)}, which come(s) from the model's own law: leave it out")
-    return run_inputs(functions.module, functions.description, {**given, **dict.fromkeys(names, 0.0)})
+    return run_inputs(functions.module, functions.description, {**given, **dict.fromkeys(owned, 0.0)})
+
+
+def _with_derivatives(description: Description, names: Sequence[str]) -> list[str]:
+    """The names of inputs with those of their rates and accelerations."""
+    owned = list(names)
+    for _ in range(2):
+        for slot, base in enumerate(description.input_rate_of):
+            if base is not None and description.inputs[base] in owned and description.inputs[slot] not in owned:
+                owned.append(description.inputs[slot])
+    return owned
 
 
 def _numbers(values: Any, what: str, names: Sequence[str]) -> Array:
