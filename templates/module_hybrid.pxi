@@ -254,6 +254,8 @@ cdef class HybridRun(Run):
             phases=phases[:, :1 + n_c],
             forces=self.forces(result.t, result.y, phases),
         )
+        if self.error is not None:  # also of a Python input, when the forces were computed
+            result.error, result.status = self.error, KG_INTERRUPTED
         flat = kg_module_hybrid_flat_guard(&self.hybrid)
         if status >= 0 and flat >= 0 and not MODEL.events[flat].multipliers:
             result.flat_guard = EVENTS[flat]
@@ -263,6 +265,14 @@ cdef class HybridRun(Run):
             result.culprit = f"event {EVENTS[self.hybrid.guilty_event]!r}"
         return result
 
+    cdef object samples_of(self, times):
+        """Index of the sample that was held at each time; None without samples."""
+        if self.samples.count == 0:
+            return None
+        width = (<ControlLoop *>self.evaluation.control).n + 1
+        begins = _to_array(&self.samples, (self.samples.count // width, width))[:, 0]
+        return (numpy.searchsorted(begins, times, side="right") - 1).astype(numpy.float64)
+
     cdef object forces(self, times, states, phases):
         """Multipliers of the contact rows (n_t, n_rows) at the stored times, in the modes the run had there."""
         cdef size_t i, n_t = times.size, width = phases.shape[1], place
@@ -270,13 +280,17 @@ cdef class HybridRun(Run):
         cdef const double *row
         cdef const double *y = _data(states)
         cdef double *found
-        result = numpy.zeros((n_t, n_rows))
+        cdef ControlLoop *c
+        result, held = numpy.zeros((n_t, n_rows)), self.samples_of(times)
         modes = numpy.zeros(n_c + 1, dtype=numpy.intc)
         cdef int *mode = <int *>PyArray_DATA(<PyArrayObject *>modes)
         if n_rows == 0 or self.hybrid_memory == NULL:
             return result
         found = <double *>_data(result)
         for i in range(n_t):
+            if held is not None:
+                c = <ControlLoop *>self.evaluation.control
+                memcpy(c.tau, self.samples.data + <size_t>_data(held)[i] * (c.n + 1) + 1, c.n * sizeof(double))
             place = <size_t>self.places.data[i]
             row = _data(phases) + place * width
             for k in range(n_c):

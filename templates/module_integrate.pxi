@@ -8,15 +8,16 @@ STATUS_RHS_FAILED, STATUS_SINGULAR = KG_RHS_FAILED, KG_SINGULAR
 def integrate(
     Function function, Inputs inputs, double t0, double t1, q0, u0, *, str method="dopri5", rtol=1e-8, atol=1e-10,
     step=None, first_step=None, max_step=None, max_steps=None, t_eval=None, bint dense=False, progress=None,
-    projection=None, Control control=None, events=(), modes=None,
+    projection=None, Control control=None, events=None, modes=None,
 ):
     """Integrate a right-hand side from t0 to t1 without Python in the loop; returns an Outcome.
 
     ``method``: a key of METHODS. ``rtol``, ``atol``: numbers or (n_q + n_u,). ``step``: size of the fixed steps
     (s). ``t_eval``: increasing in the direction of the run: store there instead of at every step. ``progress``:
     called with the current t about every 20 ms. ``projection``: (every, tolerance, integrals) to project the state
-    onto the constraints and the integrals of motion named after every so many steps. Wrong arguments raise SolveError; everything that happens later is
-    told by the Outcome, which holds all results up to there.
+    onto the constraints and the integrals of motion named after every so many steps. ``events``: indices of the model's
+    events to look for; None: all. ``modes``: index of contact to mode at the start. Wrong arguments raise SolveError;
+    everything that happens later is told by the Outcome, which holds all results up to there.
     """
     cdef kg_stepper_options options
     cdef Run run
@@ -30,7 +31,8 @@ def integrate(
     _check_finite(u, speeds, "u0")
     inputs.check_range(t0, t1)
     _require_right_hand_side(function)
-    run = (HybridRun if CONTACTS or events else Run)(function, inputs, METHODS[method])
+    events = range(MODEL.n_events) if events is None else events
+    run = (HybridRun if CONTACTS or len(events) else Run)(function, inputs, METHODS[method])
     y0 = numpy.concatenate([q, u] if control is None else [q, u, control.start])
     relative, absolute = _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")
     times = None if t_eval is None else _requested(t_eval, t0, t1)

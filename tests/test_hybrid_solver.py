@@ -30,6 +30,7 @@ from kanegen.solve import IntegrationError, Outcome, Solution
 RAMP = (np.array([0.0, 10.0]), np.array([[0.0], [10.0 * RATE]]))
 REST = np.zeros(2)
 WEIGHT = MASS * GRAVITY
+HELD = ("rhs", "consistency", "J", "control", "servo_residuals")
 
 
 def bounces(**options: Any) -> Solution:
@@ -305,9 +306,7 @@ def test_painleves_rod_has_no_motion_or_several() -> None:
 
 def test_held_controls_and_events_at_the_same_times() -> None:
     """Without friction each sample is uniformly accelerated; the block is hit where a sample ends."""
-    solver = kg.build(
-        rough_block(hold=(-2.0, -1.0)), functions=("rhs", "consistency", "J", "control", "servo_residuals")
-    )
+    solver = kg.build(rough_block(hold=(-2.0, -1.0)), functions=HELD)
     solver = solver.with_parameters(mu_s=0.0, mu_k=0.0)
     solution = solver.integrate(
         (0.0, 1.05), REST, REST, control="servo", sample_time=0.1, events=["hit"], rtol=1e-11, atol=1e-13
@@ -319,3 +318,14 @@ def test_held_controls_and_events_at_the_same_times() -> None:
     np.testing.assert_allclose(solution.last[1:], [[x, 0.0], [v, 0.0]], atol=1e-10)
     assert [event.name for event in solution.events] == ["hit"]
     assert dict(solution.modes[0].modes) == {"floor": "slip"}
+
+
+def test_friction_balances_the_control_that_is_held() -> None:
+    """Friction holds the block against the servo; each contact force is that of the sample in which it was stored."""
+    solution = kg.build(rough_block(hold=(-2.0, -1.0)), functions=HELD).integrate(
+        (0.0, 0.3), REST, [0.05, 0.0], control="servo", sample_time=0.1, events=(), max_step=0.03
+    )
+    sticks = next(event.t for event in solution.events if event.kind == "sticks")
+    later = solution.t > sticks
+    assert solution.contact_forces is not None
+    np.testing.assert_allclose(solution.contact_forces[later, 1], -solution.controls[later, 0], atol=1e-8)
