@@ -19,6 +19,7 @@ from kanegen.program.assemble import assemble
 x, z, u, w = me.dynamicsymbols("x z u w")
 e, mu = sm.symbols("e mu")
 COULOMB = kg.Coulomb(0.3)
+ONE = me.Point("one")
 
 
 def floor(**changes: Any) -> kg.Unilateral:
@@ -61,6 +62,8 @@ ONE_PROBLEM = [
     (contact(gap="z"), "unilateral_constraints[0].gap is 'z': expected a SymPy expression"),
     ({"unilateral_constraints": [("z", 1)]}, "unilateral_constraints[0] is ('z', 1): expected a kg.Unilateral"),
     (contact(name=""), "unilateral_constraints[0] has the name ''"),
+    # where forces act
+    (contact(acts=(ONE, x)), "unilateral_constraints[0].acts[0][0] on one is x(t): expected a Vector"),
     # friction
     (contact(friction=COULOMB), "has friction and 0 components of slip velocity: expected slip=(v1,) or (v1, v2)"),
     (contact(friction=COULOMB, slip=(u, w, u + w)), "has friction and 3 components of slip velocity"),
@@ -172,7 +175,9 @@ def test_reactions_refuse_contacts() -> None:
     with pytest.raises(kg.ModelError, match="does not tell on which body its force acts"):
         model.with_reactions({"all": reaction})
     aside = me.dynamicsymbols("aside")
-    with pytest.raises(kg.ModelError, match=r"the model has auxiliary_speeds \(aside\) and contacts"):
+    with pytest.raises(
+        kg.ModelError, match=r"auxiliary_speeds \(aside\), .* one for each row, to the contacts 'floor'"
+    ):
         ball(auxiliary_speeds=[aside])
 
 

@@ -7,18 +7,20 @@ exerts the generalized force ``W_k^T lambda_k``: the multipliers are hidden inpu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from operator import mul
 from typing import Any, Final, TypeAlias
 
 import sympy
 
+from kanegen.derive.bodies import Force, Torque, lowered
 from kanegen.derive.constraints import holonomic_row
 from kanegen.derive.system import RELATIVE_ZERO, System
+from kanegen.derive.vectors import scaled
 from kanegen.errors import ModelError
 from kanegen.graph import Node, gradient
-from kanegen.model.contact import Contact, contacts_of
+from kanegen.model.contact import Contact, contacts_of, first_rows
 from kanegen.model.contact_laws import HuntCrossley, KelvinVoigt, Restitution, decay
 from kanegen.model.expressions import symbol_name
 
@@ -72,6 +74,16 @@ def contact_rates(system: System) -> Iterator[tuple[Node, Node]]:
     for multiplier, (expression, level) in zip(system.hidden, expressions, strict=False):
         node = system.lower(expression)
         yield (system.rate(node) if level == 2 else node), multiplier
+
+
+def contact_loads(system: System) -> Iterator[Force | Torque]:
+    """The contact forces of the contacts that tell where they act."""
+    contacts = contacts_of(system.model)
+    for contact, first in zip(contacts, first_rows(contacts), strict=True):
+        for multiplier, pairs in zip(system.hidden[first:], contact.acts, strict=False):
+            for load in lowered(system, pairs):
+                parts = {frame: scaled(multiplier, a) for frame, a in load.parts.items()}
+                yield replace(load, parts=parts)
 
 
 def _normal(contact: Contact) -> list[tuple[Any, int]]:

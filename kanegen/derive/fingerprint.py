@@ -147,6 +147,10 @@ class _Reader:
             yield from self._scalars("contact", map(lower, parts))
             yield from (value.name for value in contact.values())
             yield from self._scalars("law", [lower(value.expression) for value in contact.values()])
+            for pairs in contact.acts:
+                yield "acts"
+                for place, vector in pairs:
+                    yield from (self._place(place), *self._vector(vector))
         for event in model.events:
             yield from (event.name, str(event.direction), str(event.terminal), str(event.impulse), str(event.guard))
             yield from ("impose", *event.impose, "remove", *event.remove)

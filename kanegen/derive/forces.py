@@ -8,14 +8,18 @@ Velocities are recursive along the frame tree; their reverse pass is the force r
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, lower_loads, lowered, product
-from kanegen.derive.contacts import contact_rates
+from kanegen.derive.contacts import ContactRows, contact_loads, contact_rates
 from kanegen.derive.frames import Frames
 from kanegen.derive.points import Points
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, is_null, plus, scaled
+from kanegen.errors import DerivationError
 from kanegen.graph import Node, gradient
+from kanegen.model.contact import contacts_of, first_rows
+from kanegen.model.expressions import symbol_name
 
 
 class Power:
@@ -51,14 +55,21 @@ class Power:
     def add_loads(self, bodies: Sequence[Body], weights: bool) -> None:
         """The loads of the model, its contact forces and, where ``weights``, the weights of uniform gravity."""
         self.add_all(lower_loads(self._system))
-        zero = self._system.graph.zero
-        for rate, multiplier in contact_rates(self._system):
-            self.add((rate, zero, zero), (multiplier, zero, zero))
+        self._add_contacts()
         gravity = self._system.gravity
         if weights and gravity is not None:
             for body in bodies:
                 if not body.mass.is_zero:
                     self.add_force(Force(body.point, {self._system.model.frame: scaled(body.mass, gravity)}))
+
+    def _add_contacts(self) -> None:
+        """Contact forces: by the rates of gaps, unless there are auxiliary speeds, which these do not contain."""
+        zero = self._system.graph.zero
+        if self._system.auxiliary:
+            self.add_all(contact_loads(self._system))
+            return
+        for rate, multiplier in contact_rates(self._system):
+            self.add((rate, zero, zero), (multiplier, zero, zero))
 
     def add_inertia(self, bodies: Sequence[Body], points: Points, frames: Frames | None = None) -> None:
         """Minus the inertia forces with the accelerations of ``points`` and ``frames``, by default those at u' = 0.
@@ -100,6 +111,34 @@ def impulse_rows(system: System) -> list[tuple[Node, ...]]:
         power.add_all(lowered(system, pairs))
         rows.append(power.generalized(system.u))
     return rows
+
+
+def require_acts(system: System, found: ContactRows) -> None:
+    """Compare the places at which contact forces act with the rows: unit loads there have the generalized force W.
+
+    Raises
+    ------
+    DerivationError
+        Naming the contact, the row and the speed that tell them apart.
+    """
+    contacts = contacts_of(system.model)
+    for contact, first in zip(contacts, first_rows(contacts), strict=True):
+        for name, pairs, row in zip(contact.row_names, contact.acts, found.rows[first:], strict=False):
+            _require_force(system, f"acts of contact {contact.name!r} contradicts its row {name!r}", pairs, row.W)
+
+
+def _require_force(system: System, title: str, pairs: Sequence[tuple[Any, Any]], W: Sequence[Node]) -> None:
+    power = Power(system)
+    power.add_all(lowered(system, pairs))
+    for speed, force, w in zip(system.model.speeds, system.settled(power.generalized(system.u)), W, strict=True):
+        if not system.vanish([force - w]):
+            (acting,), (expected,) = (values[:1] for values in system.samples([force, w]))
+            where = " and ".join(f"({place}, {vector})" for place, vector in pairs)
+            raise DerivationError(
+                f"{title}: at a random state unit loads at {where} have the generalized force {acting:.6g} in speed "
+                f"{symbol_name(speed)}, the row {expected:.6g}; expected unit vectors along which the gap or the slip "
+                "velocity grows, at points that move with the bodies"
+            )
 
 
 def body_momenta(system: System, body: Body) -> list[tuple[Triple, Triple]]:

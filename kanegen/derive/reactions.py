@@ -8,6 +8,7 @@ from typing import Any
 from sympy.physics.vector import ReferenceFrame
 
 from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, lower_loads
+from kanegen.derive.contacts import contact_loads
 from kanegen.derive.energies import momentum
 from kanegen.derive.forces import Power
 from kanegen.derive.frames import Frame, FrameVector
@@ -132,8 +133,8 @@ def auxiliary_loads(
 def _loads_on(
     system: System, bodies: Sequence[Body], members: Sequence[int], name: str, reaction: Reaction
 ) -> Iterator[Force | Torque]:
-    """The loads of the model that act on the set."""
-    for load in lower_loads(system):
+    """The loads of the model and its contact forces that act on the set."""
+    for load in (*lower_loads(system), *contact_loads(system)):
         place = _place(load)
         if reaction.loads is not None:
             if place in reaction.loads:

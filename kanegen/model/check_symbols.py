@@ -41,6 +41,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "gap": _STATE,
     "velocity gap": _MOTION,
     "slip": _MOTION,
+    "contact force": _STATE,
     "normal load": _FORCE,
     "law": (),
     "guard": _FORCE,

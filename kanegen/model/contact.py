@@ -34,6 +34,10 @@ class Unilateral:
         alone do not tell, enter ``|F_t| <= mu N``.
     name
         Name in messages and results; None: "contact 1" and so on.
+    acts
+        Where and along which unit vectors the force of each row acts: only a model with ``reactions`` or
+        ``auxiliary_speeds`` must know. For the normal and then each direction of slip ``(point, direction)``, a point
+        of the body; between two bodies a pair for each, ``((P1, n), (P2, -n))``; for a torque ``(frame, axis)``.
     """
 
     gap: Any
@@ -41,6 +45,7 @@ class Unilateral:
     friction: Coulomb | None = None
     slip: Any = ()
     name: str | None = None
+    acts: Any = ()
 
 
 @dataclass(frozen=True)
@@ -75,12 +80,15 @@ class Friction:
         which the model has no other row, whose multiplier it is.
     name
         None: "friction 1" and so on.
+    acts
+        As for :class:`Unilateral`; under a given load there is no normal row.
     """
 
     slip: Any
     law: Coulomb
     normal: Any
     name: str | None = None
+    acts: Any = ()
 
 
 @dataclass(frozen=True)
@@ -97,12 +105,15 @@ class Latch:
         Whether it is closed when a run starts.
     drift
         Rate, 1/s, at which a violation decays.
+    acts
+        As for :class:`Unilateral`.
     """
 
     name: str
     constraint: Any
     closed: bool = False
     drift: Any = 10.0
+    acts: Any = ()
 
 
 @dataclass(frozen=True)
@@ -110,7 +121,7 @@ class Contact:
     """One contact of a model: a normal row or a given load, then the rows of its slip velocity.
 
     ``where`` says where the user wrote it. ``level`` is 2 for a gap in positions, 1 in velocities. ``gap`` None: the
-    normal force is ``load``.
+    normal force is ``load``. ``acts``: for each row pairs of place and direction, or nothing.
     """
 
     name: str
@@ -124,6 +135,7 @@ class Contact:
     friction: Coulomb | None
     slip: tuple[Any, ...]
     closed: bool
+    acts: tuple[tuple[tuple[Any, Any], ...], ...]
 
     @property
     def n_rows(self) -> int:
@@ -136,6 +148,11 @@ class Contact:
         n = len(self.slip)
         slip = (f"{self.name} slip {k + 1}" if n > 1 else f"{self.name} slip" for k in range(n))
         return (*([self.name] if self.gap is not None else []), *slip)
+
+    @property
+    def forces(self) -> tuple[tuple[Any, Any], ...]:
+        """Place and direction of the forces of all rows."""
+        return tuple(pair for pairs in self.acts for pair in pairs)
 
     def values(self) -> tuple[Value, ...]:
         """The values of the laws, with the intervals they must lie in."""
@@ -184,6 +201,7 @@ def _unilateral(model: Model) -> Iterator[Contact]:
             friction=item.friction,
             slip=item.slip,
             closed=False,
+            acts=item.acts,
         )
 
 
@@ -202,6 +220,7 @@ def _frictions(model: Model) -> Iterator[Contact]:
             friction=item.law,
             slip=item.slip,
             closed=True,
+            acts=item.acts,
         )
 
 
@@ -219,4 +238,5 @@ def _latches(model: Model) -> Iterator[Contact]:
             friction=None,
             slip=(),
             closed=item.closed,
+            acts=item.acts,
         )

@@ -30,8 +30,9 @@ def unilateral_constraints(value: Any, problems: list[str]) -> tuple[Unilateral,
         slip = normalise.scalars(given.slip, f"{where}.slip", problems)
         before = len(problems)
         gap = normalise.scalar(given.gap, f"{where}.gap", problems)
+        acts = _acts(given.acts, where, problems)
         if len(problems) == before:
-            found.append(replace(given, gap=gap, law=law, friction=friction, slip=slip))
+            found.append(replace(given, gap=gap, law=law, friction=friction, slip=slip, acts=acts))
     return tuple(found)
 
 
@@ -44,8 +45,20 @@ def frictions(value: Any, problems: list[str]) -> tuple[Friction, ...]:
             continue
         law = _coulomb(item.law, where, problems)
         slip = normalise.scalars(item.slip, f"{where}.slip", problems)
-        found.append(replace(item, slip=slip, law=law, normal=_normal(item.normal, where, problems)))
+        normal, acts = _normal(item.normal, where, problems), _acts(item.acts, where, problems)
+        found.append(replace(item, slip=slip, law=law, normal=normal, acts=acts))
     return tuple(found)
+
+
+def _acts(value: Any, where: str, problems: list[str]) -> tuple[tuple[tuple[Any, Any], ...], ...]:
+    """For each row the pairs (point, direction) and (frame, axis)."""
+    rows = normalise.sequence(_pairs(value), f"{where}.acts", problems)
+    return tuple(normalise.loads(_pairs(row), problems, f"{where}.acts[{k}]") for k, row in enumerate(rows))
+
+
+def _pairs(item: Any) -> Any:
+    """One pair stands for a sequence of one."""
+    return (item,) if isinstance(item, tuple) and len(item) == 2 and not isinstance(item[0], tuple | list) else item
 
 
 def _normal(value: Any, where: str, problems: list[str]) -> Any:
@@ -63,7 +76,8 @@ def latches(value: Any, problems: list[str]) -> tuple[Latch, ...]:
         if _is(item, Latch, where, problems):
             constraint = normalise.scalar(item.constraint, f"{where}.constraint", problems)
             drift = normalise.scalar(item.drift, f"{where}.drift", problems)
-            found.append(replace(item, constraint=constraint, drift=drift, closed=bool(item.closed)))
+            acts = _acts(item.acts, where, problems)
+            found.append(replace(item, constraint=constraint, drift=drift, closed=bool(item.closed), acts=acts))
     return tuple(found)
 
 
@@ -93,11 +107,8 @@ def impulses(value: Any, problems: list[str]) -> dict[str, tuple[tuple[Any, Any]
         if not isinstance(name, str) or not name:
             problems.append(f"impulses has the name {name!r}: expected a string that is not empty")
             continue
-        pairs = (
-            (item,) if isinstance(item, tuple) and len(item) == 2 and not isinstance(item[0], tuple | list) else item
-        )
         before = len(problems)
-        found[name] = normalise.loads(pairs, problems, f"impulses[{name!r}]")
+        found[name] = normalise.loads(_pairs(item), problems, f"impulses[{name!r}]")
         if not found[name] and len(problems) == before:
             problems.append(
                 f"impulses[{name!r}] contains no impulse: give (point, impulse vector) or (frame, angular impulse)"

@@ -32,8 +32,8 @@ class Place:
     """Expressions of one origin.
 
     ``kind`` is one of kinematics, holonomic, nonholonomic, acceleration, load, mass, inertia, position,
-    velocity, orientation, angular velocity, gravity, potential energy, output, gap, velocity gap, slip, law, normal
-    load, guard, impulse, servo position, servo velocity, servo gain, servo law. ``differentiations`` is
+    velocity, orientation, angular velocity, gravity, potential energy, output, gap, velocity gap, slip, contact force,
+    law, normal load, guard, impulse, servo position, servo velocity, servo gain, servo law. ``differentiations`` is
     the number of total time derivatives the derivation takes of them.
     """
 
@@ -68,6 +68,9 @@ def model_places(model: Model) -> Geometry:
     for name, pairs in model.impulses.items():
         for location, vector in pairs:
             walk.add_load(location, vector, "impulse", f"the impulse {name!r} on {location}")
+    for contact in contacts_of(model):
+        for location, vector in contact.forces:
+            walk.add_load(location, vector, "contact force", f"the force of contact {contact.name!r} on {location}")
     for name, reaction in model.reactions.items():
         walk.add_reaction(f"reactions[{name!r}]", reaction, model.bodies)
     if model.gravity is not None:

@@ -10,6 +10,7 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
 from kanegen.errors import ModelError
+from kanegen.model.contact import contacts_of
 from kanegen.model.geometry import breadth_first
 from kanegen.model.records import FrozenMapping
 
@@ -184,7 +185,7 @@ def _point_problems(model: Model, reaction: Reaction) -> list[str]:
 
 
 def _load_problems(model: Model, reaction: Reaction) -> list[str]:
-    places = [place for place, _ in model.loads]
+    places = [place for place, _ in (*model.loads, *(pair for item in contacts_of(model) for pair in item.forces))]
     strangers = [place for place in reaction.loads or () if place not in places]
     if not strangers:
         return []
