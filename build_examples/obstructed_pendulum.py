@@ -117,8 +117,9 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
         motion.legend()
         force.plot(solution.t, forces[:, k - 1])
         force.set(title=f"figure {26 + k}", ylabel=f"F{k}c (N m)")
-        start.plot(solution.t, forces[:, k - 1])
         first = acting[0].t_start
+        shown = (solution.t > first - 0.005) & (solution.t < first + 0.045)
+        start.plot(solution.t[shown], forces[shown, k - 1])
         start.set(title=f"figure {28 + k}: first contact", xlim=(first - 0.005, first + 0.045))
         for axis in (motion, force, start):
             axis.set_xlabel("t (s)")

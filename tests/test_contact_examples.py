@@ -62,6 +62,21 @@ def test_friction_of_the_blocks() -> None:
     np.testing.assert_allclose([slipping[name].force[0] for name in ("B1", "B2")], [limit, -limit], rtol=1e-15)
 
 
+@pytest.mark.parametrize("delta", [1e-3, 1e-5])
+def test_creep_approaches_stick_with_its_tolerance(delta: float) -> None:
+    """The thesis's model differs from stick by a multiple of its tolerance; below it slip velocity decays."""
+    module = example("stick_slip_blocks")
+    solver, creeping = module.simulate(creep=delta)
+    _, sticking = module.simulate()
+    times = np.linspace(0.0, 20.0, 401)
+    states = np.array([[np.concatenate(run(t)) for t in times] for run in (creeping, sticking)])
+    difference = np.abs(states[0] - states[1]).max(axis=0)
+    assert 0.1 * delta < difference[:2].max() < 10.0 * delta
+    found = solver.contacts(0.0, (0.0, 0.01), (delta / 2, -delta / 3))
+    assert [found[name].mode for name in ("B1", "B2")] == ["stick", "stick"]
+    np.testing.assert_allclose(found.udot, [-delta, 2 * delta / 3], rtol=1e-12, atol=1e-15)
+
+
 def test_obstructed_pendulum_switches() -> None:
     solver = solver_for("obstructed_pendulum")
     solution = solver.integrate((0.0, 4.4), START[:2], START[2:], rtol=1e-12, atol=1e-14)
