@@ -11,13 +11,14 @@ ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_example_runs(tmp_path: Path) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+def test_the_examples_run(tmp_path: Path) -> None:
+    programs = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     script = tmp_path / "readme.py"
-    script.write_text(program, encoding="utf-8")
+    script.write_text("\n".join(programs), encoding="utf-8")
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "tension" in done.stdout
+    assert "impact" in done.stdout
 
 
 def test_files_and_links_exist() -> None:
