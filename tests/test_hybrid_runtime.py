@@ -193,6 +193,12 @@ def test_many_small_impacts_are_no_chattering(host: HybridHost) -> None:
         assert run.times(hh.CLOSES) == pytest.approx([FALL * 1.999 / 0.001], abs=0.1)
 
 
+def test_many_events_at_loose_tolerances_are_no_chattering(host: HybridHost) -> None:
+    run = host.run(hh.BLOCK, (1.0, 1.0, 0.5, 0.3), (0.0, 0.0), 4000.0, tolerance=1e-3)
+    assert run.status == FINISHED
+    assert run.times(hh.STICKS).size == pytest.approx(4000.0 / 7.5557, abs=2)
+
+
 MAIN = r"""
 #include <stdio.h>
 int main(void) {

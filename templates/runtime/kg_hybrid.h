@@ -14,11 +14,12 @@
 extern "C" {
 #endif
 
-/* Events in a row without progress that are called chattering: each after less than this fraction of the run, or after a
- * guard that moved no more than so many units of tolerance, and no jump. */
+/* Events in a row without progress that are called chattering: each after less than this fraction of the run; or without
+ * a jump after a guard that moved no more than so many units of tolerance, in less than a fraction of the longest step. */
 #define KG_IDLE_EVENTS 200
 #define KG_IDLE_PROGRESS KG_C(1e-10)
 #define KG_IDLE_EXCURSION KG_C(1e3)
+#define KG_IDLE_STEP KG_C(1e-2)
 
 static inline void kg_hybrid_find_functions(kg_hybrid *h) {
   h->events = h->model->n_events > 0 ? kg_find_function(h->model, "events") : NULL;
@@ -161,11 +162,13 @@ static inline int kg_hybrid_progress(kg_hybrid *h) {
   const kg_stepper *s = h->stepper;
   const kg_finder *f = &h->finder;
   const kg_real least = KG_IDLE_PROGRESS * KG_ABS(h->t_end - s->t_start);
+  const kg_real interval = KG_ABS(s->t - h->t_event);
   int crawls = 0;
   for (int i = 0; i < f->n; ++i) {
     crawls = crawls || (f->fired[i] && f->excursion[i] <= KG_IDLE_EXCURSION * f->units[i]);
   }
-  h->stands = KG_ABS(s->t - h->t_event) <= least;
+  crawls = crawls && interval < KG_IDLE_STEP * s->statistics.largest_step;
+  h->stands = interval <= least;
   h->idle_events = h->stands || crawls ? h->idle_events + 1 : 0;
   h->t_event = s->t;
   if (h->idle_events <= KG_IDLE_EVENTS) {
