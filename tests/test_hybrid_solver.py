@@ -204,14 +204,14 @@ def test_events_are_chosen_by_name() -> None:
     solver = block()
     for chosen in ((), []):
         assert not solver.integrate((0.0, 1.5), REST, REST, events=chosen).events
-    hit = kg.Event("hit", 0)
+    hit = next(event for event in rough_block().events if event.name == "hit")
     for names in ("hit", ["hit"], hit, (hit,)):
         solution = solver.integrate((0.0, 1.2), REST, REST, events=names)
         assert [event.name for event in solution.events if event.kind == "user"] == ["hit"]
     with pytest.raises(SolveError, match="there is no event 'hitt': did you mean 'hit'"):
         solver.integrate((0.0, 1.0), REST, REST, events=["hitt"])
     with pytest.raises(SolveError, match=r"was not compiled: put events into Model\(events=...\)"):
-        solver.integrate((0.0, 1.0), REST, REST, events=[kg.Event("other", 1)])
+        solver.integrate((0.0, 1.0), REST, REST, events=[kg.Event("hit", hit.guard - 1, direction=1, impulse="hit")])
 
 
 # -- errors ---------------------------------------------------------------------------------------------------

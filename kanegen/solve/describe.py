@@ -50,6 +50,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
             contact_value(contact.name, value) for contact in contacts_of(model) for value in contact.run_values()
         ),
         impulses=tuple(model.impulses),
+        events=tuple(map(repr, model.events)),
         no_integrals=_no_integrals(equations),
         fallible_constants=fallible_constants(program),
         joined=motion.slots if motion else (),

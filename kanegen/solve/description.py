@@ -23,15 +23,15 @@ class Description:
     rows of J that have gains (:meth:`kanegen.Baumgarte.flatten`). ``outputs`` pairs names with shapes,
     ``operations`` names of functions with operation counts; ``functions`` are those that were compiled,
     ``cyclic_coordinates`` those of Hamilton's form; ``no_integrals`` pairs the energy and outputs that a projection
-    cannot keep with the reason. ``contact_values`` labels the entries of the function of that name: label, least and
-    greatest value (None: no limit), whether the limits are excluded. ``joined`` are the inputs that control constraints
-    make part of the state, ``control_levels`` the rows of ``control_residuals``: label, whether those inputs can
-    satisfy it, whether it decays.
-    ``controls`` are the inputs that enforce the servo-constraints, ``control_limits`` their limits (None: none),
-    ``servo_constraints`` labels the entries of ``servo_residuals``, ``servo_levels`` has 2 for each holonomic and 1 for
-    each nonholonomic one; ``servo_free``: the free vector y is given at run time.
-    ``path_controls`` are the inputs that inverse dynamics solves for. ``fallible_constants`` pairs functions with the
-    numbers of those constants they need that have no value for some parameters.
+    cannot keep with the reason. ``contact_rows`` names the multipliers of the contacts, ``impulses`` the model's
+    impulses, ``events`` are its events as text. ``contact_values`` labels the entries of the function of that name:
+    label, least and greatest value (None: no limit), whether the limits are excluded. ``joined`` are the inputs that
+    control constraints make part of the state, ``control_levels`` the rows of ``control_residuals``: label, whether
+    those inputs can satisfy it, whether it decays. ``controls`` are the inputs that enforce the servo-constraints,
+    ``control_limits`` their limits (None: none), ``servo_constraints`` labels the entries of ``servo_residuals``,
+    ``servo_levels`` has 2 for each holonomic and 1 for each nonholonomic one; ``servo_free``: the free vector y is
+    given at run time. ``path_controls`` are the inputs that inverse dynamics solves for. ``fallible_constants`` pairs
+    functions with the numbers of those constants they need that have no value for some parameters.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Description:
     contact_rows: tuple[str, ...] = ()
     contact_values: tuple[tuple[str, float | None, float | None, bool], ...] = ()
     impulses: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
     no_integrals: tuple[tuple[str, str], ...] = ()
     fallible_constants: tuple[tuple[str, tuple[int, ...]], ...] = ()
     joined: tuple[int, ...] = ()

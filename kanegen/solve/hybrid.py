@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
+from kanegen.model.contact_records import events as normalised_events
 from kanegen.model.events import Event
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.description import Description
@@ -68,8 +69,8 @@ class Phase:
     modes: Mapping[str, str]
 
 
-def watched_events(module: ModuleType, events: Any) -> tuple[int, ...]:
-    """Indices of the user's events to look for: all for None, else those named.
+def watched_events(module: ModuleType, description: Description, events: Any) -> tuple[int, ...]:
+    """Indices of the user's events to look for: all for None, else those given by name or as they stand in the model.
 
     Raises
     ------
@@ -84,9 +85,10 @@ def watched_events(module: ModuleType, events: Any) -> tuple[int, ...]:
     indices = []
     problems = []
     for item in events:
-        name = item.name if isinstance(item, Event) else item
-        if name in known:
-            indices.append(known.index(name))
+        if isinstance(item, str) and item in known:
+            indices.append(known.index(item))
+        elif isinstance(item, Event) and _spelled(item) in description.events:
+            indices.append(description.events.index(_spelled(item)))
         elif isinstance(item, str):
             problems.append(unknown(item, known, "event"))
         else:
@@ -97,6 +99,11 @@ def watched_events(module: ModuleType, events: Any) -> tuple[int, ...]:
     if problems:
         raise SolveError("; ".join(problems))
     return tuple(sorted(set(indices)))
+
+
+def _spelled(event: Event) -> str:
+    """The event as the description of a model with it has it."""
+    return "".join(map(repr, normalised_events([event], [])))
 
 
 def start_modes(module: ModuleType, modes: Mapping[str, str] | None) -> dict[int, int]:

@@ -99,7 +99,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
     """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are."""
     options.check()
     t0, t1 = _span(span)
-    events = watched_events(problem.module, options.events)
+    events = watched_events(problem.module, problem.description, options.events)
     if t1 < t0:
         refuse_backwards(problem.module, events)
     if problem.loop is not None:
