@@ -45,8 +45,8 @@ class ControlConstraints:
         1/s**2, ...
     y
         The part of w that the constraints leave free: a number or expression for all, or one for each control, of t, q,
-        q', u, the controls, other inputs and parameters; None: zero. ``y = -tau`` lets controls decay that no constraint
-        needs.
+        q', u, the controls, other inputs and parameters; None: zero. With ``y = -tau`` controls decay that no
+        constraint needs.
 
     Raises
     ------

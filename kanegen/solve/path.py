@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.errors import SolveError
+from kanegen.errors import DerivationError, SolveError
+from kanegen.graph import Graph, Lowering, Spline, Tangent, evaluate, numpy_context
 from kanegen.solve.description import Description
 from kanegen.solve.names import by_name
 
@@ -75,9 +76,13 @@ Curve = Callable[[Array, int], Array]
 
 def _curve(value: Any, what: str, width: int, parameters: Mapping[str, float | None]) -> Curve:
     import sympy
+    from sympy.physics.vector import dynamicsymbols
 
     if isinstance(value, sympy.Expr) or (isinstance(value, int | float) and width == 1):
         return _expression(sympy.sympify(value), what, parameters)
+    if isinstance(value, Spline):
+        curve = _expression(value(dynamicsymbols._t), what, parameters)
+        return _within(curve, what, value.breakpoints[0], value.breakpoints[-1])
     if type(value) is tuple and len(value) == 2:
         return _spline(_through(value, what, width), what, width)
     if callable(getattr(value, "derivative", None)) and callable(value):
@@ -86,26 +91,43 @@ def _curve(value: Any, what: str, width: int, parameters: Mapping[str, float | N
 
 
 def _expression(expression: Any, what: str, parameters: Mapping[str, float | None]) -> Curve:
-    import sympy
+    """An expression of time and parameters, lowered and differentiated on a graph as the model's own are."""
     from sympy.physics.vector import dynamicsymbols
 
-    t = dynamicsymbols._t
+    graph = Graph()
+    t = graph.input("t", 0)
     known = {name: value for name, value in parameters.items() if value is not None}
-    values = {x: known[str(x)] for x in expression.free_symbols - {t} if str(x) in known}
-    strangers = [*(expression.free_symbols - {t} - set(values)), *expression.atoms(sympy.core.function.AppliedUndef)]
-    if strangers:
+    symbols = {x: graph.const(known[str(x)]) for x in expression.free_symbols if str(x) in known}
+    try:
+        node = Lowering(graph, {dynamicsymbols._t: t, **symbols}).lower(expression)
+    except DerivationError as error:
         raise SolveError(
-            f"the motion of {what} contains {', '.join(sorted(map(str, strangers)))}: expected an expression of time "
-            f"({t}) and of parameters that have a value"
-        )
-    plain = expression.xreplace(values)
-    functions = [sympy.lambdify(t, sympy.diff(plain, t, k), "numpy") for k in range(3)]
+            f"the motion of {what}, {expression}, is no expression of time ({dynamicsymbols._t}) and of parameters "
+            f"that have a value: {error}"
+        ) from error
+    rate = Tangent(graph, {t: graph.one})
+    nodes = (node, rate(node), rate(rate(node)))
 
-    def evaluate(times: Array, k: int) -> Array:
+    def evaluate_at(times: Array, k: int) -> Array:
         with np.errstate(all="ignore"):  # what is not finite is refused with its time
-            return np.broadcast_to(np.asarray(functions[k](times), dtype=np.float64), times.shape)
+            (found,) = evaluate([nodes[k]], {"t": [times]}, numpy_context())
+        return np.broadcast_to(np.asarray(found, dtype=np.float64), times.shape)
 
-    return evaluate
+    return evaluate_at
+
+
+def _within(curve: Curve, what: str, first: float, last: float) -> Curve:
+    """The same for times from ``first`` to ``last`` only."""
+
+    def values(times: Array, k: int) -> Array:
+        outside = (times < first) | (times > last)
+        if outside.any():
+            raise SolveError(
+                f"{what} is given for t from {first!r} to {last!r} s; t = {float(times[outside][0])!r} lies outside"
+            )
+        return curve(times, k)
+
+    return values
 
 
 def _through(table: tuple[Any, Any], what: str, width: int) -> Any:
@@ -128,17 +150,11 @@ def _through(table: tuple[Any, Any], what: str, width: int) -> Any:
 def _spline(spline: Any, what: str, width: int) -> Curve:
     derivatives = [spline, spline.derivative(1), spline.derivative(2)]
     knots: Sequence[float] | None = getattr(spline, "t", None) if hasattr(spline, "k") else getattr(spline, "x", None)
-    first, last = (-np.inf, np.inf) if knots is None else (float(np.min(knots)), float(np.max(knots)))
 
     def values(times: Array, k: int) -> Array:
-        outside = (times < first) | (times > last)
-        if outside.any():
-            raise SolveError(
-                f"{what} is given for t from {first!r} to {last!r} s; t = {float(times[outside][0])!r} lies outside"
-            )
         found = np.asarray(derivatives[k](times), dtype=np.float64)
         if found.size != times.size * width:
             raise SolveError(f"{what} gives values of shape {found.shape[1:]} at each time; expected ({width},)")
         return found
 
-    return values
+    return values if knots is None else _within(values, what, float(np.min(knots)), float(np.max(knots)))
