@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -163,3 +164,26 @@ def rod_solver(form: str = "auto", **options: Any) -> kg.Solver:
 @cache
 def rod_oracle() -> Oracle:
     return Oracle(rod())
+
+
+def line(n: int, **servo: Any) -> kg.Model:
+    """n particles on a line, coupled by springs, a force on each; the distances of neighbours are prescribed."""
+    x, v, F = (me.dynamicsymbols(f"{name}1:{n + 1}") for name in "xvF")
+    k = sm.Symbol("k")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    points = [O.locatenew(f"P{i}", x[i] * N.x) for i in range(n)]
+    pulls = [k * (b - a) ** 3 for a, b in pairwise(x)]
+    forces = [F[i] + (pulls[i] if i < n - 1 else 0) - (pulls[i - 1] if i else 0) for i in range(n)]
+    return kg.Model(
+        name="line",
+        frame=N,
+        coordinates=x,
+        speeds=v,
+        kinematics=[a.diff() - b for a, b in zip(x, v, strict=True)],
+        bodies=[me.Particle(f"P{i}", point, 1 + sm.Rational(i, 3)) for i, point in enumerate(points)],
+        loads=[(point, force * N.x) for point, force in zip(points, forces, strict=True)],
+        inputs=F,
+        parameters={k: 2.0},
+        servo=kg.Servo([b - a - 1 for a, b in pairwise(x)], theta=[(-2, -3)] * (n - 1), **servo),
+    )

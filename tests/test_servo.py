@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from servo_systems import Plant, rod, rod_oracle, rod_solver, rod_state
+from oracle import Oracle
+from servo_systems import Plant, line, rod, rod_oracle, rod_solver, rod_state
 from systems import example, model_of, oracle_for, solver_for
 from tolerances import EVALUATION, SERVO_LAW
 
@@ -135,6 +136,21 @@ def test_redundant_passive_constraints(resolution: str) -> None:
     q, u = single.make_consistent(state.t, state.q, state.u, state.r)
     tau = rod_solver("pseudoinverse", redundant=True, **options).control(state.t, q, u, r=state.r)
     assert tau == pytest.approx(single.control(state.t, q, u, r=state.r), rel=SERVO_LAW)
+
+
+@pytest.mark.parametrize("options", [{}, {"resolution": "ideal"}, {"damping": 1e-6}], ids=str)
+def test_more_servo_constraints_than_are_written_out(options: dict[str, Any]) -> None:
+    model = line(6, **options)
+    rng = np.random.default_rng(5)
+    state = Plant(model, Oracle(model), 0.0, rng.uniform(-1, 1, 6), rng.uniform(-1, 1, 6), np.zeros(6))
+    solver = kg.build(model, functions=("control", "feasibility"))
+    tau = solver.control(*at(state))
+    assert np.abs(state.deviation(state.reference(tau).udot, tau)).max() < SERVO_LAW
+    if "resolution" in options:
+        assert state.reference(tau).udot == pytest.approx(state.ideal_accelerations(), abs=SERVO_LAW)
+    else:
+        S, z = state.system()
+        assert tau == pytest.approx(np.linalg.pinv(S) @ z, abs=SERVO_LAW)
 
 
 # -- feasibility ---------------------------------------------------------------------------------------------------
