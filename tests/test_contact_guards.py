@@ -109,3 +109,17 @@ def test_violated_stabilised_gap_stays_violated_when_its_force_vanishes(runtime:
     assert (released.modes, released.force[0]) == ([1], 0.0)
     resumed = runtime(Case(np.eye(1), [2.0], (contact,)), PROPOSE | SETTLE | RHS, modes=[1], direction=[0, 0], guard=1)
     assert resumed.modes == [CLOSED]
+
+
+def test_gap_that_is_closed_for_good_hangs_at_zero(runtime: Runtime) -> None:
+    # Its exponential decay ends in rounding, which must not open it again and again.
+    contact = Contact([1.0], law=STABILISED, gap=-1e-13)
+    resting = runtime(Case(np.eye(1), [-G], (contact,)), SETTLE | RHS | GUARDS)
+    assert resting.modes == [CLOSED]
+    assert resting.guards[0, 1] == 1e-13
+    above = Contact([1.0], law=STABILISED, gap=1e-13)
+    still = runtime(
+        Case(np.eye(1), [-G], (above,)), PROPOSE | SETTLE | GUARDS, modes=[CLOSED], direction=[0, 0], guard=1
+    )
+    assert still.modes == [CLOSED]
+    assert still.guards[0, 1] == pytest.approx(1e-9, rel=1e-3)

@@ -114,15 +114,23 @@ static inline kg_real kg_guard_zero(const kg_contacts *c, int m, int k) {
   return row < 0 ? KG_C(0.0) : KG_MODE_TOLERANCE * c->search.size / kg_modes_unit(&c->now, row);
 }
 
-/* Raises the guards that start at zero or below, just above it: more would let a gap sink from impact to impact. A
- * redundant contact without force hangs at zero: it is raised by all that counts as zero. */
+/* Whether guard k hangs at zero as long as this mode lasts: that of a redundant contact without force, and of the gap
+ * that a stabilised contact has closed. */
+static inline int kg_guard_hangs(const kg_contacts *c, int m, int k) {
+  const int row = c->model->contacts[m].normal;
+  return kg_scan_idle(&c->search, m) ||
+         (k == 1 && kg_closed(c->mode[m]) && row >= 0 && KG_ABS(c->s.rate[row]) <= c->rate_tolerance);
+}
+
+/* Raises the guards that start at zero or below, just above it: more would let a gap sink from impact to impact. One that
+ * hangs there is raised by all that counts as zero. */
 static inline void kg_contacts_slack(kg_contacts *c) {
   for (int m = 0; m < c->model->n_contacts; ++m) {
     kg_real guards[KG_CONTACT_GUARDS];
     kg_contact_guards_of(c, m, 1, guards);
     for (int k = 0; k < KG_CONTACT_GUARDS; ++k) {
       const kg_real zero = kg_guard_zero(c, m, k), low = KG_GUARD_SLACK * zero;
-      const kg_real rise = kg_scan_idle(&c->search, m) ? zero : low;
+      const kg_real rise = kg_guard_hangs(c, m, k) ? zero : low;
       const kg_real below = KG_MAX(-guards[k], KG_C(0.0));
       c->slack[KG_CONTACT_GUARDS * m + k] = guards[k] <= low ? rise + below : KG_C(0.0);
     }
