@@ -116,14 +116,16 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     panels = figure.subplots(4, len(runs), sharex=True)
     for column, (name, (_, solution)) in zip(panels.T, runs.items(), strict=True):
         rows = (
-            (solution.servo_errors[:, 0], "E - E_f (J)"),
-            (solution.q, "theta (rad)"),
-            (solution.u, "u (rad/s)"),
-            (solution.controls, "tau (N m)"),
+            (solution.servo_errors[:, :1], "E - E_f", "J"),
+            (solution.q, "theta", "rad"),
+            (solution.u, "u", "rad/s"),
+            (solution.controls, "tau", "N m"),
         )
-        for axis, (values, label) in zip(column, rows, strict=True):
-            axis.plot(solution.t, values)
-            axis.set_ylabel(label)
+        for axis, (values, label, unit) in zip(column, rows, strict=True):
+            axis.plot(solution.t, values, label=[f"{label}{k + 1}" for k in range(values.shape[1])])
+            axis.set_ylabel(f"{label} ({unit})")
+        for axis in column[1:]:
+            axis.legend()
         column[0].set_title(name)
         column[-1].set_xlabel("t (s)")
 
