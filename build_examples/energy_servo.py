@@ -124,10 +124,10 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
         for axis, (values, label, unit) in zip(column, rows, strict=True):
             axis.plot(solution.t, values, label=[f"{label}{k + 1}" for k in range(values.shape[1])])
             axis.set_ylabel(f"{label} ({unit})")
-        for axis in column[1:]:
-            axis.legend()
         column[0].set_title(name)
         column[-1].set_xlabel("t (s)")
+    for axis in panels[1:, -1]:
+        axis.legend(loc="right")
 
 
 if __name__ == "__main__":
