@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 from mechanisms import four_bars, upright
 from systems import initial, oracle_for, solver_for
 from tolerances import LINEAR_SOLVE, SOLVE
@@ -51,6 +53,25 @@ def test_speeds_of_the_struck_four_bar() -> None:
     A2 = np.array([1.0, *solver.A(0.0, q, struck.u)[:, 0]])
     np.testing.assert_allclose(struck.reduced_momentum_after, A2 @ blow, rtol=LINEAR_SOLVE)
     np.testing.assert_allclose(struck.reduced_momentum_after, 1.1119 * 2.7250e4, rtol=1e-4)
+
+
+def test_constraints_that_leave_no_speed_free_lock_the_configuration() -> None:
+    x, v = me.dynamicsymbols("x v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    bead = me.Particle("bead", O.locatenew("P", x * N.x), sm.Symbol("m"))
+    model = kg.Model(
+        name="pinned bead",
+        frame=N,
+        coordinates=(x,),
+        speeds=(v,),
+        kinematics=(v - x.diff(),),
+        bodies=(bead,),
+        holonomic_constraints=(x - 1,),
+        parameters={"m": 2.0},
+    )
+    with pytest.raises(SolveError, match=r"1 independent constraints leave none of the speeds v free"):
+        kg.build(model).impulse(0.0, (1.0,), (0.0,), (1.0,))
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)

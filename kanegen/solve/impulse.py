@@ -67,8 +67,8 @@ class Impulsive:
         ------
         SolveError
             For wrong arguments and unknown names; where the constraints depend on each other at this position (a locked
-            or toggle configuration), so that impulses would be infinite or undetermined; and where constraints
-            nonlinear in the speeds cannot be satisfied after the impulse.
+            or toggle configuration), so that impulses would be infinite or undetermined; where they leave no speed
+            free; and where constraints nonlinear in the speeds cannot be satisfied after the impulse.
         """
         functions, description = self._functions, self.description
         before = self.momentum(t, q, u, r)  # refuses arguments of the wrong kind
@@ -78,6 +78,8 @@ class Impulsive:
         for name in _needed(description):
             functions.get(name)
         rows = self._independent_rows(t, q, u, r)
+        if len(rows) == len(description.speeds):
+            raise SolveError(_locked(description, t))
         status, after, found = functions.module.impulse(functions.prepared, float(t), q, u, inputs, generalized, rows)
         if status < 0 or not np.isfinite(after).all():
             raise SolveError(_failed(functions.module, description, status, t))
@@ -144,6 +146,14 @@ def _vector(impulses: Any, speeds: tuple[str, ...]) -> Array:
     for name, value in zip(speeds, values.tolist(), strict=True):
         number(value, f"the generalized impulse along {name}")
     return values
+
+
+def _locked(description: Description, t: float) -> str:
+    count, speeds = len(description.speeds), ", ".join(description.speeds)
+    return (
+        f"the configuration is locked at t = {t!r} s: {count} independent constraints leave none of the speeds {speeds} "
+        f"free, so that none can answer an impulse; remove one of the constraints {'; '.join(description.constraints)}"
+    )
 
 
 def _failed(module: ModuleType, description: Description, status: int, t: float) -> str:
