@@ -151,8 +151,8 @@ def _vector(impulses: Any, speeds: tuple[str, ...]) -> Array:
 def _locked(description: Description, t: float) -> str:
     count, speeds = len(description.speeds), ", ".join(description.speeds)
     return (
-        f"the configuration is locked at t = {t!r} s: {count} independent constraints leave none of the speeds {speeds} "
-        f"free, so that none can answer an impulse; remove one of the constraints {'; '.join(description.constraints)}"
+        f"the configuration is locked at t = {t!r} s: {count} independent constraints leave none of the speeds "
+        f"{speeds} free, so that none can answer an impulse; remove one of the constraints {'; '.join(description.constraints)}"
     )
 
 
