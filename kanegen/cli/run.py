@@ -37,6 +37,8 @@ class _Motion:
 @click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance (adaptive methods).")
 @click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance (adaptive methods).")
 @click.option("--step", type=float, help="Step of rk4 and kutta_merson, s.")
+@click.option("--control", type=click.Choice(("servo", "constraints")), help="Close the loop with the model's own law.")
+@click.option("--sample-time", type=float, help="Seconds for which a servo holds its controls; default: continuous.")
 @click.option("--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step.")
 @click.option(
     "-p",
@@ -50,7 +52,7 @@ class _Motion:
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write t, q and u to FILE.csv or FILE.npz.",
+    help="Write t, q, u and the controls of a closed loop to FILE.csv or FILE.npz.",
 )
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw q and u to FILE (matplotlib).")
 @click.option("--progress", is_flag=True, help="Show a progress bar.")
@@ -97,10 +99,21 @@ def _simulate(
         solver = solver.with_parameters(parameters)
     built = time.perf_counter()
     t_eval = None if points is None else np.linspace(t0, t0 + duration, points)
-    solution = solver.integrate(
-        (t0, t0 + duration), start["q"], start["u"], r=start.get("r"), t_eval=t_eval, **settings
-    )
+    inputs = _inputs(solver.description, settings["control"], start.get("r"))
+    solution = solver.integrate((t0, t0 + duration), start["q"], start["u"], t_eval=t_eval, **inputs, **settings)
     return _Motion(solver, solution, built - started, time.perf_counter() - built)
+
+
+def _inputs(description: Any, control: str | None, r: Any) -> dict[str, Any]:
+    """The file's inputs without controls that come from the model's law, and the start of those of the state."""
+    from kanegen.solve.closed_loop import own_inputs
+
+    if control is None or r is None:
+        return {"r": r}
+    slots = description.controls if control == "servo" else description.joined
+    owned = own_inputs(description, [description.inputs[slot] for slot in slots])
+    others = {name: value for name, value in zip(description.inputs, r, strict=True) if name not in owned}
+    return {"r": others} if control == "servo" else {"r": others, "tau0": [r[slot] for slot in slots]}
 
 
 def _summary(file: Any, motion: _Motion) -> Table:
@@ -129,7 +142,10 @@ def _summary(file: Any, motion: _Motion) -> Table:
     for what, residual in (("position residual", position), ("velocity residual", velocity)):
         if len(residual):
             rows.append((what, f"{np.max(np.abs(residual)):.2e} at the end"))
-    final = (*solution.q[-1], *solution.u[-1])
+    for name, column in zip(solution.control_names, np.abs(_controls(solution)).T, strict=True):
+        rows.append((f"largest |{name}|", f"{column.max():.6g}"))
+    rows += [("warning", text) for text in solution.warnings]
+    final = (*solution.q[-1], *solution.u[-1], *_controls(solution)[-1])
     rows += [(name, f"{value:.9g}") for name, value in zip(_names(motion), final, strict=True)]
     for row in rows:
         table.add_row(*row)
@@ -154,7 +170,14 @@ def _events(events: Sequence[Any]) -> Table:
 
 def _names(motion: _Motion) -> list[str]:
     description = motion.solver.description
-    return [*description.coordinates, *description.speeds]
+    return [*description.coordinates, *description.speeds, *motion.solution.control_names]
+
+
+def _controls(solution: Any) -> Any:
+    """The controls of a closed loop (n_t, n_tau), without columns for an open one."""
+    import numpy as np
+
+    return np.empty((len(solution.t), 0)) if solution.controls is None else solution.controls
 
 
 def _write(path: Path, motion: _Motion) -> None:
@@ -162,9 +185,10 @@ def _write(path: Path, motion: _Motion) -> None:
 
     solution = motion.solution
     if path.suffix == ".npz":
-        np.savez(path, t=solution.t, q=solution.q, u=solution.u, names=np.array(_names(motion)))
+        arrays = {"t": solution.t, "q": solution.q, "u": solution.u, "controls": _controls(solution)}
+        np.savez(path, names=np.array(_names(motion)), **arrays)
         return
-    table = np.column_stack((solution.t, solution.q, solution.u))
+    table = np.column_stack((solution.t, solution.q, solution.u, _controls(solution)))
     np.savetxt(path, table, delimiter=",", header=",".join(["t", *_names(motion)]), comments="", fmt="%.17g")
 
 
@@ -174,11 +198,12 @@ def _draw(path: Path, file: Any, motion: _Motion) -> None:
     solution = motion.solution
     names = _names(motion)
     n_q = solution.q.shape[1]
+    n = n_q + solution.u.shape[1]
     figure = Figure(figsize=(9.0, 7.0), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
     upper.plot(solution.t, solution.q, label=names[:n_q])
     upper.set(ylabel="q", title=file.model.name)
-    lower.plot(solution.t, solution.u, label=names[n_q:])
+    lower.plot(solution.t, solution.u, label=names[n_q:n])
     lower.set(xlabel="t (s)", ylabel="u")
     for axis in (upper, lower):
         axis.legend()

@@ -222,7 +222,7 @@ def _joined(
 
 def other_inputs(functions: Functions, names: Sequence[str], r: Any) -> RunInputs:
     """The inputs that are no controls, nor derivatives of one, zero in the places of these."""
-    owned = _with_derivatives(functions.description, names)
+    owned = own_inputs(functions.description, names)
     if r is not None and not isinstance(r, Mapping):
         others = [name for name in functions.description.inputs if name not in owned]
         raise SolveError(
@@ -236,7 +236,7 @@ def other_inputs(functions: Functions, names: Sequence[str], r: Any) -> RunInput
     return run_inputs(functions.module, functions.description, {**given, **dict.fromkeys(owned, 0.0)})
 
 
-def _with_derivatives(description: Description, names: Sequence[str]) -> list[str]:
+def own_inputs(description: Description, names: Sequence[str]) -> list[str]:
     """The names of inputs with those of their rates and accelerations."""
     owned = list(names)
     for _ in range(2):
