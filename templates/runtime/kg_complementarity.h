@@ -122,8 +122,8 @@ static inline int kg_guard_hangs(const kg_contacts *c, int m, int k) {
          (k == 1 && kg_closed(c->mode[m]) && row >= 0 && KG_ABS(c->s.rate[row]) <= c->rate_tolerance);
 }
 
-/* Raises the guards that start at zero or below, just above it: more would let a gap sink from impact to impact. One that
- * hangs there is raised by all that counts as zero. */
+/* Raises the guards that start at zero or below, just above it: more would let a gap sink from impact to impact. One
+ * that hangs there is raised by all that counts as zero. */
 static inline void kg_contacts_slack(kg_contacts *c) {
   for (int m = 0; m < c->model->n_contacts; ++m) {
     kg_real guards[KG_CONTACT_GUARDS];

@@ -235,7 +235,7 @@ static inline void kg_contacts_respond(const kg_contacts *c, const kg_real *lamb
   }
 }
 
-/* The right-hand side in the present modes, with the multipliers in c->lambda. KG_SINGULAR where no forces keep them. */
+/* The right-hand side in the present modes, its multipliers in c->lambda. KG_SINGULAR where no forces keep the modes. */
 static inline int kg_contacts_rhs(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                                   kg_real *qdot, kg_real *udot) {
   const int status = kg_contacts_evaluate(c, t, q, u, r);

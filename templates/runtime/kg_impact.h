@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* Flights up to this fraction of what counts as touching are lost in the rounding of the gap: to follow them adds as much
- * energy as the impacts take. */
+/* Flights up to this fraction of what counts as touching are lost in the rounding of the gap: to follow them adds as
+ * much energy as the impacts take. */
 #define KG_FLIGHT KG_C(1e-5)
 
 /* Whether contact m, left with this speed, rises further than that above what presses it down. */

@@ -1,8 +1,8 @@
 /* kg_mode_relax.h - a first guess of the modes of many contacts with friction, where pivoting goes in circles.
  *
  * Sweeps over the contacts, each time giving one contact the force that satisfies it alone: the projected Gauss-Seidel
- * iteration of nonsmooth contact dynamics (Moreau; Jean 1999). It converges slowly, but the modes it tends to are enough:
- * pivoting from them ends in an exact solution.
+ * iteration of nonsmooth contact dynamics (Moreau; Jean 1999). It converges slowly, but the modes it tends to are
+ * enough: pivoting from them ends in an exact solution.
  */
 #ifndef KG_MODE_RELAX_H
 #define KG_MODE_RELAX_H

@@ -3,8 +3,9 @@
  * Normals obey 0 <= lambda, 0 <= w, lambda w = 0 (a linear complementarity problem; Cottle, Pang, Stone, The Linear
  * Complementarity Problem, 1992), friction the law of Coulomb: a stuck contact has |lambda_t| <= mu_s N, one that
  * starts to slip moves along d with lambda_t = -mu_k N d. Pivoting from the present modes, the most violated contact
- * first, then the first violated one (the rule of Murty 1974, finite for positive definite D); where that fails, and to
- * find out whether a solution with friction is the only one, all modes are gone through (kg_mode_scan.h).
+ * first, then the first violated one (the rule of Murty 1974, finite for positive definite D). Where that goes in
+ * circles, it starts again from a better guess (kg_mode_relax.h); where that fails too, and to find out whether a
+ * solution with friction is the only one, all modes are gone through (kg_mode_scan.h).
  */
 #ifndef KG_MODE_SEARCH_H
 #define KG_MODE_SEARCH_H
@@ -174,7 +175,7 @@ static inline kg_pivot kg_normal_pivot(const kg_mode_search *f, int m) {
   return pivot;
 }
 
-/* What friction asks for: the excess of a stuck contact's force, or how fast one that starts to slip moves backwards. */
+/* What friction asks for: the excess of a stuck contact's force, or how fast one that starts to slip goes backwards. */
 static inline kg_pivot kg_friction_pivot(const kg_mode_search *f, int m) {
   const kg_modes *s = f->modes;
   kg_pivot pivot;
