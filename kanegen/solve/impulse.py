@@ -149,10 +149,10 @@ def _vector(impulses: Any, speeds: tuple[str, ...]) -> Array:
 
 
 def _locked(description: Description, t: float) -> str:
-    count, speeds = len(description.speeds), ", ".join(description.speeds)
+    count, speeds, rows = len(description.speeds), ", ".join(description.speeds), "; ".join(description.constraints)
     return (
         f"the configuration is locked at t = {t!r} s: {count} independent constraints leave none of the speeds "
-        f"{speeds} free, so that none can answer an impulse; remove one of the constraints {'; '.join(description.constraints)}"
+        f"{speeds} free, so that none can answer an impulse; remove one of the constraints {rows}"
     )
 
 
