@@ -14,8 +14,6 @@ extern "C" {
 #endif
 
 #define KG_FINDER_CORRECTIONS 5
-/* Units of tolerance by which a guard that hangs at zero may move, as steps at the limit of stability make it. */
-#define KG_FINDER_FLAT KG_C(10.0)
 /* Events this fraction of a step apart may be simultaneous. */
 #define KG_FINDER_TOGETHER KG_C(1e-6)
 /* Steps shorter than this fraction of the longest one are short. */
@@ -105,9 +103,11 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   scan.unit = f->units[i];
   /* A guard that hangs at zero within the errors of the integration for a step of usual length has no events. Steps that
    * have become short on the surface tell that it is crossed back and forth. */
-  scan.flat = KG_ABS(s->h) < KG_FINDER_SHORT * s->statistics.largest_step
-                  ? scan.noise
-                  : KG_MAX(scan.noise, KG_FINDER_FLAT * scan.unit);
+  scan.flat = scan.swing = scan.noise;
+  if (KG_ABS(s->h) >= KG_FINDER_SHORT * s->statistics.largest_step) {
+    scan.flat = KG_FINDER_FLAT * scan.unit;
+    scan.swing = KG_FINDER_SWING * scan.unit;
+  }
   scan.shortest = KG_MAX(KG_C(1e-9), KG_C(4.0) * rounding);
   scan.limit = *limit;
   scan.effort = 0;

@@ -15,6 +15,10 @@ extern "C" {
 
 #define KG_IGNORED 3 /* rule of a guard that is not looked at; others: kg_zeros.h, signs in the direction of time */
 
+/* Units of tolerance by which a guard that hangs at zero may move, at the end of a step and on its dense output, as
+ * explicit steps at the limit of stability make it. */
+#define KG_FINDER_FLAT KG_C(10.0)
+#define KG_FINDER_SWING KG_C(1e3)
 /* Smaller values, as fractions of the change by one unit of tolerance, cannot be told from zero. */
 #define KG_FINDER_NOISE KG_C(1e-2)
 /* Tolerance, relative and absolute, of runs with fixed steps that have none. */
@@ -192,8 +196,10 @@ static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
 static inline int kg_finder_restart(kg_finder *f, const kg_stepper *s, int jumped) {
   int status = kg_finder_evaluate(f, s->t, s->y, 1, f->scratch), again = 0;
   for (int i = 0; i < f->n && status == KG_OK; ++i) {
+    /* Zero after a jump, or before and now. */
+    const kg_real zero = jumped || f->side[i] == 0 ? KG_FINDER_FLAT * f->units[i] : KG_C(0.0);
     const int before = kg_finder_sign(f->g[i], kg_finder_noise(f, i)), fired = f->fired[i];
-    const int after = kg_finder_sign(f->scratch[i], jumped ? kg_finder_noise(f, i) : KG_C(0.0));
+    const int after = kg_finder_sign(f->scratch[i], zero);
     const int counts = f->rules[i] == KG_ANY || kg_finder_rule(f, s, i) == after;
     f->fired[i] = jumped && !fired && f->rules[i] < KG_CONDITION && before * after < 0 && counts ? KG_CROSSING : 0;
     again = again || f->fired[i];

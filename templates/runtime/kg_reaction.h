@@ -130,6 +130,21 @@ static inline int kg_reaction_impacts(kg_hybrid *h, const kg_real *u_before) {
   return KG_CHATTERING;
 }
 
+/* Whether only events of the user without action have fired: the motion goes on as it would without them. */
+static inline int kg_reaction_observes(const kg_hybrid *h) {
+  int fired = 0;
+  for (int i = 0; i < h->finder.n; ++i) {
+    if (h->finder.fired[i]) {
+      const kg_event_info *event = i < h->model->n_events ? h->model->events + i : NULL;
+      if (!event || event->impulse >= 0 || event->n_impose > 0 || event->n_remove > 0) {
+        return 0;
+      }
+      fired = 1;
+    }
+  }
+  return fired;
+}
+
 /* Changes the state and the modes. */
 static inline int kg_reaction_apply(kg_hybrid *h) {
   kg_contacts *c = &h->contacts;
@@ -142,7 +157,7 @@ static inline int kg_reaction_apply(kg_hybrid *h) {
   if (status == KG_OK && blow) {
     status = kg_reaction_blow(h);
   }
-  if (status < 0 || !h->has_contacts) {
+  if (status < 0 || !h->has_contacts || kg_reaction_observes(h)) {
     return status < 0 ? kg_reaction_fail(h, status, -1) : KG_OK;
   }
   for (int k = 0; k < KG_CONTACT_GUARDS * h->model->n_contacts; ++k) {

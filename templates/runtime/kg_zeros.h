@@ -50,7 +50,8 @@ typedef struct {
   int side;         /* sign before the piece that is looked at; 0: on the surface g = 0, which it may leave */
   kg_real noise;    /* values below this cannot be told from zero */
   kg_real unit;     /* extrema closer to zero than this are touches */
-  kg_real flat;     /* what is on the surface and stays closer than this does not leave it */
+  kg_real flat;     /* what is on the surface and ends a piece closer than this, after no more than */
+  kg_real swing;    /* this, does not leave it */
   kg_real shortest; /* pieces of this length are not halved */
   kg_real limit;    /* zeros beyond this place do not matter */
   long effort;
@@ -177,7 +178,7 @@ static inline int kg_zeros_surface(kg_zeros *s, const kg_piece *piece, int final
   kg_real b[KG_ZEROS_NODES], margin;
   int flat = 1;
   for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
-    flat = flat && KG_ABS(piece->g[k]) <= s->flat;
+    flat = flat && KG_ABS(piece->g[k]) <= (k == 4 ? s->flat : KG_MAX(s->flat, s->swing));
   }
   if (flat) {
     return KG_ZEROS_CLEAR;
