@@ -203,7 +203,10 @@ cdef class HybridRun(Run):
         return KG_OK
 
     cdef int react(self, int status) noexcept nogil:
-        """What happens where the run stands; at the end of a sample the controls are those of the state from now on."""
+        """What happens where the run stands; at the end of a sample the controls are those of the state from now on.
+
+        Integrals of motion have other values after a jump.
+        """
         cdef ControlLoop *c
         cdef int sampled = KG_OK
         if status == KG_AT_STOP:
@@ -212,10 +215,15 @@ cdef class HybridRun(Run):
             self.hybrid.t_stop = _sample_end(
                 self.t_first, self.t_final, self.control.sample_time, <long long>(self.samples.count // (c.n + 1)) - 1
             )
-        if sampled == KG_OK or sampled == STATUS_NO_MEMORY:
-            return kg_module_hybrid_react(&self.hybrid) if sampled == KG_OK else sampled
-        self.stepper.rhs_status = sampled
-        return KG_RHS_FAILED
+        if sampled == STATUS_NO_MEMORY:
+            return sampled
+        if sampled < 0:
+            self.stepper.rhs_status = sampled
+            return KG_RHS_FAILED
+        status = kg_module_hybrid_react(&self.hybrid)
+        if status >= 0 and self.projection.every:
+            sampled = self.renew()
+        return sampled if sampled < 0 else status
 
     cdef int advance(self) noexcept nogil:
         cdef double start = kg_module_seconds()

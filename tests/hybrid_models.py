@@ -133,4 +133,4 @@ def wall_pendulum() -> kg.Solver:
         ),
         parameters={e: 0.9},
     )
-    return kg.build(model)
+    return kg.build(model, stabilisation=kg.Projection(integrals=("energy",)))

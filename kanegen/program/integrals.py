@@ -7,6 +7,8 @@ from typing import Final
 from kanegen.derive.equations import Equations
 from kanegen.derive.quantity import Quantity
 from kanegen.graph import Node, gradient, reachable
+from kanegen.model import Model
+from kanegen.model.contact import contacts_of
 from kanegen.program.records import Block, Function
 from kanegen.program.registry import Functions, stores
 
@@ -23,13 +25,24 @@ def why_not(equations: Equations, name: str) -> str:
     if name == ENERGY and name in equations.outputs and has_energy:
         return "the model has an energy and an output of that name: rename the output"
     if name not in equations.outputs:
-        return ""
+        return _not_conserved(model)
     kinds = {node.payload[0] for node in reachable(equations.outputs[name].nodes) if node.op == "input"}
     if "udot" in kinds:
         return "it contains accelerations, and a projection corrects speeds"
     if "u" not in kinds:
         return "it does not depend on the speeds, which a projection corrects: make it a holonomic constraint"
     return ""
+
+
+def _not_conserved(model: Model) -> str:
+    """Why contacts do not leave the energy as it is between impacts; empty when they do."""
+    taking = [c.name for c in contacts_of(model) if c.friction is not None or c.kind in ("compliant", "stabilised")]
+    if not taking:
+        return ""
+    return (
+        f"contacts take and store energy while they act ({', '.join(taking)}); rigid ones without friction change it "
+        "in impacts only"
+    )
 
 
 def integrals(f: Functions) -> None:
