@@ -84,7 +84,7 @@ def exact_impact(case: Case) -> np.ndarray:
                 for i, value in zip(active, solved, strict=True):
                     impulse[i] = value
             w = [b[i] + (D[i, :] * impulse)[0] for i in range(n)]
-            if all(x >= 0 for x in impulse) and all(x >= -mpmath.mpf(10) ** -30 for x in w):
+            if all(x >= 0 for x in impulse) and all(x >= -(mpmath.mpf(10) ** -30) for x in w):
                 return np.array([float(x) for x in u + response * impulse])
     raise AssertionError("no solution: D is positive definite, so there is one")
 
