@@ -13,6 +13,7 @@
 #define KG_MODES_H
 
 #include "kg_generalized.h"
+#include "kg_linalg.h"
 #include "kg_ode.h"
 
 #ifdef __cplusplus
@@ -228,18 +229,59 @@ static inline int kg_modes_single(kg_modes *s) {
   return regular || !(KG_ABS(value) > KG_C(0.0)) ? KG_OK : KG_SINGULAR;
 }
 
+/* Whether slip forces depend on the unknowns: the equations are symmetric unless they do. */
+static inline int kg_modes_coupled(const kg_modes *s, int n) {
+  for (int j = 0; j < n; ++j) {
+    if (s->slipping[j] >= 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* Closed and stuck rows only: the pivots of the symmetric equations compare with the rows' own responses, so that no
+ * units are needed. */
+static inline int kg_modes_symmetric(kg_modes *s, int n) {
+  kg_real *G = s->dense, *z = G + n * (ptrdiff_t)n;
+  for (int i = 0; i < n; ++i) {
+    const kg_real *D = s->D + s->unknown[i] * (ptrdiff_t)s->n_rows;
+    s->scale[i] = KG_C(1.0);
+    z[i] = -kg_modes_row(s, s->unknown[i]);
+    for (int j = 0; j <= i; ++j) {
+      G[i * (ptrdiff_t)n + j] = D[s->unknown[j]];
+    }
+  }
+  if (kg_cholesky_solve(n, G, z) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  for (int i = 0; i < n; ++i) { /* the diagonal now holds the reciprocal pivots */
+    const kg_real own = s->D[s->unknown[i] * (ptrdiff_t)(s->n_rows + 1)];
+    if (!(KG_MODES_RANK * own * G[i * (ptrdiff_t)(n + 1)] < KG_C(1.0))) {
+      return KG_SINGULAR;
+    }
+  }
+  return KG_OK;
+}
+
 /* The multipliers with the assumed signs of two-sided normals. */
 static inline int kg_modes_solve_signed(kg_modes *s) {
   const int n = kg_modes_unknowns(s);
+  kg_real *G = s->dense, *z = G + n * (ptrdiff_t)n;
+  int status;
   if (n <= 1) {
     return n == 0 ? KG_OK : kg_modes_single(s);
   }
-  kg_modes_equations(s, n, s->dense, s->dense + n * (ptrdiff_t)n);
-  if (kg_modes_eliminate(n, s->dense, s->dense + n * (ptrdiff_t)n) != KG_OK) {
+  if (kg_modes_coupled(s, n)) {
+    kg_modes_equations(s, n, G, z);
+    status = kg_modes_eliminate(n, G, z);
+  } else {
+    status = kg_modes_symmetric(s, n);
+  }
+  if (status != KG_OK) {
     kg_modes_unknowns(s);
     return kg_modes_redundant(s, n);
   }
-  kg_modes_assign(s, n, s->dense + n * (ptrdiff_t)n);
+  kg_modes_assign(s, n, z);
   return KG_OK;
 }
 
