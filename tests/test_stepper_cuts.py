@@ -1,0 +1,130 @@
+"""Steps of the C steppers that are cut at an event, and restarts after a jump."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import steppers as st
+from ccompile import shared_library
+from steppers import METHODS, Floats, Options, Statistics, exact, pointer
+from tolerances import FINE_INTEGRATION, STEPPER_ROUNDING
+
+FIXED = ("rk4", "kutta_merson")
+SOURCE = (
+    st.SOURCE
+    + r"""
+/* Cuts the step that passes each of `cuts` there, first at a wrong time, and goes on: y_cut (cuts x n), and the time at
+ * which the next step ended. */
+int integrate_with_cuts(int problem, int n, const kg_stepper_options *options, double t_end, const double *y0,
+                        double *work, int cuts, const double *t_cut, int new_step, double *y_cut, double *t_next,
+                        double *y_end, kg_statistics *statistics) {
+  kg_ode ode;
+  kg_stepper s;
+  int next = 0, after_cut = -1;
+  int status;
+  ode.n = n;
+  ode.rhs = rhs;
+  ode.jacobian = jacobian;
+  ode.context = &problem;
+  status = kg_stepper_start(&s, &ode, options, 0.0, y0, t_end, work);
+  while (status == KG_OK) {
+    status = kg_stepper_step(&s);
+    if (after_cut >= 0) {
+      t_next[after_cut] = s.t;
+      after_cut = -1;
+    }
+    if (status >= 0 && next < cuts && s.t >= t_cut[next]) {
+      status = next % 2 == 0 ? kg_stepper_dense(&s) : KG_OK;
+      if (status == KG_OK && kg_stepper_cut(&s, s.t_old) == KG_INVALID_ARGUMENT) {
+        status = kg_stepper_cut(&s, 0.5 * (s.t_old + t_cut[next]));
+      }
+      status = status < 0 ? status : kg_stepper_cut(&s, t_cut[next]);
+      memcpy(y_cut + next * n, s.y, (size_t)n * sizeof(double));
+      status = status < 0 ? status : kg_stepper_restart(&s, t_end, new_step);
+      after_cut = next++;
+    }
+  }
+  memcpy(y_end, s.y, (size_t)n * sizeof(double));
+  *statistics = s.statistics;
+  return status;
+}
+"""
+)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """An integration with cut steps: states at the cuts, ends of the steps after them, the last state."""
+
+    status: int
+    y: Floats
+    t_next: Floats
+    y_end: Floats
+    statistics: Any
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    loaded = shared_library(SOURCE, tmp_path_factory.mktemp("cuts"))
+    loaded.workspace.restype = ctypes.c_size_t
+    return loaded
+
+
+def run_with_cuts(
+    library: ctypes.CDLL, method: str, cuts: Sequence[float], t_end: float, *, new_step: bool, step: float
+) -> Cuts:
+    """SMOOTH from 0 to ``t_end`` with a step that ends at each of ``cuts``."""
+    start, times, n = exact(0.0), np.array(cuts, float), 4
+    tolerances = np.full(n, 1e-9)
+    options = Options(METHODS[method], step, 0.0, 0.0, 0, pointer(tolerances), pointer(tolerances))
+    work = np.full(library.workspace(METHODS[method], n), np.nan)
+    y, following, end, statistics = np.empty((len(times), n)), np.empty(len(times)), np.empty(n), Statistics()
+    status = library.integrate_with_cuts(
+        st.SMOOTH,
+        n,
+        ctypes.byref(options),
+        ctypes.c_double(t_end),
+        pointer(start),
+        pointer(work),
+        len(times),
+        pointer(times),
+        new_step,
+        pointer(y),
+        pointer(following),
+        pointer(end),
+        ctypes.byref(statistics),
+    )
+    return Cuts(status, y, following, end, statistics)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("new_step", [False, True])
+def test_a_step_is_cut_with_the_accuracy_of_a_step(library: ctypes.CDLL, method: str, new_step: bool) -> None:
+    cuts = [0.313, 1.0007, 1.4]
+    run = run_with_cuts(library, method, cuts, 2.0, new_step=new_step, step=0.01)
+    assert run.status == st.FINISHED
+    assert run.y == pytest.approx(exact(cuts), abs=FINE_INTEGRATION)
+    assert run.y_end == pytest.approx(exact(2.0), abs=FINE_INTEGRATION)
+
+
+@pytest.mark.parametrize("method", FIXED)
+def test_fixed_steps_return_to_their_grid(library: ctypes.CDLL, method: str) -> None:
+    run = run_with_cuts(library, method, [0.313, 1.0007, 1.4], 2.0, new_step=False, step=0.01)
+    assert run.t_next == pytest.approx([0.32, 1.01, 1.41], rel=STEPPER_ROUNDING)
+    assert run.statistics.steps == 202  # the cut at 1.4 is on the grid
+    assert run.statistics.smallest_step == pytest.approx(7e-4, rel=1e-9)
+    assert run.statistics.largest_step == pytest.approx(0.01, rel=1e-9)
+
+
+def test_a_restart_keeps_the_step_unless_it_is_to_be_chosen(library: ctypes.CDLL) -> None:
+    """Cut far inside a step, so that the step chosen anew, from the tolerance alone, is much shorter."""
+    kept, chosen = (
+        run_with_cuts(library, "dop853", [0.4], 4.0, new_step=new_step, step=0.0) for new_step in (False, True)
+    )
+    assert kept.t_next[0] - 0.4 > 1.5 * (chosen.t_next[0] - 0.4)
+    assert kept.statistics.steps <= chosen.statistics.steps
