@@ -18,6 +18,8 @@ cdef extern from "module_runtime.h" nogil:
     int kg_module_contacts_integers(const kg_model *)
     int kg_module_contacts_start(kg_contacts *, const kg_model *, const double *, int *, double *)
     int kg_module_contacts_settle(kg_contacts *, double, const double *, const double *, const double *)
+    int kg_module_contacts_blow(kg_contacts *, double, const double *, double *, const double *, const double *,
+                                double *, double *)
     int kg_module_contacts_rhs(kg_contacts *, double, const double *, const double *, const double *, double *, double *)
 
 CONTACTS = tuple([MODEL.contacts[i].name.decode() for i in range(MODEL.n_contacts)])
@@ -38,6 +40,34 @@ cdef object _copied(const double *values, int n):
     return array
 
 
+cdef object _contact_memory():
+    return (
+        numpy.zeros(kg_module_contacts_integers(MODEL) + 1, dtype=numpy.intc),
+        numpy.zeros(kg_module_contacts_work(MODEL) + 1),
+    )
+
+
+def contacts_after_blow(Prepared prepared not None, double t, q, u_before, u, r):
+    """What contacts add where a blow has changed the speeds from ``u_before`` to ``u``.
+
+    Returns the status of kg_contacts_blow(); when it is negative the index of the contact it is about, else None; the
+    speeds after (n_u,) and the impulses of the contact rows (n_rows,).
+    """
+    cdef kg_contacts c
+    cdef int status
+    modes, work = _contact_memory()
+    after, part, impulses = numpy.array(u, dtype=float), numpy.zeros(MODEL.n_rows), numpy.zeros(MODEL.n_rows)
+    q, before, r = _as_vector(q, COORDINATES, "q"), _as_vector(u_before, SPEEDS, "u"), _as_inputs(r, "r")
+    status = kg_module_contacts_start(
+        &c, MODEL, prepared.values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
+    )
+    if status >= 0:
+        status = kg_module_contacts_blow(
+            &c, t, _data(q), _data(after), _data(before), _data(r), _data(part), _data(impulses)
+        )
+    return status, c.culprit if status < 0 else None, after, impulses
+
+
 def contacts(Prepared prepared not None, double t, q, u, r):
     """The contacts at a state, with modes that agree with it.
 
@@ -49,8 +79,8 @@ def contacts(Prepared prepared not None, double t, q, u, r):
     q, u, r = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u"), _as_inputs(r, "r")
     if not (t - t == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
         _refuse_infinite(t, q, u, r)
-    modes = numpy.zeros(kg_module_contacts_integers(MODEL) + 1, dtype=numpy.intc)
-    work, qdot, udot = numpy.zeros(kg_module_contacts_work(MODEL) + 1), numpy.zeros(MODEL.n_q), numpy.zeros(MODEL.n_u)
+    modes, work = _contact_memory()
+    qdot, udot = numpy.zeros(MODEL.n_q), numpy.zeros(MODEL.n_u)
     status = kg_module_contacts_start(
         &c, MODEL, prepared.values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
     )

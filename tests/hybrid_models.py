@@ -104,12 +104,12 @@ def sliding_rod(rate: float) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def wall_pendulum() -> kg.Solver:
-    """A particle (1 kg) on a circle of 1 m, which hits a wall x >= 0 at the bottom, and can be caught at z = -0.6 m.
+    """A particle (1 kg) on a circle of 1 m: it hits a wall x >= d (at the bottom, d = 0), and is caught at z = -0.6 m.
 
     Events: "caught" closes the latch where it rises through that height, "released" opens it at t = 3 s.
     """
     x, z, u, w = me.dynamicsymbols("x z u w")
-    e = sm.Symbol("e")
+    e, d = sm.symbols("e d")
     time = me.dynamicsymbols._t
     N = me.ReferenceFrame("N")
     O = me.Point("O")
@@ -125,12 +125,12 @@ def wall_pendulum() -> kg.Solver:
         bodies=(me.Particle("bob", bob, sm.Integer(1)),),
         gravity=-10 * N.z,
         holonomic_constraints=(x**2 + z**2 - 1,),
-        unilateral_constraints=(kg.Unilateral(x, kg.Restitution(e), name="wall"),),
+        unilateral_constraints=(kg.Unilateral(x - d, kg.Restitution(e), name="wall"),),
         latches=(kg.Latch("catch", height),),
         events=(
             kg.Event("caught", height, direction=1, impose=("catch",)),
             kg.Event("released", time - 3, direction=1, remove=("catch",)),
         ),
-        parameters={e: 0.9},
+        parameters={e: 0.9, d: 0.0},
     )
     return kg.build(model, stabilisation=kg.Projection(integrals=("energy",)))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from hybrid_models import block, wall_pendulum
 from mechanisms import four_bars, upright
 from systems import initial, oracle_for, solver_for
 from tolerances import LINEAR_SOLVE, SOLVE
@@ -156,6 +157,38 @@ def test_impulses_of_the_model_act_by_name() -> None:
     copy = pickle.loads(pickle.dumps(half))
     assert isinstance(copy, Impulse)
     np.testing.assert_array_equal(copy.multipliers, half.multipliers)
+
+
+def test_contacts_at_rest_answer_a_blow() -> None:
+    """A block (2 kg) on a rough floor: struck into the floor it stays there, and slips if friction cannot hold it."""
+    still = np.zeros(2)
+    for blow, speeds, impulses in (
+        ([1.0, -4.0], [0.0, 0.0], [4.0, -1.0]),
+        ([3.0, -4.0], [0.9, 0.0], [4.0, -1.2]),
+        ([3.0, 4.0], [1.5, 2.0], [0.0, 0.0]),
+        ([3.0, 0.0], [1.5, 0.0], [0.0, 0.0]),
+    ):
+        struck = block().impulse(0.0, still, still, blow)
+        np.testing.assert_allclose(struck.u, speeds, atol=LINEAR_SOLVE)
+        np.testing.assert_allclose(struck.contact_impulses, impulses, atol=LINEAR_SOLVE)
+        np.testing.assert_allclose(struck.momentum_after, np.add(blow, [impulses[1], impulses[0]]), atol=LINEAR_SOLVE)
+    flying = block().impulse(0.0, [0.0, 0.1], still, [3.0, -4.0])
+    np.testing.assert_allclose(flying.u, [1.5, -2.0], atol=LINEAR_SOLVE)
+
+
+def test_a_contact_that_is_approached_rebounds_from_a_blow() -> None:
+    """A particle (1 kg) on a circle meets a wall askew: circle and wall answer together, by one solve."""
+    d, e = 0.3, 0.9
+    q = np.array([d, -np.sqrt(1.0 - d**2)])
+    u, blow = -2.0 * np.array([-q[1], q[0]]), np.array([-1.0, 0.5])
+    struck = wall_pendulum().with_parameters(d=d).impulse(0.0, q, u, blow)
+    J, W = 2.0 * q, np.array([1.0, 0.0])
+    matrix = np.block([[np.eye(2), -J[:, None], -W[:, None]], [J, 0.0, 0.0], [W, 0.0, 0.0]])
+    *expected, multiplier, impulse = np.linalg.solve(matrix, [*(u + blow), 0.0, -e * u[0]])
+    np.testing.assert_allclose(struck.u, expected, rtol=LINEAR_SOLVE)
+    np.testing.assert_allclose(struck.multipliers, [multiplier], rtol=LINEAR_SOLVE)
+    np.testing.assert_allclose(struck.constraint_impulse, J * multiplier, rtol=LINEAR_SOLVE)
+    np.testing.assert_allclose(struck.contact_impulses, [impulse, 0.0], rtol=LINEAR_SOLVE)
 
 
 def test_impulse_names_what_was_not_built() -> None:

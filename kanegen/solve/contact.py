@@ -96,7 +96,7 @@ class Contacting:
             functions.prepared, float(t), q, u, inputs
         )
         if status < 0:
-            raise SolveError(_failed(module, status, culprit, t))
+            raise SolveError(contact_failure(module, status, culprit, t))
         states = {
             name: _state(MODES[mode], layout, value, rate, force)
             for name, mode, layout in zip(module.CONTACTS, modes.tolist(), module.contact_layout(), strict=True)
@@ -112,7 +112,8 @@ def _state(mode: str, layout: tuple[int, int, int], value: Array, rate: Array, f
     return ContactState(mode, gap, speed, rate[slip].copy(), force[rows])
 
 
-def _failed(module: Any, status: int, culprit: int, t: float) -> str:
+def contact_failure(module: Any, status: int, culprit: int, t: float) -> str:
+    """Why the contacts have no modes or impulses at a state."""
     where = f" of contact {module.CONTACTS[culprit]!r}" if culprit >= 0 else ""
     outcomes = {module.STATUS_NO_MODE: Outcome.NO_MODE, module.STATUS_SEVERAL_MODES: Outcome.SEVERAL_MODES}
     if status in outcomes:

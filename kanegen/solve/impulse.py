@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
+from kanegen.solve.contact import contact_failure
 from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import by_name, number
@@ -26,7 +27,8 @@ class Impulse(NamedTuple):
     ``momentum_before`` and ``momentum_after``: ``Q u + N``, (n_u,), the holonomic generalized momenta;
     ``reduced_momentum_before`` and ``reduced_momentum_after``: ``A2 (Q u + N)``, (n_i,), the nonholonomic ones, which
     the constraint impulses do not change where the constraints are linear in the speeds; None where no choice of
-    dependent speeds solves the constraints, or the model was built without ``A``.
+    dependent speeds solves the constraints, or the model was built without ``A``. ``contact_impulses``: those of the
+    contact rows (n_rows,), in the order of ``description.contact_rows``.
     """
 
     u: Array
@@ -36,6 +38,7 @@ class Impulse(NamedTuple):
     momentum_after: Array
     reduced_momentum_before: Array | None
     reduced_momentum_after: Array | None
+    contact_impulses: Array
 
 
 class Impulsive:
@@ -52,8 +55,8 @@ class Impulsive:
 
         ``Q (u+ - u-) = I + J^T Lambda`` while the constraints hold after as before: ``J (u+ - u-) = 0`` for rows that
         are linear in the speeds, ``psi(q, u+, t) = 0`` by Newton's method for the others, with the impulses along
-        psi_u^T at the speeds after. Contacts are taken as open; events of a run apply impulses with them
-        (``kg.Event``).
+        psi_u^T at the speeds after. Contacts that touch answer as in an impact: those at rest stay closed or
+        separate, those that are approached rebound by their law, by complementarity and with friction (kg_impact.h).
 
         Parameters
         ----------
@@ -85,6 +88,10 @@ class Impulsive:
             raise SolveError(_failed(functions.module, description, status, t))
         multipliers = np.zeros(len(description.constraints))
         multipliers[rows] = found
+        contact_impulses = np.zeros(len(description.contact_rows))
+        if functions.module.CONTACTS:
+            after, contact_impulses, more = self._with_contacts(t, q, u, after, inputs, rows)
+            multipliers[rows] += more
         momentum = self.momentum(t, q, after, r)
         return Impulse(
             u=after,
@@ -94,7 +101,32 @@ class Impulsive:
             momentum_after=momentum,
             reduced_momentum_before=self._reduced(t, q, u, r, before),
             reduced_momentum_after=self._reduced(t, q, after, r, momentum),
+            contact_impulses=contact_impulses,
         )
+
+    def _with_contacts(
+        self, t: float, q: Any, before: Any, after: Array, inputs: Array, rows: list[int]
+    ) -> tuple[Array, Array, Array]:
+        """Speeds after contacts have answered, their impulses, and what that adds to the multipliers of ``rows``."""
+        functions, description = self._functions, self.description
+        module, n_r = functions.module, len(description.inputs)
+        status, culprit, final, impulses = module.contacts_after_blow(
+            functions.prepared, float(t), q, before, after, inputs
+        )
+        if status < 0:
+            raise SolveError(contact_failure(module, status, culprit, t))
+        if not rows:
+            return final, impulses, np.empty(0)
+        P, Q = functions.get("P"), functions.get("Q")
+        # P is affine in the multipliers of the contacts, which stand behind the inputs.
+        hidden = np.zeros(n_r + len(module.HIDDEN))
+        hidden[: len(inputs)] = inputs
+        acting = hidden.copy()
+        acting[n_r : n_r + len(impulses)] = impulses
+        on_speeds = P.value(t, q, final, acting) - P.value(t, q, final, hidden)
+        answer = Q.value(t, q, final, hidden) @ (final - after) - on_speeds
+        more, *_ = np.linalg.lstsq(self.J(t, q, final, hidden)[rows].T, answer, rcond=None)
+        return final, impulses, more
 
     def _independent_rows(self, t: float, q: Any, u: Any, r: Any) -> list[int]:
         """Indices of the constraints that bind: all, but for models whose constraints are redundant everywhere."""

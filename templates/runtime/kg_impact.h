@@ -169,6 +169,33 @@ static inline int kg_contacts_impact(kg_contacts *c, kg_real t, const kg_real *q
   return kg_contacts_impact_after(c, t, q, u, NULL, r, impulses);
 }
 
+/* Impacts that one blow may cause at the same time. */
+#define KG_BLOW_CHAIN 100
+
+/* What contacts add to a blow that has changed the speeds from u_before to u, with the bilateral constraints only: they
+ * start as they are at u_before, and impacts follow until none is due. u becomes the speeds after, impulses (n_rows) the
+ * sum; part: n_rows values. */
+static inline int kg_contacts_blow(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
+                                   const kg_real *r, kg_real *part, kg_real *impulses) {
+  int due = kg_contacts_settle(c, t, q, u_before, r);
+  for (int m = 0; m < c->model->n_contacts && due >= 0; ++m) {
+    const kg_contact_info *info = c->model->contacts + m;
+    if (info->law == KG_LAW_RESTITUTION && c->s.rate[info->normal] < -c->rate_tolerance) {
+      c->mode[m] = KG_OPEN; /* it does not rest yet: it will rebound */
+    }
+  }
+  kg_clear(c->model->n_rows, impulses);
+  for (int k = 0; k < KG_BLOW_CHAIN && due >= 0; ++k) {
+    due = kg_contacts_impact_after(c, t, q, u, k == 0 ? u_before : NULL, r, part);
+    kg_add(c->model->n_rows, KG_C(1.0), part, impulses);
+    due = due < 0 ? due : kg_contacts_approaching(c, t, q, u, r);
+    if (due == 0) {
+      return KG_OK;
+    }
+  }
+  return due < 0 ? due : KG_CHATTERING;
+}
+
 #ifdef __cplusplus
 }
 #endif
