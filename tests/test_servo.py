@@ -224,6 +224,41 @@ def test_controls_that_cannot_act_as_the_constraint_would(pushed: Callable[[str]
         ideal.control(0.0, q, u)
 
 
+@pytest.mark.parametrize("resolution", ["moore_penrose", "ideal"])
+def test_what_a_passive_constraint_fixes_at_a_state_is_left_alone(resolution: str) -> None:
+    """A bead on a ring: where its tangent is upright, no force changes x. Close to it large forces do, and no noise."""
+    x, y, v, w, F, G = me.dynamicsymbols("x y v w F G")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    ring = kg.Model(
+        name="ring",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(v, w),
+        kinematics=(x.diff() - v, y.diff() - w),
+        bodies=(me.Particle("P", P, 2),),
+        loads=((P, F * N.x + G * N.y),),
+        holonomic_constraints=(x**2 + y**2 - 1,),
+        inputs=(F, G),
+        servo=kg.Servo(x - 0.5, theta=(-2, -1), resolution=resolution),
+    )
+    solver, oracle = kg.build(ring), Oracle(ring)
+    for angle in (0.7, 1e-3):
+        q, u = (np.cos(angle), np.sin(angle)), (-0.3 * np.sin(angle), 0.3 * np.cos(angle))
+        state = Plant(ring, oracle, 0.0, q, u, np.zeros(2))
+        tau = solver.control(0.0, q, u, y=(0.4, -0.9))
+        assert np.abs(state.deviation(state.reference(tau).udot, tau)).max() < SERVO_LAW
+        along = np.array([-q[1], q[0]]) / np.hypot(*q)
+        # Both controls together have one direction; the rest of y, along the radius, works on nothing.
+        assert tau - (tau @ along) * along == pytest.approx(np.array(q) * (np.array(q) @ (0.4, -0.9)), abs=1e-9)
+        assert solver.feasibility(0.0, q, u).kind == "family"
+    for offset in (1e-12, 0.0):
+        assert solver.feasibility(0.0, (1.0, offset), (0.0, 0.3)).kind == "none"
+        with pytest.raises(kg.SolveError, match="no controls satisfy"):
+            solver.control(0.0, (1.0, offset), (0.0, 0.3))
+
+
 # -- near singular states ------------------------------------------------------------------------------------------
 
 DAMPING = 1e-3

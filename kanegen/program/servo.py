@@ -167,11 +167,11 @@ def _least_norm(
 
 
 def _not_zero(f: Functions, system: Linear) -> tuple[Node, ...]:
-    """That no row of S is rounding of the terms it is a sum of."""
+    """That no row of S is rounding of the terms it is a sum of, or fixed by the passive constraints."""
     limit = f.graph.const(ROW_LIMIT**2)
     squares = (product(f.graph, row, row) for row in system.rows)
     found = (f.graph.apply("lt", limit * x, y) for x, y in zip(system.sizes, squares, strict=True))
-    return tuple(condition for condition in found if condition.op != "const")
+    return tuple(condition for condition in (*found, *system.movable) if condition.op != "const")
 
 
 def _regular(f: Functions, gram: Rows, factors: Factor) -> tuple[Node, ...]:
@@ -194,7 +194,8 @@ def _fast_ideal(f: Functions, linear: ServoLinear, inverse: Compliance) -> Solve
     columns = [e.simplified(inverse.reduced(column)) for column in found.controls.columns]
     rows = tuple(zip(*columns, strict=True))
     tau, conditions = _solved_ideal(f, rows, columns, inverse.reduced(force))
-    return Solved((), {}, (*linear.conditions, *_regular(f, gram, factors), *conditions), tau)
+    free = (condition for condition in linear.system.movable if condition.op != "const")
+    return Solved((), {}, (*linear.conditions, *free, *_regular(f, gram, factors), *conditions), tau)
 
 
 def _solved_ideal(
@@ -267,8 +268,10 @@ def _scaled(f: Functions, system: Linear) -> Linear:
     """Rows in the unit of the terms they are sums of; those that are rounding of these terms are zero."""
     graph, limit = f.graph, f.graph.const(ROW_LIMIT**2)
     rows, right = [], []
-    for row, z, size in zip(system.rows, system.right, system.sizes, strict=True):
+    for k, (row, z, size) in enumerate(zip(system.rows, system.right, system.sizes, strict=True)):
         present = graph.apply("lt", limit * size, product(graph, row, row))
+        if system.movable:
+            present = graph.apply("and", present, system.movable[k])
         divisor = graph.select(present, graph.apply("sqrt", size), graph.one)
         rows.append(tuple(graph.select(present, x / divisor, graph.zero) for x in row))
         right.append(z / divisor)
@@ -291,7 +294,8 @@ def _ideal_system(f: Functions, kernel: str) -> tuple[list[Step], dict[str, int]
     linear = by_kernels(f, controls=True)
     n = len(linear.system.right)
     arrays = dict(linear.arrays) | {"N": n * n, "rest": n, "multipliers": n}
-    block = Block("J_s M J_s^T mu = z", (*_stored("N", linear.gram), *stores("rest", linear.system.right)))
+    rows = _movable_rows(f, linear)
+    block = Block("J_s M J_s^T mu = z", (*_stored("N", rows), *stores("rest", linear.system.right)))
     steps = [*linear.steps, block]
     if kernel == "control_solve":
         arrays |= {"zero": n, "finding": control_work(n, n)}
@@ -305,6 +309,17 @@ def _ideal_system(f: Functions, kernel: str) -> tuple[list[Step], dict[str, int]
     mu = f.array("multipliers", n)
     right = tuple(product(f.graph, mu, column) for column in zip(*linear.responses, strict=True))
     return steps, arrays, tuple(zip(*linear.driven, strict=True)), right
+
+
+def _movable_rows(f: Functions, linear: ServoLinear) -> Rows:
+    """J_s M J_s^T without what the passive constraints fix."""
+    graph, movable = f.graph, linear.system.movable
+    if not movable:
+        return linear.gram
+    return [
+        [graph.select(graph.apply("and", a, b), x, graph.zero) for x, b in zip(row, movable, strict=True)]
+        for row, a in zip(linear.gram, movable, strict=True)
+    ]
 
 
 # -- what else is asked --------------------------------------------------------------------------------------------

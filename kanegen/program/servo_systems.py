@@ -24,11 +24,15 @@ ROW_LIMIT: Final = 1e-9
 
 @dataclass(frozen=True)
 class Linear:
-    """``rows tau = right``, (m, n) and (m,); ``sizes`` (m,): squared sizes of the terms each row is a sum of."""
+    """``rows tau = right``, (m, n) and (m,); ``sizes`` (m,): squared sizes of the terms each row is a sum of.
+
+    ``movable``: conditions that the passive constraints leave each servo-constraint free; none without constraints.
+    """
 
     rows: tuple[tuple[Node, ...], ...]
     right: tuple[Node, ...]
     sizes: tuple[Node, ...]
+    movable: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,9 @@ def straight_line(f: Functions, inverse: Compliance) -> ServoLinear:
     system = servo_system(e, inverse)
     pivots = (pivot.holds(PIVOT_LIMIT) for pivot in e.partition.pivots)
     conditions = (*(condition for condition in pivots if condition is not None), *inverse.factor.conditions)
-    sizes = tuple(term_size(f.graph, row, found.controls.columns) for row in system.responses)
     gram = tuple(e.simplified(matrix_vector(f.graph, found.J, row)) for row in system.responses)
-    return ServoLinear((), {}, conditions, Linear(system.S, system.z, sizes), system.responses, gram)
+    linear = _judged(f, system.S, system.z, system.responses, gram)
+    return ServoLinear((), {}, conditions, linear, system.responses, gram)
 
 
 def by_kernels(f: Functions, controls: bool = False) -> ServoLinear:
@@ -74,11 +78,25 @@ def by_kernels(f: Functions, controls: bool = False) -> ServoLinear:
     free = answers.to("unforced", found.controls.free, e.b_stabilised.nodes)
     S = tuple(tuple(matrix_vector(f.graph, found.controls.columns, row)) for row in responses)
     z = tuple(b - x for b, x in zip(found.bias, matrix_vector(f.graph, found.J, free), strict=True))
-    sizes = tuple(term_size(f.graph, row, found.controls.columns) for row in responses)
     gram = tuple(tuple(matrix_vector(f.graph, found.J, row)) for row in responses)
     columns = enumerate(found.controls.columns if controls else ())
     driven = tuple(answers.to(f"control{k}", column, zeros) for k, column in columns)
-    return ServoLinear(tuple(answers.steps), answers.arrays, (), Linear(S, z, sizes), responses, gram, driven)
+    linear = _judged(f, S, z, responses, gram)
+    return ServoLinear(tuple(answers.steps), answers.arrays, (), linear, responses, gram, driven)
+
+
+def _judged(f: Functions, S: Rows, z: Sequence[Node], responses: Rows, gram: Rows) -> Linear:
+    """The system with what tells its rows from rounding."""
+    graph, found = f.graph, f.equations.servo
+    sizes = (term_size(graph, row, found.controls.columns) for row in responses)
+    movable: list[Node] = []
+    for k, row in enumerate(found.J if f.n_c else ()):
+        # Where passive constraints fix psi, J_s M is rounding throughout, and so are the terms of its products: J_s is
+        # compared with what is left of it, in the metric of the masses.
+        masses = (f.equations.mass_matrix[i][i] for i in range(f.n_u))
+        whole = graph.sum(x * x / mass for x, mass in zip(row, masses, strict=True) if not (x.is_zero or mass.is_zero))
+        movable.append(graph.apply("lt", graph.const(ROW_LIMIT**2) * whole, gram[k][k]))
+    return Linear(tuple(map(tuple, S)), tuple(z), tuple(sizes), tuple(movable))
 
 
 class Accelerations:
