@@ -156,19 +156,23 @@ def hybrid_of(module: ModuleType, description: Description, outcome: Any) -> Hyb
         return Hybrid()
     found = outcome.hybrid
     return Hybrid(
-        events=tuple(_event(module, description, row) for row in found.events),
+        events=_events(module, description, found.events),
         modes=_phases(module.CONTACTS, found.phases, outcome.last[0]),
         contact_forces=found.forces if description.contact_rows else None,
         contact_rows=description.contact_rows,
     )
 
 
-def _event(module: ModuleType, description: Description, row: Array) -> EventRecord:
+def _events(module: ModuleType, description: Description, rows: Array) -> tuple[EventRecord, ...]:
     n_q, n_u = len(description.coordinates), len(description.speeds)
-    kind, index = module.EVENT_KINDS[int(row[1])], int(row[2])
-    q, before, after, impulse = np.split(row[3:].copy(), [n_q, n_q + n_u, n_q + 2 * n_u])
-    names = module.EVENTS if kind == "user" else module.CONTACTS
-    return EventRecord(float(row[0]), names[index], kind, q, before, after, impulse)
+    parts = [np.ascontiguousarray(part) for part in np.split(rows, [3, 3 + n_q, 3 + n_q + n_u, 3 + n_q + 2 * n_u], 1)]
+    kinds, contacts, events = module.EVENT_KINDS, module.CONTACTS, module.EVENTS
+    found = []
+    for (t, code, index), q, before, after, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
+        kind = kinds[int(code)]
+        name = (events if kind == "user" else contacts)[int(index)]
+        found.append(EventRecord(t, name, kind, q, before, after, impulse))
+    return tuple(found)
 
 
 def _phases(contacts: tuple[str, ...], rows: Array, end: float) -> tuple[Phase, ...]:
