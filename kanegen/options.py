@@ -23,15 +23,14 @@ FUNCTION_GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *("residuals_q", "residuals_u", "residuals_r"),
         *("outputs_q", "outputs_u", "outputs_r"),
     ),
+    "servo": ("control", "servo_matrix", "servo_right_side", "servo_residuals", "servo_gains", "feasibility"),
 }
 """Names that stand for several functions."""
 
 DEFAULT_FUNCTIONS: Final = (
     "rhs", "T", "V", "Q", "P", "J", "b", "A", "B", "constraint_force", "multipliers", "kinetic_energy",
     "potential_energy", "energy", "momentum", "residuals", "displacements", "position_level", "velocity_level",
-    "outputs", "reactions", "old_speeds", "new_speeds",
-    "control", "servo_matrix", "servo_right_side", "servo_residuals", "servo_gains", "feasibility",
-    "control_forces", "kinematics",
+    "outputs", "reactions", "old_speeds", "new_speeds", *FUNCTION_GROUPS["servo"], "control_forces", "kinematics",
 )  # fmt: skip
 
 EXTRA_FUNCTIONS: Final = (
@@ -40,6 +39,9 @@ EXTRA_FUNCTIONS: Final = (
 )
 """Functions that are compiled on request only."""
 
+
+COMPANIONS: Final = {"control": ("servo_gains",)}
+"""What is compiled with a function: the gains of servo-constraints are judged whenever parameters change."""
 
 FORM_FUNCTIONS: Final = {"pseudoinverse": ("rank",), "canonical": ("rank", "parts")}
 """What a form is asked for, and is compiled with it."""
@@ -82,6 +84,7 @@ class BuildOptions:
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise BuildError(f"functions contains {name!r}: expected names among {', '.join(known)}{hint}")
             wanted.update(members)
+            wanted.update(other for member in members for other in COMPANIONS.get(member, ()))
         return cls(form, tuple(name for name in known if name in wanted))
 
     def including(self, *names: str) -> BuildOptions:
