@@ -92,8 +92,8 @@ class Functions:
             )
         if name == "underactuation" and name not in self.module.FUNCTIONS:
             return (
-                f"underactuation was not built for the model {model!r}: name it in functions= of kanegen.build; there is "
-                "none where a model has no controls, or they reach every degree of freedom"
+                f"underactuation was not built for the model {model!r}: name it in functions= of kanegen.build; there "
+                "is none where a model has no controls, or they reach every degree of freedom"
             )
         if name not in self.module.FUNCTIONS:
             return (

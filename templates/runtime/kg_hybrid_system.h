@@ -148,6 +148,7 @@ static inline int kg_hybrid_guards(void *context, kg_real t, const kg_real *y, i
   const int forces = costly && kg_hybrid_acts(h, KG_PENETRATED);
   int status = kg_hybrid_inputs(h, t, y);
   if (status == KG_OK && h->has_contacts) {
+    h->stepper->statistics.evaluations += forces != 0;
     status = kg_contacts_guards(&h->contacts, t, q, u, h->r, forces, g + h->model->n_events);
   }
   if (status >= 0) {
@@ -195,6 +196,7 @@ static inline int kg_hybrid_difference(kg_hybrid *h, kg_real t, const kg_real *y
   if (component >= 0) {
     h->state[component] += step;
   }
+  ++h->stepper->statistics.evaluations;
   status = kg_hybrid_rhs(h, component < 0 ? t + step : t, h->state, quotient);
   for (int i = 0; i < n && status >= 0; ++i) {
     quotient[i] = (quotient[i] - dydt[i]) / step;
