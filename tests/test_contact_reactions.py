@@ -148,7 +148,7 @@ def test_reactions_at_the_forces_of_a_motion() -> None:
     a, b = np.arccos(1.6 - 0.8 * 0.9), -np.arccos(0.9)
     state = (0.0, [a, b], [1.0, -np.sin(a) / (0.8 * np.sin(b))])
     found = solver.contacts(*state)
-    forces = np.concatenate([found[name].force for name in ("tip", "bumper", "brake", "latch")])
+    forces = found.forces
     assert found["tip"].mode == "slip"
     np.testing.assert_allclose(solver.rhs(*state, forces)[1], found.udot, rtol=SOLVE)
     hip, floor = solver.reaction("hip", *state, forces).force, found["tip"].force

@@ -48,12 +48,14 @@ class ContactState:
 class Contacts:
     """All contacts at a state: ``contacts["floor"]`` is a :class:`ContactState`.
 
-    ``states`` maps names to them; ``qdot`` (n_q,) and ``udot`` (n_u,) are the motion with their forces.
+    ``states`` maps names to them; ``qdot`` (n_q,) and ``udot`` (n_u,) are the motion with their forces. ``forces``
+    (n_rows,) are the multipliers in the order of ``description.contact_rows``: what functions take behind the inputs.
     """
 
     states: Mapping[str, ContactState]
     qdot: Array
     udot: Array
+    forces: Array
 
     def __getitem__(self, name: str) -> ContactState:
         if name not in self.states:
@@ -101,7 +103,7 @@ class Contacting:
             name: _state(MODES[mode], layout, value, rate, force)
             for name, mode, layout in zip(module.CONTACTS, modes.tolist(), module.contact_layout(), strict=True)
         }
-        return Contacts(FrozenMapping(states), qdot, udot)
+        return Contacts(FrozenMapping(states), qdot, udot, force)
 
 
 def _state(mode: str, layout: tuple[int, int, int], value: Array, rate: Array, force: Array) -> ContactState:
