@@ -125,8 +125,8 @@ BOUNCE_TIME = 1e-11
 # Forces of few contacts in given modes against closed forms: one small solve.
 CONTACT_SOLVE = 1e-12
 
-# Conditions of Signorini and Coulomb with random contacts, and u' of Gauss's principle: inequalities are judged to 1e-10
-# of the largest row, times condition numbers up to some 1e2.
+# Conditions of Signorini and Coulomb with random contacts, and u' of Gauss's principle: inequalities are judged to
+# 1e-10 of the largest row, times condition numbers up to some 1e2.
 CONTACT_CONDITIONS = 1e-8
 
 # --- servo-constraints ---------------------------------------------------------------------------------------------
