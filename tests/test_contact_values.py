@@ -30,7 +30,7 @@ def solver() -> kg.Solver:
         ],
         friction=[kg.Friction(u, kg.Coulomb(0.1), load * (2 - z), "brake")],
     )
-    return kg.build(model, functions=["rhs"]).with_parameters(m=1.0, g=9.81)
+    return kg.build(model, functions=["rhs", "Q", "momentum"]).with_parameters(m=1.0, g=9.81)
 
 
 WRONG = [
@@ -57,6 +57,8 @@ def test_values_out_of_range_are_refused_where_a_run_starts(values: dict[str, fl
         wrong.integrate((0.0, 0.1), *START)
     with pytest.raises(kg.SolveError, match=words):
         wrong.contacts(0.0, *START)
+    with pytest.raises(kg.SolveError, match=words):
+        wrong.impulse(0.0, *START, [0.0, 1.0])
 
 
 def test_values_in_range_are_accepted_up_to_their_limits() -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
 from kanegen.solve.contact import contact_failure
+from kanegen.solve.contact_values import check_contact_values
 from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import by_name, number
@@ -69,9 +70,10 @@ class Impulsive:
         Raises
         ------
         SolveError
-            For wrong arguments and unknown names; where the constraints depend on each other at this position (a locked
-            or toggle configuration), so that impulses would be infinite or undetermined; where they leave no speed
-            free; and where constraints nonlinear in the speeds cannot be satisfied after the impulse.
+            For wrong arguments, unknown names and values of contact laws out of range; where the constraints depend on
+            each other at this position (a locked or toggle configuration), so that impulses would be infinite or
+            undetermined; where they leave no speed free; and where constraints nonlinear in the speeds cannot be
+            satisfied after the impulse.
         """
         functions, description = self._functions, self.description
         before = self.momentum(t, q, u, r)  # refuses arguments of the wrong kind
@@ -90,6 +92,7 @@ class Impulsive:
         multipliers[rows] = found
         contact_impulses = np.zeros(len(description.contact_rows))
         if functions.module.CONTACTS:
+            check_contact_values(functions, t, q, u, r)
             after, contact_impulses, more = self._with_contacts(t, q, u, after, inputs, rows)
             multipliers[rows] += more
         momentum = self.momentum(t, q, after, r)
