@@ -76,8 +76,8 @@ class Integrable:
             Inputs: see :func:`kanegen.solve.inputs.run_inputs`. None: their defaults.
         method
             ``"dopri5"`` (Dormand and Prince 1980, order 5(4)), ``"dop853"`` (Hairer, Norsett and Wanner 1993, order
-            8(5,3)) and the stiff ``"rodas"`` (order 4(3), needs the Jacobians) choose their steps; ``"rk4"`` and
-            ``"kutta_merson"`` have a fixed ``step``. See docs/integration.md.
+            8(5,3)) and the stiff ``"rodas"`` (order 4(3), needs the Jacobians, or takes differences while contacts act)
+            choose their steps; ``"rk4"`` and ``"kutta_merson"`` have a fixed ``step``. See docs/integration.md.
         rtol, atol
             Tolerances of the local error, numbers or (n_q + n_u,), for methods that choose their steps.
         step, first_step, max_step
@@ -85,7 +85,8 @@ class Integrable:
         max_steps
             Largest number of accepted steps; None for no limit.
         t_eval
-            Times within the span, sorted in its direction, at which the solution is stored; None: every step.
+            Times within the span, sorted in its direction, at which the solution is stored; None: every step. Those
+            behind a terminal event are left out.
         events
             Names of the model's events to look for; None: all, ``()``: none. Contacts always act.
         modes
