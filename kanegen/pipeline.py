@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from kanegen.build import build as build_extension
 from kanegen.derive import Equations, System, fingerprint
 from kanegen.emit.environment import runtime_headers
 from kanegen.emit.kernel import emit_sources
+from kanegen.emit.project import Control, emit_project, write_project
 from kanegen.emit.sources import Sources
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.options import BuildOptions
@@ -115,6 +117,17 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
     BuildError
         When the folder exists and holds files that the project would not replace, or cannot be written.
     """
-    from kanegen.emit.project import emit_project, write_project
+    sources = sources_of(model, form, functions)
+    controls = _sampled_controls(Description.from_json(sources.files[DESCRIPTION_FILE]))
+    return write_project(emit_project(sources, controls), Path(directory))
 
-    return write_project(emit_project(sources_of(model, form, functions)), Path(directory))
+
+def _sampled_controls(description: Description) -> list[Control]:
+    """The controls of the servo-constraints, where the function ``control`` is there."""
+    if "control" not in description.functions:
+        return []
+    limits = description.control_limits or [(None, None)] * len(description.controls)
+    return [
+        Control(slot, description.inputs[slot], -math.inf if low is None else low, math.inf if high is None else high)
+        for slot, (low, high) in zip(description.controls, limits, strict=True)
+    ]

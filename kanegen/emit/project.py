@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from kanegen._version import __version__
 from kanegen.emit.environment import render
+from kanegen.emit.printer import literal
 from kanegen.emit.sources import Sources, wrapper_files, write_files
 from kanegen.errors import BuildError
 
@@ -20,11 +23,21 @@ TEMPLATES = {
 """Files of the project that a template gives, and the template."""
 
 
-def emit_project(sources: Sources) -> Sources:
+class Control(NamedTuple):
+    """One value of the function ``control``: its slot among the inputs, its limits (infinite: none)."""
+
+    slot: int
+    name: str
+    low: float
+    high: float
+
+
+def emit_project(sources: Sources, controls: Sequence[Control] = ()) -> Sources:
     """The sources with all that builds on its own: C by ``make``, Python by ``pip install`` (NumPy only).
 
     The Python package is called ``<name>_model``. The example program reads parameters and initial values
-    from a text file, whose form it prints itself, and integrates with fixed steps.
+    from a text file, whose form it prints itself, and integrates with fixed steps. With ``controls``, those that the
+    function ``control`` of the sources gives, in its order, it shows a real-time loop: they are sampled and held.
     """
     package = f"{sources.name}_model"
     context = {
@@ -33,6 +46,9 @@ def emit_project(sources: Sources) -> Sources:
         "distribution": package.replace("_", "-").lower(),
         "digest": sources.digest,
         "version": __version__,
+        "controls": [
+            {**control._asdict(), "bounds": f"{literal(control.low)}, {literal(control.high)}"} for control in controls
+        ],
         "headers": [name for name in sources.files if name.endswith(".h")],
     }
     files = {**sources.files}

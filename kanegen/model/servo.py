@@ -54,7 +54,7 @@ class Servo:
         met. None: such states are refused. Not with ``"ideal"``.
     limits
         Largest magnitude of each control, or ``(lowest, highest)``, numbers in the order of the controls (None: no
-        limit). They act in ``solver.integrate(..., control="servo")``.
+        limit, also in a pair: ``(0, None)`` pulls only). They act in ``solver.integrate(..., control="servo")``.
     name
         How messages call it.
 
@@ -210,7 +210,7 @@ def control_limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float
         low, high = _limit(item)
         if not low < high:
             problems.append(
-                f"limits[{k}] is {item!r}: expected the largest magnitude, a pair (lowest, highest) of numbers, or None"
+                f"limits[{k}] is {item!r}: expected the largest magnitude, a pair (lowest, highest), or None"
             )
         found.append((low, high))
     return tuple(found)
@@ -222,8 +222,8 @@ def _limit(item: Any) -> tuple[float, float]:
         if item is None:
             return -math.inf, math.inf
         if _is_sequence(item):
-            low, high = map(float, item)
-            return low, high
+            low, high = item
+            return -math.inf if low is None else float(low), math.inf if high is None else float(high)
         return -float(item), float(item)
     except (TypeError, ValueError):
         return math.nan, math.nan
