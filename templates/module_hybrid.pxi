@@ -122,7 +122,7 @@ cdef class HybridRun(Run):
         h.record, h.host = _hybrid_record, &self.host
         h.watched = <int *>PyArray_DATA(<PyArrayObject *>self.watched)
         h.t_stop = end  # of a sample; at the end of the run it means nothing
-        if any([MODEL.events[i].impulse >= 0 for i in range(MODEL.n_events)]):
+        if any([MODEL.events[i].impulse >= 0 and self.watched[i] for i in range(MODEL.n_events)]):
             _fill_impulse_rows(&self.blows)
             h.blows = &self.blows
         self.hybrid_memory = malloc(kg_module_hybrid_memory(h))

@@ -56,7 +56,7 @@ def rough_block(e: Any = 0, hold: tuple[float, float] | None = None) -> kg.Model
 
 @cache
 def block() -> kg.Solver:
-    return kg.build(rough_block(), functions=("rhs", "momentum", "consistency", "J", "jacobians"))
+    return kg.build(rough_block(), functions=("rhs", "momentum", "jacobians"))
 
 
 def pushed(t: Any) -> tuple[np.ndarray, np.ndarray]:

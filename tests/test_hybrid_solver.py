@@ -30,7 +30,7 @@ from kanegen.solve import IntegrationError, Outcome, Solution
 RAMP = (np.array([0.0, 10.0]), np.array([[0.0], [10.0 * RATE]]))
 REST = np.zeros(2)
 WEIGHT = MASS * GRAVITY
-HELD = ("rhs", "consistency", "J", "control", "servo_residuals")
+HELD = ("rhs", "control", "servo_residuals")
 
 
 def bounces(**options: Any) -> Solution:

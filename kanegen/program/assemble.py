@@ -10,7 +10,7 @@ from kanegen.errors import BuildError
 from kanegen.model.expressions import symbol_name
 from kanegen.options import BuildOptions
 from kanegen.program import momentum_form
-from kanegen.program.contacts import add_contacts, contact_table, event_table, require_speeds
+from kanegen.program.contacts import add_contacts, contact_table, event_table, needed_by_events, require_speeds
 from kanegen.program.control_constraints import control_constraints
 from kanegen.program.count import cost_estimate
 from kanegen.program.generalized import RANK_REVEALING
@@ -42,7 +42,7 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     if functions.stabilisable:
         right_hand_side(functions, stabilised=True)
     jacobians = Jacobians(functions)
-    for name in options.functions:
+    for name in dict.fromkeys((*options.functions, *needed_by_events(equations.model))):
         if name == "outputs":
             outputs(functions)
         elif name == "reactions":

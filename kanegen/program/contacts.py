@@ -76,6 +76,11 @@ def event_table(model: Model) -> tuple[EventEntry, ...]:
     )
 
 
+def needed_by_events(model: Model) -> tuple[str, ...]:
+    """Functions that impulses of events take besides their own: the mass matrix and the constraints (kg_impulse.h)."""
+    return ("Q", "J", "velocity_level") if any(event.impulse is not None for event in model.events) else ()
+
+
 def require_speeds(model: Model, form: str) -> None:
     """Refuse contacts, events and impulses for a form whose state are momenta: they are functions of the speeds.
 
