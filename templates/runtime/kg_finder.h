@@ -134,8 +134,9 @@ static inline void kg_finder_watch(kg_finder *f, const kg_real *g) {
 static inline int kg_finder_doubts(const kg_finder *f) {
   for (int i = 0; i < f->n; ++i) {
     if (kg_finder_is_costly(f, i) && f->rules[i] != KG_IGNORED) {
-      const kg_real range = f->highest[i] - f->lowest[i];
-      if (f->side[i] == 0 || !(KG_MAX(f->lowest[i], -f->highest[i]) > KG_C(0.5) * range)) {
+      /* Stages that all lie on the other side leave no doubt that it has been crossed. */
+      const kg_real nearest = f->side[i] > 0 ? f->lowest[i] : -f->highest[i];
+      if (f->side[i] == 0 || !(nearest > KG_C(0.5) * (f->highest[i] - f->lowest[i]))) {
         return 1;
       }
     }
