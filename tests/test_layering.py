@@ -16,6 +16,7 @@ ORDER = (
     "_version",
     "errors",
     "options",
+    "resources",
     "graph",
     "model",
     "derive",

@@ -17,9 +17,12 @@ PROBE = """
 import sys
 sys.path[:0] = {paths!r}
 import kanegen
+from kanegen.derive.fingerprint import generator_digest
 from kanegen.emit.environment import runtime_headers
-from kanegen.emit.sources import template_folder, wrapper_files
+from kanegen.emit.sources import wrapper_files
+from kanegen.resources import template_folder
 assert "module.pyx" in wrapper_files() and "kg_steppers.h" in runtime_headers()
+generator_digest()
 print(kanegen.__file__)
 print(template_folder())
 """

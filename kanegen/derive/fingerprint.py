@@ -25,6 +25,7 @@ from kanegen.model.control_constraints import ControlConstraints
 from kanegen.model.expressions import symbol_name
 from kanegen.model.servo import Servo
 from kanegen.model.speeds import speed_changes
+from kanegen.resources import template_folder
 
 _NOT_GENERATING = frozenset({"__pycache__", "build", "bench", "cli", "verify"})
 """Folders of the package that have no part in what is generated."""
@@ -44,8 +45,8 @@ def fingerprint(system: System, *options: str) -> str:
 def generator_digest() -> str:
     """SHA-256 over kanegen's own source: what another state of the generator wrote is not taken for this one's."""
     digest = sha256()
-    for package in ("kanegen", "kanegen.templates"):
-        for path, content in _package_files(files(package), ""):
+    for folder in (files("kanegen"), template_folder()):
+        for path, content in _package_files(folder, ""):
             digest.update(f"{path} {len(content)}\n".encode())
             digest.update(content)
     return digest.hexdigest()

@@ -12,8 +12,8 @@ from functools import cache
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from kanegen.emit.rosenbrock import RODAS
-from kanegen.emit.sources import template_folder
 from kanegen.emit.tableaux import literal, tableaux, terms
+from kanegen.resources import template_folder
 
 RUNTIME = "runtime"
 TABLEAUX_HEADER = "kg_tableaux.h"

@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.resources import files as package_files
-from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from kanegen.errors import BuildError
+from kanegen.resources import template_folder
 
 WRAPPER_FILES = (
     "module.pyx",
@@ -105,20 +104,6 @@ def files_digest(files: Mapping[str, str]) -> str:
             digest.update(len(part).to_bytes(8, "little"))
             digest.update(part)
     return digest.hexdigest()
-
-
-def template_folder() -> Traversable:
-    """The folder of the templates: in a wheel, an editable install or a plain checkout."""
-    try:
-        return package_files("kanegen.templates")
-    except ModuleNotFoundError:
-        # A checkout that is not installed keeps the templates next to the package, not inside it.
-        folder = Path(__file__).parents[2] / "templates"
-        if (folder / "module.pyx").is_file():
-            return folder
-        raise BuildError(
-            f"the templates are neither the package kanegen.templates nor in {folder}; reinstall kanegen"
-        ) from None
 
 
 def wrapper_files() -> dict[str, str]:

@@ -1,0 +1,23 @@
+"""Where the templates are: they stand beside the package in a checkout, and inside it where it is installed."""
+
+from __future__ import annotations
+
+from importlib.resources import files as package_files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from kanegen.errors import BuildError
+
+
+def template_folder() -> Traversable:
+    """The folder of the templates: in a wheel, an editable install or a plain checkout."""
+    try:
+        return package_files("kanegen.templates")
+    except ModuleNotFoundError:
+        # A checkout that is not installed keeps the templates next to the package, not inside it.
+        folder = Path(__file__).parents[1] / "templates"
+        if (folder / "module.pyx").is_file():
+            return folder
+        raise BuildError(
+            f"the templates are neither the package kanegen.templates nor in {folder}; reinstall kanegen"
+        ) from None
