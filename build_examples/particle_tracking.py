@@ -90,11 +90,14 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    ((_, solution),) = runs.values()
-    motion, force = figure.subplots(2, 1, sharex=True)
-    motion.plot(solution.t, solution.q, label=["r (m)", "theta (rad)", "phi (rad)"])
-    motion.set_ylabel("coordinates")
-    motion.legend()
+    ((solver, solution),) = runs.values()
+    distance, angles, force = figure.subplots(3, 1, sharex=True)
+    distance.plot(solution.t, solution.q[:, 0])
+    distance.set_ylabel("r (m)")
+    angles.plot(solution.t, solution.q[:, 1:], label=["theta", "phi"])
+    angles.axhline(solver.parameters["k"], color="grey", linestyle="dotted", label="k")
+    angles.set_ylabel("angles (rad)")
+    angles.legend()
     force.plot(solution.t, solution.controls)
     force.set(xlabel="t (s)", ylabel="F_theta (N)")
 
