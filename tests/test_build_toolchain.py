@@ -66,7 +66,7 @@ def test_options_check_themselves() -> None:
     with pytest.raises(BuildError, match="kernel='-O3'; expected a sequence of flags"):
         CompilerOptions(kernel="-O3")  # one text is a sequence of letters
     assert CompilerOptions().depends_on_cpu
-    assert not CompilerOptions(kernel=("-O2",), steppers=("-O2",)).depends_on_cpu
+    assert not CompilerOptions(kernel=("-O2",), steppers=("-O2",), runtime=("-O2",)).depends_on_cpu
 
 
 def test_the_processor_is_identified() -> None:
