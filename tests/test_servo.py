@@ -349,10 +349,10 @@ def test_other_inputs_without_a_default_need_one() -> None:
     assert solver.control(*at(state), r=state.r) == pytest.approx(rod_solver().control(*at(state), r=state.r))
 
 
-@pytest.mark.parametrize("y", [(1.0,), (1.0, 2.0, 3.0), [[1.0, 2.0]]])
-def test_y_of_the_wrong_shape(y: Any) -> None:
+@pytest.mark.parametrize("y", [(1.0,), (1.0, 2.0, 3.0), [[1.0, 2.0]], "two", (1.0, float("nan"))])
+def test_y_that_is_no_vector_of_numbers(y: Any) -> None:
     start = example("energy_servo").INITIAL
-    with pytest.raises(kg.SolveError, match=r"y has shape .* expected \(2,\), for tau1, tau2, or a number"):
+    with pytest.raises(kg.SolveError, match=r"y is .*; expected 2 finite number\(s\), for tau1, tau2"):
         solver_for("energy_servo").control(0.0, start["q"], start["u"], y=y)
 
 

@@ -156,8 +156,7 @@ class ControlledMotion:
     @cached_property
     def _rows(self) -> tuple[tuple[tuple[Level, ...], tuple[Node, ...], Node], ...]:
         return tuple(
-            self._row(expression, theta)
-            for expression, theta in zip(self.record.constraints, self.record.theta, strict=True)
+            self._row(expression, gains) for expression, gains in zip(self.record.constraints, self.gains, strict=True)
         )
 
     @property
@@ -176,6 +175,11 @@ class ControlledMotion:
         return tuple(right for _, _, right in self._rows)
 
     @cached_property
+    def gains(self) -> tuple[tuple[Node, ...], ...]:
+        """Theta1, ..., Thetak of each constraint; () where errors are not to decay."""
+        return tuple(tuple(self.equations.system.lower(x) for x in theta) for theta in self.record.theta)
+
+    @cached_property
     def free_part(self) -> tuple[Node, ...]:
         """y, (n_tau,)."""
         nodes = self._lowered(self.record.free_part(len(self.controls)))
@@ -189,7 +193,7 @@ class ControlledMotion:
         """Derivatives in z."""
         return self.equations.simplified(gradient([residual], [self.equations.graph.one], self.state))
 
-    def _row(self, expression: Any, theta: tuple[Any, ...]) -> tuple[tuple[Level, ...], tuple[Node, ...], Node]:
+    def _row(self, expression: Any, gains: tuple[Node, ...]) -> tuple[tuple[Level, ...], tuple[Node, ...], Node]:
         """The levels of one constraint, its row of AA and its entry of BB."""
         system, label = self.equations.system, str(expression)
         (node,) = self._lowered([expression])
@@ -205,14 +209,14 @@ class ControlledMotion:
                     f"{MOST_DERIVATIVES - 1} derivatives: name other controls, or leave it out"
                 )
             held = not self._vanish(self.slopes(node))
-            levels.append(Level(_derivative(label, len(levels)), len(levels), node, held, bool(theta)))
+            levels.append(Level(_derivative(label, len(levels)), len(levels), node, held, bool(gains)))
             node = self.rate(node, label)
         if not self._vanish(x for c in coefficients for x in gradient([c], [system.graph.one], self.unknowns)):
             raise ModelError(
                 f"the control constraint {label} is not linear in the highest derivatives of the controls: "
                 "differentiate it, or solve it for them"
             )
-        return tuple(levels), coefficients, self._right(node, levels, theta, label)
+        return tuple(levels), coefficients, self._right(node, levels, gains, label)
 
     def _vanish(self, nodes: Iterable[Node]) -> bool:
         """Whether all nodes are identically zero, whatever the gains of a stabilisation are."""
@@ -220,15 +224,14 @@ class ControlledMotion:
         free = [x for x in reachable(found) if x.op == "input" and x.payload[0] in ("g", UNKNOWN)]
         return self.equations.system.vanish(substitute(found, dict.fromkeys(free, graph.one)))
 
-    def _right(self, node: Node, levels: Sequence[Level], theta: tuple[Any, ...], label: str) -> Node:
+    def _right(self, node: Node, levels: Sequence[Level], gains: tuple[Node, ...], label: str) -> Node:
         graph = self.equations.graph
-        if theta and len(theta) != len(levels):
+        if gains and len(gains) != len(levels):
             raise ModelError(
-                f"theta of the control constraint {label} has {len(theta)} coefficient(s): expected {len(levels)}, "
+                f"theta of the control constraint {label} has {len(gains)} coefficient(s): expected {len(levels)}, "
                 f"since its controls can be solved for after {len(levels)} derivative(s)"
             )
         (rest,) = substitute([node], dict.fromkeys(self.unknowns, graph.zero))
-        gains = [self.equations.system.lower(x) for x in theta]
         decay = [gain * level.residual for gain, level in zip(gains, reversed(levels), strict=False)]
         return self.equations.simplified([graph.sum([-rest, *decay])])[0]
 

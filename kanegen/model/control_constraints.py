@@ -164,11 +164,16 @@ def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ..
     return tuple(found)
 
 
-def _growth(coefficients: tuple[Any, ...], k: int) -> Iterator[str]:
-    """Whether ``s^k = Theta1 s^(k-1) + ... + Thetak`` has a root on the right."""
+def largest_exponent(coefficients: Sequence[Any]) -> float:
+    """Largest real part (1/s) of the roots of ``s^k = Theta1 s^(k-1) + ... + Thetak``; an error decays below zero."""
     import numpy as np
 
-    largest = float(np.roots([1.0, *(-float(x) for x in coefficients)]).real.max())
+    return float(np.roots([1.0, *(-float(x) for x in coefficients)]).real.max())
+
+
+def _growth(coefficients: tuple[Any, ...], k: int) -> Iterator[str]:
+    """What is wrong with numbers Theta1, ..., Thetak under which an error does not decay."""
+    largest = largest_exponent(coefficients)
     if not largest < 0.0:
         yield (
             f"theta[{k}] is ({', '.join(map(str, coefficients))}): an error of the constraint would not decay "

@@ -8,6 +8,7 @@ from kanegen.program.records import Block, Call, Function, Guard, Step
 from kanegen.program.registry import Functions, all_hold, stores
 
 RIGHT_HAND_SIDE = "rhs_controlled"
+GAINS = "control_gains"
 
 
 def control_constraints(f: Functions, motion: ControlledMotion) -> None:
@@ -17,6 +18,8 @@ def control_constraints(f: Functions, motion: ControlledMotion) -> None:
         f.add(_residuals(f, motion))
     if any(level.held for level in motion.levels):
         f.add(_held(f, motion))
+    if any(motion.gains):
+        f.add(_gains(f, motion))
 
 
 def _guard(f: Functions, motion: ControlledMotion) -> tuple[Step, ...]:
@@ -54,3 +57,13 @@ def _held(f: Functions, motion: ControlledMotion) -> Function:
     steps = (*_guard(f, motion), Block("", stores("out", [x for row in rows for x in row])))
     summary = "[d phi/dz, phi] of the control constraints and derivatives that the controls of the state can satisfy"
     return Function("control_level", (len(rows), len(motion.slots) + 1), steps, {}, summary)
+
+
+def _gains(f: Functions, motion: ControlledMotion) -> Function:
+    """One row for each constraint that is to decay: how many gains, the gains Theta1, ..., Thetak, zeros."""
+    present = [gains for gains in motion.gains if gains]
+    width = max(map(len, present))
+    rows = [(f.graph.const(len(gains)), *gains, *[f.graph.zero] * (width - len(gains))) for gains in present]
+    steps = (Block("", stores("out", [x for row in rows for x in row])),)
+    summary = "number of gains and Theta1, Theta2, ... of the control constraints whose errors decay"
+    return Function(GAINS, (len(rows), width + 1), steps, {}, summary)

@@ -17,7 +17,7 @@ from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import RunInputs, run_inputs
 from kanegen.solve.momentum import is_momentum_form
-from kanegen.solve.names import by_name, key_name, number
+from kanegen.solve.names import by_name, key_name, number, numbers
 from kanegen.solve.saturation import Saturation, continuous_saturations, held_saturations, warnings_of
 
 Array = NDArray[np.float64]
@@ -191,7 +191,7 @@ def _joined(
     if options.tau0 is None:
         z = consistent_controls(functions, t0, q0, u0, None, at_start, consistency or 1e-12)
     else:
-        z = _numbers(options.tau0, "tau0", names)
+        z = numbers(options.tau0, "tau0", names)
     problems = [] if consistency is None else start_problems(functions, t0, q0, u0, z, at_start, consistency)
     if problems:
         raise SolveError(
@@ -246,16 +246,6 @@ def own_inputs(description: Description, names: Sequence[str]) -> list[str]:
     return owned
 
 
-def _numbers(values: Any, what: str, names: Sequence[str]) -> Array:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise SolveError(f"{what} is {values!r}; expected {len(names)} numbers: {', '.join(names)}") from error
-    if array.shape not in ((), (len(names),)) or not np.isfinite(array).all():
-        raise SolveError(f"{what} is {values!r}; expected ({len(names)},) finite numbers: {', '.join(names)}")
-    return np.broadcast_to(array, (len(names),)).copy()
-
-
 def _hidden(y: Any, functions: Functions, names: Sequence[str]) -> Array:
     """The hidden inputs with y behind the multipliers of the contacts."""
     d = functions.description
@@ -264,7 +254,7 @@ def _hidden(y: Any, functions: Functions, names: Sequence[str]) -> Array:
         return hidden
     if not d.servo_free:
         raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
-    hidden[len(d.contact_rows) :] = _numbers(y, "y", names)
+    hidden[len(d.contact_rows) :] = numbers(y, "y", names)
     return hidden
 
 

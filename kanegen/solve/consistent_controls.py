@@ -1,4 +1,4 @@
-"""Controls of the state that satisfy control constraints at a start."""
+"""What control constraints ask of a solver: gains that let errors decay, controls that satisfy them at a start."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
+from kanegen.model.control_constraints import largest_exponent
+from kanegen.program.control_constraints import GAINS
 from kanegen.solve.functions import Functions
-from kanegen.solve.names import number
+from kanegen.solve.names import number, numbers
 
 Array = NDArray[np.float64]
 
@@ -26,6 +28,29 @@ def joined_names(functions: Functions) -> tuple[str, ...]:
     return tuple(d.inputs[slot] for slot in d.joined)
 
 
+def require_decay(functions: Functions) -> None:
+    """Refuse gains of control constraints under which errors grow, with the parameters of a solver (`SolveError`)."""
+    d = functions.description
+    if GAINS not in d.functions or functions.problem(GAINS) is not None:
+        return
+    sizes = (len(d.coordinates), len(d.speeds), len(d.inputs))
+    rows = functions.get(GAINS).value(0.0, *map(np.zeros, sizes))
+    problems = []
+    labels = iter([label for label, _, decays in d.control_levels if decays])
+    for count, *gains in rows:
+        theta = gains[: int(count)]
+        label, *_ = (next(labels) for _ in theta)
+        exponent = largest_exponent(theta)
+        if not exponent < 0.0:
+            told = ", ".join(f"{x:g}" for x in theta)
+            problems.append(f"theta = ({told}) of {label} has the exponent {exponent:.3g} 1/s")
+    if problems:
+        raise SolveError(
+            f"the control constraints of {d.name!r} are not stable with these parameters: {'; '.join(problems)}; "
+            "expected coefficients whose characteristic roots have negative real parts, or their errors grow"
+        )
+
+
 def consistent_controls(functions: Functions, t: float, q: Any, u: Any, tau: Any, r: Array, tolerance: float) -> Array:
     """Controls nearest to ``tau`` that satisfy the control constraints; see :meth:`kanegen.Solver.consistent_controls`.
 
@@ -34,7 +59,7 @@ def consistent_controls(functions: Functions, t: float, q: Any, u: Any, tau: Any
     names = joined_names(functions)
     if not number(tolerance, "tolerance") > 0.0:
         raise SolveError(f"tolerance is {tolerance!r}; expected a positive number")
-    z = np.zeros(len(names)) if tau is None else _vector(tau, names)
+    z = np.zeros(len(names)) if tau is None else numbers(tau, "tau", names)
     if "control_level" not in functions.description.functions:
         return z
     function, slots = functions.get("control_level"), list(functions.description.joined)
@@ -57,16 +82,6 @@ def consistent_controls(functions: Functions, t: float, q: Any, u: Any, tau: Any
     if smallest <= tolerance:
         return best
     raise SolveError(_impossible(functions, t, q, u, r, best))
-
-
-def _vector(tau: Any, names: tuple[str, ...]) -> Array:
-    try:
-        z = np.array(tau, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise SolveError(f"tau is {tau!r}; expected {len(names)} numbers: {', '.join(names)}") from error
-    if z.shape != (len(names),) or not np.isfinite(z).all():
-        raise SolveError(f"tau is {tau!r}; expected ({len(names)},) finite numbers: {', '.join(names)}")
-    return z
 
 
 def _impossible(functions: Functions, t: float, q: Any, u: Any, r: Array, z: Array) -> str:

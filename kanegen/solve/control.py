@@ -13,6 +13,7 @@ from kanegen.errors import SolveError
 from kanegen.program.servo import MAKERS
 from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
+from kanegen.solve.names import numbers
 
 Array = NDArray[np.float64]
 
@@ -142,15 +143,7 @@ class Controlled:
         if not d.controls or not d.servo_free:
             reason = "it has no servo-constraints" if not d.controls else "kg.Servo(y=...) fixed it when it was built"
             raise SolveError(f"y cannot be given to the model {d.name!r}: {reason}")
-        free = np.asarray(y, dtype=np.float64)
-        n_r, n_tau = len(d.inputs), len(d.controls)
-        if free.ndim == 0:
-            free = np.full(n_tau, free)
-        if free.shape != (n_tau,):
-            names = ", ".join(d.inputs[k] for k in d.controls)
-            raise SolveError(f"y has shape {free.shape}, expected ({n_tau},), for {names}, or a number")
-        if not np.isfinite(free).all():
-            raise SolveError(f"y is {free.tolist()}: every entry must be finite")
+        free, n_r = numbers(y, "y", [d.inputs[k] for k in d.controls]), len(d.inputs)
         given = self._servo_defaults[:n_r] if r is None else np.asarray(r, dtype=np.float64)
         if given.shape != (n_r,):
             raise SolveError(f"r has shape {given.shape}, expected ({n_r},): {', '.join(d.inputs)}")

@@ -7,6 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kanegen.errors import SolveError
 
 
@@ -61,3 +64,16 @@ def number(value: Any, what: str) -> float:
     if not math.isfinite(result):
         raise SolveError(f"{what} is {value!r}; expected a finite real number")
     return result
+
+
+def numbers(values: Any, what: str, names: Sequence[str]) -> NDArray[np.float64]:
+    """One finite float for each name, (n,); a single number stands for all. Raises `SolveError` for anything else."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.shape not in ((), (len(names),)) or not np.isfinite(array).all():
+        raise SolveError(
+            f"{what} is {values!r}; expected {len(names)} finite number(s), for {', '.join(names)}, or one for all"
+        )
+    return np.broadcast_to(array, (len(names),)).copy()

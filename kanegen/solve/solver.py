@@ -15,6 +15,7 @@ from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program import kernels
 from kanegen.solve.consistent import make_consistent
+from kanegen.solve.consistent_controls import require_decay
 from kanegen.solve.contact import Contacting
 from kanegen.solve.control import Controlled, servo_attributes
 from kanegen.solve.description import Description
@@ -137,6 +138,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         gains = gain_values(stabilisation, description)
         vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
         functions = Functions(extension.module, description, vector, gains)
+        require_decay(functions)
         rhs_name = "rhs_stabilised" if gains.any() else "rhs"
         rhs = functions.get(rhs_name) if functions.problem(rhs_name) is None else None
         self.__dict__.update(
