@@ -118,8 +118,9 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
         When the folder exists and holds files that the project would not replace, or cannot be written.
     """
     sources = sources_of(model, form, functions)
-    controls = _sampled_controls(Description.from_json(sources.files[DESCRIPTION_FILE]))
-    return write_project(emit_project(sources, controls), Path(directory))
+    description = Description.from_json(sources.files[DESCRIPTION_FILE])
+    joined = [(description.inputs[slot], slot) for slot in description.joined]
+    return write_project(emit_project(sources, _sampled_controls(description), joined), Path(directory))
 
 
 def _sampled_controls(description: Description) -> list[Control]:

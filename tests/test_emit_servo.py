@@ -10,6 +10,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from ccompile import C_COMPILER
+from control_models import slider
 from tolerances import STEPPER_ROUNDING
 
 import kanegen as kg
@@ -80,6 +81,11 @@ def test_the_readme_tells_where_the_controls_go(folder: Path) -> None:
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert "| F | 1 | -inf | 4.0 |" in text
     assert "r[1] = tau[0];" in text
+
+
+def test_the_readme_tells_which_controls_are_part_of_the_state(tmp_path: Path) -> None:
+    text = (kg.emit(slider(), tmp_path / "project") / "README.md").read_text(encoding="utf-8")
+    assert "q', u', then the derivatives of `r[0]` (tau), which the caller keeps" in text
 
 
 def test_a_value_for_a_control_is_refused(folder: Path) -> None:
