@@ -195,7 +195,7 @@ def test_wrong_paths_are_refused(path: Any, message: str) -> None:
         solver_of_rod().inverse_dynamics(path, TIMES)
 
 
-@pytest.mark.parametrize("times", [[np.nan], [[0.0]], "now"])
+@pytest.mark.parametrize("times", [[np.nan], [[0.0]], [], "now"])
 def test_wrong_times_are_refused(times: Any) -> None:
     with pytest.raises(kg.SolveError, match="times"):
         solver_of_rod().inverse_dynamics(CIRCLE, times)

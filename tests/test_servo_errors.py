@@ -98,6 +98,8 @@ def test_records(arguments: dict[str, Any], message: str) -> None:
         (lambda: kg.Servo(x.diff(), STABLE), {}, r"contains x', so it is nonholonomic"),
         (lambda: kg.Servo(x * y, -1), {}, r"contains no speed, so it is holonomic: expected a pair"),
         (lambda: kg.Servo((x, y), (STABLE, (-1, 0))), {}, r"theta\[1\] is not stable: Theta2 = 0"),
+        (lambda: kg.Servo(x, (float("nan"), -1)), {}, r"theta\[0\] is not stable: Theta1 = nan"),
+        (lambda: kg.Servo(x, (-1, sm.I)), {}, r"theta\[0\] is not stable: Theta2 = I"),
         (lambda: kg.Servo(v, a), {"parameters": {a: 0.5}}, r"theta\[0\] is not stable: Theta = a = 0.5"),
         (lambda: kg.Servo(v, -x), {}, r"servo theta\[0\] contains x: it may depend on t, parameters only"),
         (lambda: kg.Servo(v, -1 - me.dynamicsymbols._t), {}, "expected a constant, found time in it"),

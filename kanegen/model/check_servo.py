@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -142,10 +143,14 @@ def _stability_problems(model: Model, servo: Servo) -> list[str]:
 
 
 def _value(expression: Any, values: dict[Any, float]) -> float | None:
-    """The number an expression has; None where parameters without a value are left in it."""
+    """The number an expression has, NaN if it is not real; None where parameters without a value are left in it."""
     number = sympy.sympify(expression).xreplace({symbol: sympy.Float(value) for symbol, value in values.items()})
-    return float(number) if number.is_number and number.is_extended_real else None
+    if not number.is_number:
+        return None
+    return float(number) if number.is_extended_real else math.nan
 
 
 def _shown(expression: Any, value: float) -> str:
+    if math.isnan(value):
+        return str(expression)
     return f"{value:g}" if expression.is_number else f"{expression} = {value:g}"

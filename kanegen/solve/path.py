@@ -65,8 +65,8 @@ def _times(times: Any) -> Array:
         wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
     except (TypeError, ValueError) as error:
         raise SolveError(f"times is {times!r}; expected numbers (n_t,), seconds") from error
-    if wanted.ndim != 1 or not np.isfinite(wanted).all():
-        raise SolveError(f"times has shape {wanted.shape}; expected finite times (n_t,), seconds")
+    if wanted.ndim != 1 or not wanted.size or not np.isfinite(wanted).all():
+        raise SolveError(f"times has shape {wanted.shape}; expected finite times (n_t,), seconds, at least one")
     return wanted
 
 
