@@ -274,7 +274,7 @@ class Runtime:
         n, k, m = case.n_u, len(case.W), len(case.contacts)
         mode = np.full(m, -1, np.int32) if modes is None else np.array(modes, np.int32)
         heading = np.zeros((m, 2)) if direction is None else np.array(direction, float).reshape(m, 2)
-        u, force, udot, guards = case.speeds.copy(), np.zeros(k), np.zeros(n), np.zeros((m, 3))
+        u, force, udot, guards = case.speeds.copy(), np.zeros(k), np.zeros(n), np.zeros((m, 4))
         culprit = ctypes.c_int(-2)
         arrays: list[Any] = [np.array([n, k, m], np.int32), case.info(), case.parameters()]
         arrays += [np.array([*tolerances, prefer, plastic, guard], float), mode, heading, u]

@@ -35,11 +35,11 @@ def test_guards_are_positive_after_settling_and_say_what_they_mean(runtime: Runt
     contact = Contact([0.0, 1.0], ([1.0, 0.0],), mu=(0.5, 0.4))
     case = Case(np.eye(2), [1.0, -G], (contact,))
     stuck = runtime(case, SETTLE | RHS | GUARDS)
-    assert stuck.guards[0] == pytest.approx([G, 1.0, 0.5 * G - 1.0], rel=CONTACT_SOLVE)
+    assert stuck.guards[0] == pytest.approx([G, 1.0, 0.5 * G - 1.0, 1.0], rel=CONTACT_SOLVE)
     slipping = runtime(case.at(u=[0.3, 0.0]), SETTLE | RHS | GUARDS)
-    assert slipping.guards[0] == pytest.approx([G, 1.0, 0.3], rel=CONTACT_SOLVE)
+    assert slipping.guards[0] == pytest.approx([G, 1.0, 0.3, 1.0], rel=CONTACT_SOLVE)
     open_ = runtime(case.at(contacts=(Contact([0.0, 1.0], gap=0.7),)), SETTLE | RHS | GUARDS)
-    assert open_.guards[0] == pytest.approx([0.7, 1.0, 1.0])
+    assert open_.guards[0] == pytest.approx([0.7, 1.0, 1.0, 1.0])
     touching = runtime(case.at(a=[0.0, G]), SETTLE | RHS | GUARDS)
     assert touching.modes == [OPEN]
     assert 0.0 < touching.guards[0, 0] < 1e-9

@@ -254,7 +254,7 @@ int main(void) {
   const double options[5] = {1e-9, 1e-9, 0.0, 0.0, 2.0};
   double p[3 + 9 + 3 + 24 + 32 + 15] = {3.0, 8.0, 3.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, -9.81};
   const double rows[24] = {0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0};
-  double direction[6] = {0}, u[3] = {0.1, 0.0, -1.0}, lambda[8], udot[3], guards[9];
+  double direction[6] = {0}, u[3] = {0.1, 0.0, -1.0}, lambda[8], udot[3], guards[12];
   int mode[3] = {-1, 0, 0}, culprit = -1, status;
   for (int i = 0; i < 24; ++i) {
     p[15 + i] = rows[i];

@@ -142,6 +142,7 @@ static inline void kg_contacts_begin(kg_contacts *c) {
   for (int m = 0; m < c->model->n_contacts; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
     const int starts = c->mode[m] == KG_SLIP && (c->may[m] & KG_MAY_START) != 0;
+    c->starting[m] = starts && info->directions == 2;
     for (int k = 0; k < info->directions; ++k) {
       c->direction[2 * m + k] = c->now.direction[2 * m + k];
       c->residual[2 * m + k] = starts ? c->s.rate[info->tangent + k] : KG_C(0.0);

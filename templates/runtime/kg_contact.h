@@ -25,12 +25,16 @@ extern "C" {
 /* What counts as touching and as at rest, unless the host sets something else. */
 #define KG_GAP_TOLERANCE KG_C(1e-9)
 #define KG_RATE_TOLERANCE KG_C(1e-9)
-/* Guards of a contact: of its gap or normal force, of its gap, of its friction. */
-#define KG_CONTACT_GUARDS 3
+/* Guards of a contact: of its gap or normal force, of its gap, of its friction, of its start to slip. */
+#define KG_CONTACT_GUARDS 4
 /* Flag of a contact whose gap has reached zero, whatever rounding has left of it. */
 #define KG_GAP_FELL 16
 /* A slip velocity below this fraction of what counts as rest has no direction. */
 #define KG_NO_DIRECTION KG_C(1e-3)
+/* Up to this multiple of what counts as rest, slip that starts in a plane has the direction of its acceleration. The
+ * direction of its velocity tends to that with the rate mu N / (m |v|), too fast for explicit steps, and differs from it
+ * by the square of the time since the start. */
+#define KG_START_SPEED KG_C(1e3)
 
 /* The last evaluation of `contacts`, or of `gaps` from `value` on. */
 typedef struct {
@@ -59,6 +63,7 @@ typedef struct {
   kg_mode_search search;
   int *may;               /* n_contacts: of the search */
   int *announced;         /* n_contacts: 1 + the mode of those whose guards have fallen since; KG_GAP_FELL */
+  int *starting;          /* n_contacts: flags of those that start to slip in a plane (KG_START_SPEED) */
   kg_real *b;             /* n_rows: rows of the problem at hand */
   kg_real *rate_before;   /* n_rows: before a blow */
   kg_real *no_load;       /* n_contacts zeros */
@@ -75,7 +80,7 @@ static inline const kg_function *kg_find_function(const kg_model *model, const c
 }
 
 /* Integers of `mode`: first the modes, then scratch. */
-static inline int kg_contacts_integers(const kg_model *model) { return 6 * model->n_contacts + 2 * model->n_rows; }
+static inline int kg_contacts_integers(const kg_model *model) { return 7 * model->n_contacts + 2 * model->n_rows; }
 
 /* Splits the integers. */
 static inline void kg_contacts_split_integers(kg_contacts *c, int *mode) {
@@ -88,8 +93,9 @@ static inline void kg_contacts_split_integers(kg_contacts *c, int *mode) {
   c->search.best = mode + 3 * m;
   c->search.counter = mode + 4 * m;
   c->announced = mode + 5 * m;
-  c->now.unknown = c->trial.unknown = mode + 6 * m;
-  c->now.slipping = c->trial.slipping = mode + 6 * m + k;
+  c->starting = mode + 6 * m;
+  c->now.unknown = c->trial.unknown = mode + 7 * m;
+  c->now.slipping = c->trial.slipping = mode + 7 * m + k;
 }
 
 /* Places the arrays in `work`; returns their length. With work NULL only the length is of use. */
@@ -168,7 +174,7 @@ static inline int kg_contacts_start(kg_contacts *c, const kg_model *model, const
   for (int m = 0; m < model->n_contacts; ++m) {
     const int closed = model->contacts[m].law == KG_LAW_LATCH && model->contacts[m].closed;
     c->mode[m] = closed ? KG_CLOSED : KG_OPEN;
-    c->announced[m] = 0;
+    c->announced[m] = c->starting[m] = 0;
     c->direction[2 * m] = c->now.direction[2 * m] = c->now.sign[m] = KG_C(1.0);
   }
   return KG_OK;
@@ -180,6 +186,7 @@ static inline void kg_contacts_set_modes(kg_contacts *c, const int *mode, const 
   memmove(c->mode, mode, m * sizeof(int));
   memmove(c->direction, direction, 2 * m * sizeof(kg_real));
   memcpy(c->now.direction, c->direction, 2 * m * sizeof(kg_real));
+  memset(c->starting, 0, m * sizeof(int));
 }
 
 static inline int kg_contacts_evaluate(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u,
@@ -207,7 +214,7 @@ static inline void kg_contacts_acceleration_rows(kg_contacts *c) {
 /* Friction in a plane is opposite to the slip velocity; along a line its direction belongs to the mode. */
 static inline void kg_contacts_turn(kg_contacts *c) {
   for (int m = 0; m < c->model->n_contacts; ++m) {
-    if (c->mode[m] == KG_SLIP && c->model->contacts[m].directions == 2) {
+    if (c->mode[m] == KG_SLIP && c->model->contacts[m].directions == 2 && !c->starting[m]) {
       const kg_real *rate = c->s.rate + c->model->contacts[m].tangent;
       const kg_real x = rate[0] - c->residual[2 * m], y = rate[1] - c->residual[2 * m + 1];
       const kg_real size = KG_SQRT(x * x + y * y);
@@ -219,11 +226,22 @@ static inline void kg_contacts_turn(kg_contacts *c) {
   }
 }
 
+/* Marks the contacts whose direction of slip follows from accelerations; returns whether there are any. */
+static inline int kg_contacts_starting(kg_contacts *c) {
+  int any = 0;
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    c->may[m] = c->mode[m] == KG_SLIP && c->starting[m] ? KG_MAY(KG_SLIP) | KG_MAY_START : 0;
+    any = any || c->may[m];
+  }
+  c->search.modes = &c->now;
+  return any;
+}
+
 /* Multipliers in the present modes from the last evaluation of `contacts`. */
 static inline int kg_contacts_solve(kg_contacts *c) {
   kg_contacts_acceleration_rows(c);
   kg_contacts_turn(c);
-  return kg_modes_solve(&c->now);
+  return kg_contacts_starting(c) ? kg_search_solve(&c->search) : kg_modes_solve(&c->now);
 }
 
 /* x (n_u) += what the multipliers (impulses) of the rows add to it. */

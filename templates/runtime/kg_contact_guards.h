@@ -1,13 +1,13 @@
 /* kg_contact_guards.h - functions that stay positive as long as the modes of the contacts are right.
  *
- * A contact has up to three guards; when one falls through zero the mode must change:
+ * A contact has up to four guards; when one falls through zero the mode must change:
  *   open: the gap;
  *   penetrated: minus the gap; what the row lacks of its target (a Stabilised contact whose force is still tensile), or
  *     minus the load;
  *   closed: the normal force; minus the gap, where the law leaves the gap open; then friction:
  *   stuck: mu_s N - |lambda_t|;
  *   slipping: the slip velocity along the direction of slip; in a plane along that at the start of the step, less
- *     what counts as rest.
+ *     what counts as rest; when it starts in a plane, what its velocity lacks of KG_START_SPEED.
  *
  * A guard may start at zero or, by the error of the state, below: it is raised by the contact's slack, which
  * kg_complementarity.h sets with the modes and kg_contacts_advance() takes back once the guard has risen.
@@ -56,6 +56,13 @@ static inline kg_real kg_slip_guard(kg_contacts *c, int m, int with_multipliers)
   return info->directions == 2 ? along - KG_AT_REST * c->rate_tolerance : along;
 }
 
+/* How far slip that starts in a plane is from the velocity whose direction it follows from then on. */
+static inline kg_real kg_start_guard(const kg_contacts *c, int m) {
+  const kg_real *rate = c->s.rate + c->model->contacts[m].tangent, *left = c->residual + 2 * (ptrdiff_t)m;
+  const kg_real x = rate[0] - left[0], y = rate[1] - left[1];
+  return KG_START_SPEED * c->rate_tolerance - KG_SQRT(x * x + y * y);
+}
+
 static inline void kg_guards_without_force(const kg_contacts *c, int m, int with_multipliers, kg_real *guards) {
   const kg_contact_info *info = c->model->contacts + m;
   if (info->law == KG_LAW_LATCH || info->normal < 0) {
@@ -78,6 +85,7 @@ static inline void kg_guards_with_force(kg_contacts *c, int m, int with_multipli
   const int law = info->law;
   if (c->mode[m] == KG_SLIP) {
     guards[2] = kg_slip_guard(c, m, with_multipliers);
+    guards[3] = c->starting[m] ? kg_start_guard(c, m) : KG_NO_GUARD;
   } else if (c->mode[m] == KG_STICK && with_multipliers) {
     guards[2] = kg_stick_guard(&c->now, m);
   }
@@ -93,7 +101,7 @@ static inline void kg_guards_with_force(kg_contacts *c, int m, int with_multipli
 
 /* The guards of contact m from the last evaluation, without slack. */
 static inline void kg_contact_guards_of(kg_contacts *c, int m, int with_multipliers, kg_real *guards) {
-  guards[0] = guards[1] = guards[2] = KG_NO_GUARD;
+  guards[0] = guards[1] = guards[2] = guards[3] = KG_NO_GUARD;
   if (kg_closed(c->mode[m])) {
     kg_guards_with_force(c, m, with_multipliers, guards);
   } else {
@@ -157,6 +165,9 @@ static inline int kg_contacts_advance(kg_contacts *c, kg_real t, const kg_real *
 
 /* The mode that a closed contact enters when its guard number `guard` has fallen. */
 static inline int kg_mode_after_force(const kg_contact_info *info, int mode, int guard) {
+  if (guard == 3) {
+    return mode;
+  }
   if (guard == 2) {
     return mode == KG_STICK ? KG_SLIP : info->directions == 1 ? KG_STICK : KG_SLIP;
   }

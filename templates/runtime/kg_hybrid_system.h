@@ -232,7 +232,7 @@ static inline int kg_hybrid_needs_forces(const kg_contacts *c, int m, int k) {
   if (k == 1) {
     return mode == KG_PENETRATED && rigid;
   }
-  return mode == KG_STICK || (mode == KG_SLIP && c->s.creep[m] > KG_C(0.0));
+  return k == 2 && (mode == KG_STICK || (mode == KG_SLIP && c->s.creep[m] > KG_C(0.0)));
 }
 
 /* Which guards need forces in the present modes. */
