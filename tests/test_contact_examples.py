@@ -49,6 +49,15 @@ def test_blocks_switch_at_the_exact_times(changes: dict[str, float]) -> None:
         np.testing.assert_allclose(u, np.array(event.u, dtype=float), rtol=0.0, atol=1e2 * SWITCH_STATE)
 
 
+def test_a_step_over_the_whole_beginning_of_slip_is_noticed() -> None:
+    """While nothing moves steps grow: all stages of one of 1 s from 0.11 s on lie behind the switch at 0.19 s."""
+    changes = {"m1": 0.06, "m2": 0.18, "K1": 2.2, "K2": 4.8, "A": 2.6, "omega": 2.14, "mu": 0.59}
+    solver = solver_for("stick_slip_blocks").with_parameters(**changes)
+    solution = solver.integrate((0.0, 5.0), (0.0, 0.0), (0.0, 0.0), rtol=1e-11, atol=1e-13)
+    expected = [float(event.t) for event in exact_events({**BLOCKS, **changes}, 5.0)]
+    np.testing.assert_allclose([event.t for event in solution.events], expected, rtol=0.0, atol=SWITCH_TIME)
+
+
 def test_friction_of_the_blocks() -> None:
     """At rest friction balances the load; while a block slips it is mu N against the velocity."""
     solver = solver_for("stick_slip_blocks")
