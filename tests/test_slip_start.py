@@ -22,7 +22,8 @@ END = 1.5
 def puck_model() -> kg.Model:
     """A puck of 1 kg on the rough ground under the force (3 t, 1 + sin 2 t) N."""
     x, y, u1, u2 = me.dynamicsymbols("x y u1 u2")
-    mu_s, mu_k, time = *sm.symbols("mu_s mu_k"), me.dynamicsymbols._t
+    mu_s, mu_k = sm.symbols("mu_s mu_k")
+    time = me.dynamicsymbols._t
     N = me.ReferenceFrame("N")
     O = me.Point("O")
     O.set_vel(N, 0)

@@ -77,7 +77,8 @@ def latches(value: Any, problems: list[str]) -> tuple[Latch, ...]:
             constraint = normalise.scalar(item.constraint, f"{where}.constraint", problems)
             drift = normalise.scalar(item.drift, f"{where}.drift", problems)
             acts = _acts(item.acts, where, problems)
-            found.append(replace(item, constraint=constraint, drift=drift, closed=bool(item.closed), acts=acts))
+            closed = _flag(item.closed, f"{where}.closed", problems)
+            found.append(replace(item, constraint=constraint, drift=drift, closed=closed, acts=acts))
     return tuple(found)
 
 
@@ -87,11 +88,14 @@ def events(value: Any, problems: list[str]) -> tuple[Event, ...]:
     for k, item in enumerate(normalise.sequence(value, "events", problems)):
         where = f"events[{k}]"
         if _is(item, Event, where, problems):
+            before = len(problems)
             guard = normalise.scalar(item.guard, f"{where}.guard", problems)
             impose, remove = (
                 _names(getattr(item, field), f"{where}.{field}", problems) for field in ("impose", "remove")
             )
-            found.append(replace(item, guard=guard, impose=impose, remove=remove, terminal=bool(item.terminal)))
+            terminal = _flag(item.terminal, f"{where}.terminal", problems)
+            if len(problems) == before:
+                found.append(replace(item, guard=guard, impose=impose, remove=remove, terminal=terminal))
     return tuple(found)
 
 
@@ -121,6 +125,12 @@ def _is(item: Any, kind: type[R], where: str, problems: list[str]) -> TypeGuard[
         return True
     problems.append(f"{where} is {item!r}: expected a kg.{kind.__name__}")
     return False
+
+
+def _flag(value: Any, where: str, problems: list[str]) -> bool:
+    if not isinstance(value, bool):
+        problems.append(f"{where} is {value!r}: expected True or False")
+    return value is True
 
 
 def _names(value: Any, where: str, problems: list[str]) -> tuple[str, ...]:
