@@ -259,6 +259,12 @@ def test_self_checks_of_a_model_with_contacts() -> None:
     assert kg.verify(ball(parameters={"e": 0.8, "mu": 0.3, "m": 1.5, "g": 9.81}), states=3, forms=()).checks
 
 
+def test_equations_are_shown_with_the_multipliers_of_contacts() -> None:
+    P = kg.derive(ball()).P.to_sympy()
+    assert P.has(kg.Multiplier("floor"))
+    assert not [symbol for symbol in P.free_symbols if str(symbol).startswith("r[")]
+
+
 def test_tables() -> None:
     program = program_of()
     rows = {c.name: (c.law, c.level, c.normal, c.tangent, c.directions, c.closed) for c in program.contacts}

@@ -23,6 +23,7 @@ from kanegen.derive.constraints import (
 )
 from kanegen.derive.control_constraints import ControlledMotion
 from kanegen.derive.forces import Power
+from kanegen.derive.hidden import hidden_symbols
 from kanegen.derive.mass_matrix import mass_matrix
 from kanegen.derive.orthogonal import factors
 from kanegen.derive.quantity import Quantity
@@ -364,7 +365,7 @@ class Equations:
             "u": model.speeds,
             "udot": [Derivative(u, t) for u in model.speeds],
             "aux": model.auxiliary_speeds,
-            "r": [item.symbol for item in model.inputs],
+            "r": [*(item.symbol for item in model.inputs), *hidden_symbols(model)],
             "p": model.parameters,
             MULTIPLIERS: [sympy.Symbol(f"lambda_{k}") for k in range(len(self.constraints.rows))],
             "g": [sympy.Symbol(name) for name in self.gain_names],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import sympy
+
 from kanegen.model import Model, Multiplier
 from kanegen.model.contact import contacts_of, first_rows
 from kanegen.model.servo import free_names
@@ -16,6 +18,11 @@ def hidden_names(model: Model) -> tuple[str, ...]:
     """
     rows = (f"multiplier of {name}" for contact in contacts_of(model) for name in contact.row_names)
     return (*rows, *free_names(model))
+
+
+def hidden_symbols(model: Model) -> tuple[Any, ...]:
+    """What displayed equations show for the hidden inputs: ``Multiplier`` symbols, and the names of free vectors."""
+    return (*multiplier_symbols(model), *map(sympy.Symbol, free_names(model)))
 
 
 def multiplier_symbols(model: Model) -> dict[Any, int]:
