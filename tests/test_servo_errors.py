@@ -85,7 +85,12 @@ def test_records(arguments: dict[str, Any], message: str) -> None:
         (lambda: kg.Servo(x, STABLE, controls=(F, F)), {}, "controls contains F twice"),
         (lambda: kg.Servo(x - F, STABLE), {}, r"constraints\[0\] contains the control F: .*name those that are"),
         (lambda: kg.Servo(x - target, STABLE), {}, r"target \(in servo constraints\[0\]\) is neither"),
-        (lambda: kg.Servo(x, STABLE, y=(F, 0)), {}, "servo y contains the control F"),
+        (
+            lambda: kg.Servo(x, STABLE, y=(F, 0), resolution="ideal"),
+            {},
+            "servo y contains the control F: expected an expression without controls where the controls are ideal",
+        ),
+        (lambda: kg.Servo(x, STABLE, y=(F.diff(), 0)), {}, "expected an expression without derivatives of controls"),
         (lambda: kg.Servo(x, STABLE, y=(1, 2, 3)), {}, r"y has 3 entries for 2 control\(s\) \(F, G\)"),
         (lambda: kg.Servo(x, STABLE, limits=(1, 2, 3)), {}, r"limits has 3 entries for 2 control\(s\)"),
         (
@@ -155,6 +160,7 @@ def test_models(servo: Callable[[], Any], options: dict[str, Any], message: str)
             "cannot be enforced together by the controls F, G: S of S tau = z has dependent rows",
         ),
         (lambda: kg.Servo(x, STABLE), {"force": (F + G**2) * N.x}, "the control G enters the forces nonlinearly"),
+        (lambda: kg.Servo(x, STABLE, y=(F, F * G)), {}, "y contains the control F nonlinearly: expected .* affine"),
         (
             lambda: kg.Servo(x, STABLE),
             {"force": F * N.x + G * N.z},

@@ -33,7 +33,8 @@ class ServoEquations:
     """``J u' = bias``: the desired dynamics of the servo-constraints, and the controls that shall enforce it.
 
     ``J`` (n_s, n_u); ``residuals`` psi (n_s,), then psi' of the holonomic ones, with ``labels``; ``gains`` pairs
-    (Theta1, Theta2), or (Theta, 0); ``free`` is y (n_tau,).
+    (Theta1, Theta2), or (Theta, 0); the free vector is ``y = Y tau + y0``: ``free`` y0 (n_tau,), ``feedback`` the
+    columns of Y, none where y does not contain controls.
     """
 
     servo: Servo
@@ -44,6 +45,7 @@ class ServoEquations:
     labels: tuple[str, ...]
     gains: tuple[tuple[Node, Node], ...]
     free: tuple[Node, ...]
+    feedback: tuple[tuple[Node, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def servo_equations(equations: Equations) -> ServoEquations:
         for row, theta in zip(rows, gains, strict=True)
     ]
     moving = [row for row in rows if len(row.residuals) == 2]
+    free, feedback = _free_vector(equations, servo, controls)
     found = ServoEquations(
         servo,
         controls,
@@ -96,7 +99,8 @@ def servo_equations(equations: Equations) -> ServoEquations:
         equations.simplified([*(row.residuals[0] for row in rows), *(row.residuals[1] for row in moving)]),
         (*(row.label for row in rows), *(f"d/dt ({row.label})" for row in moving)),
         tuple((theta[0], theta[1] if len(theta) == 2 else system.graph.zero) for theta in gains),
-        _free_vector(equations, servo, len(controls.slots)),
+        free,
+        feedback,
     )
     problems = servo_problems(equations, found)
     if problems:
@@ -109,13 +113,26 @@ def _row(equations: Equations, servo: Servo, k: int) -> Row:
     return derive(equations.system, servo.constraints[k])
 
 
-def _free_vector(equations: Equations, servo: Servo, n: int) -> tuple[Node, ...]:
-    """y from the user's expressions, or the hidden inputs that hold it."""
-    system, given = equations.system, servo.free_vector(n)
-    if given is not None:
-        return lowered(equations, given)
-    hidden = dict(zip(system.hidden_names, system.hidden, strict=True))
-    return tuple(hidden[name] for name in free_names(equations.model))
+def _free_vector(
+    equations: Equations, servo: Servo, controls: AffineControls
+) -> tuple[tuple[Node, ...], tuple[tuple[Node, ...], ...]]:
+    """y0 and the columns of Y from the user's expressions, or the hidden inputs that hold y."""
+    system, given = equations.system, servo.free_vector(len(controls.slots))
+    if given is None:
+        hidden = dict(zip(system.hidden_names, system.hidden, strict=True))
+        return tuple(hidden[name] for name in free_names(equations.model)), ()
+    y, tau = lowered(equations, given), [system.r[k] for k in controls.slots]
+    columns = [tuple(Tangent(system.graph, {node: system.graph.one})(x) for x in y) for node in tau]
+    curved = [
+        f"servo: y contains the control {name} nonlinearly: expected expressions affine in the controls, "
+        "y = Y tau + y0, so that the controls follow from a linear system"
+        for name, column in zip(controls.names, columns, strict=True)
+        if not system.vanish(Tangent(system.graph, {node: system.graph.one})(x) for node in tau for x in column)
+    ]
+    if curved:
+        raise ModelError(curved)
+    free = equations.simplified(substitute(y, dict.fromkeys(tau, system.graph.zero)))
+    return free, () if system.vanish(x for column in columns for x in column) else tuple(columns)
 
 
 def affine_controls(equations: Equations, slots: Sequence[int]) -> AffineControls:

@@ -70,10 +70,14 @@ def _control_problems(model: Model, servo: Servo) -> list[str]:
             problems.append(f"controls contains {symbol_name(symbol)} twice")
     implicit = "" if servo.controls is not None else "; without controls= all inputs are controls: name those that are"
     for kind, where, expressions, _ in servo_expressions(servo):
-        inside = {base_symbol(atom) for atom in atoms(expressions)} & set(controls)
+        # y = Y tau + y0 leads to a linear system for the controls; their derivatives are not known.
+        feedback = where == "servo y" and not servo.is_ideal
+        inside = {base_symbol(x) for x in atoms(expressions) if derivative_order(x) or not feedback} & set(controls)
         if inside and kind != "servo gain":
             found = ", ".join(sorted(map(symbol_name, inside)))
-            problems.append(f"{where} contains the control {found}: expected an expression without controls{implicit}")
+            wanted = "without derivatives of controls" if feedback else "without controls"
+            why = " where the controls are ideal" if where == "servo y" and not feedback else ""
+            problems.append(f"{where} contains the control {found}: expected an expression {wanted}{why}{implicit}")
     if len(servo.constraints) > len(controls) > 0:
         problems.append(
             f"{len(servo.constraints)} servo-constraints with {len(controls)} control(s) "

@@ -46,8 +46,9 @@ class Servo:
         W of ``"weighted"``: n_tau positive numbers or expressions (its diagonal), or a symmetric positive definite
         matrix (n_tau, n_tau).
     y
-        The free vector (n_tau): numbers or expressions of t, q, u, parameters and inputs that are no controls; one
-        entry stands for all. None: given at run time, ``solver.control(t, q, u, y=...)``, else zero.
+        The free vector (n_tau): numbers or expressions of t, q, u, parameters and inputs; one entry stands for all.
+        Of the controls they may be affine, ``y = Y tau + y0``, not with ``"ideal"``: tau is then the solution of its
+        own equation. None: given at run time, ``solver.control(t, q, u, y=...)``, else zero.
     damping
         Positive number or expression of parameters, in the unit of S: singular values of S below it are treated as if
         they were this large (damped least squares), so that controls stay finite where the servo-constraints cannot be

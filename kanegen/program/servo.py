@@ -8,26 +8,31 @@ function of the same name with the ending ``_general`` takes over and decides by
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from kanegen.derive.cholesky import Factor, factorise
 from kanegen.derive.equations import Equations
-from kanegen.derive.forms import matrix_vector
 from kanegen.derive.servo import Compliance, compliance, lowered
 from kanegen.graph import Node
 from kanegen.program.kernels_control import control_work
-from kanegen.program.kernels_servo import control_damped_work, control_feasibility_work
-from kanegen.program.records import Block, Call, Check, Function, Guard, Step, Store
+from kanegen.program.kernels_servo import control_feasibility_work
+from kanegen.program.records import Block, Call, Function, Guard, Step
 from kanegen.program.registry import Functions, Made, all_hold, stores
+from kanegen.program.servo_change import least_change
 from kanegen.program.servo_systems import (
     ROW_LIMIT,
     Linear,
     Rows,
     ServoLinear,
+    Solved,
     by_kernels,
+    in_metric,
+    metric_of,
     product,
+    scaled_rows,
+    stored_rows,
     straight_line,
+    without_free,
 )
 
 Matrix: TypeAlias = tuple[tuple[Node, ...], ...]
@@ -53,20 +58,10 @@ def exists(equations: Equations) -> bool:
     return equations.model.servo is not None
 
 
-@dataclass(frozen=True)
-class Solved:
-    """Steps after which ``tau`` are the controls, where ``conditions`` hold."""
-
-    steps: tuple[Step, ...]
-    arrays: dict[str, int]
-    conditions: tuple[Node, ...]
-    tau: tuple[Node, ...]
-
-
 def _control(f: Functions) -> Made:
     tau = _shape_of_tau(f)
     inverse = _written_out(f)
-    if inverse is None:
+    if inverse is None or f.equations.servo.feedback:
         return _finished(_general(f), tau)
     try:
         fast = _fast(f, straight_line(f, inverse), inverse)
@@ -114,10 +109,10 @@ def _fast(f: Functions, linear: ServoLinear, inverse: Compliance) -> Solved | No
         return None
     if servo.is_ideal:
         return _fast_ideal(f, linear, inverse)
-    metric = _metric(f)
-    y, system = f.equations.servo.free, _in_metric(linear.system, metric)
+    metric = metric_of(f)
+    y, system = f.equations.servo.free, in_metric(linear.system, metric)
     unique = n_s == len(y) and servo.damping is None
-    right = linear.system.right if unique else _without_free(f, linear.system)
+    right = linear.system.right if unique else without_free(f, linear.system)
     damping = None if servo.damping is None else lowered(f.equations, [servo.damping])[0]
     change, conditions = _least_norm(f, system.rows, right, damping)
     moved = change if metric is None else metric.coloured(change)
@@ -125,27 +120,6 @@ def _fast(f: Functions, linear: ServoLinear, inverse: Compliance) -> Solved | No
     held = () if metric is None else metric.conditions
     present = () if damping is not None else _not_zero(f, linear.system)
     return Solved((), {}, (*linear.conditions, *held, *present, *conditions), tau)
-
-
-def _metric(f: Functions) -> Factor | None:
-    """The factor of the weight W; None for the plain norm."""
-    weight = f.equations.servo.servo.weight
-    if weight is None:
-        return None
-    return factorise([lowered(f.equations, row[: i + 1]) for i, row in enumerate(weight)])
-
-
-def _in_metric(system: Linear, metric: Factor | None) -> Linear:
-    if metric is None:
-        return system
-    return replace(system, rows=tuple(tuple(metric.whitened(row)) for row in system.rows))
-
-
-def _without_free(f: Functions, system: Linear) -> tuple[Node, ...]:
-    """``z - S y``: what the free vector leaves to be done."""
-    return tuple(
-        z - x for z, x in zip(system.right, matrix_vector(f.graph, system.rows, f.equations.servo.free), strict=True)
-    )
 
 
 def _least_norm(
@@ -234,48 +208,7 @@ def _consistent(f: Functions, rows: Rows, right: Sequence[Node], tau: Sequence[N
 
 def _general(f: Functions) -> Solved:
     """The controls by singular values, which also tell where there are none."""
-    servo = f.equations.servo.servo
-    if servo.is_ideal:
-        return _general_ideal(f)
-    linear, metric, y = by_kernels(f), _metric(f), f.equations.servo.free
-    m, n = len(linear.system.right), len(y)
-    rest = replace(linear.system, right=_without_free(f, linear.system))
-    arrays = {**linear.arrays, "A": m * n, "z": m, "change": n}
-    steps = list(linear.steps)
-    if metric is not None and (held := all_hold(f.graph, metric.conditions)) is not None:
-        steps.append(Check(held))
-    if servo.damping is None:
-        system = _in_metric(_scaled(f, rest), metric)
-        arrays |= {"zero": n, "solving": control_work(m, n)}
-        extra = stores("zero", [f.graph.zero] * n)
-        call = Call("control_solve", (m, n, "A", "z", "zero", "solving", "change"))
-    else:
-        system = _in_metric(rest, metric)
-        arrays |= {"damping": 1, "solving": control_damped_work(m, n)}
-        extra = stores("damping", lowered(f.equations, [servo.damping]))
-        call = Call("control_damped", (m, n, "A", "z", "damping", "solving", "change"))
-    steps += [Block("S (tau - y) = z - S y", (*_stored("A", system.rows), *stores("z", system.right), *extra)), call]
-    change = f.array("change", n)
-    moved = change if metric is None else metric.coloured(change)
-    return Solved(tuple(steps), arrays, (), tuple(a + b for a, b in zip(y, moved, strict=True)))
-
-
-def _stored(array: str, rows: Rows) -> tuple[Store, ...]:
-    return stores(array, [x for row in rows for x in row])
-
-
-def _scaled(f: Functions, system: Linear) -> Linear:
-    """Rows in the unit of the terms they are sums of; those that are rounding of these terms are zero."""
-    graph, limit = f.graph, f.graph.const(ROW_LIMIT**2)
-    rows, right = [], []
-    for k, (row, z, size) in enumerate(zip(system.rows, system.right, system.sizes, strict=True)):
-        present = graph.apply("lt", limit * size, product(graph, row, row))
-        if system.movable:
-            present = graph.apply("and", present, system.movable[k])
-        divisor = graph.select(present, graph.apply("sqrt", size), graph.one)
-        rows.append(tuple(graph.select(present, x / divisor, graph.zero) for x in row))
-        right.append(z / divisor)
-    return Linear(tuple(rows), tuple(right), system.sizes)
+    return _general_ideal(f) if f.equations.servo.servo.is_ideal else least_change(f)
 
 
 def _general_ideal(f: Functions) -> Solved:
@@ -284,7 +217,7 @@ def _general_ideal(f: Functions) -> Solved:
     steps, arrays, rows, right = _ideal_system(f, "control_solve")
     m, n = len(rows), len(y)
     arrays |= {"A": m * n, "z": m, "y": n, "solving": control_work(m, n), "tau": n}
-    block = Block("M G tau = M J_s^T mu", (*_stored("A", rows), *stores("z", right), *stores("y", y)))
+    block = Block("M G tau = M J_s^T mu", (*stored_rows("A", rows), *stores("z", right), *stores("y", y)))
     call = Call("control_solve", (m, n, "A", "z", "y", "solving", "tau"))
     return Solved((*steps, block, call), arrays, (), tuple(f.array("tau", n)))
 
@@ -295,7 +228,7 @@ def _ideal_system(f: Functions, kernel: str) -> tuple[list[Step], dict[str, int]
     n = len(linear.system.right)
     arrays = dict(linear.arrays) | {"N": n * n, "rest": n, "multipliers": n}
     rows = _movable_rows(f, linear)
-    block = Block("J_s M J_s^T mu = z", (*_stored("N", rows), *stores("rest", linear.system.right)))
+    block = Block("J_s M J_s^T mu = z", (*stored_rows("N", rows), *stores("rest", linear.system.right)))
     steps = [*linear.steps, block]
     if kernel == "control_solve":
         arrays |= {"zero": n, "finding": control_work(n, n)}
@@ -336,11 +269,11 @@ def _feasibility(f: Functions) -> Made:
     else:
         linear = by_kernels(f)
         steps, arrays, rows, right = list(linear.steps), dict(linear.arrays), linear.system.rows, linear.system.right
-        scaled, possible = _scaled(f, linear.system), graph.one
+        scaled, possible = scaled_rows(f, linear.system), graph.one
     m = len(rows)
     arrays |= {"A": m * n, "z": m, "solving": control_feasibility_work(m, n), "tau": n, "verdict": 3}
     steps += [
-        Block("equations of the controls", (*_stored("A", scaled.rows), *stores("z", scaled.right))),
+        Block("equations of the controls", (*stored_rows("A", scaled.rows), *stores("z", scaled.right))),
         Call("control_feasibility", (m, n, "A", "z", "solving", "tau", "verdict")),
     ]
     tau, (rank, smallest, feasible) = f.array("tau", n), f.array("verdict", 3)
@@ -375,7 +308,7 @@ def _residuals(f: Functions) -> Made:
 
 def _gains(f: Functions) -> Made:
     gains = f.equations.servo.gains
-    return (Block("", _stored("out", gains)),), (len(gains), 2), {}
+    return (Block("", stored_rows("out", gains)),), (len(gains), 2), {}
 
 
 MAKERS: Final[dict[str, Callable[[Functions], Made]]] = {

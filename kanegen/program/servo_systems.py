@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from kanegen.derive.cholesky import Factor, factorise
 from kanegen.derive.equations import PIVOT_LIMIT
 from kanegen.derive.forms import matrix_vector
-from kanegen.derive.servo import Compliance, compliance, servo_system
+from kanegen.derive.servo import Compliance, compliance, lowered, servo_system
 from kanegen.graph import Graph, Node
 from kanegen.program.generalized import RANK_REVEALING
 from kanegen.program.kernels import constrained_work
 from kanegen.program.kernels_generalized import udwadia_kalaba_work
-from kanegen.program.records import Block, Call, Check, Step
+from kanegen.program.records import Block, Call, Check, Step, Store
 from kanegen.program.registry import Functions, all_hold, stores
 
 Rows = Sequence[Sequence[Node]]
@@ -49,6 +50,16 @@ class ServoLinear:
     responses: tuple[tuple[Node, ...], ...]
     gram: tuple[tuple[Node, ...], ...]
     driven: tuple[tuple[Node, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Steps after which ``tau`` are the controls, where ``conditions`` hold."""
+
+    steps: tuple[Step, ...]
+    arrays: dict[str, int]
+    conditions: tuple[Node, ...]
+    tau: tuple[Node, ...]
 
 
 def straight_line(f: Functions, inverse: Compliance) -> ServoLinear:
@@ -140,3 +151,43 @@ def term_size(graph: Graph, row: Sequence[Node], columns: Rows) -> Node:
 
 def product(graph: Graph, a: Sequence[Node], b: Sequence[Node]) -> Node:
     return graph.sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def metric_of(f: Functions) -> Factor | None:
+    """The factor of the weight W; None for the plain norm."""
+    weight = f.equations.servo.servo.weight
+    if weight is None:
+        return None
+    return factorise([lowered(f.equations, row[: i + 1]) for i, row in enumerate(weight)])
+
+
+def in_metric(system: Linear, metric: Factor | None) -> Linear:
+    """The rows against controls measured by the weight."""
+    if metric is None:
+        return system
+    return replace(system, rows=tuple(tuple(metric.whitened(row)) for row in system.rows))
+
+
+def scaled_rows(f: Functions, system: Linear) -> Linear:
+    """Rows in the unit of the terms they are sums of; those that are rounding of these terms are zero."""
+    graph, limit = f.graph, f.graph.const(ROW_LIMIT**2)
+    rows, right = [], []
+    for k, (row, z, size) in enumerate(zip(system.rows, system.right, system.sizes, strict=True)):
+        present = graph.apply("lt", limit * size, product(graph, row, row))
+        if system.movable:
+            present = graph.apply("and", present, system.movable[k])
+        divisor = graph.select(present, graph.apply("sqrt", size), graph.one)
+        rows.append(tuple(graph.select(present, x / divisor, graph.zero) for x in row))
+        right.append(z / divisor)
+    return Linear(tuple(rows), tuple(right), system.sizes)
+
+
+def without_free(f: Functions, system: Linear) -> tuple[Node, ...]:
+    """``z - S y``: what the free vector leaves to be done."""
+    return tuple(
+        z - x for z, x in zip(system.right, matrix_vector(f.graph, system.rows, f.equations.servo.free), strict=True)
+    )
+
+
+def stored_rows(array: str, rows: Rows) -> tuple[Store, ...]:
+    return stores(array, [x for row in rows for x in row])

@@ -98,7 +98,8 @@ static inline const char *kg_status_message(int status) {
       return "the end of the interval was reached";
     case KG_SINGULAR:
       return "the matrix to be solved is singular to working precision: look for redundant constraints "
-             "(form=\"pseudoinverse\" solves them), speeds that move no mass or a negative one, or a singular position";
+             "(form=\"pseudoinverse\" solves them), speeds that move no mass or a negative one, a singular position, or "
+             "a free vector y that depends on the controls and leaves them undetermined";
     case KG_INFEASIBLE:
       return "no controls satisfy the servo-constraints here: the controls do not enter them (any more), or the "
              "servo-constraints contradict each other or the passive constraints; change targets, controls or state";
