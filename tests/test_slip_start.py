@@ -91,3 +91,11 @@ def test_slip_that_starts_with_a_jump_of_friction_has_the_same_direction() -> No
     )
     assert run.u[-1] == pytest.approx(exact.y[:, -1], abs=5e-9)
     assert run.statistics.steps < 1000
+
+
+def test_loose_tolerances_do_not_lose_the_direction() -> None:
+    """An error of the speeds as large as the slip velocity would leave it without a direction."""
+    _, speeds = reference()
+    run = puck().integrate((0.0, END), (0, 0), (0, 0), rtol=1e-5, atol=1e-7)
+    assert run.u[-1] == pytest.approx(speeds, abs=1e-5)
+    assert run.statistics.steps < 1000

@@ -49,6 +49,7 @@ typedef struct {
   const kg_real *p;
   kg_real gap_tolerance;  /* gaps up to this size touch */
   kg_real rate_tolerance; /* rates and slip velocities up to this size are rest */
+  kg_real start_speed;    /* slip that starts in a plane has the direction of its acceleration up to this velocity */
   int prefer_present;     /* present modes, if consistent, need not be the only ones */
   int plastic;            /* impacts have e = 0 whatever the law says */
   int culprit;            /* after a failure: the contact it is about, or -1 */
@@ -167,6 +168,7 @@ static inline int kg_contacts_start(kg_contacts *c, const kg_model *model, const
   c->p = p;
   c->gap_tolerance = KG_GAP_TOLERANCE;
   c->rate_tolerance = KG_RATE_TOLERANCE;
+  c->start_speed = KG_START_SPEED * KG_RATE_TOLERANCE;
   c->culprit = -1;
   kg_clear((int)kg_contacts_place(c, work), work);
   kg_contacts_split_integers(c, mode);

@@ -7,7 +7,7 @@
  *   closed: the normal force; minus the gap, where the law leaves the gap open; then friction:
  *   stuck: mu_s N - |lambda_t|;
  *   slipping: the slip velocity along the direction of slip; in a plane along that at the start of the step, less
- *     what counts as rest; when it starts in a plane, what its velocity lacks of KG_START_SPEED.
+ *     what counts as rest; when it starts in a plane, what its velocity lacks of start_speed.
  *
  * A guard may start at zero or, by the error of the state, below: it is raised by the contact's slack, which
  * kg_complementarity.h sets with the modes and kg_contacts_advance() takes back once the guard has risen.
@@ -60,7 +60,7 @@ static inline kg_real kg_slip_guard(kg_contacts *c, int m, int with_multipliers)
 static inline kg_real kg_start_guard(const kg_contacts *c, int m) {
   const kg_real *rate = c->s.rate + c->model->contacts[m].tangent, *left = c->residual + 2 * (ptrdiff_t)m;
   const kg_real x = rate[0] - left[0], y = rate[1] - left[1];
-  return KG_START_SPEED * c->rate_tolerance - KG_SQRT(x * x + y * y);
+  return c->start_speed - KG_SQRT(x * x + y * y);
 }
 
 static inline void kg_guards_without_force(const kg_contacts *c, int m, int with_multipliers, kg_real *guards) {

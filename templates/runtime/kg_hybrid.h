@@ -121,6 +121,15 @@ static inline int kg_hybrid_settle(kg_hybrid *h) {
   return status;
 }
 
+/* Slip has a direction where its velocity is well above the tolerance of the speeds. */
+#define KG_START_UNITS KG_C(1e2)
+
+static inline void kg_hybrid_set_start_speed(kg_hybrid *h, const kg_stepper_options *options) {
+  for (int i = h->model->n_q; h->has_contacts && options->atol && i < kg_hybrid_size(h); ++i) {
+    h->contacts.start_speed = KG_MAX(h->contacts.start_speed, KG_START_UNITS * options->atol[i]);
+  }
+}
+
 /* Starts at (t0, y0) towards t_end; `work` as for kg_stepper_start(), whose outcomes it returns, or those of the
  * contacts, with their number in `guilty`. Impacts that are due at the start change the state at once: the stepper holds
  * that after them. */
@@ -139,6 +148,7 @@ static inline int kg_hybrid_start(kg_hybrid *h, const kg_stepper_options *option
   h->y = h->rates;
   memcpy(h->y, y0, (size_t)ode.n * sizeof *y0);
   kg_hybrid_fill_rules(h);
+  kg_hybrid_set_start_speed(h, options);
   status = kg_hybrid_settle(h);
   if (status < 0) {
     return status;
