@@ -75,13 +75,18 @@ def test_the_controls_are_the_fixed_point(resolution: str) -> None:
 
 
 def test_compiled_controls() -> None:
-    model = rod(y=[*(sm.Matrix(MATRIX) * TAU + sm.Matrix(OFFSET))], **RESOLUTIONS["weighted"])
-    solver = kg.build(model, functions=("control",))
-    for seed in (0, 1):
-        state = plant(model, seed)
-        y0, W = numbers(state)
-        tau = solver.control(state.t, state.q, state.u, r=state.inputs([3.0, -4.0, 5.0]))
-        assert tau == pytest.approx(fixed_point(*state.system(), MATRIX, y0, W), rel=SERVO_LAW)
+    """Y = x1 I + (1 - x1) K: at x1 = 1, y = tau + y0 leaves open which of the enforcing controls is meant."""
+    Y = x1 * sm.eye(3) + (1 - x1) * sm.Matrix(MATRIX)
+    model = line(3, y=[*(Y * TAU + sm.Matrix((v1, 0.5, -1)))], **RESOLUTIONS["weighted"])
+    solver, oracle = kg.build(model, functions=("control",)), Oracle(model)
+    u = np.array([0.4, -0.6, 0.3])
+    for q in RNG.uniform(-0.5, 0.5, (3, 3)):
+        state = Plant(model, oracle, 0.0, q, u, np.zeros(3))
+        at_state, W = np.array(Y.subs(x1, q[0]), dtype=float), np.array(sm.Matrix(WEIGHT).subs(x1, q[0]), dtype=float)
+        expected = fixed_point(*state.system(), at_state, np.array([u[0], 0.5, -1]), W)
+        assert solver.control(0.0, q, u, r=(3.0, -4.0, 5.0)) == pytest.approx(expected, rel=SERVO_LAW)
+    with pytest.raises(kg.SolveError, match="y that depends on the controls and leaves them undetermined"):
+        solver.control(0.0, (1.0, 0.2, -0.4), u)
 
 
 def test_controls_that_oppose_themselves_are_those_of_least_norm() -> None:
@@ -130,10 +135,3 @@ def test_at_rest_the_free_vector_decides_alone_or_no_controls_exist(gap: float) 
     else:
         assert status >= 0
         assert tau == pytest.approx(np.linalg.solve([[1, -0.5], [0.25, 1]], [1, 0]), rel=SERVO_LAW)
-
-
-def test_controls_that_their_own_free_vector_leaves_open() -> None:
-    """y = tau: all controls that enforce the servo-constraint satisfy it."""
-    solver = kg.build(line(2, y=me.dynamicsymbols("F1 F2")), functions=("control",))
-    with pytest.raises(kg.SolveError, match="y that depends on the controls and leaves them undetermined"):
-        solver.control(0.0, (0.2, 0.9), (0.5, 0.1))

@@ -81,8 +81,8 @@ class Controlled:
         ------
         SolveError
             Where no controls satisfy the servo-constraints: z is not in the range of S, or S is singular, with singular
-            values below 1e-9 of what its terms allow (``Servo(damping=...)`` gives bounded controls there); for
-            arguments of the wrong shape.
+            values below 1e-9 of what its terms allow (``Servo(damping=...)`` gives bounded controls there); where a y
+            that contains the controls leaves them undetermined; for arguments of the wrong shape.
         """
         value: Array = self._evaluate_servo("control", t, q, u, self._servo_inputs(y, r))
         return value
