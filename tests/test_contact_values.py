@@ -34,8 +34,8 @@ def solver() -> kg.Solver:
 
 
 WRONG = [
-    ({"e": 1.5}, r"contact 'floor' has e = e = 1.5: expected a number in \[0, 1\]"),
-    ({"e": -0.1}, r"contact 'floor' has e = e = -0.1: expected a number in \[0, 1\]"),
+    ({"e": 1.5}, r"contact 'floor' has e = 1.5: expected a number in \[0, 1\]"),
+    ({"e": -0.1}, r"contact 'floor' has e = -0.1: expected a number in \[0, 1\]"),
     ({"drift": -1}, "contact 'floor' has drift = drift = -1: expected a number >= 0"),
     ({"mu_k": -0.1}, "contact 'floor' has mu_k = mu_k = -0.1: expected a number >= 0"),
     ({"mu_k": 0.4}, r"contact 'floor' has mu_s - mu_k = -mu_k \+ mu_s = -0.1: expected a number >= 0"),

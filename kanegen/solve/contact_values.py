@@ -13,7 +13,9 @@ from kanegen.solve.functions import Functions
 def contact_value(contact: str, value: Value) -> tuple[str, float | None, float | None, bool]:
     """The entry of :attr:`~kanegen.solve.Description.contact_values`: label and interval."""
     least, greatest = (x if math.isfinite(x) else None for x in (value.least, value.greatest))
-    return f"contact {contact!r} has {value.name} = {value.expression}", least, greatest, value.strict
+    expression = str(value.expression)
+    what = value.name if expression == value.name else f"{value.name} = {expression}"
+    return f"contact {contact!r} has {what}", least, greatest, value.strict
 
 
 def check_contact_values(functions: Functions, t: float, q: Any, u: Any, r: Any) -> None:
