@@ -18,7 +18,6 @@ cdef extern from "module_runtime.h" nogil:
         double drift
     ctypedef struct kg_projection:
         kg_manifold manifold
-        const kg_function *residuals
         kg_integrals integrals
         double tolerance
         long long every

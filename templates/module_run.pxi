@@ -115,7 +115,6 @@ cdef class Run:
             for i in range(len(integrals)):
                 c.integrals.functions[i] = _find(integrals[i])
             c.integrals.n = len(integrals)
-        c.residuals = _find("residuals") if "residuals" in FUNCTIONS else NULL
         c.p, c.every, c.tolerance = self.evaluation.p, every, tolerance
         c.work = <double *>malloc(kg_module_projection_work(c) * sizeof(double))
         if c.work == NULL:

@@ -76,6 +76,18 @@ def test_dense_output_passes_through_the_projected_states(options: dict[str, Any
     np.testing.assert_allclose(asked.q, solution(middle)[0], rtol=PROJECTED, atol=PROJECTED)
 
 
+def test_the_change_is_along_the_gradient() -> None:
+    """The mass matrix is a multiple of the identity: the smallest change is orthogonal to the constraint."""
+    one_step = {"method": "rk4", "step": 0.1}
+    free = pendulum().integrate((0.0, 0.1), *START, **one_step)
+    moved = pendulum(kg.Projection()).integrate((0.0, 0.1), *START, **one_step)
+    dq, du = moved.q[-1] - free.q[-1], moved.u[-1] - free.u[-1]
+    for change, x, limit in ((dq, free.q[-1, 0], 10.0 * np.abs(dq).max()), (du, moved.q[-1, 0], FINE_INTEGRATION)):
+        across = change[0] - 2.0 * x * change[1]
+        assert np.abs(change).max() > 1e2 * PROJECTED
+        assert abs(across) <= limit * np.abs(change).max()
+
+
 def test_every_so_many_steps_and_at_the_end() -> None:
     solution = pendulum(kg.Projection(every=7)).integrate((0.0, 1.0), *START, method="rk4", step=0.01)
     assert solution.statistics.projections == 100 // 7 + 1

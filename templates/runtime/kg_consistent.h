@@ -37,7 +37,9 @@ typedef struct {
 /* The arrays of one correction, in the workspace. */
 typedef struct {
   kg_real *scratch;  /* of the functions */
-  kg_real *factor;   /* of Q */
+  kg_real *Q;
+  kg_real *factored; /* the Q whose factor follows; not a number: none */
+  kg_real *factor;
   kg_real *S;
   kg_real *rows;     /* of the level, with their residuals */
   kg_real *scales;   /* sum of magnitudes of each row */
@@ -97,12 +99,13 @@ static inline int kg_manifold_scratch(const kg_manifold *c) {
 static inline size_t kg_consistent_place(const kg_manifold *c, kg_real *work, kg_consistent_work_arrays *w) {
   const size_t n_q = (size_t)c->n_q, n_u = (size_t)c->n_u, n = n_q > n_u ? n_q : n_u;
   const size_t m = (size_t)kg_manifold_displacements(c), rows = (size_t)kg_manifold_rows(c);
-  const size_t sizes[14] = {(size_t)kg_manifold_scratch(c), n_u * n_u, n_q * m, rows * (m + 1), rows, (rows + n) * m,
-                            rows + n, rows + n, m, n, n, n_q, n_q, rows * rows};
-  kg_real **const arrays[14] = {&w->scratch, &w->factor, &w->S, &w->rows, &w->scales, &w->a,
+  const size_t square = n_u * n_u;
+  const size_t sizes[16] = {(size_t)kg_manifold_scratch(c), square, square, square, n_q * m, rows * (m + 1), rows,
+                            (rows + n) * m, rows + n, rows + n, m, n, n, n_q, n_q, rows * rows};
+  kg_real **const arrays[16] = {&w->scratch, &w->Q, &w->factored, &w->factor, &w->S, &w->rows, &w->scales, &w->a,
                                 &w->b, &w->sizes, &w->z, &w->old, &w->change, &w->guess, &w->first, &w->gram};
   size_t total = 0;
-  for (int i = 0; i < 14; ++i) {
+  for (int i = 0; i < 16; ++i) {
     *arrays[i] = work ? work + total : NULL;
     total += sizes[i];
   }
@@ -250,13 +253,28 @@ static inline int kg_level_move(kg_level *l) {
   return KG_INCONSISTENT;
 }
 
-/* The metric at the present state; with `both`, S as well. */
+/* Copies Q to where it is factored; returns whether it differs from the last one. */
+static inline int kg_level_mass_changed(const kg_level *l) {
+  const int n = l->manifold->n_u * l->manifold->n_u;
+  int changed = 0;
+  for (int i = 0; i < n; ++i) {
+    changed = changed || !(l->w.Q[i] == l->w.factored[i]);
+  }
+  for (int i = 0; changed && i < n; ++i) {
+    l->w.factor[i] = l->w.factored[i] = l->w.Q[i];
+  }
+  return changed;
+}
+
+/* The metric at the present state, factored where it is another one; with `both`, S as well. */
 static inline int kg_level_metric(const kg_level *l, int both) {
-  int status = kg_level_call(l, l->manifold->mass, l->w.factor);
+  int status = kg_level_call(l, l->manifold->mass, l->w.Q);
   if (status >= 0 && both) {
     status = kg_level_call(l, l->manifold->displacements, l->w.S);
   }
-  kg_metric_factor(l->manifold->n_u, l->w.factor);
+  if (kg_level_mass_changed(l)) {
+    kg_metric_factor(l->manifold->n_u, l->w.factor);
+  }
   return status;
 }
 
@@ -308,6 +326,7 @@ static inline kg_level kg_level_of(const kg_manifold *c, int positions, kg_real 
   l.rows = l.function ? l.function->rows : 0;
   l.tolerance = tolerance;
   kg_consistent_place(c, work, &l.w);
+  l.w.factored[0] = NAN;
   return l;
 }
 

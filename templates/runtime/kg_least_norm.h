@@ -40,17 +40,18 @@ static inline void kg_subtract_multiple(int n, kg_real factor, const kg_real *a,
  * reciprocals, since it is only divided by. Massless directions get the
  * weight described above; without any mass the metric is that of the identity. */
 static inline void kg_metric_factor(int n, kg_real *w) {
-  kg_real mean = KG_C(0.0);
+  kg_real trace = KG_C(0.0);
   for (int i = 0; i < n; ++i) {
-    mean += w[i * n + i] / (kg_real)n;
+    trace += w[i * n + i];
   }
   for (int j = 0; j < n; ++j) {
     kg_real *row = w + j * n;
     const kg_real diagonal = row[j];
-    const kg_real pivot = diagonal - kg_dot(j, row, row);
-    const kg_real floor = mean > KG_C(0.0) ? KG_METRIC_FLOOR * mean : KG_C(1.0);
-    const int massless = !(pivot > KG_METRIC_SINGULAR * diagonal);
-    row[j] = KG_C(1.0) / KG_SQRT(massless ? floor : pivot);
+    kg_real pivot = diagonal - kg_dot(j, row, row);
+    if (!(pivot > KG_METRIC_SINGULAR * diagonal)) { /* massless */
+      pivot = trace > KG_C(0.0) ? KG_METRIC_FLOOR * trace / (kg_real)n : KG_C(1.0);
+    }
+    row[j] = KG_C(1.0) / KG_SQRT(pivot);
     for (int i = j + 1; i < n; ++i) {
       kg_real *below = w + i * n;
       below[j] = (below[j] - kg_dot(j, below, row)) * row[j];
@@ -71,6 +72,26 @@ static inline void kg_metric_upper(int n, const kg_real *factor, kg_real *z) {
     z[i] *= factor[i * n + i];
     kg_subtract_multiple(i, z[i], factor + i * n, z);
   }
+}
+
+/* z = L^-T L^-1 row, written so that it unrolls where n is a constant; returns row . z. */
+static inline kg_real kg_metric_solve(int n, const kg_real *factor, const kg_real *row, kg_real *z) {
+  kg_real size = KG_C(0.0);
+  for (int i = 0; i < n; ++i) {
+    kg_real rest = row[i];
+    for (int j = 0; j < i; ++j) {
+      rest -= factor[i * n + j] * z[j];
+    }
+    z[i] = rest * factor[i * n + i];
+    size += z[i] * z[i];
+  }
+  for (int i = n - 1; i >= 0; --i) {
+    z[i] *= factor[i * n + i];
+    for (int j = 0; j < i; ++j) {
+      z[j] -= factor[i * n + j] * z[i];
+    }
+  }
+  return size;
 }
 
 /* The row of [first, last) of which the largest fraction is left; -1 when all depend on those in use. `sizes` are
