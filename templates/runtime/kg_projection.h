@@ -130,13 +130,13 @@ static inline kg_real kg_projection_correct(kg_level *l) {
   return kg_max_magnitude(l->n, l->w.change);
 }
 
-/* Newton's method from close by. Returns KG_OK when nothing had to be moved, KG_FINISHED, KG_INCONSISTENT, or the
- * status of a function. */
+/* Newton's method from close by. The metric is known where positions have been moved; then speeds follow in any case.
+ * Returns KG_OK when nothing had to be moved, KG_FINISHED, KG_INCONSISTENT, or the status of a function. */
 static inline int kg_projection_level(kg_level *l, int metric_known) {
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
     int status = kg_level_call(l, l->function, l->w.rows);
     kg_real change;
-    if (status >= 0 && !kg_projection_exceeds(l)) {
+    if (status >= 0 && (iteration > 0 || !metric_known) && !kg_projection_exceeds(l)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
     if (status >= 0 && !metric_known) {
@@ -165,9 +165,9 @@ static inline void kg_projection_place(kg_level *l, kg_real t, kg_real *q, kg_re
 
 /* Newton's method on the speeds with the integrals beside the constraints. Returns as kg_projection_level(). */
 static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int metric_known) {
+  kg_real change = KG_C(0.0);
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
     const kg_real size = kg_max_magnitude(l->n, l->x);
-    kg_real change;
     int status = l->function ? kg_level_call(l, l->function, l->w.rows) : KG_OK;
     if (status >= 0) {
       status = kg_integrals_evaluate(kept, l->t, l->q, l->u, l->r, l->p);
@@ -178,7 +178,8 @@ static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int m
     if (iteration == 0) {
       kg_integrals_measure(kept, l->u);
     }
-    if (!kg_projection_exceeds(l) && !kg_integrals_exceed(kept, l->tolerance, l->u, iteration == 0)) {
+    if ((iteration > 0 || !metric_known) && change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), size) &&
+        !kg_projection_exceeds(l) && !kg_integrals_exceed(kept, l->tolerance, l->u, iteration == 0)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
     if (!metric_known) {
