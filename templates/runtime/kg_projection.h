@@ -89,7 +89,8 @@ static inline int kg_projection_met(kg_level *l) {
 }
 
 /* kg_level_correction() for one row and as many coordinates as speeds. With a constant n, at most
- * KG_PROJECTION_SMALL, it is inlined and its loops unroll: that halves the time of a projection. Returns the largest component. */
+ * KG_PROJECTION_SMALL, it is inlined and its loops unroll: that halves the time of a projection. Returns the
+ * largest component. */
 static inline kg_real kg_projection_small(kg_level *l, int n) {
   kg_real z[KG_PROJECTION_SMALL], largest = KG_C(0.0);
   const kg_real size = kg_metric_solve(n, l->w.factor, l->w.rows, z);
