@@ -284,6 +284,12 @@ class Runtime:
         return Result(status, mode.tolist(), heading, u, force, udot, guards, culprit.value)
 
 
+def spd(rng: np.random.Generator, n: int) -> np.ndarray:
+    """A random symmetric positive definite matrix (n, n) of moderate condition."""
+    L = rng.normal(size=(n, n))
+    return np.asarray(L @ L.T + n * np.eye(n))
+
+
 @cache
 def runtime_of_session() -> Runtime:
     """Compiled once."""

@@ -28,6 +28,7 @@ from contact_rows import (
     Result,
     Runtime,
     runtime_of_session,
+    spd,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -41,11 +42,6 @@ G = 9.81
 @pytest.fixture(scope="session")
 def runtime() -> Runtime:
     return runtime_of_session()
-
-
-def spd(rng: np.random.Generator, n: int) -> np.ndarray:
-    L = rng.normal(size=(n, n))
-    return L @ L.T + n * np.eye(n)
 
 
 def least_constraint(case: Case) -> np.ndarray:

@@ -28,6 +28,7 @@ from contact_rows import (
     Contact,
     Runtime,
     runtime_of_session,
+    spd,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -40,11 +41,6 @@ G = 9.81
 @pytest.fixture(scope="session")
 def runtime() -> Runtime:
     return runtime_of_session()
-
-
-def spd(rng: np.random.Generator, n: int) -> np.ndarray:
-    L = rng.normal(size=(n, n))
-    return L @ L.T + n * np.eye(n)
 
 
 def energy(case: Case, u: np.ndarray) -> float:
