@@ -87,17 +87,24 @@ def _simulate_all(
 
 
 def _print_checks(console: Console, results: Mapping[str, list[Check]]) -> bool:
-    """Print one row per check and one column per case; return whether every value is within its bound."""
-    table = Table("check", *results, "at most", "", header_style="bold")
+    """Print one row per check and case; return whether every value is within its bound."""
+    several = len(results) > 1
+    table = Table("check", *(["case"] if several else []), header_style="bold")
+    for title in ("value", "at most", ""):
+        table.add_column(title, justify="right", no_wrap=True)
     passed = True
     # Cases may have checks of their own.
     for description in dict.fromkeys(check[0] for checks in results.values() for check in checks):
-        found = {name: check for name, checks in results.items() for check in checks if check[0] == description}
-        good = all(abs(value) <= limit for _, value, limit in found.values())
-        passed = passed and good
-        values = [f"{found[name][1]:.2e}" if name in found else "-" for name in results]
-        bound = max(limit for _, _, limit in found.values())
-        table.add_row(description, *values, f"{bound:.0e}", "[green]ok[/green]" if good else "[red]FAILED[/red]")
+        title = description
+        for name, checks in results.items():
+            for value, limit in ((v, bound) for words, v, bound in checks if words == description):
+                good = abs(value) <= limit
+                passed = passed and good
+                verdict = "[green]ok[/green]" if good else "[red]FAILED[/red]"
+                table.add_row(title, *([name] if several else []), f"{value:.2e}", f"{limit:.0e}", verdict)
+                title = ""  # said once
+        if several:
+            table.add_section()
     console.print(table)
     return passed
 
