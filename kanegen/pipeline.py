@@ -50,7 +50,8 @@ def build(
         Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
         constraints. Gains are inputs of the compiled code. Integrals a projection names are compiled with it.
     functions
-        What to compile; None means everything but A1, A2, N, L and F (``"all"`` adds them).
+        What to compile; None means :data:`kanegen.options.DEFAULT_FUNCTIONS`, ``"all"`` adds those that are compiled on
+        request only: A1, A2, N, L, F, Dm, e, rank, parts, underactuation, integrals and Jacobians.
     compiler
         Compiler and flags; None takes the machine's C compiler.
 

@@ -1,4 +1,4 @@
-"""Kernels of controls near singular states: C against NumPy, and their Python twins in double and in fifty digits."""
+"""Kernels of controls, of any rank: C against NumPy, and their Python twins in double and in fifty digits."""
 
 from __future__ import annotations
 
@@ -15,10 +15,16 @@ from test_runtime_linalg import InC, Twins, orthogonal
 from tolerances import LINEAR_SOLVE
 
 from kanegen.program.kernels import KERNELS, OK
+from kanegen.program.kernels_control import INFEASIBLE
+from kanegen.program.kernels_generalized import RANK_DEFICIENT
 
 SOURCE = r"""
 #include "kg_servo.h"
 
+int control_solve_work(int m, int n) { return KG_CONTROL_WORK(m, n); }
+int control_solve(int m, int n, double *A, const double *z, const double *y, double *work, double *x) {
+  return kg_control_solve(m, n, A, z, y, work, x);
+}
 int control_damped_work(int m, int n) { return n < 0 ? n : KG_CONTROL_DAMPED_WORK(m, n); }
 int control_damped(int m, int n, double *A, const double *z, const double *damping, double *work, double *x) {
   return kg_control_damped(m, n, A, z, damping, work, x);
@@ -54,6 +60,49 @@ def work_of(name: str, m: int, n: int) -> np.ndarray:
     return np.zeros(KERNELS[name].work(m, n))
 
 
+def solve(kernels: InC | Twins, A: np.ndarray, z: np.ndarray, y: np.ndarray) -> tuple[int, np.ndarray]:
+    m, n = A.shape
+    x = np.zeros(n)
+    status = kernels["control_solve"](m, n, A.ravel().copy(), z, y, work_of("control_solve", m, n), x)
+    return status, x
+
+
+@settings(max_examples=60)
+@given(m=sizes, n=sizes, lost=some.integers(0, 3), inside=some.booleans(), seed=seeds)
+def test_the_family_of_solutions(kernels: InC | Twins, m: int, n: int, lost: int, inside: bool, seed: int) -> None:
+    """``A^+ z + (I - A^+ A) y``, and whether z is in the range of A."""
+    rng = np.random.default_rng(seed)
+    full = min(m, n)
+    rank = max(full - lost, 0)
+    values = rng.uniform(0.5, 2.0, full) * (np.arange(full) < rank)
+    A = with_singular_values(rng, m, n, values)
+    z = A @ rng.normal(size=n) if inside else rng.normal(size=m)
+    y = rng.normal(size=n)
+    status, x = solve(kernels, A, z, y)
+    inverse = np.linalg.pinv(A, rcond=1e-9)
+    np.testing.assert_allclose(x, inverse @ z + y - inverse @ (A @ y), atol=1e-12)
+    solvable = rank == m or inside
+    assert status == (OK if rank == m else RANK_DEFICIENT if solvable else INFEASIBLE)
+
+
+def test_rounding_of_constraints_that_are_satisfied_is_no_contradiction(kernels: InC | Twins) -> None:
+    twice = np.array([[1.0, 2.0], [1.0, 2.0]])
+    assert solve(kernels, twice, np.array([1e-16, -1e-16]), np.zeros(2))[0] == RANK_DEFICIENT
+    assert solve(kernels, twice, np.array([1e-3, -1e-3]), np.zeros(2))[0] == INFEASIBLE
+
+
+def test_no_coefficients(kernels: InC | Twins) -> None:
+    status, x = solve(kernels, np.zeros((1, 2)), np.array([1.0]), np.array([3.0, 4.0]))
+    assert status == INFEASIBLE
+    assert solve(kernels, np.zeros((1, 2)), np.array([0.0]), np.array([3.0, 4.0]))[0] == RANK_DEFICIENT
+    np.testing.assert_array_equal(x, [3.0, 4.0])
+
+
+def test_values_that_are_not_numbers_are_infeasible(kernels: InC | Twins) -> None:
+    status, _ = solve(kernels, np.zeros((2, 2)), np.array([np.nan, 1.0]), np.zeros(2))
+    assert status == INFEASIBLE
+
+
 @settings(max_examples=60)
 @given(m=sizes, n=sizes, seed=seeds)
 def test_damped_controls(kernels: InC | Twins, m: int, n: int, seed: int) -> None:
@@ -83,6 +132,16 @@ def test_feasibility(kernels: InC | Twins, m: int, n: int, seed: int, inside: bo
     smallest = values[min(m, n) - 1]
     assert result == pytest.approx([rank, smallest, float(inside or rank == m)], abs=LINEAR_SOLVE)
     assert x == pytest.approx(np.linalg.pinv(A, rcond=1e-9) @ z, abs=10 * LINEAR_SOLVE)
+
+
+def test_the_least_controls_in_fifty_digits() -> None:
+    with mpmath.workdps(50):
+        A = [mpmath.mpf(1), mpmath.mpf(2), mpmath.mpf(3)]
+        x = [mpmath.mpf(0)] * 3
+        y = [mpmath.mpf(1) / 3] * 3
+        assert KERNELS["control_solve"].function(1, 3, A, [mpmath.mpf(1)], y, [], x) == OK
+        wrong = abs(sum(a * b for a, b in zip(A, x, strict=True)) - 1)
+        assert wrong < mpmath.mpf(10) ** -48
 
 
 def test_twins_in_fifty_digits() -> None:
