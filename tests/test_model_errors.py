@@ -207,7 +207,7 @@ def test_inertia_about_a_lost_point(parts):
     B.orient_axis(parts.N, parts.N.z, q1)
     body = me.RigidBody("block", parts.P, B, m, (me.inertia(B, 1, 1, 1), parts.P))
     body._inertia = me.Inertia(me.inertia(B, 1, 1, 1), me.Point("S"))
-    assert "about point S, which has no position relative to the mass centre P" in only(parts.problems(bodies=[body]))
+    assert "about point S, which has no position relative to the mass center P" in only(parts.problems(bodies=[body]))
 
 
 def test_unconnected_frames_and_points(parts):

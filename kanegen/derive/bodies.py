@@ -13,6 +13,7 @@ from kanegen.derive.points import Point
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, dot, plus
 from kanegen.graph.nodes import Node
+from kanegen.model.geometry import is_ground
 
 Inertia: TypeAlias = tuple[Node, Node, Node, Node, Node, Node]
 """xx, yy, zz, xy, xz, yz components of a symmetric tensor in one frame, kg m^2."""
@@ -53,6 +54,8 @@ def lower_bodies(system: System) -> tuple[Body, ...]:
 
 def _lower_body(system: System, body: Any) -> Body:
     point = body.masscenter
+    if is_ground(body, system.model.frame):
+        return Body(body.name, system.graph.zero, point, getattr(body, "frame", None), None, None)
     mass = system.lower(body.mass)
     if not hasattr(body, "inertia"):
         return Body(body.name, mass, point, None, None, None)

@@ -99,7 +99,7 @@ class JointTree:
     def _attach(self, body: Body) -> bool:
         system = self._system
         place = system.points.placement(body.point)
-        if not is_null(system.points.motion(place.base).velocity):
+        if not system.points.is_at_rest(place.base):
             return False
         joint, rho = self.root, null(system.graph)
         for segment in place.segments:

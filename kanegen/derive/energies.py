@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kanegen.derive.bodies import Body
 from kanegen.derive.forces import Power, body_momenta
+from kanegen.derive.points import total_offset
 from kanegen.derive.system import System
 from kanegen.derive.vectors import dot, is_null
 from kanegen.errors import DerivationError
@@ -44,14 +45,14 @@ def potential_energy(system: System, bodies: Sequence[Body]) -> Node:
 def _along_gravity(system: System, body: Body) -> Node:
     """``g . r`` with the position r of the mass centre from the fixed point it is placed from."""
     place = system.points.placement(body.point)
-    if not is_null(system.points.motion(place.base).velocity):
+    if not system.points.is_at_rest(place.base):
         raise DerivationError(
             f"the potential energy of gravity needs the position of {body.name}: point {body.point.name} is not "
             f"positioned from a fixed point (its velocity was set instead); give positions, or put the weight into "
             f"loads and give potential_energy"
         )
     frames = system.frames
-    parts = frames.express(system.points.offset(body.point, place.base), frames.inertial)
+    parts = frames.express(total_offset(place.segments), frames.inertial)
     assert system.gravity is not None
     return dot(system.gravity, parts)
 

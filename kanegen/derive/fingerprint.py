@@ -176,30 +176,19 @@ class _Reader:
         return f"{type(place).__name__} {number}"
 
     def _geometry(self) -> Iterator[str]:
-        """Frames and points met so far and all that they are connected with."""
-        inertial = self._system.model.frame
-        self._frame(inertial)
-        for point in self._growing(self._points):
-            yield f"point {self._points[point]}"
-            if inertial in point._vel_dict:
-                yield from self._vector(point._vel_dict[inertial])
-            for other, position in point._pos_dict.items():
-                yield from (str(self._point(other)), *self._vector(position))
-        for frame in self._growing(self._frames):
-            yield f"frame {self._frames[frame]}"
-            for other, cosines in frame._dcm_dict.items():
-                yield from self._scalars(f"in {self._frame(other)}", [self._system.lower(x) for x in cosines])
-            for other, omega in frame._ang_vel_dict.items():
-                yield from (f"relative to {self._frame(other)}", *self._vector(omega))
-
-    @staticmethod
-    def _growing(numbered: dict[Any, int]) -> Iterator[Any]:
-        """The keys of a dictionary that grows meanwhile."""
-        done = 0
-        while done < len(numbered):
-            new = list(numbered)[done:]
-            done += len(new)
-            yield from new
+        """What the model reads of frames and points."""
+        model, geometry = self._system.model, self._system.model.geometry
+        for point in geometry.velocities:
+            yield from (f"velocity of {self._point(point)}", *self._vector(point._vel_dict[model.frame]))
+        for point, other in geometry.positions:
+            yield f"position of {self._point(point)} from {self._point(other)}"
+            yield from self._vector(point._pos_dict[other])
+        for parent, child in geometry.orientations:
+            title = f"frame {self._frame(child)} in {self._frame(parent)}"
+            yield from self._scalars(title, [self._system.lower(x) for x in child._dcm_dict[parent]])
+        for parent, child in geometry.rates:
+            yield f"angular velocity of {self._frame(child)} in {self._frame(parent)}"
+            yield from self._vector(child._ang_vel_dict[parent])
 
     def _frame(self, frame: Any) -> int:
         return -1 if frame is None else self._frames.setdefault(frame, len(self._frames))

@@ -23,6 +23,7 @@ from kanegen.derive.vectors import (
 )
 from kanegen.errors import DerivationError
 from kanegen.graph.nodes import Graph, Node
+from kanegen.model.geometry import Geometry
 
 Frame: TypeAlias = Any  # sympy.physics.vector.ReferenceFrame
 FrameVector: TypeAlias = Mapping[Frame, Triple]
@@ -35,13 +36,18 @@ class Frames:
     ``lower`` turns the user's scalars into nodes; ``rate`` differentiates a node with respect to time at u' = 0.
     """
 
-    def __init__(self, graph: Graph, inertial: Frame, lower: Lower, rate: Callable[[Node], Node]) -> None:
+    def __init__(
+        self, graph: Graph, inertial: Frame, geometry: Geometry, lower: Lower, rate: Callable[[Node], Node]
+    ) -> None:
         self._graph = graph
         self._lower = lower
         self._rate = rate
         self.inertial = inertial
-        self._parent, self._depth = _breadth_first(inertial, "_dcm_dict")
-        self._omega_parent, _ = _breadth_first(inertial, "_ang_vel_dict")
+        self._parent = geometry.parents
+        self._rate_parent = geometry.rate_parents
+        self._depth: dict[Frame, int] = {}
+        for frame, parent in geometry.parents.items():
+            self._depth[frame] = 0 if parent is None else self._depth[parent] + 1
         self._rotations: dict[Frame, Matrix] = {}
         self._relative: dict[tuple[Frame, Frame], Triple] = {}
         self._omega: dict[tuple[Frame, Frame], Triple] = {}
@@ -77,7 +83,7 @@ class Frames:
 
     def moves_with_orientation(self, frame: Frame) -> bool:
         """Whether the angular velocity of ``frame`` is given relative to the frame it is oriented in."""
-        return self._omega_parent.get(frame) is self._parent.get(frame)
+        return self._rate_parent.get(frame) is self._parent.get(frame)
 
     # -- components -----------------------------------------------------------------------------------------
 
@@ -146,12 +152,12 @@ class Frames:
         return self._relative[key]
 
     def _rate_base(self, frame: Frame) -> Frame:
-        if frame not in self._omega_parent:
+        if frame not in self._rate_parent:
             raise DerivationError(
                 f"the angular velocity of frame {frame.name} is not defined: orient it, or use set_ang_vel, relative "
                 f"to a frame connected to the inertial frame {self.inertial.name}"
             )
-        return self._omega_parent[frame]
+        return self._rate_parent[frame]
 
     def omega(self, frame: Frame, target: Frame) -> Triple:
         """Inertial angular velocity of ``frame``, components in ``target``, rad/s."""
@@ -195,17 +201,3 @@ class Frames:
             known = rotating_frame_acceleration(self.omega(frame, frame), self.alpha(frame, frame))
             self._transport[frame] = known
         return known
-
-
-def _breadth_first(root: Frame, relation: str) -> tuple[dict[Frame, Frame], dict[Frame, int]]:
-    """Parents and depths of the frames connected to ``root`` through one of SymPy's neighbour dictionaries."""
-    parents: dict[Frame, Frame] = {}
-    depths = {root: 0}
-    queue = [root]
-    for frame in queue:
-        for neighbour in getattr(frame, relation):
-            if neighbour not in depths:
-                depths[neighbour] = depths[frame] + 1
-                parents[neighbour] = frame
-                queue.append(neighbour)
-    return parents, depths

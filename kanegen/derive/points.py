@@ -6,7 +6,7 @@ that its position does not explain (a contact point of a rolling wheel): then th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -15,6 +15,7 @@ from kanegen.derive.frames import Frame, Frames
 from kanegen.derive.vectors import Triple, cross, is_null, mapped, null, plus, scaled, times
 from kanegen.errors import DerivationError
 from kanegen.graph.nodes import Graph, Node
+from kanegen.model.geometry import Route, position_path
 
 Point: TypeAlias = Any  # sympy.physics.vector.Point
 
@@ -44,8 +45,17 @@ class Placement:
     segments: tuple[Segment, ...]
 
 
+def total_offset(segments: Iterable[Segment]) -> dict[Frame, Triple]:
+    """The sum of segments as components by frame, m."""
+    total: dict[Frame, Triple] = {}
+    for segment in segments:
+        known = total.get(segment.frame)
+        total[segment.frame] = segment.components if known is None else plus(known, segment.components)
+    return total
+
+
 class Points:
-    """The point tree of a model over the graph.
+    """The points of a model over the graph, placed along ``routes``.
 
     ``same`` tells whether two vectors agree at random states. ``base_acceleration`` (inertial components) is added
     to every acceleration: minus the gravity vector there gives all weights at the cost of none.
@@ -55,81 +65,82 @@ class Points:
         self,
         graph: Graph,
         frames: Frames,
+        routes: Mapping[Point, Route],
         rate: Callable[[Node], Node],
         same: Callable[[Triple, Triple], bool],
         base_acceleration: Triple | None = None,
     ) -> None:
         self._graph = graph
         self._frames = frames
+        self._routes = routes
         self._rate = rate
         self._same = same
         self._base_acceleration = base_acceleration
         self._placements: dict[Point, Placement] = {}
+        self._steps: dict[tuple[Point, Point], Placement] = {}
         self._motions: dict[tuple[Placement, bool], Motion] = {}
 
     def with_base_acceleration(self, base_acceleration: Triple) -> Points:
-        return Points(self._graph, self._frames, self._rate, self._same, base_acceleration)
+        return Points(self._graph, self._frames, self._routes, self._rate, self._same, base_acceleration)
 
     def motion(self, point: Point) -> Motion:
         return self._motion(self.placement(point))
 
     def placement(self, point: Point) -> Placement:
         if point not in self._placements:
-            self._explore(point)
+            self._placements[point] = self._reached(point)
         return self._placements[point]
+
+    def is_at_rest(self, base: Point) -> bool:
+        """Whether the base of a placement has the velocity zero."""
+        return is_null(self._motion(Placement(base, ())).velocity)
+
+    def position(self, point: Point) -> dict[Frame, Triple]:
+        """The vector from the first point of the route of ``point`` to it, as components by frame, m."""
+        pairs = pairwise(self._routes[point].points)
+        return total_offset(segment for known, after in pairs for segment in self._segments(known, after))
 
     def offset(self, point: Point, base: Point) -> dict[Frame, Triple]:
         """The vector from ``base`` to ``point`` as components by frame, m."""
-        previous: dict[Point, Point] = {base: base}
-        queue = [base]
-        for current in queue:
-            for neighbour in current._pos_dict:
-                if neighbour not in previous:
-                    previous[neighbour] = current
-                    queue.append(neighbour)
-        if point not in previous:
+        chain = position_path(base, point)
+        if chain is None:
             raise DerivationError(f"no position connects point {point.name} with point {base.name}: use set_pos")
-        total: dict[Frame, Triple] = {}
-        while point is not base:
-            for segment in self._segments(previous[point], point):
-                known = total.get(segment.frame)
-                total[segment.frame] = segment.components if known is None else plus(known, segment.components)
-            point = previous[point]
-        return total
+        return total_offset(segment for known, after in pairwise(chain) for segment in self._segments(known, after))
 
     # -- walking the tree -----------------------------------------------------------------------------------
 
-    def _explore(self, point: Point) -> None:
-        """Motions of every point connected with ``point``, from the point that has the simplest given velocity."""
-        connected = [point]
-        for current in connected:
-            connected.extend(p for p in current._pos_dict if p not in connected)
-        inertial = self._frames.inertial
-        given = [p for p in connected if inertial in p._vel_dict]
-        if not given:
-            raise DerivationError(
-                f"the velocity of point {point.name} in frame {inertial.name} is unknown: set the velocity of it, or "
-                f"of a point it is positioned from, with set_vel({inertial.name}, ...)"
-            )
-        root = min(given, key=lambda p: (p._vel_dict[inertial] != 0, connected.index(p)))
-        self._placements[root] = Placement(root, ())
-        queue = [root]
-        for current in queue:
-            for neighbour in current._pos_dict:
-                if neighbour not in self._placements:
-                    self._placements[neighbour] = self._reached(current, neighbour)
-                    queue.append(neighbour)
+    def _reached(self, point: Point) -> Placement:
+        """The placement of a point along its route.
 
-    def _reached(self, known: Point, point: Point) -> Placement:
-        """How a point is placed from a known one, unless the user's velocity says otherwise."""
-        before, inertial = self._placements[known], self._frames.inertial
-        placement = Placement(before.base, (*before.segments, *self._segments(known, point)))
-        if inertial in point._vel_dict:
-            motion = self._motion(placement)
-            given = self._frames.lower_vector(point._vel_dict[inertial])
-            if not self._same(motion.velocity, self._frames.express(given, motion.frame)):
-                return Placement(point, ())
+        Raises ``DerivationError`` for a point that is no part of the model.
+        """
+        route = self._routes.get(point)
+        if route is None:
+            raise DerivationError(
+                f"the velocity of point {point.name} in frame {self._frames.inertial.name} is not known to the model: "
+                "no body, load or reaction of it has this point"
+            )
+        placement = Placement(route.along[0], ())
+        for before, after in pairwise(route.along):
+            placement = self._confirmed(placement, before, after)
+        for before, after in pairwise(route.beyond):
+            placement = self._further(placement, before, after)
         return placement
+
+    def _confirmed(self, placement: Placement, before: Point, after: Point) -> Placement:
+        """How the next point on a route is placed, unless the velocity that the user set for it says otherwise."""
+        if (before, after) not in self._steps:
+            further, inertial = self._further(placement, before, after), self._frames.inertial
+            if inertial in after._vel_dict:
+                motion = self._motion(further)
+                given = self._frames.lower_vector(after._vel_dict[inertial])
+                if not self._same(motion.velocity, self._frames.express(given, motion.frame)):
+                    further = Placement(after, ())
+            self._steps[before, after] = further
+        return self._steps[before, after]
+
+    def _further(self, placement: Placement, before: Point, after: Point) -> Placement:
+        return Placement(placement.base, (*placement.segments, *self._segments(before, after)))
 
     def _segments(self, known: Point, point: Point) -> Iterator[Segment]:
         """The segments from ``known`` to ``point``, frames nearest to the inertial one first."""

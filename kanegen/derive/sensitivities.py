@@ -82,8 +82,9 @@ class Sensitivities:
     def unbalanced_force(self) -> tuple[Node, ...]:
         """``Q u' - P`` (n_u,) at given accelerations: cheaper in one recursion along the bodies than from Q and P."""
         system = self.equations.system
-        frames = Frames(system.graph, self.equations.model.frame, system.lower, system.full_rate)
-        points = Points(system.graph, frames, system.full_rate, system.agree)
+        geometry = self.equations.model.geometry
+        frames = Frames(system.graph, self.equations.model.frame, geometry, system.lower, system.full_rate)
+        points = Points(system.graph, frames, geometry.routes, system.full_rate, system.agree)
         if system.gravity is not None:
             x, y, z = system.gravity
             points = points.with_base_acceleration((-x, -y, -z))

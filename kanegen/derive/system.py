@@ -174,12 +174,12 @@ class System:
 
     @cached_property
     def frames(self) -> Frames:
-        return Frames(self.graph, self.model.frame, self.lower, self.rate)
+        return Frames(self.graph, self.model.frame, self.model.geometry, self.lower, self.rate)
 
     @cached_property
     def points(self) -> Points:
         """Points with their true accelerations."""
-        return Points(self.graph, self.frames, self.rate, self.agree)
+        return Points(self.graph, self.frames, self.model.geometry.routes, self.rate, self.agree)
 
     @cached_property
     def gravity(self) -> Triple | None:

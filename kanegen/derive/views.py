@@ -14,7 +14,6 @@ from kanegen.derive.bodies import Body, Force, lower_loads, product
 from kanegen.derive.equations import Equations
 from kanegen.derive.forces import remainder
 from kanegen.derive.frames import Frame
-from kanegen.derive.points import Point
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, cross, dot, mapped, null, plus, scaled
 from kanegen.graph import Node, gradient
@@ -202,23 +201,13 @@ def placed_points(equations: Equations) -> Iterator[Placed]:
             continue
         motion = system.points.motion(body.point)
         velocity = frames.express({motion.frame: motion.velocity}, inertial)
-        origin = _fixed_point(body.point, inertial)
-        if origin is None:
+        origin = equations.model.geometry.routes[body.point].along[0]
+        if origin._vel_dict[inertial] != 0:
             yield Placed(body.point.name, None, velocity, null(system.graph), None)
             continue
-        offset = frames.express(system.points.offset(body.point, origin), inertial)
+        offset = frames.express(system.points.position(body.point), inertial)
         rolled = None if body.frame is None else cross(frames.omega(body.frame, inertial), offset)
         yield Placed(body.point.name, origin.name, velocity, mapped(system.rate, offset), rolled)
-
-
-def _fixed_point(point: Point, inertial: Frame) -> Point | None:
-    """The nearest point at rest that positions connect with ``point``."""
-    connected = [point]
-    for current in connected:
-        if current._vel_dict.get(inertial) == 0:
-            return current
-        connected.extend(p for p in current._pos_dict if p not in connected)
-    return None
 
 
 @dataclass(frozen=True)

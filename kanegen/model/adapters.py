@@ -21,7 +21,7 @@ from kanegen.model.control_constraints import normalised_control_constraints
 from kanegen.model.expressions import base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input, resolved_inputs
 from kanegen.model.linear import in_span
-from kanegen.model.places import model_places
+from kanegen.model.places import survey
 from kanegen.model.reactions import normalised_reactions
 from kanegen.model.servo import normalised_servo
 
@@ -170,7 +170,7 @@ def _listed(inputs: Any) -> tuple[Any, ...]:
 def _found_inputs(description: dict[str, Any]) -> tuple[Input, ...]:
     """An :class:`Input` for every dynamic symbol that is nothing else, in the order of their names."""
     draft = _draft(description)
-    places = model_places(draft).places
+    places = survey(draft).places
     known = {*draft.coordinates, *draft.speeds, *draft.auxiliary_speeds, *(r.symbol for r in draft.inputs)}
     found = {base_symbol(atom) for place in places for atom in place.atoms} - known
     symbols = sorted((item for item in found if is_time_function(item)), key=symbol_name)
@@ -181,7 +181,7 @@ def _found_inputs(description: dict[str, Any]) -> tuple[Input, ...]:
 
 
 def _draft(description: dict[str, Any]) -> Any:
-    """The fields of a model that :func:`model_places` reads; problems are found later, by ``Model``."""
+    """The fields of a model that :func:`survey` reads; problems are found later, by ``Model``."""
     ignored: list[str] = []
     fields = dict.fromkeys(("gravity", "potential_energy", "speed_change")) | description
     for field in ("holonomic_constraints", "nonholonomic_constraints", "acceleration_constraints"):

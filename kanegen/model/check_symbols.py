@@ -7,9 +7,18 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sympy
+from sympy.physics.mechanics import RigidBody
 
 from kanegen.model.events import is_multiplier
-from kanegen.model.expressions import base_symbol, derivative_order, is_time_function, symbol_name
+from kanegen.model.expressions import (
+    atoms,
+    base_symbol,
+    derivative_order,
+    dyadic_expressions,
+    is_time_function,
+    symbol_name,
+)
+from kanegen.model.geometry import connected_symbols
 from kanegen.model.places import Place
 from kanegen.model.speeds import all_speeds, former_speeds
 
@@ -237,14 +246,35 @@ def _unused_inputs(model: Model, places: Sequence[Place]) -> list[str]:
     used = {base_symbol(atom) for place in places for atom in place.atoms}
     for item in model.inputs:
         used.update(expr for expr in (item.rate, item.acceleration) if expr is not None)
+    unused = [item for item in model.inputs if item.symbol not in used]
+    spare = spare_symbols(model) if unused else frozenset()
     return [
         f"input {item.name} occurs nowhere in the model: remove it, or use it"
-        for item in model.inputs
-        if item.symbol not in used
+        for item in unused
+        if item.symbol not in spare
     ]
 
 
+def spare_symbols(model: Model) -> frozenset[Any]:
+    """Symbols of the user's objects that no equation needs: they need no value, and giving one is no error.
+
+    They stand in frames and points that nothing of the model reaches, in bodies at rest, and in energies of bodies
+    that a potential energy of the model replaces.
+    """
+    bodies: list[Any] = []
+    for body in model.bodies:
+        bodies += (body.mass, body.potential_energy)
+        if isinstance(body, RigidBody):
+            bodies += dyadic_expressions(body.inertia[0])
+    found = connected_symbols(model.geometry) | atoms(sympy.sympify(x) for x in bodies if x is not None)
+    return frozenset(base_symbol(atom) for atom in found) - frozenset(model.parameters)
+
+
 def _unused_parameters(model: Model, strangers: Sequence[Any]) -> list[str]:
+    if strangers:
+        spare = spare_symbols(model)
+        spare_names = {symbol_name(symbol) for symbol in spare}
+        strangers = [item for item in strangers if item not in (spare_names if isinstance(item, str) else spare)]
     names = [symbol_name(symbol) for symbol in model.parameters]
     others = {symbol: group for group, symbols in _groups(model).items() for symbol in symbols}
     problems = []

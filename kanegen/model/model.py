@@ -15,8 +15,9 @@ from kanegen.model.contact import Friction, Latch, Unilateral
 from kanegen.model.control_constraints import ControlConstraints, normalised_control_constraints
 from kanegen.model.events import Event
 from kanegen.model.expressions import atoms, natural_key, symbol_name
+from kanegen.model.geometry import Geometry
 from kanegen.model.inputs import Input, input_symbols, resolved_inputs
-from kanegen.model.places import model_places
+from kanegen.model.places import survey
 from kanegen.model.reactions import Reaction, normalised_reactions
 from kanegen.model.records import FrozenMapping, Output
 from kanegen.model.servo import Servo, normalised_servo
@@ -34,7 +35,7 @@ class Model:
     frame
         The inertial ``ReferenceFrame``.
     coordinates, speeds
-        Dynamic symbols q (n_q) and u (n_u), in the order of every array; n_q >= n_u.
+        Dynamic symbols q (n_q) and u (n_u), in the order of every array.
     kinematics
         n_q expressions or equations that are zero, affine in q' and u with a regular matrix of q'; or a
         mapping from q' to its expression in u.
@@ -109,6 +110,7 @@ class Model:
     servo: Servo | None
     control_constraints: ControlConstraints | None
     speed_change: SpeedChange | None
+    geometry: Geometry
 
     def __init__(
         self,
@@ -175,12 +177,12 @@ class Model:
 
     def _complete(self, parameters: Mapping[Any, Any] | None, problems: list[str]) -> None:
         """Find the parameters and check everything; raise ``ModelError`` with all problems."""
-        geometry = model_places(self)
-        problems.extend(geometry.problems)
-        symbols = _parameter_symbols(self, geometry.places)
+        found = survey(self)
+        problems.extend(found.problems)
+        symbols = _parameter_symbols(self, found.places)
         values, strangers = normalise.parameter_values(parameters, symbols, problems)
-        self._set(parameters=FrozenMapping(values))
-        problems.extend(model_problems(self, geometry.places, strangers))
+        self._set(parameters=FrozenMapping(values), geometry=found.geometry)
+        problems.extend(model_problems(self, found.places, strangers))
         if problems:
             raise ModelError(tuple(dict.fromkeys(problems)))
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sympy.physics.mechanics import Point, RigidBody
@@ -19,7 +18,18 @@ from kanegen.model.expressions import (
     vector_expressions,
     vector_frames,
 )
-from kanegen.model.geometry import motion_tree, orientation_tree, path, position_path, velocity_source
+from kanegen.model.geometry import (
+    Geometry,
+    Pair,
+    Route,
+    Routes,
+    is_ground,
+    motion_tree,
+    orientation_tree,
+    path,
+    position_path,
+    steps,
+)
 from kanegen.model.speeds import speed_changes
 
 if TYPE_CHECKING:
@@ -51,16 +61,17 @@ def place(kind: str, where: str, expressions: Iterable[Any], differentiations: i
 
 
 @dataclass(frozen=True)
-class Geometry:
-    """What the derivation will walk, and where it would get stuck (``problems``)."""
+class Survey:
+    """The places of a model, the frames and points they were found on, and where the walk got stuck (``problems``)."""
 
     places: tuple[Place, ...]
+    geometry: Geometry
     problems: tuple[str, ...]
 
 
-def model_places(model: Model) -> Geometry:
+def survey(model: Model) -> Survey:
     """Every place of ``model``, and the problems of its frames and points."""
-    walk = _Walk(model.frame)
+    walk = _Walk(model.frame, _motion_is_known(model))
     for body in model.bodies:
         walk.add_body(body)
     for location, vector in model.loads:
@@ -72,11 +83,20 @@ def model_places(model: Model) -> Geometry:
         for location, vector in contact.forces:
             walk.add_load(location, vector, "contact force", f"the force of contact {contact.name!r} on {location}")
     for name, reaction in model.reactions.items():
-        walk.add_reaction(f"reactions[{name!r}]", reaction, model.bodies)
+        walk.add_reaction(f"reactions[{name!r}]", reaction, model)
     if model.gravity is not None:
         walk.add_vector("gravity", "gravity", model.gravity)
     walk.add_frames()
-    return Geometry((*_scalar_places(model), *walk.places), tuple(walk.problems))
+    return Survey((*_scalar_places(model), *walk.places), walk.geometry(), tuple(walk.problems))
+
+
+def _motion_is_known(model: Model) -> Callable[[Any], bool]:
+    """Whether the first and second rate of a symbol are known: coordinates, constants, inputs given with both."""
+    complete = {item.symbol for item in model.inputs if item.rate is not None and item.acceleration is not None}
+    known = {*model.coordinates, *complete}
+    # SymPy takes a plain symbol for a constant, and loses its rate where it is an input.
+    inputs = {item.symbol for item in model.inputs}
+    return lambda symbol: symbol in known if not symbol.is_Symbol else symbol not in inputs
 
 
 def _scalar_places(model: Model) -> list[Place]:
@@ -122,24 +142,42 @@ def _contact_places(model: Model) -> Iterator[Place]:
 class _Walk:
     """Collects the places of vectors, points and frames, each once."""
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, motion_is_known: Callable[[Any], bool]) -> None:
         self.frame = frame
         self.places: list[Place] = []
         self.problems: list[str] = []
         self._oriented = orientation_tree(frame)
         self._moving = motion_tree(frame)
-        self._points: set[Any] = set()
+        self._finder = Routes(frame, self._oriented, motion_is_known)
+        self._routes: dict[Any, Route | None] = {}
+        self._velocities: dict[Any, None] = {}
+        self._positions: dict[Pair, int] = {}
+        self._orientations: dict[Pair, None] = {}
+        self._rates: dict[Pair, None] = {}
         self._written_in: dict[Any, str] = {}
         self._turning: dict[Any, str] = {}
 
+    def geometry(self) -> Geometry:
+        """What was read of frames and points."""
+        return Geometry(
+            self._oriented,
+            self._moving,
+            {point: route for point, route in self._routes.items() if route is not None},
+            tuple(self._orientations),
+            tuple(self._rates),
+            tuple(self._positions),
+            tuple(self._velocities),
+        )
+
     def add_body(self, body: Any) -> None:
         where = f"body {body.name}"
+        self._add_point(body.masscenter, where)
+        if is_ground(body, self.frame):
+            return
         self.places.append(place("mass", f"the mass of {where}", () if body.mass is None else (body.mass,)))
         if not isinstance(body, RigidBody):
-            self._add_point(body.masscenter, where)
             return
         self._turning.setdefault(body.frame, where)
-        self._add_point(body.masscenter, where)
         dyadic, about = body.inertia
         self.places.append(place("inertia", f"the inertia of {where}", dyadic_expressions(dyadic)))
         for frame in dyadic_frames(dyadic):
@@ -148,14 +186,14 @@ class _Walk:
             self._add_inertia_point(body, about, where)
 
     def _add_inertia_point(self, body: Any, about: Any, where: str) -> None:
-        chain = position_path(body.masscenter, about)
+        chain = position_path(about, body.masscenter)
         if chain is None:
             self.problems.append(
                 f"the inertia of {where} is about point {about}, which has no position relative to the mass "
-                f"centre {body.masscenter}: connect them with set_pos, or give the central inertia"
+                f"center {body.masscenter}: connect them with set_pos, or give the central inertia"
             )
             return
-        self._add_positions(chain, 0)
+        self._add_positions(steps(chain), 0)
 
     def add_load(self, location: Any, vector: Any, kind: str = "load", where: str = "") -> None:
         where = where or f"the load on {location}"
@@ -165,14 +203,21 @@ class _Walk:
         else:
             self._turning.setdefault(location, where)
 
-    def add_reaction(self, where: str, reaction: Reaction, bodies: Sequence[Any]) -> None:
+    def add_reaction(self, where: str, reaction: Reaction, model: Model) -> None:
         """Its frame and positions; a point without positions is reported with the reactions."""
         self._written_in.setdefault(reaction.frame, where)
-        places = [place for _, place, _ in reaction.all_multiplier_loads if isinstance(place, Point)]
-        for point in (*(bodies[k].masscenter for k in reaction.members(bodies)), *places):
-            self._add_positions(position_path(point, reaction.point) or [], 0)
-        for _, place, vector in reaction.all_multiplier_loads:
-            self.add_vector("load", f"the constraint force of {where} on {place}", vector)
+        loads = (*model.loads, *(pair for contact in contacts_of(model) for pair in contact.forces))
+        placed = [location for location, _ in loads]
+        placed += [location for _, location, _ in reaction.all_multiplier_loads]
+        points = [location for location in placed if isinstance(location, Point)]
+        centers = [body.masscenter for body in model.bodies]
+        # Moments are taken about the point of the reaction, and loads are looked for on every body.
+        chains = [position_path(reaction.point, point) for point in (*centers, *points)]
+        chains += [position_path(center, point) for center in centers for point in points]
+        for chain in chains:
+            self._add_positions(steps(chain or []), 0)
+        for _, location, vector in reaction.all_multiplier_loads:
+            self.add_vector("load", f"the constraint force of {where} on {location}", vector)
 
     def add_vector(self, kind: str, where: str, vector: Any, differentiations: int = 0) -> None:
         self.places.append(place(kind, where, vector_expressions(vector), differentiations))
@@ -182,46 +227,49 @@ class _Walk:
                 self._turning.setdefault(frame, where)
 
     def _add_point(self, point: Any, where: str) -> None:
-        if point in self._points:
+        if point in self._routes:
             return
-        self._points.add(point)
-        chain = velocity_source(point, self.frame)
-        if chain is None:
+        route = self._routes[point] = self._finder.route(point)
+        if route is None:
             self.problems.append(
                 f"no point with a known velocity is connected to point {point} ({where}): set the velocity "
                 f"of a fixed point, O.set_vel({self.frame}, 0), and positions from it, or "
                 f"{point}.set_vel({self.frame}, ...)"
             )
             return
-        source = chain[-1]
-        self.add_vector("velocity", f"the velocity of point {source} in {self.frame}", source._vel_dict[self.frame], 1)
-        self._add_positions(chain, 2)
+        for known in route.along:
+            if self.frame in known._vel_dict and known not in self._velocities:
+                self._velocities[known] = None
+                velocity = known._vel_dict[self.frame]
+                self.add_vector("velocity", f"the velocity of point {known} in {self.frame}", velocity, 1)
+        self._add_positions((*steps(route.along), *steps(route.beyond)), 2)
 
-    def _add_positions(self, chain: list[Any], differentiations: int) -> None:
-        for point, other in pairwise(chain):
-            where = f"the position of point {point} from {other}"
-            self.add_vector("position", where, point._pos_dict[other], differentiations)
+    def _add_positions(self, pairs: Iterable[Pair], differentiations: int) -> None:
+        for point, other in pairs:
+            if self._positions.get((point, other), -1) < differentiations:
+                self._positions[point, other] = differentiations
+                where = f"the position of point {point} from {other}"
+                self.add_vector("position", where, point._pos_dict[other], differentiations)
 
     def add_frames(self) -> None:
         """The orientations and angular velocities that the collected vectors and bodies need; call last."""
-        orientations: dict[tuple[Any, Any], None] = {}
-        rates: dict[tuple[Any, Any], None] = {}
-        pending = [*self._turning]
-        while pending:
-            frame = pending.pop(0)
+        done = 0
+        while done < len(self._turning):  # angular velocities are written in frames that may be new
+            frame = [*self._turning][done]
+            done += 1
             if frame not in self._moving:
                 self._unconnected(frame, self._turning[frame])
                 continue
             for pair in path(self._moving, frame):
-                if pair not in rates:
-                    rates[pair] = None
+                if pair not in self._rates:
+                    self._rates[pair] = None
                     self._add_rate(*pair)
         for frame, where in self._written_in.items():
             if frame in self._oriented:
-                orientations.update(dict.fromkeys(path(self._oriented, frame)))
+                self._orientations.update(dict.fromkeys(path(self._oriented, frame)))
             elif frame not in self._turning or frame in self._moving:
                 self._unconnected(frame, where)
-        for parent, child in orientations:
+        for parent, child in self._orientations:
             where = f"the orientation of frame {child} in {parent}"
             self.places.append(place("orientation", where, parent._dcm_dict[child]))
 
