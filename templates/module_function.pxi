@@ -5,16 +5,18 @@ cdef class Prepared:
 
     ``parameters``: (n_p,) in the order of PARAMETERS; ``gains``: (n_g,), all zero when left out. ``allowed``: numbers
     of constants that may have no value for these parameters (``undefined`` tells which have none, ``complaint`` says
-    so): the caller evaluates no function that needs them. All others are refused.
+    so): the caller evaluates no function that needs them. All others are refused. ``partial``: parameters that are NaN
+    have no value, so that every constant may be without one; the caller evaluates no function that reads them.
     """
 
     cdef double *values
     cdef readonly object parameters, gains
     cdef readonly tuple undefined
 
-    def __cinit__(self, parameters, gains=None, allowed=()):
+    def __cinit__(self, parameters, gains=None, allowed=(), partial=False):
         p = _as_vector(parameters, PARAMETERS, "parameters")
-        _check_finite(p, PARAMETERS, "parameters")
+        if not partial:
+            _check_finite(p, PARAMETERS, "parameters")
         labels = tuple([f"gain {i}" for i in range(N_GAINS)])
         g = numpy.zeros(N_GAINS) if gains is None else _as_vector(gains, labels, "gains")
         _check_finite(g, labels, "gains")
@@ -29,7 +31,7 @@ cdef class Prepared:
         memcpy(self.values, _data(p), MODEL.n_p * sizeof(double))
         memcpy(self.values + MODEL.n_p, _data(g), MODEL.n_g * sizeof(double))
         MODEL.prepare(self.values)
-        self.check_constants(allowed)
+        self.check_constants(range(MODEL.n_prepared) if partial else allowed)
 
     cdef int check_constants(self, allowed) except -1:
         """Refuse parameters under which constants that are not allowed to be so are not finite."""

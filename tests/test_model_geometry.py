@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from tolerances import EVALUATION
 
 import kanegen as kg
 from kanegen.graph import evaluate
 from kanegen.model.expressions import symbol_name
-from tolerances import EVALUATION
 
 x, y, ux, uy, z = me.dynamicsymbols("x y ux uy z")
 q1, u1 = me.dynamicsymbols("q1 u1")

@@ -55,3 +55,36 @@ def test_a_negative_mass_at_run_time(cart_with_bob: kg.Solver) -> None:
     solver = cart_with_bob.with_parameters({"M": -2.0, "m": 1.0, "k": 1.0, "F": 3.0})
     with pytest.raises(kg.SolveError, match="move no mass or a negative one"):
         solver.rhs(0.0, [0.0, 0.0], [0.0, 0.0])
+
+
+def test_a_function_asks_only_for_the_parameters_and_inputs_that_it_reads() -> None:
+    """A planar pendulum with a torque: its energy needs no torque, its motion no third moment of inertia."""
+    q, u, torque = me.dynamicsymbols("q u torque")
+    m, length, g, Ixx, Iyy, Izz = sm.symbols("m l g Ixx Iyy Izz")
+    N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
+    O.set_vel(N, 0)
+    A.orient_axis(N, N.z, q)
+    center = O.locatenew("C", length * A.x)
+    body = me.RigidBody("rod", center, A, m, (me.inertia(A, Ixx, Iyy, Izz), center))
+    model = kg.Model(
+        name="driven rod",
+        frame=N,
+        coordinates=(q,),
+        speeds=(u,),
+        kinematics=(u - q.diff(),),
+        bodies=(body,),
+        loads=((A, torque * N.z),),
+        gravity=-g * N.y,
+        inputs=(torque,),
+        parameters={Izz: 1.75, m: 1.0, length: 0.5},
+    )
+    solver = kg.build(model)
+    assert solver.kinetic_energy(0.0, [0.1], [3.0]) == pytest.approx(9.0)
+    with pytest.raises(kg.SolveError, match=r"rhs needs the parameters without a value at run time g:"):
+        solver.rhs(0.0, [0.1], [3.0], r=[1.0])
+    heavy = solver.with_parameters(g=10.0)
+    with pytest.raises(kg.SolveError, match=r"inputs without a default: torque"):
+        heavy.rhs(0.0, [0.1], [3.0])
+    assert heavy.energy(0.0, [0.0], [3.0]) == pytest.approx(9.0)
+    assert heavy.rhs(0.0, [0.0], [3.0], r=[1.0])[1] == pytest.approx([(1.0 - 5.0) / 2.0])
+    assert set(heavy.parameters) == {"Ixx", "Iyy", "Izz", "g", "l", "m"}

@@ -8,7 +8,7 @@ from kanegen.derive.bodies import Body
 from kanegen.derive.forces import Power, body_momenta
 from kanegen.derive.points import total_offset
 from kanegen.derive.system import System
-from kanegen.derive.vectors import dot, is_null
+from kanegen.derive.vectors import dot
 from kanegen.errors import DerivationError
 from kanegen.graph import Node
 

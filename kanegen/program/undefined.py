@@ -7,7 +7,8 @@ from typing import Final
 
 from kanegen.graph.nodes import Node
 from kanegen.program.hoist import roots
-from kanegen.program.records import Function, Guard, Invoke, Program
+from kanegen.program.reads import called
+from kanegen.program.records import Function, Program
 
 _ALWAYS_DEFINED: Final = frozenset(
     ("const", "input", "add", "sub", "mul", "neg", "sin", "cos", "atan", "tanh", "abs", "min", "max")
@@ -32,24 +33,7 @@ def fallible_constants(program: Program) -> tuple[tuple[str, tuple[int, ...]], .
 
 def _constants(program: Program, function: Function) -> set[int]:
     """Indices of the constant nodes that a function and all it calls read."""
-    return {node.index for f in _called(program, function) for node in _reached(roots(f)) if node.constant}
-
-
-def _called(program: Program, function: Function) -> Iterator[Function]:
-    """The function and those it invokes or falls back to."""
-    seen: set[str] = set()
-    stack = [function]
-    while stack:
-        current = stack.pop()
-        if current.name in seen:
-            continue
-        seen.add(current.name)
-        yield current
-        for step in current.steps:
-            if isinstance(step, Invoke):
-                stack.append(step.function)
-            elif isinstance(step, Guard) and step.otherwise is not None:
-                stack.append(program.function(step.otherwise))
+    return {node.index for f in called(program, function) for node in _reached(roots(f)) if node.constant}
 
 
 def _reached(start: Iterable[Node]) -> Iterator[Node]:

@@ -233,7 +233,8 @@ def other_inputs(functions: Functions, names: Sequence[str], r: Any) -> RunInput
     twice = [key_name(key) for key in given if key_name(key) in owned]
     if twice:
         raise SolveError(f"r gives {', '.join(twice)}, which come(s) from the model's own law: leave it out")
-    return run_inputs(functions.module, functions.description, {**given, **dict.fromkeys(owned, 0.0)})
+    needed = functions.inputs_read(functions.module.FUNCTIONS)
+    return run_inputs(functions.module, functions.description, {**given, **dict.fromkeys(owned, 0.0)}, needed)
 
 
 def own_inputs(description: Description, names: Sequence[str]) -> list[str]:

@@ -50,10 +50,10 @@ def make_consistent(
         raise SolveError(f"tolerance is {tolerance!r}; expected a positive number")
     if not (description.positions or description.velocities):
         return np.array(q, dtype=np.float64), np.array(u, dtype=np.float64)
-    _require(functions)
+    needed = _require(functions)
     residuals = functions.get("residuals")
     residuals.value(t, q, u, r)  # refuses arguments of the wrong kind
-    start = Start(functions, float(t), q, u, np.asarray(residuals.inputs if r is None else r, dtype=float), tolerance)
+    start = Start(functions, float(t), q, u, functions.inputs(r, needed), tolerance)
     status, new_q, new_u = start.corrected(stays.values())
     if status == SATISFIED:
         return new_q, new_u
@@ -86,14 +86,15 @@ def projection_of(stabilisation: Baumgarte | Projection | None, functions: Funct
     return stabilisation
 
 
-def _require(functions: Functions) -> None:
-    """Refuse a model that was built without the functions of its constraints."""
+def _require(functions: Functions) -> list[str]:
+    """The functions of the constraints; refuses a model that was built without them."""
     description = functions.description
     needed = ["Q", "residuals"]
     needed += ["position_level", "displacements"] if description.positions else []
     needed += ["velocity_level"] if description.velocities else []
     for name in needed:
         functions.get(name)
+    return needed
 
 
 def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:

@@ -89,11 +89,10 @@ class Contacting:
             raise SolveError(
                 f"the model {self.description.name!r} has no contacts: see unilateral_constraints= of Model"
             )
-        gaps = functions.get("gaps")
         functions.get("contacts")
-        gaps.value(t, q, u, r)  # refuses arguments of the wrong kind
+        functions.get("gaps").value(t, q, u, r)  # refuses arguments of the wrong kind
         check_contact_values(functions, t, q, u, r)
-        inputs = np.asarray(gaps.inputs if r is None else r, dtype=np.float64)
+        inputs = functions.inputs(r, ("contacts", "gaps"))
         status, culprit, modes, value, rate, force, qdot, udot = module.contacts(
             functions.prepared, float(t), q, u, inputs
         )

@@ -7,10 +7,13 @@ from typing import Any
 
 from kanegen.derive import Equations
 from kanegen.derive.momenta import Momenta
+from kanegen.model.check_symbols import spare_symbols
 from kanegen.model.contact import contacts_of
+from kanegen.model.expressions import symbol_name
 from kanegen.program.count import operation_count
 from kanegen.program.integrals import ENERGY, why_not
 from kanegen.program.path import path_controls
+from kanegen.program.reads import reads
 from kanegen.program.records import Program
 from kanegen.program.undefined import fallible_constants
 from kanegen.solve.contact_values import contact_value
@@ -53,6 +56,8 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         events=tuple(map(repr, model.events)),
         no_integrals=_no_integrals(equations),
         fallible_constants=fallible_constants(program),
+        reads=tuple((name, *found) for name, found in reads(program).items()),
+        spare_parameters=tuple(sorted(map(symbol_name, spare_symbols(model)))),
         joined=motion.slots if motion else (),
         control_levels=tuple((level.label, level.held, level.decays) for level in motion.levels) if motion else (),
         path_controls=path_controls(equations) if "control_forces" in {f.name for f in table} else (),

@@ -31,7 +31,9 @@ class Description:
     ``control_limits`` their limits (None: none), ``servo_constraints`` labels the entries of ``servo_residuals``,
     ``servo_levels`` has 2 for each holonomic and 1 for each nonholonomic one; ``servo_free``: the free vector y is
     given at run time. ``path_controls`` are the inputs that inverse dynamics solves for. ``fallible_constants`` pairs
-    functions with the numbers of those constants they need that have no value for some parameters.
+    functions with the numbers of those constants they need that have no value for some parameters. ``reads`` has the
+    name of each function, the indices of the parameters and those of the inputs that it reads; ``spare_parameters``
+    names the constants of the user's objects that no function reads, which may be given a value all the same.
     """
 
     name: str
@@ -68,6 +70,8 @@ class Description:
     servo_free: bool = False
     control_limits: tuple[tuple[float | None, float | None], ...] = ()
     path_controls: tuple[int, ...] = ()
+    reads: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
+    spare_parameters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         problems = [

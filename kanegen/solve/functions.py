@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import BuildError, SolveError
+from kanegen.options import DEFAULT_FUNCTIONS, EXTRA_FUNCTIONS
 from kanegen.program.servo import MAKERS as SERVO
 from kanegen.solve.description import Description
 
@@ -26,6 +27,8 @@ _ON_REQUEST = frozenset(
 )
 _OF_USERS = ("output:", "reaction:", "outputs_")
 """Functions that are evaluated when the user asks for them, not from within a run."""
+_KNOWN = frozenset((*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS, "rhs_stabilised", "reduced_momentum"))
+"""Functions that a user may ask for; the others belong to runs."""
 _OF_FORMS = {
     "hamiltonian": ("hamilton",),
     "jacobi_integral": ("hamilton",),
@@ -47,17 +50,16 @@ class Functions:
         check_names(module, description)
         self.module = module
         self.description = description
-        self.missing = tuple(
-            name for name, value in zip(description.parameters, parameters, strict=True) if np.isnan(value)
-        )
+        self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
         defaults = [np.nan if value is None else value for value in description.input_defaults]
         self._defaults = np.array(defaults, dtype=np.float64)
         self._fallible = {name: frozenset(numbers) for name, numbers in description.fallible_constants}
-        self.prepared = None if self.missing else module.Prepared(parameters, gains, self._avoidable())
+        self._reads = {name: (frozenset(p), frozenset(r)) for name, p, r in description.reads}
+        self.prepared = module.Prepared(parameters, gains, self._avoidable(), bool(self._unset))
 
     def _avoidable(self) -> set[int]:
         """Constants that nothing but functions evaluated on request needs."""
-        requested = {name for name in self._fallible if name in _ON_REQUEST or name.startswith(_OF_USERS)}
+        requested = {name for name in self._fallible if name in _ON_REQUEST or _is_users(name)}
         inside = (numbers for name, numbers in self._fallible.items() if name not in requested)
         return set().union(*(self._fallible[name] for name in requested)).difference(*inside)
 
@@ -66,7 +68,48 @@ class Functions:
         problem = self.problem(name)
         if problem is not None:
             raise SolveError(problem)
-        return self.module.Function(name, self.prepared, self._defaults)
+        return self.module.Function(name, self.prepared, self._values_by_default([name]))
+
+    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The parameters without a value that some of these functions read."""
+        everything = frozenset(range(len(self.description.parameters)))
+        read = frozenset[int]().union(*(self._reads.get(name, (everything,))[0] for name in names))
+        return tuple(self.description.parameters[i] for i in sorted(self._unset & read))
+
+    def inputs_read(self, names: Iterable[str]) -> frozenset[int]:
+        """The indices of the inputs that some of these functions read."""
+        everything = frozenset(range(len(self.description.inputs)))
+        built = (name for name in names if name in self.module.FUNCTIONS)
+        return frozenset[int]().union(*(self._reads.get(name, ((), everything))[1] for name in built))
+
+    def inputs(self, r: Any, names: Iterable[str]) -> Array:
+        """The inputs (n_r,) for several functions at once: ``r``, or the defaults.
+
+        Raises `SolveError` where one of the functions reads an input without a default.
+        """
+        if r is not None:
+            return np.asarray(r, dtype=np.float64)
+        listed = list(names)
+        values = self._values_by_default(listed)
+        missing = [name for name, value in zip(self.description.inputs, values, strict=True) if np.isnan(value)]
+        if missing:
+            raise SolveError(
+                f"{', '.join(listed)} need values of the inputs without a default: {', '.join(missing)}; pass r=, or "
+                "give each Input a default"
+            )
+        return values
+
+    def in_run(self, *names: str) -> tuple[str, ...]:
+        """These functions and those that every run of the model calls: contacts, guards of events, impulses."""
+        return (*names, *(name for name in self.module.FUNCTIONS if name not in _KNOWN and not _is_users(name)))
+
+    def _values_by_default(self, names: Sequence[str]) -> Array:
+        """Default inputs (n_r,): zero for inputs that are not read, NaN for those that are and have no default."""
+        read = self.inputs_read(names)
+        unread = [i for i in range(len(self._defaults)) if i not in read]
+        values = self._defaults.copy()
+        values[unread] = np.nan_to_num(values[unread])
+        return values
 
     def problem(self, name: str) -> str | None:
         """Why the function cannot be called; None when it can."""
@@ -100,13 +143,14 @@ class Functions:
                 f"{public} was not built for the model {model!r}: name it in functions= of kanegen.build. "
                 f"Built were {', '.join(self.module.FUNCTIONS)}"
             )
-        if self.missing:
-            example = f"solver.with_parameters({{{self.missing[0]!r}: ...}})"
+        missing = self.missing([name])
+        if missing:
+            example = f"solver.with_parameters({{{missing[0]!r}: ...}})"
             return (
-                f"{public} needs the parameters without a value at run time {', '.join(self.missing)}: give "
+                f"{public} needs the parameters without a value at run time {', '.join(missing)}: give "
                 f"parameters= to kanegen.Model, or {example}"
             )
-        if self.prepared is not None and self._fallible.get(name, frozenset()).intersection(self.prepared.undefined):
+        if self._fallible.get(name, frozenset()).intersection(self.prepared.undefined):
             return f"{public} cannot be evaluated: the equations of {model!r} {self.prepared.complaint}"
         return None
 
@@ -123,6 +167,10 @@ class Functions:
             return refusal(problem)
         call: Callable[..., Any] = getattr(self.get(name), method)
         return call
+
+
+def _is_users(name: str) -> bool:
+    return name.startswith(_OF_USERS)
 
 
 def check_names(module: ModuleType, description: Description) -> None:

@@ -78,10 +78,10 @@ class Impulsive:
         functions, description = self._functions, self.description
         before = self.momentum(t, q, u, r)  # refuses arguments of the wrong kind
         generalized = self._generalized(t, q, u, impulses, r)
-        mass = functions.get("Q")
-        inputs = np.asarray(mass.inputs if r is None else r, dtype=np.float64)
-        for name in _needed(description):
+        needed = ("Q", *_needed(description))
+        for name in needed:
             functions.get(name)
+        inputs = functions.inputs(r, needed)
         rows = self._independent_rows(t, q, u, r)
         if len(rows) == len(description.speeds):
             raise SolveError(_locked(description, t))

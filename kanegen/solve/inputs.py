@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -36,8 +36,8 @@ class RunInputs:
     at: Callable[[float], Array]
 
 
-def run_inputs(module: ModuleType, description: Description, r: Any) -> RunInputs:
-    """The inputs ``r`` describes.
+def run_inputs(module: ModuleType, description: Description, r: Any, needed: frozenset[int] | None = None) -> RunInputs:
+    """The inputs ``r`` describes; those with indices in ``needed`` (None: all) must have a value.
 
     ``None``: the defaults; an array (n_r,): constant; ``(times, values)``: linear interpolation of (n,) and
     (n, n_r); ``PPoly``, ``CubicSpline``, ``BSpline`` of (n_r,) values; ``scipy.LowLevelCallable`` with the
@@ -54,9 +54,9 @@ def run_inputs(module: ModuleType, description: Description, r: Any) -> RunInput
     if r is None and not description.inputs:
         return RunInputs(module.Inputs.constant(_NONE), lambda t: _NONE)
     if r is None:
-        return _constant(module, _defaults(description))
+        return _constant(module, _defaults(description, needed))
     if isinstance(r, Mapping):
-        return _from_mapping(module, description, r)
+        return _from_mapping(module, description, r, needed)
     if type(r) is tuple and any(np.ndim(item) for item in r):
         return _piecewise(module, table(r, "the input table"), description)
     spline = from_scipy(r, "the input spline")
@@ -71,14 +71,21 @@ def run_inputs(module: ModuleType, description: Description, r: Any) -> RunInput
     return _constant(module, r)
 
 
-def _defaults(description: Description) -> list[float]:
-    pairs = list(zip(description.inputs, description.input_defaults, strict=True))
-    missing = [name for name, default in pairs if default is None]
+def _defaults(description: Description, needed: frozenset[int] | None) -> list[float]:
+    values = _or_unneeded(description.input_defaults, needed)
+    missing = [name for name, value in zip(description.inputs, values, strict=True) if value is None]
     if missing:
         raise SolveError(
             f"the inputs {', '.join(missing)} have no value: pass r= ({ACCEPTED}), or give each Input a default"
         )
-    return [default for _, default in pairs if default is not None]
+    return [value for value in values if isinstance(value, float)]
+
+
+def _or_unneeded(values: Sequence[Scalar | None], needed: frozenset[int] | None) -> list[Scalar | None]:
+    """The values, zero in place of the missing ones that nothing reads."""
+    return [
+        0.0 if value is None and needed is not None and k not in needed else value for k, value in enumerate(values)
+    ]
 
 
 def _constant(module: ModuleType, values: Any) -> RunInputs:
@@ -97,9 +104,12 @@ def _piecewise(module: ModuleType, polynomial: Piecewise, description: Descripti
     return RunInputs(module.Inputs.piecewise(polynomial.breakpoints, polynomial.coefficients), polynomial)
 
 
-def _from_mapping(module: ModuleType, description: Description, r: Mapping[Any, Any]) -> RunInputs:
+def _from_mapping(
+    module: ModuleType, description: Description, r: Mapping[Any, Any], needed: frozenset[int] | None
+) -> RunInputs:
     names = description.inputs
-    scalars = _filled({name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}, description)
+    given = {name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}
+    scalars = _filled(given, description, needed)
     fixed = [scalar for scalar in scalars if isinstance(scalar, (float, Piecewise))]
     if len(fixed) < len(scalars):
         functions = [_function(scalar) for scalar in scalars]
@@ -129,8 +139,11 @@ def _scalar(value: Any, name: str) -> Scalar:
     return number(value, what)
 
 
-def _filled(given: dict[str, Scalar], description: Description) -> list[Scalar]:
-    """A scalar for every input: the given one, the derivative of a given one, or the default."""
+def _filled(given: dict[str, Scalar], description: Description, needed: frozenset[int] | None) -> list[Scalar]:
+    """A scalar for every input: the given one, the derivative of a given one, or the default.
+
+    Inputs that nothing reads are zero.
+    """
 
     def find(slot: int) -> Scalar | None:
         name, base = description.inputs[slot], description.input_rate_of[slot]
@@ -141,20 +154,17 @@ def _filled(given: dict[str, Scalar], description: Description) -> list[Scalar]:
             return None
         return _rate(source, description.inputs[base], name)
 
-    found: list[Scalar] = []
-    missing = []
-    for slot, (name, default) in enumerate(zip(description.inputs, description.input_defaults, strict=True)):
-        scalar = find(slot)
-        scalar = default if scalar is None else scalar
-        if scalar is None:
-            missing.append(name)
-        else:
-            found.append(scalar)
+    own = [find(slot) for slot in range(len(description.inputs))]
+    found = [
+        default if scalar is None else scalar for scalar, default in zip(own, description.input_defaults, strict=True)
+    ]
+    filled = _or_unneeded(found, needed)
+    missing = [name for name, scalar in zip(description.inputs, filled, strict=True) if scalar is None]
     if missing:
         raise SolveError(
             f"r gives no value to the inputs without a default {', '.join(missing)}; add them to the mapping"
         )
-    return found
+    return [scalar for scalar in filled if scalar is not None]
 
 
 def _rate(source: Scalar, name: str, rate: str) -> Scalar:

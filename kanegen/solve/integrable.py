@@ -17,7 +17,7 @@ from kanegen.solve.consistent_controls import consistent_controls, joined_names
 from kanegen.solve.contact_values import check_contact_values
 from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
-from kanegen.solve.inputs import run_inputs
+from kanegen.solve.inputs import RunInputs, run_inputs
 from kanegen.solve.integrate import Options, Problem, integrate
 from kanegen.solve.inverse_dynamics import InverseDynamics, inverse_dynamics
 from kanegen.solve.momentum import RunMomenta, is_momentum_form, state_function
@@ -155,12 +155,14 @@ class Integrable:
         how = ControlOptions(control, sample_time, limits, y, tau0)
         closed = any(option is not None for option in how)
         loop = closed_loop(self._functions, how, span, q0, u0, r, consistency) if closed else None
+        for name in self._functions.in_run():
+            self._functions.get(name)
         usual = state_function(self.description.form, self._rhs_name)
         problem = Problem(
             module=module,
             description=self.description,
             function=self._functions.get((loop and loop.right_hand_side) or usual),
-            inputs=run_inputs(module, self.description, r) if loop is None else loop.inputs,
+            inputs=self.run_inputs(r) if loop is None else loop.inputs,
             residuals=self.residuals,
             check_values=partial(check_contact_values, self._functions),
             momenta=RunMomenta(self, r) if is_momentum_form(self.description.form) and loop is None else None,
@@ -235,5 +237,11 @@ class Integrable:
         from scipy import LowLevelCallable
 
         function = self._functions.get(self._rhs_name)
-        inputs = run_inputs(self.extension.module, self.description, r)
-        return LowLevelCallable(function.low_level(inputs.compiled))
+        return LowLevelCallable(function.low_level(self.run_inputs(r).compiled))
+
+    def run_inputs(self, r: Any) -> RunInputs:
+        """The inputs ``r`` of a run, as for :meth:`integrate`; those that no function of a run reads may be missing."""
+        functions = self._functions
+        usual = (state_function(self.description.form, self._rhs_name), "residuals")
+        needed = functions.inputs_read(functions.in_run(*usual))
+        return run_inputs(self.extension.module, self.description, r, needed)

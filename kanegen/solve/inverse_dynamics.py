@@ -72,12 +72,12 @@ def inverse_dynamics(
             f"inverse dynamics of the model {d.name!r} has nothing to solve for: it needs inputs that act through the "
             "forces only, affinely, and the functions control_forces and kinematics, which are built by default"
         )
-    for name in ("control_forces", "kinematics", "Q", "P"):
+    reactions = [name for name in d.functions if name.startswith(REACTION)]
+    for name in ("control_forces", "kinematics", "Q", "P", *reactions):
         functions.get(name)
     names = tuple(d.inputs[slot] for slot in d.path_controls)
     inputs = other_inputs(functions, names, r)
     motion = sampled_path(path, times, d, parameters)
-    reactions = [name for name in d.functions if name.startswith(REACTION)]
     residuals = ["residuals"] if "residuals" in d.functions else []
     found = module.Inverse(d.path_controls).along(
         functions.prepared, inputs.compiled, *motion, (*reactions, *residuals)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from kanegen.errors import SolveError
 from kanegen.program.momentum_form import FORMS
 from kanegen.solve.functions import Functions, refusal
-from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution import Dense
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class RunMomenta:
         self._solver, self._r = solver, r
         self._n_q = len(solver.description.coordinates)
         self._to = solver.reduced_momentum if solver.description.form == "momentum" else solver.momentum
-        inputs = run_inputs(solver.extension.module, solver.description, r)
+        inputs = solver.run_inputs(r)
         self._at: Callable[[float], Array | None] = inputs.at if solver.description.inputs else _no_inputs
 
     def __reduce__(self) -> tuple[type[RunMomenta], tuple[Any, ...]]:

@@ -170,14 +170,16 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     def with_parameters(self, values: Mapping[Any, float] | None = None, /, **named: float) -> Solver:
         """A solver with other values of some parameters, by symbol, name or keyword; it shares the extension.
 
+        Symbols of the user's frames, points and bodies that no equation needs may be given as well, without effect.
+
         Raises `SolveError` for unknown names (with near ones) and values that are no finite numbers.
         """
-        given = by_name(values or {}, self.description.parameters, "parameter")
-        given.update(by_name(named, self.description.parameters, "parameter"))
-        merged = {
-            **self.parameters,
-            **{name: number(value, f"parameter {name}") for name, value in given.items()},
-        }
+        known = (*self.description.parameters, *self.description.spare_parameters)
+        given = by_name(values or {}, known, "parameter")
+        given.update(by_name(named, known, "parameter"))
+        numbers = {name: number(value, f"parameter {name}") for name, value in given.items()}
+        needed = {name: value for name, value in numbers.items() if name in self.parameters}
+        merged = {**self.parameters, **needed}
         return Solver(self.extension, self.description, merged, self.stabilisation, self.options)
 
     def with_stabilisation(self, stabilisation: Baumgarte | Projection | None) -> Solver:
