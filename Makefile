@@ -1,5 +1,6 @@
 # make demo    build, integrate and check build_examples/rolling_disk.py
 # make test    the test suite
+# make test-sympy    the models of SymPy's own test suite against kanegen (about two minutes; see docs/sympy.md)
 # make lint    ruff and mypy --strict
 # make bench   the table of numbers (several minutes; see docs/benchmark.md)
 #
@@ -10,13 +11,17 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test test-sympy lint format bench clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python build_examples/rolling_disk.py
 
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+test-sympy: $(VENV)/dev.stamp
+	PYTHONPATH=tests $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -c tests/sympy_suite/pytest.ini \
+	  --pyargs sympy.physics.mechanics.tests sympy.physics.biomechanics.tests
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -134,3 +134,9 @@ CONTACT_CONDITIONS = 1e-8
 # Second derivatives of servo-constraints under the controls found, values of some 10, behind two solves whose condition
 # is below 1e3; 1e-14 was seen.
 SERVO_LAW = 1e-10
+
+# --- models read from SymPy ----------------------------------------------------------------------------------------
+
+# Residuals of SymPy's own equations relative to their terms: rounding of a few thousand operations; the random states
+# are away from singular mass matrices. 4e-15 was seen.
+SAME_EQUATIONS = 1e-9
