@@ -270,10 +270,24 @@ def _inherited_rule(expr: Any) -> _Rule:
         return _user_function
     if isinstance(expr, AppliedUndef):
         return _symbol
+    if _definition(expr) != expr:
+        return _defined
     raise UnsupportedError(
         expr,
         f"{type(expr).__name__} has no counterpart in C99; write it with the functions of math.h or as a kg.Function",
     )
+
+
+def _definition(expr: Any) -> Any:
+    """What a function says it stands for, as the muscle curves of sympy.physics.biomechanics do; else ``expr``.
+
+    Unevaluated, since SymPy would fold constants that are ill-conditioned when they are multiplied out.
+    """
+    return expr.doit(deep=False, evaluate=False) if isinstance(expr, sympy.Function) else expr
+
+
+def _defined(lowering: Lowering, expr: Any) -> Node:
+    return lowering.visit(_definition(expr))
 
 
 # -- messages -----------------------------------------------------------------------------------------------
