@@ -7,6 +7,7 @@ from kanegen.errors import BuildError as BuildError
 from kanegen.errors import DerivationError as DerivationError
 from kanegen.errors import KanegenError as KanegenError
 from kanegen.errors import ModelError as ModelError
+from kanegen.errors import ModelWarning as ModelWarning
 from kanegen.errors import SolveError as SolveError
 from kanegen.errors import VerificationError as VerificationError
 from kanegen.graph.functions import Function as Function

@@ -25,6 +25,10 @@ class ModelError(KanegenError, ValueError):
         super().__init__(text)
 
 
+class ModelWarning(UserWarning):
+    """Something in a description that is legal and probably not meant, or that could not be checked."""
+
+
 class DerivationError(KanegenError):
     """An expression that cannot be derived or lowered, named in the user's symbols."""
 

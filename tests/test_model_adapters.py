@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import sympy as sm
 from sympy.physics import mechanics as me
+from tolerances import PROJECTED
 
-from kanegen.errors import ModelError
-from kanegen.model import Model
+from kanegen import build, derive
+from kanegen.errors import ModelError, ModelWarning
+from kanegen.model import Model, Projection
 from kanegen.model.expressions import symbol_name
 
 t = me.dynamicsymbols._t
@@ -41,33 +43,90 @@ def kane(**constraints):
     return method, phi
 
 
-def test_derivatives_of_configuration_constraints_are_not_added():
+def test_configuration_constraints_that_the_velocity_constraints_keep_add_no_rows():
     q, u, *_ = planar_particle()
     scaled = (q[0] * u[0] + q[1] * u[1]) * sm.sin(q[0] + 2)
     method, phi = kane(velocity_constraints=[scaled])
     model = Model.from_kane(method, name="pendulum")
     assert model.name == "pendulum"
-    assert model.holonomic_constraints == (phi,)
-    assert model.nonholonomic_constraints == ()
+    assert model.implied_constraints == (phi,)
+    assert model.holonomic_constraints == ()
+    assert len(model.nonholonomic_constraints) == 1
     assert model.acceleration_constraints == ()
     assert [symbol_name(x) for x in model.coordinates] == ["x", "y"]
     assert [symbol_name(x) for x in model.dependent_speeds or ()] == ["v_y"]
 
 
-def test_other_velocity_constraints_are_added():
+def test_rates_follow_on_the_manifold_in_rank_and_as_combinations():
+    """Two positions whose rates are combinations of the velocity constraints, one of them on the manifold only."""
+    x, y, z, ux, uy, uz = me.dynamicsymbols("x y z ux uy uz")
+    N, P = me.ReferenceFrame("N"), me.Point("P")
+    P.set_vel(N, ux * N.x + uy * N.y + uz * N.z)
+    sphere, cone = x**2 + y**2 + z**2 - 1, z - sm.sqrt(x**2 + y**2)
+    rates = [phi.diff(t).subs({x.diff(t): ux, y.diff(t): uy, z.diff(t): uz}) for phi in (sphere, cone)]
+    rows = [rates[0] + 3 * rates[1], rates[0] - sm.cos(x) * rates[1] + sphere * ux]
+    method = me.KanesMethod(
+        N,
+        [x],
+        [ux],
+        [x.diff(t) - ux, y.diff(t) - uy, z.diff(t) - uz],
+        q_dependent=[y, z],
+        configuration_constraints=[sphere, cone],
+        u_dependent=[uy, uz],
+        velocity_constraints=rows,
+        bodies=[me.Particle("P", P, 1)],
+    )
+    model = Model.from_kane(method)
+    assert model.implied_constraints == (sphere, cone)
+    assert derive(model).J.shape == (2, 3)
+
+
+def test_configuration_constraints_that_are_not_kept_are_refused_with_two_ways_out():
     q, u, *_ = planar_particle()
-    method, _ = kane(velocity_constraints=[q[0] * u[0] + 2 * q[1] * u[1]])
-    model = Model.from_kane(method)
-    assert len(model.nonholonomic_constraints) == 1
-    assert sm.expand(model.nonholonomic_constraints[0] - q[0] * u[0] - 2 * q[1] * u[1]) == 0
+    method, phi = kane(velocity_constraints=[q[0] * u[0] + 2 * q[1] * u[1]])
+    with pytest.raises(ModelError, match=r"constraint 0 .*x\(t\)\*\*2.* does not follow .*'enforce'.*'ignore'"):
+        Model.from_kane(method)
+    enforced = Model.from_kane(method, configuration_constraints="enforce")
+    assert enforced.holonomic_constraints == (phi,)
+    assert enforced.dependent_speeds is None
+    ignored = Model.from_kane(method, configuration_constraints="ignore")
+    assert ignored.holonomic_constraints == ignored.implied_constraints == ()
+    for model in (enforced, ignored):
+        assert len(model.nonholonomic_constraints) == 1
+        assert sm.expand(model.nonholonomic_constraints[0] - q[0] * u[0] - 2 * q[1] * u[1]) == 0
+    with pytest.raises(ModelError, match=r"configuration_constraints is 'drop': expected one of 'enforce', 'ignore'"):
+        Model.from_kane(method, configuration_constraints="drop")
 
 
-def test_configuration_constraints_alone():
+def test_configuration_constraints_alone_are_enforced_with_a_warning():
     method, phi = kane()
-    model = Model.from_kane(method)
+    with pytest.warns(ModelWarning, match=r"no velocity constraints: .* kanegen enforces them") as caught:
+        model = Model.from_kane(method)
+    assert caught[0].filename == __file__
     assert model.holonomic_constraints == (phi,)
     assert model.nonholonomic_constraints == ()
     assert model.dependent_speeds is None
+    assert Model.from_kane(method, configuration_constraints="enforce").holonomic_constraints == (phi,)
+    assert Model.from_kane(method, configuration_constraints="ignore").holonomic_constraints == ()
+
+
+def test_implied_constraints_are_projected_and_add_no_rows():
+    """A pendulum with its rod as a velocity constraint drifts; projection keeps the length, which J does not hold."""
+    q, u, *_ = planar_particle()
+    method, _ = kane(velocity_constraints=[q[0] * u[0] + q[1] * u[1]])
+    solver = build(Model.from_kane(method, parameters={"l": 1.0, "m": 2.0}))
+    assert solver.J(0.0, [0.6, 0.8], [0.0, 0.0]).shape == (1, 2)
+    assert solver.residuals(0.0, [0.6, 0.9], [0.0, 0.0])[0] == pytest.approx([0.36 + 0.81 - 1.0])
+    start, rest = solver.make_consistent(0.0, [0.6, 0.9], [0.1, 0.2])
+    assert solver.residuals(0.0, start, rest)[0] == pytest.approx([0.0], abs=1e-13)
+    loose = {"rtol": 1e-4, "atol": 1e-4}
+    drifts = []
+    for each in (solver, solver.with_stabilisation(Projection())):
+        solution = each.integrate((0.0, 20.0), start, rest, **loose)
+        states = zip(solution.t, solution.q, solution.u, strict=True)
+        drifts.append(max(abs(solver.residuals(*state)[0][0]) for state in states))
+    assert drifts[0] > 1e-4
+    assert drifts[1] < PROJECTED
 
 
 def test_acceleration_constraints_that_are_derivatives_are_not_added():
@@ -142,7 +201,7 @@ def test_system_with_joint_gravity_and_actuator():
     model = Model.from_system(system, parameters={g: 9.81})
     assert model.coordinates == (q,)
     assert model.speeds == (u,)
-    assert [body.name for body in model.bodies] == ["B"]
+    assert [body.name for body in model.bodies] == ["W", "B"]
     assert {str(p) for p in model.parameters} == {"g", "k", "l", "B_mass", *(f"B_i{a}{b}" for a, b in AXES)}
     assert len(model.loads) == 2
     assert next(iter(model.parameters.values())) == 9.81
@@ -167,6 +226,10 @@ def test_system_constraints():
     assert model.holonomic_constraints == (phi,)
     assert model.dependent_speeds == (u[1],)
     system.velocity_constraints = [q[0] * u[0] + q[1] * u[1]]
-    assert Model.from_system(system).nonholonomic_constraints == ()
+    model = Model.from_system(system)
+    assert model.implied_constraints == (phi,)
+    assert len(model.nonholonomic_constraints) == 1
     system.velocity_constraints = [u[0] - q[1] * u[1]]
-    assert len(Model.from_system(system).nonholonomic_constraints) == 1
+    with pytest.raises(ModelError, match=r"configuration constraint 0 of the System"):
+        Model.from_system(system)
+    assert len(Model.from_system(system, configuration_constraints="ignore").nonholonomic_constraints) == 1

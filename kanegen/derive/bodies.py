@@ -13,7 +13,7 @@ from kanegen.derive.points import Point
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, dot, plus
 from kanegen.graph.nodes import Node
-from kanegen.model.geometry import is_ground
+from kanegen.model.geometry import ground_places, is_ground
 
 Inertia: TypeAlias = tuple[Node, Node, Node, Node, Node, Node]
 """xx, yy, zz, xy, xz, yz components of a symmetric tensor in one frame, kg m^2."""
@@ -120,8 +120,9 @@ def inertia_torque(tensor: Inertia, omega: Triple, alpha: Triple) -> Triple:
 
 
 def lower_loads(system: System) -> Iterator[Force | Torque]:
-    """The loads the user listed (the weight of a model with ``gravity`` is not among them)."""
-    yield from lowered(system, system.model.loads)
+    """The loads the user listed on what moves (the weight of a model with ``gravity`` is not among them)."""
+    ground = ground_places(system.model.bodies, system.model.frame)
+    yield from lowered(system, [pair for pair in system.model.loads if pair[0] not in ground])
 
 
 def lowered(system: System, pairs: Iterable[tuple[Any, Any]]) -> Iterator[Force | Torque]:

@@ -28,6 +28,11 @@ class Row:
     bias: Node
     residuals: tuple[Node, ...]
 
+    @property
+    def position(self) -> Node:
+        """The residual of a holonomic row, phi."""
+        return self.residuals[0]
+
 
 @dataclass(frozen=True)
 class Invariant:
@@ -39,10 +44,20 @@ class Invariant:
 
 @dataclass(frozen=True)
 class Constraints:
-    """All rows in the user's order, and the invariants: holonomic constraints that bind no speed."""
+    """All rows in the user's order; what is known of positions without a row of its own.
+
+    ``implied``: constraints on positions whose rates follow from the nonholonomic rows; ``invariants``: holonomic
+    constraints that bind no speed.
+    """
 
     rows: tuple[Row, ...]
+    implied: tuple[Row, ...]
     invariants: tuple[Invariant, ...]
+
+    @property
+    def positions(self) -> tuple[Row | Invariant, ...]:
+        """All constraints on positions, in the order of their residuals."""
+        return (*self.holonomic, *self.implied, *self.invariants)
 
     @property
     def holonomic(self) -> tuple[Row, ...]:
@@ -85,10 +100,13 @@ def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[No
             invariants.append(_invariant(system, row, expression))
         else:
             rows.append(row)
+    implied = [holonomic_row(system, expression) for expression in system.model.implied_constraints]
     rows.extend(nonholonomic_row(system, expression) for expression in system.model.nonholonomic_constraints)
     rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
-    simple = (replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in rows)
-    return Constraints(tuple(simple), tuple(invariants))
+    simple, known = (
+        tuple(replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in part) for part in (rows, implied)
+    )
+    return Constraints(simple, known, tuple(invariants))
 
 
 def holonomic_row(system: System, expression: Any) -> Row:

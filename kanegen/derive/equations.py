@@ -300,9 +300,8 @@ class Equations:
 
     @cached_property
     def positions(self) -> Quantity:
-        """Residuals phi of the holonomic constraints, invariants last."""
-        bound = [row.residuals[0] for row in self.constraints.holonomic]
-        return self._vector("positions", [*bound, *(item.position for item in self.constraints.invariants)])
+        """Residuals phi of the holonomic constraints, then of implied ones and of invariants."""
+        return self._vector("positions", [item.position for item in self.constraints.positions])
 
     @cached_property
     def velocities(self) -> Quantity:

@@ -23,6 +23,8 @@ from kanegen.graph import Node
 from kanegen.model.contact import contacts_of
 from kanegen.model.control_constraints import ControlConstraints
 from kanegen.model.expressions import symbol_name
+from kanegen.model.geometry import ground_places
+from kanegen.model.normalise import CONSTRAINTS
 from kanegen.model.servo import Servo
 from kanegen.model.speeds import speed_changes
 from kanegen.resources import template_folder
@@ -92,7 +94,8 @@ class _Reader:
             yield from ("body", str(self._point(body.point)), str(self._frame(body.frame)))
             yield from self._scalars("mass", (body.mass, *(body.inertia or ())))
             yield str(self._frame(body.inertia_frame))
-        for place, vector in model.loads:
+        ground = ground_places(model.bodies, model.frame)
+        for place, vector in (pair for pair in model.loads if pair[0] not in ground):
             place_token = self._frame(place) if isinstance(place, ReferenceFrame) else self._point(place)
             yield from (type(place).__name__, str(place_token), *self._vector(vector))
         yield from self._equations()
@@ -102,7 +105,7 @@ class _Reader:
 
     def _equations(self) -> Iterator[str]:
         model, lower = self._system.model, self._system.lower
-        for kind in ("holonomic_constraints", "nonholonomic_constraints", "acceleration_constraints"):
+        for kind in CONSTRAINTS:
             expressions = getattr(model, kind)
             # The text is part of messages that are stored with the code.
             yield from self._scalars(kind, [lower(expression) for expression in expressions])

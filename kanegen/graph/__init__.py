@@ -17,5 +17,6 @@ from kanegen.graph.interpret import evaluate as evaluate
 from kanegen.graph.interpret import mpmath_context as mpmath_context
 from kanegen.graph.interpret import numpy_context as numpy_context
 from kanegen.graph.lower import Lowering as Lowering
+from kanegen.graph.newton import Newton as Newton
 from kanegen.graph.nodes import Graph as Graph
 from kanegen.graph.nodes import Node as Node

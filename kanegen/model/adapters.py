@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import sympy
-from sympy.matrices.exceptions import NonInvertibleMatrixError
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import ModelError
@@ -20,22 +19,23 @@ from kanegen.model.check_symbols import needed_rates
 from kanegen.model.control_constraints import normalised_control_constraints
 from kanegen.model.expressions import base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input, resolved_inputs
+from kanegen.model.kane_constraints import sorted_positions
 from kanegen.model.linear import in_span
 from kanegen.model.places import survey
 from kanegen.model.reactions import normalised_reactions
 from kanegen.model.servo import normalised_servo
 
 
-def kane_description(kanes_method: Any, **options: Any) -> dict[str, Any]:
+def kane_description(kanes_method: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
     """The arguments of ``Model`` for a ``KanesMethod``; ``options`` win over what is read.
 
-    Velocity constraints that are a derivative of the configuration constraints are not added again, nor are
-    acceleration constraints that are a derivative of the velocity constraints. Dynamic symbols that are
-    neither coordinates nor speeds become inputs, with inputs ``<name>_dot`` and ``<name>_ddot`` for the
-    rates needed.
+    The velocity constraints become ``nonholonomic_constraints``; what becomes of the configuration constraints tells
+    :func:`kanegen.model.kane_constraints.sorted_positions`. Acceleration constraints that are a derivative of the
+    velocity constraints are not added again. Dynamic symbols that are neither coordinates nor speeds become inputs,
+    with inputs ``<name>_dot`` and ``<name>_ddot`` for the rates needed.
 
-    Raises ``ModelError`` for anything that is no ``KanesMethod``, and for acceleration constraints at odds
-    with the velocity constraints.
+    Raises ``ModelError`` for anything that is no ``KanesMethod``, for configuration constraints that the velocity
+    constraints do not keep, and for acceleration constraints at odds with the velocity constraints.
     """
     km = kanes_method
     try:
@@ -49,44 +49,39 @@ def kane_description(kanes_method: Any, **options: Any) -> dict[str, Any]:
             "kinematics": _kinematics(km),
             "bodies": tuple(km.bodylist or ()),
             "loads": tuple(km.forcelist or ()),
-            "holonomic_constraints": tuple(km._f_h),
+            "nonholonomic_constraints": velocity,
             "dependent_speeds": tuple(km._udep) or None,
             "auxiliary_speeds": tuple(km._uaux),
         }
         given_accelerations = km._k_dnh is not km._k_nh
         accelerations = _rows(km._k_dnh, km._udot, km._f_dnh) if given_accelerations else ()
+        positions = tuple(km._f_h)
     except AttributeError as error:
         raise ModelError(
             f"{kanes_method!r} cannot be read as a sympy.physics.mechanics.KanesMethod: {error}"
         ) from error
-    description["nonholonomic_constraints"] = _new_rows(
-        velocity, description["holonomic_constraints"], description["speeds"], rate_map
-    )
+    description |= sorted_positions(description | options, positions, configuration_constraints, "KanesMethod")
     if "acceleration_constraints" not in options:
         description["acceleration_constraints"] = _new_accelerations(accelerations, velocity, km, rate_map)
     return _completed(description, options)
 
 
-def system_description(system: Any, **options: Any) -> dict[str, Any]:
+def system_description(system: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
     """The arguments of ``Model`` for a ``sympy.physics.mechanics.System``; ``options`` win over what is read.
 
-    The loads of actuators are added. Bodies fixed to the inertial frame and loads on it are left out: they
-    cannot do anything. Velocity constraints the user set are treated as those of a ``KanesMethod``.
+    The loads of actuators are added. Holonomic constraints are enforced; where the user set velocity constraints, they
+    are treated as the configuration constraints of a ``KanesMethod``.
     """
     try:
-        frame, ground = system.frame, system.fixed_point
         loads = [*system.loads, *(load for actuator in system.actuators for load in actuator.to_loads())]
-        bodies = [
-            body for body in system.bodies if not (body.masscenter is ground and getattr(body, "frame", frame) is frame)
-        ]
         description: dict[str, Any] = {
             "name": "system",
-            "frame": frame,
+            "frame": system.frame,
             "coordinates": tuple(system.q),
             "speeds": tuple(system.u),
             "kinematics": tuple(system.kdes),
-            "bodies": bodies,
-            "loads": [load for load in loads if load[0] is not ground and load[0] is not frame],
+            "bodies": tuple(system.bodies),
+            "loads": loads,
             "holonomic_constraints": tuple(system.holonomic_constraints),
             "nonholonomic_constraints": tuple(system.nonholonomic_constraints),
             "dependent_speeds": tuple(system.u_dep) or None,
@@ -96,13 +91,9 @@ def system_description(system: Any, **options: Any) -> dict[str, Any]:
     except AttributeError as error:
         raise ModelError(f"{system!r} cannot be read as a sympy.physics.mechanics.System: {error}") from error
     if overridden is not None:
-        rate_map = _rate_map(description["kinematics"], description["coordinates"])
-        description["nonholonomic_constraints"] = _new_rows(
-            tuple(system.velocity_constraints),
-            description["holonomic_constraints"],
-            description["speeds"],
-            rate_map,
-        )
+        description["nonholonomic_constraints"] = tuple(system.velocity_constraints)
+        positions = description.pop("holonomic_constraints")
+        description |= sorted_positions(description | options, positions, configuration_constraints, "System")
     return _completed(description, options)
 
 
@@ -116,25 +107,6 @@ def _rows(matrix: Any, symbols: Any, rest: Any) -> tuple[Any, ...]:
 def _kinematics(km: Any) -> tuple[Any, ...]:
     rest = _rows(km._k_ku_implicit, km.u, km._f_k_implicit)
     return _rows(km._k_kqdot_implicit, km.q.diff(), rest)
-
-
-def _rate_map(kinematics: Sequence[Any], coordinates: Sequence[Any]) -> dict[Any, Any]:
-    """q' in terms of u; empty when the kinematics do not give it, which ``Model`` will report."""
-    rates = [q.diff() for q in coordinates]
-    try:
-        matrix, right = sympy.linear_eq_to_matrix(kinematics, rates)
-        return dict(zip(rates, matrix.LUsolve(right), strict=True))
-    except (ValueError, TypeError, NonInvertibleMatrixError):
-        return {}
-
-
-def _new_rows(
-    rows: Sequence[Any], positions: Sequence[Any], speeds: Sequence[Any], rate_map: dict[Any, Any]
-) -> tuple[Any, ...]:
-    """The velocity rows that do not follow from the derivatives of ``positions``."""
-    derivatives = [expr.diff(dynamicsymbols._t).xreplace(rate_map) for expr in positions]
-    moving = frozenset(speeds) | {atom for expr in (*rows, *derivatives) for atom in expr.atoms(sympy.Derivative)}
-    return tuple(row for row in rows if not in_span(row.xreplace(rate_map), derivatives, moving))
 
 
 def _new_accelerations(
@@ -184,7 +156,7 @@ def _draft(description: dict[str, Any]) -> Any:
     """The fields of a model that :func:`survey` reads; problems are found later, by ``Model``."""
     ignored: list[str] = []
     fields = dict.fromkeys(("gravity", "potential_energy", "speed_change")) | description
-    for field in ("holonomic_constraints", "nonholonomic_constraints", "acceleration_constraints"):
+    for field in normalise.CONSTRAINTS:
         fields[field] = normalise.scalars(fields.get(field), field, ignored)
     for field in ("coordinates", "speeds", "auxiliary_speeds"):
         fields[field] = normalise.time_functions(fields.get(field), field, ignored)

@@ -9,6 +9,7 @@ import sympy
 
 from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name
 from kanegen.model.linear import coefficients, is_affine, is_regular
+from kanegen.model.normalise import CONSTRAINTS
 from kanegen.model.speeds import all_speeds
 
 if TYPE_CHECKING:
@@ -50,11 +51,6 @@ def _count_problems(model: Model) -> list[str]:
         problems.append(
             f"kinematics has {n_k} equation(s) for {n_q} coordinate(s): expected one per coordinate, "
             "which together give q' in terms of u"
-        )
-    if n_q < n_u:
-        problems.append(
-            f"the model has {n_q} coordinate(s) and {n_u} speed(s): expected n_q >= n_u; drop speeds or "
-            "add the coordinates whose rates they are"
         )
     return problems
 
@@ -102,11 +98,10 @@ def _kinematics_fault(expr: Any, rates: frozenset[Any], speeds: frozenset[Any]) 
 def _constraint_problems(model: Model) -> list[str]:
     coordinates, speeds = frozenset(model.coordinates), frozenset(all_speeds(model))
     problems = []
-    for k, expr in enumerate(model.holonomic_constraints):
-        if not _derivatives(expr, coordinates, 0):
-            problems.append(
-                f"holonomic_constraints[{k}] ({expr}) depends on no coordinate: it restricts nothing, or cannot hold"
-            )
+    for field in ("holonomic_constraints", "implied_constraints"):
+        for k, expr in enumerate(getattr(model, field)):
+            if not _derivatives(expr, coordinates, 0):
+                problems.append(f"{field}[{k}] ({expr}) depends on no coordinate: it restricts nothing, or cannot hold")
     for k, expr in enumerate(model.nonholonomic_constraints):
         if not _derivatives(expr, coordinates, 1) | _derivatives(expr, speeds, 0):
             of_positions = bool(_derivatives(expr, coordinates, 0))
@@ -126,7 +121,7 @@ def _constraint_problems(model: Model) -> list[str]:
 def _contradictions(model: Model) -> list[str]:
     """Constraints of one kind that differ by a number. Equal ones are redundant, which is legal."""
     problems = []
-    for field in ("holonomic_constraints", "nonholonomic_constraints", "acceleration_constraints"):
+    for field in CONSTRAINTS:
         seen: dict[Any, tuple[int, Any]] = {}
         for k, expr in enumerate(getattr(model, field)):
             offset, varying = _offset(expr)

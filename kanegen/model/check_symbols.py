@@ -247,7 +247,7 @@ def _unused_inputs(model: Model, places: Sequence[Place]) -> list[str]:
     for item in model.inputs:
         used.update(expr for expr in (item.rate, item.acceleration) if expr is not None)
     unused = [item for item in model.inputs if item.symbol not in used]
-    spare = spare_symbols(model) if unused else frozenset()
+    spare = _unneeded(model) if unused else frozenset()
     return [
         f"input {item.name} occurs nowhere in the model: remove it, or use it"
         for item in unused
@@ -255,24 +255,26 @@ def _unused_inputs(model: Model, places: Sequence[Place]) -> list[str]:
     ]
 
 
-def spare_symbols(model: Model) -> frozenset[Any]:
-    """Symbols of the user's objects that no equation needs: they need no value, and giving one is no error.
+def spare_parameters(model: Model) -> frozenset[Any]:
+    """Constants of the user's objects that no equation needs: they need no value, and giving one is no error."""
+    inputs = {item.symbol for item in model.inputs}
+    return frozenset(symbol for symbol in _unneeded(model) if symbol.is_Symbol) - frozenset(model.parameters) - inputs
 
-    They stand in frames and points that nothing of the model reaches, in bodies at rest, and in energies of bodies
-    that a potential energy of the model replaces.
-    """
+
+def _unneeded(model: Model) -> frozenset[Any]:
+    """Symbols of frames and points that nothing of the model reaches, of bodies at rest, and of energies of bodies."""
     bodies: list[Any] = []
     for body in model.bodies:
         bodies += (body.mass, body.potential_energy)
         if isinstance(body, RigidBody):
             bodies += dyadic_expressions(body.inertia[0])
     found = connected_symbols(model.geometry) | atoms(sympy.sympify(x) for x in bodies if x is not None)
-    return frozenset(base_symbol(atom) for atom in found) - frozenset(model.parameters)
+    return frozenset(base_symbol(atom) for atom in found)
 
 
 def _unused_parameters(model: Model, strangers: Sequence[Any]) -> list[str]:
     if strangers:
-        spare = spare_symbols(model)
+        spare = spare_parameters(model)
         spare_names = {symbol_name(symbol) for symbol in spare}
         strangers = [item for item in strangers if item not in (spare_names if isinstance(item, str) else spare)]
     names = [symbol_name(symbol) for symbol in model.parameters]

@@ -74,6 +74,11 @@ def is_ground(body: Any, frame: Any) -> bool:
     return getattr(body, "frame", frame) is frame and body.masscenter._vel_dict.get(frame) == 0
 
 
+def ground_places(bodies: Iterable[Any], frame: Any) -> frozenset[Any]:
+    """The inertial ``frame`` and the mass centers of the bodies fixed in it: loads on them do nothing."""
+    return frozenset((frame, *(body.masscenter for body in bodies if is_ground(body, frame))))
+
+
 @dataclass(frozen=True)
 class Route:
     """How the motion of a point is found.

@@ -47,6 +47,10 @@ class Model:
         ``Force`` and ``Torque``. They may depend on t, q, q', u, inputs and parameters.
     holonomic_constraints, nonholonomic_constraints, acceleration_constraints
         Expressions or equations in (q, t), in (q, q', u, t), and in (q, u, u', t), the last linear in u'.
+    implied_constraints
+        Expressions or equations in (q, t) whose rates follow from ``nonholonomic_constraints``. They are known
+        relations between positions and add no row to J: residuals, ``make_consistent``, ``Projection`` and linear
+        models use them. Of stabilization methods only ``Projection`` removes their drift.
     dependent_speeds
         Speeds the constraints shall be solved for; ``None`` leaves the choice to the solver.
     inputs
@@ -94,6 +98,7 @@ class Model:
     holonomic_constraints: tuple[Any, ...]
     nonholonomic_constraints: tuple[Any, ...]
     acceleration_constraints: tuple[Any, ...]
+    implied_constraints: tuple[Any, ...]
     dependent_speeds: tuple[Any, ...] | None
     inputs: tuple[Input, ...]
     parameters: Mapping[Any, float | None]
@@ -125,6 +130,7 @@ class Model:
         holonomic_constraints: Any = (),
         nonholonomic_constraints: Any = (),
         acceleration_constraints: Any = (),
+        implied_constraints: Any = (),
         dependent_speeds: Any = None,
         inputs: Any = (),
         parameters: Mapping[Any, Any] | None = None,
@@ -169,6 +175,7 @@ class Model:
             holonomic_constraints=normalise.scalars(holonomic_constraints, "holonomic_constraints", problems),
             nonholonomic_constraints=normalise.scalars(nonholonomic_constraints, "nonholonomic_constraints", problems),
             acceleration_constraints=normalise.scalars(acceleration_constraints, "acceleration_constraints", problems),
+            implied_constraints=normalise.scalars(implied_constraints, "implied_constraints", problems),
             potential_energy=normalise.potential_energy(
                 potential_energy, self.bodies, self.gravity is not None, problems
             ),
@@ -191,24 +198,47 @@ class Model:
             object.__setattr__(self, field, value)
 
     @classmethod
-    def from_kane(cls, kanes_method: Any, **options: Any) -> Model:
+    def from_kane(cls, kanes_method: Any, *, configuration_constraints: str | None = None, **options: Any) -> Model:
         """The model of a ``sympy.physics.mechanics.KanesMethod``; orders are ``km.q`` and ``km.u``.
 
-        ``options`` are those of :class:`Model` and win over what is read; see :mod:`kanegen.model.adapters`.
+        Its equations may or may not have been formed. Auxiliary speeds become ``auxiliary_speeds``, whose equations are
+        outputs; dynamic symbols that are neither coordinates nor speeds become inputs.
+
+        Parameters
+        ----------
+        configuration_constraints
+            KanesMethod's equations contain the velocity constraints only. None: configuration constraints whose rates
+            follow from them become ``implied_constraints``, others are refused, and without velocity constraints they
+            are enforced with a ``ModelWarning``. ``"enforce"`` makes those that do not follow constraints of their own,
+            ``"ignore"`` leaves all of them out.
+        options
+            Those of :class:`Model`, which win over what is read.
+
+        Raises
+        ------
+        ModelError
+            For anything that is no ``KanesMethod``, and with every problem of the model.
         """
         from kanegen.model.adapters import kane_description
 
-        return cls(**kane_description(kanes_method, **options))
+        return cls(**kane_description(kanes_method, configuration_constraints, **options))
 
     @classmethod
-    def from_system(cls, system: Any, **options: Any) -> Model:
+    def from_system(cls, system: Any, *, configuration_constraints: str | None = None, **options: Any) -> Model:
         """The model of a ``sympy.physics.mechanics.System``: its joints, loads, actuators and constraints.
 
-        ``options`` are those of :class:`Model` and win over what is read; see :mod:`kanegen.model.adapters`.
+        Holonomic constraints are enforced. Where the user set ``velocity_constraints``, these hold, and
+        ``configuration_constraints`` says what becomes of the holonomic ones, as for :meth:`from_kane`. ``options`` are
+        those of :class:`Model` and win over what is read.
+
+        Raises
+        ------
+        ModelError
+            For anything that is no ``System``, and with every problem of the model.
         """
         from kanegen.model.adapters import system_description
 
-        return cls(**system_description(system, **options))
+        return cls(**system_description(system, configuration_constraints, **options))
 
     def with_speeds(
         self,

@@ -14,6 +14,9 @@ from kanegen.errors import ModelError
 from kanegen.model.expressions import is_time_function, symbol_name
 from kanegen.model.records import Output
 
+CONSTRAINTS = ("holonomic_constraints", "implied_constraints", "nonholonomic_constraints", "acceleration_constraints")
+"""The fields of a model that hold constraints."""
+
 
 def name(value: Any, problems: list[str]) -> str:
     """The name of a model."""

@@ -23,6 +23,7 @@ from kanegen.model.geometry import (
     Pair,
     Route,
     Routes,
+    ground_places,
     is_ground,
     motion_tree,
     orientation_tree,
@@ -74,8 +75,10 @@ def survey(model: Model) -> Survey:
     walk = _Walk(model.frame, _motion_is_known(model))
     for body in model.bodies:
         walk.add_body(body)
+    ground = ground_places(model.bodies, model.frame)
     for location, vector in model.loads:
-        walk.add_load(location, vector)
+        if location not in ground:
+            walk.add_load(location, vector)
     for name, pairs in model.impulses.items():
         for location, vector in pairs:
             walk.add_load(location, vector, "impulse", f"the impulse {name!r} on {location}")
@@ -103,6 +106,7 @@ def _scalar_places(model: Model) -> list[Place]:
     kinds = (
         ("kinematics", "kinematics", model.kinematics, 0),
         ("holonomic", "holonomic_constraints", model.holonomic_constraints, 2),
+        ("holonomic", "implied_constraints", model.implied_constraints, 1),
         ("nonholonomic", "nonholonomic_constraints", model.nonholonomic_constraints, 1),
         ("acceleration", "acceleration_constraints", model.acceleration_constraints, 0),
     )

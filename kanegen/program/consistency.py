@@ -39,7 +39,8 @@ def _position_level(f: Functions) -> Made:
     directions = _directions(f)
     invariants = directions[f.n_u :]
     rows = []
-    for row, phi in zip(e.constraints.holonomic, e.positions.nodes, strict=False):
+    bound = (*e.constraints.holonomic, *e.constraints.implied)
+    for row, phi in zip(bound, e.positions.nodes, strict=False):
         slope = _slope(f, row.residuals[0], e.system.q)
         rows.append([*row.J, *(_product(f, slope, direction) for direction in invariants), phi])
     zeros = [f.graph.zero] * f.n_u

@@ -7,7 +7,7 @@ from typing import Any
 
 from kanegen.derive import Equations
 from kanegen.derive.momenta import Momenta
-from kanegen.model.check_symbols import spare_symbols
+from kanegen.model.check_symbols import spare_parameters
 from kanegen.model.contact import contacts_of
 from kanegen.model.expressions import symbol_name
 from kanegen.program.count import operation_count
@@ -37,8 +37,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         dependent=equations.partition.dependent if equations.has_partition else (),
         independent=equations.partition.independent if equations.has_partition else (),
         constraints=tuple(row.label for row in constraints.rows),
-        positions=tuple(row.label for row in constraints.holonomic)
-        + tuple(item.label for item in constraints.invariants),
+        positions=tuple(item.label for item in constraints.positions),
         velocities=tuple(f"d/dt ({row.label})" for row in constraints.holonomic)
         + tuple(row.label for row in constraints.nonholonomic),
         n_holonomic=len(constraints.holonomic),
@@ -57,7 +56,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         no_integrals=_no_integrals(equations),
         fallible_constants=fallible_constants(program),
         reads=tuple((name, *found) for name, found in reads(program).items()),
-        spare_parameters=tuple(sorted(map(symbol_name, spare_symbols(model)))),
+        spare_parameters=tuple(sorted(map(symbol_name, spare_parameters(model)))),
         joined=motion.slots if motion else (),
         control_levels=tuple((level.label, level.held, level.decays) for level in motion.levels) if motion else (),
         path_controls=path_controls(equations) if "control_forces" in {f.name for f in table} else (),

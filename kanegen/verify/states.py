@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.derive import Equations
 from kanegen.errors import VerificationError
-from kanegen.graph import Node, evaluate, gradient
+from kanegen.graph import Newton, evaluate
 from kanegen.solve.names import unknown
 from kanegen.verify.arithmetic import independent_rows
 
@@ -142,43 +142,16 @@ def _around(rng: np.random.Generator, centre: Array | None, n: int, spread: floa
 
 def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | None:
     """The state on its invariants, and on all constraints if wanted and possible; None where there is none."""
-    invariants = tuple(item.position for item in equations.constraints.invariants)
-    q = _newton(invariants, equations.system.q, state, "q")
-    if q is None:
+    e, values = equations, state.values()
+    settled = Newton([item.position for item in e.constraints.invariants], e.system.q).solve(values)
+    if settled is None:
         return None
-    state = replace(state, q=q)
-    if not onto_manifold:
+    state = replace(state, q=np.array(settled["q"]))
+    placed = Newton(e.positions.nodes, e.system.q).solve(settled) if onto_manifold else None
+    moved = None if placed is None else Newton(e.velocities.nodes, e.system.u).solve(placed)
+    if moved is None:
         return state
-    q = _newton(equations.positions.nodes, equations.system.q, state, "q")
-    if q is None:
-        return state
-    placed = replace(state, q=q)
-    u = _newton(equations.velocities.nodes, equations.system.u, placed, "u")
-    return state if u is None else replace(placed, u=u, consistent=True)
-
-
-def _newton(
-    residuals: Sequence[Node], unknowns: Sequence[Node], state: State, array: Literal["q", "u"]
-) -> Array | None:
-    """The ``array`` of the state with residuals zero, by Newton steps of least norm; None where they fail."""
-    x = state.q if array == "q" else state.u
-    if not residuals:
-        return x
-    one = residuals[0].graph.one
-    slopes = [slope for residual in residuals for slope in gradient([residual], [one], unknowns)]
-    m, n = len(residuals), len(unknowns)
-    for _ in range(30):
-        moved = replace(state, q=x) if array == "q" else replace(state, u=x)
-        values = np.array(evaluate([*residuals, *slopes], moved.values()))
-        if not np.all(np.isfinite(values)):
-            return None
-        step = np.linalg.lstsq(values[m:].reshape(m, n), values[:m], rcond=None)[0]
-        x = x - step
-        if np.abs(step).max() < 1e-14 * max(1.0, np.abs(x).max()):
-            return x if np.abs(values[:m]).max() < 1e-10 else None
-        if np.abs(step).max() > 10.0:
-            return None
-    return None
+    return replace(state, q=np.array(moved["q"]), u=np.array(moved["u"]), consistent=True)
 
 
 def _regular(equations: Equations, state: State) -> bool:

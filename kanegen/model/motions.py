@@ -1,0 +1,173 @@
+"""Random motions of a model that satisfy its kinematics and constraints: what rank decisions and checks are made at.
+
+Nothing is derived: the user's expressions are lowered as they stand, with q, q', q'', u and u' as independent inputs,
+and the equations between them are solved by numbers.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sympy import Derivative
+from sympy.physics.vector import dynamicsymbols
+
+from kanegen.graph import Graph, Lowering, Newton, Node, Tangent, evaluate, gradient
+from kanegen.model.inputs import Input
+
+Values = dict[str, list[float]]
+
+DRAWS = 30
+"""Random starts for each motion that is wanted, before it is taken that there is none nearby."""
+
+RANK = 1e-8
+"""Singular values and residuals below this fraction of the largest count as zero: half of the digits."""
+
+
+@dataclass(frozen=True)
+class Kinematics:
+    """What decides which motions are possible. ``parameters`` maps every constant symbol to its value, or None."""
+
+    coordinates: Sequence[Any]
+    speeds: Sequence[Any]
+    auxiliary_speeds: Sequence[Any]
+    inputs: Sequence[Input]
+    parameters: Mapping[Any, float | None]
+    kinematics: Sequence[Any]
+    positions: Sequence[Any]
+    velocities: Sequence[Any]
+
+
+class Motions:
+    """A graph for the expressions of a model, and states (t, q, u, q', ...) that satisfy its constraints."""
+
+    def __init__(self, given: Kinematics) -> None:
+        self.given = given
+        self.graph = graph = Graph()
+        sizes = {
+            "q": len(given.coordinates),
+            "u": len(given.speeds),
+            "r": len(given.inputs),
+            "p": len(given.parameters),
+        }
+        self._sizes = {**sizes, "qdot": sizes["q"], "qddot": sizes["q"], "udot": sizes["u"], "rdot": sizes["r"], "t": 1}
+        self.nodes = {name: tuple(graph.input(name, i) for i in range(n)) for name, n in self._sizes.items()}
+        self._lowering = Lowering(graph, self._symbols())
+
+    def _symbols(self) -> dict[Any, Node]:
+        given, nodes, t = self.given, self.nodes, dynamicsymbols._t
+        symbols: dict[Any, Node] = {t: nodes["t"][0], **dict.fromkeys(given.auxiliary_speeds, self.graph.zero)}
+        symbols.update((Derivative(speed, t), self.graph.zero) for speed in given.auxiliary_speeds)
+        for items, name, *rates in (
+            (given.coordinates, "q", "qdot", "qddot"),
+            (given.speeds, "u", "udot"),
+            (given.parameters, "p"),
+            ([item.symbol for item in given.inputs], "r"),
+        ):
+            symbols.update(zip(items, nodes[name], strict=True))
+            for order, rate in enumerate(rates, start=1):
+                keys = [Derivative(item, (t, order)) for item in items]
+                symbols.update(zip(keys, nodes[rate], strict=True))
+        self._input_rates = self._rates_of_inputs(symbols)
+        for item, node in zip(given.inputs, self._input_rates, strict=True):
+            symbols[Derivative(item.symbol, t)] = node
+        return symbols
+
+    def _rates_of_inputs(self, symbols: Mapping[Any, Node]) -> tuple[Node, ...]:
+        """The rate of each input; one that is not known is any number."""
+        lowering = Lowering(self.graph, symbols)
+        return tuple(
+            unknown if item.rate is None else lowering.lower(item.rate)
+            for item, unknown in zip(self.given.inputs, self.nodes["rdot"], strict=True)
+        )
+
+    def lower(self, expression: Any) -> Node:
+        return self._lowering.lower(expression)
+
+    @cached_property
+    def rate(self) -> Tangent:
+        """d/dt along a motion."""
+        nodes = self.nodes
+        seeds = {nodes["t"][0]: self.graph.one}
+        for name, rate in (("q", "qdot"), ("qdot", "qddot"), ("u", "udot")):
+            seeds.update(zip(nodes[name], nodes[rate], strict=True))
+        seeds.update(zip(nodes["r"], self._input_rates, strict=True))
+        return Tangent(self.graph, seeds)
+
+    # -- the equations of the motions -----------------------------------------------------------------------
+
+    @cached_property
+    def _kinematics(self) -> list[Node]:
+        return [self.lower(expression) for expression in self.given.kinematics]
+
+    @cached_property
+    def _positions(self) -> list[Node]:
+        return [self.lower(expression) for expression in self.given.positions]
+
+    @cached_property
+    def _velocities(self) -> list[Node]:
+        return [self.lower(expression) for expression in self.given.velocities]
+
+    def states(self, count: int = 2, order: int = 1) -> list[Values]:
+        """Up to ``count`` states with positions, rates and, for ``order`` 2, accelerations of a possible motion."""
+        nodes = self.nodes
+        speeds = [*self._kinematics, *self._velocities, *map(self.rate, self._positions)]
+        solvers = [Newton(self._positions, nodes["q"]), Newton(speeds, (*nodes["qdot"], *nodes["u"]))]
+        if order == 2:
+            accelerations = [*map(self.rate, speeds)]
+            solvers.append(Newton(accelerations, (*nodes["qddot"], *nodes["udot"])))
+        return self._solved(solvers, count)
+
+    def _solved(self, solvers: Iterable[Newton], count: int) -> list[Values]:
+        solvers, generator, found = list(solvers), random.Random(20031), list[Values]()
+        for draw in range(DRAWS * count):
+            state: Values | None = self._draw(generator, signed=draw % 2 == 1)
+            for solver in solvers:
+                state = None if state is None else solver.solve(state)
+            if state is not None:
+                found.append(state)
+            if len(found) == count:
+                break
+        return found
+
+    def _draw(self, generator: random.Random, signed: bool) -> Values:
+        """Random values; parameters and, first of all, coordinates are positive, so that roots exist."""
+        values = {name: [generator.uniform(0.2, 1.1) for _ in range(n)] for name, n in self._sizes.items()}
+        if signed:
+            values["q"] = [generator.choice((-1.0, 1.0)) * x for x in values["q"]]
+        known = self.given.parameters.values()
+        values["p"] = [generator.uniform(0.5, 1.5) if value is None else value for value in known]
+        return values
+
+    # -- which positions follow from velocities ---------------------------------------------------------------
+
+    def rates_follow(self) -> list[bool] | None:
+        """Whether the rate of each position constraint is zero for all motions that satisfy the velocity constraints.
+
+        Decided in rank, at states on the manifold of the positions; None where no such state is found.
+        """
+        nodes = self.nodes
+        velocities = [*self._kinematics, *self._velocities]
+        solvers = [Newton(self._positions, nodes["q"]), Newton(velocities, (*nodes["qdot"], *nodes["u"]))]
+        states = self._solved(solvers, 2)
+        if not states:
+            return None
+        rates = [self.rate(phi) for phi in self._positions]
+        rows = [self._slopes(node) for node in (*velocities, *rates)]
+        follows = [True] * len(rates)
+        for state in states:
+            values = np.array(evaluate([*rates, *(x for row in rows for x in row)], state))
+            matrix = values[len(rates) :].reshape(len(rows), -1)
+            basis, others = matrix[: len(velocities)], matrix[len(velocities) :]
+            for k, (row, rate) in enumerate(zip(others, values, strict=False)):
+                left = row - basis.T @ np.linalg.lstsq(basis.T, row, rcond=RANK)[0] if len(basis) else row
+                size = max(1.0, float(np.abs(row).max(initial=0.0)))
+                follows[k] &= bool(np.abs(left).max(initial=0.0) <= RANK * size and abs(rate) <= RANK * size)
+        return follows
+
+    def _slopes(self, node: Node) -> list[Node]:
+        return gradient([node], [self.graph.one], (*self.nodes["qdot"], *self.nodes["u"]))
