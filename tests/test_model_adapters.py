@@ -203,7 +203,7 @@ def test_system_with_joint_gravity_and_actuator():
     assert model.speeds == (u,)
     assert [body.name for body in model.bodies] == ["W", "B"]
     assert {str(p) for p in model.parameters} == {"g", "k", "l", "B_mass", *(f"B_i{a}{b}" for a, b in AXES)}
-    assert len(model.loads) == 2
+    assert len(model.loads) == 4
     assert next(iter(model.parameters.values())) == 9.81
 
 

@@ -20,8 +20,8 @@ _STEP = 1e-14
 _SATISFIED = 1e-10
 """Residuals that are left after convergence; a larger one belongs to a point without a root nearby."""
 
-_FAR = 10.0
-"""A step of this size leaves the neighborhood in which random states are drawn."""
+_FAR = 100.0
+"""A step of this size leads nowhere: coordinates and lengths of models are of the size 1, some of them 30."""
 
 
 class Newton:

@@ -10,6 +10,7 @@ import sympy
 
 from kanegen.errors import ModelError
 from kanegen.model import contact_records, normalise
+from kanegen.model.check_motions import motion_problems
 from kanegen.model.checks import model_problems
 from kanegen.model.contact import Friction, Latch, Unilateral
 from kanegen.model.control_constraints import ControlConstraints, normalised_control_constraints
@@ -81,11 +82,19 @@ class Model:
         :class:`Servo`: servo-constraints, and the inputs that enforce them.
     control_constraints
         :class:`ControlConstraints`: constraints in which the controls appear, which make controls part of the state.
+    check_kinematics
+        Compare the velocity and angular velocity of every body with the rates of its position and orientation, where
+        these are known, at random states that satisfy the constraints. False: do not.
 
     Raises
     ------
     ModelError
         With every problem of the description in ``problems``.
+
+    Warns
+    -----
+    ModelWarning
+        Where no state was found at which velocities could be compared.
     """
 
     name: str
@@ -146,6 +155,7 @@ class Model:
         impulses: Mapping[str, Any] | None = None,
         servo: Servo | None = None,
         control_constraints: ControlConstraints | None = None,
+        check_kinematics: bool = True,
     ) -> None:
         problems: list[str] = []
         self._set(
@@ -181,6 +191,9 @@ class Model:
             ),
         )
         self._complete(parameters, problems)
+        contradictions = motion_problems(self) if check_kinematics else []
+        if contradictions:
+            raise ModelError(contradictions)
 
     def _complete(self, parameters: Mapping[Any, Any] | None, problems: list[str]) -> None:
         """Find the parameters and check everything; raise ``ModelError`` with all problems."""

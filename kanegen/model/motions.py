@@ -145,23 +145,24 @@ class Motions:
 
     # -- which positions follow from velocities ---------------------------------------------------------------
 
-    def rates_follow(self) -> list[bool] | None:
+    def rates_follow(self, enforced: int = 0) -> list[bool] | None:
         """Whether the rate of each position constraint is zero for all motions that satisfy the velocity constraints.
 
-        Decided in rank, at states on the manifold of the positions; None where no such state is found.
+        The first ``enforced`` position constraints are constraints of these motions themselves, and left out of the
+        result. Decided in rank, at states on the manifold of all positions; None where no such state is found.
         """
         nodes = self.nodes
-        velocities = [*self._kinematics, *self._velocities]
+        held, implied = ([*map(self.rate, part)] for part in (self._positions[:enforced], self._positions[enforced:]))
+        velocities = [*self._kinematics, *self._velocities, *held]
         solvers = [Newton(self._positions, nodes["q"]), Newton(velocities, (*nodes["qdot"], *nodes["u"]))]
         states = self._solved(solvers, 2)
         if not states:
             return None
-        rates = [self.rate(phi) for phi in self._positions]
-        rows = [self._slopes(node) for node in (*velocities, *rates)]
-        follows = [True] * len(rates)
+        rows = [self._slopes(node) for node in (*velocities, *implied)]
+        follows = [True] * len(implied)
         for state in states:
-            values = np.array(evaluate([*rates, *(x for row in rows for x in row)], state))
-            matrix = values[len(rates) :].reshape(len(rows), -1)
+            values = np.array(evaluate([*implied, *(x for row in rows for x in row)], state))
+            matrix = values[len(implied) :].reshape(len(rows), -1)
             basis, others = matrix[: len(velocities)], matrix[len(velocities) :]
             for k, (row, rate) in enumerate(zip(others, values, strict=False)):
                 left = row - basis.T @ np.linalg.lstsq(basis.T, row, rcond=RANK)[0] if len(basis) else row
