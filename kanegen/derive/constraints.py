@@ -93,14 +93,16 @@ def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[No
         For a constraint that no speed can satisfy or violate.
     """
     rows: list[Row] = []
+    implied: list[Row] = []
     invariants: list[Invariant] = []
-    for expression in system.model.holonomic_constraints:
-        row = holonomic_row(system, expression)
-        if system.vanish(row.J):
-            invariants.append(_invariant(system, row, expression))
-        else:
-            rows.append(row)
-    implied = [holonomic_row(system, expression) for expression in system.model.implied_constraints]
+    model = system.model
+    for part, expressions in ((rows, model.holonomic_constraints), (implied, model.implied_constraints)):
+        for expression in expressions:
+            row = holonomic_row(system, expression)
+            if system.vanish(row.J):
+                invariants.append(_invariant(system, row, expression))
+            else:
+                part.append(row)
     rows.extend(nonholonomic_row(system, expression) for expression in system.model.nonholonomic_constraints)
     rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
     simple, known = (

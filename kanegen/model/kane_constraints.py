@@ -29,8 +29,9 @@ def sorted_positions(
 
     Those whose rates follow from the velocity constraints, for all motions through configurations that satisfy them,
     become ``implied_constraints``, which add no rows. Others are refused, unless ``choice`` is "enforce" (they become
-    ``holonomic_constraints``) or "ignore" (all are left out, as in KanesMethod's equations of motion). Without velocity
-    constraints they are enforced, with a warning.
+    ``holonomic_constraints``) or "ignore" (left out, as in KanesMethod's equations of motion). Without velocity
+    constraints they are enforced, with a warning. Those that the kinematical equations keep by themselves (the norm of
+    Euler parameters) are implied whatever the choice: orientations are rotations only where they hold.
 
     Raises
     ------
@@ -41,18 +42,20 @@ def sorted_positions(
         raise ModelError(
             f"configuration_constraints is {choice!r}: expected one of {', '.join(map(repr, CHOICES))}, or None"
         )
-    if not positions or choice == "ignore":
+    if not positions:
         return {}
-    if not description["nonholonomic_constraints"]:
-        if choice is None:
-            warnings.warn(_not_used(positions, source), ModelWarning, stacklevel=_CALLER)
-        return {"holonomic_constraints": tuple(positions)}
-    follows = _rates_follow(description, positions)
-    others = [k for k, implied in enumerate(follows) if not implied]
-    if others and choice is None:
+    rows = () if choice == "ignore" else description["nonholonomic_constraints"]
+    follows = _rates_follow({**description, "nonholonomic_constraints": rows}, positions)
+    implied = tuple(phi for phi, kept in zip(positions, follows, strict=True) if kept)
+    if choice == "ignore":
+        return {"implied_constraints": implied}
+    others = [k for k, kept in enumerate(follows) if not kept]
+    if others and choice is None and rows:
         raise ModelError([_not_kept(k, positions[k], source, follows[k] is None) for k in others])
+    if others and choice is None:
+        warnings.warn(_not_used([positions[k] for k in others], source), ModelWarning, stacklevel=_CALLER)
     fields: dict[str, Any] = {
-        "implied_constraints": tuple(phi for phi, implied in zip(positions, follows, strict=True) if implied),
+        "implied_constraints": implied,
         "holonomic_constraints": tuple(positions[k] for k in others),
     }
     # Further rows determine further speeds: which ones is left to the solver.

@@ -67,9 +67,8 @@ def space_fixed():
     return top(N, B, q, u, simple(q, u))
 
 
-@idiom()
-def euler_parameters():
-    """Four Euler parameters, three speeds, kinematics implicit with the rate of the norm as the fourth row."""
+def quaternion_top(**options):
+    """A top with four Euler parameters; the rate of the norm is the fourth kinematical equation."""
     q, u = dynamicsymbols("e0:4"), dynamicsymbols("u1:4")
     N, B = ReferenceFrame("N"), ReferenceFrame("B")
     B.orient_quaternion(N, q)
@@ -80,12 +79,32 @@ def euler_parameters():
     O.set_vel(N, 0)
     C = O.locatenew("C", l * B.z)
     C.v2pt_theory(O, N, B)
-    norm = sum(x**2 for x in q) - 1
+    dependent = len(options.get("velocity_constraints", ()))
     km = KanesMethod(
-        N, q[1:], u, kd_eqs=kd, q_dependent=[q[0]], configuration_constraints=[norm], explicit_kinematics=False
+        N,
+        q[1:],
+        u[: 3 - dependent],
+        kd_eqs=kd,
+        q_dependent=[q[0]],
+        configuration_constraints=[sum(x**2 for x in q) - 1],
+        u_dependent=u[3 - dependent :],
+        **options,
     )
     km.kanes_equations([RigidBody("top", C, B, m, (inertia(B, Ix, Iy, Iz), C))], [(C, -m * g * N.z)])
     return km
+
+
+@idiom()
+def euler_parameters():
+    """Four Euler parameters and three speeds; the norm is a configuration constraint that no velocity row needs."""
+    return quaternion_top(explicit_kinematics=False)
+
+
+@idiom()
+def euler_parameters_with_velocity_constraint():
+    """The norm is a configuration constraint beside a velocity row that has nothing to do with it."""
+    u1, u3 = dynamicsymbols("u1 u3")
+    return quaternion_top(velocity_constraints=[u3 - 2 * u1 - symbols("Omega")])
 
 
 @idiom()
