@@ -14,7 +14,9 @@ import pytest
 from sympy_suite import capture, expected, summary
 from sympy_suite.compare import Outcome, compare
 
+NAME = "kanegen name"
 KEY = "kanegen outcomes"
+ALONE = "kanegen failed alone"
 SLOW = ("test_bicycle",)
 """Tests that take a minute are started first, so that they do not end the run alone."""
 
@@ -55,10 +57,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         yield
     except Exception as error:
         failure = f"{type(error).__name__}: {error}"
+    item.user_properties.append((NAME, name_of(item)))
     item.user_properties.append((KEY, [asdict(outcome) for outcome in present]))
     if failure:
-        item.user_properties.append(("failed by itself", failure))
-    problems = judged(name_of(item.nodeid), present)
+        item.user_properties.append((ALONE, failure))
+    problems = judged(name_of(item), present)
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)
 
@@ -80,21 +83,23 @@ def judged(test: str, models: list[Outcome]) -> list[str]:
     return problems
 
 
-def name_of(nodeid: str) -> str:
+def name_of(item: pytest.Item) -> str:
     """File, class and function of a test, without folders and parameters."""
-    return nodeid.split("[")[0].rsplit("/", 1)[-1]
+    names = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
+    return "::".join([item.path.name, *names, item.name.split("[")[0]])
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Gather what the reports of this or other processes bring."""
     if report.when != "call" or report.skipped:
         return
-    ran.add(name_of(report.nodeid))
-    for key, value in report.user_properties:
-        if key == KEY and value:
-            outcomes.setdefault(name_of(report.nodeid), []).extend(Outcome(**item) for item in value)
-        elif key == "failed by itself":
-            failed_alone.append(f"{name_of(report.nodeid)}: {value}")
+    found = dict(report.user_properties)
+    name = found[NAME]
+    ran.add(name)
+    if found[KEY]:
+        outcomes.setdefault(name, []).extend(Outcome(**item) for item in found[KEY])
+    if ALONE in found:
+        failed_alone.append(f"{name}: {found[ALONE]}")
 
 
 def problems_of_run(config: pytest.Config) -> list[str]:
