@@ -10,7 +10,7 @@ from kanegen.program.hoist import roots
 from kanegen.program.records import Function, Guard, Invoke, Program
 
 _ALWAYS_DEFINED: Final = frozenset(
-    ("const", "input", "add", "sub", "mul", "neg", "sin", "cos", "atan", "tanh", "abs", "min", "max")
+    ("const", "input", "add", "sub", "mul", "neg", "sin", "cos", "atan", "tanh", "abs", "min", "max", "reciprocal")
 )
 """Operations that have a finite value for all finite operands, but for overflow."""
 
