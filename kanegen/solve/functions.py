@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -67,6 +67,12 @@ class Functions:
         if problem is not None:
             raise SolveError(problem)
         return self.module.Function(name, self.prepared, self._defaults)
+
+    def require_finite(self, names: Iterable[str], t: float, q: Any, u: Any, r: Any) -> None:
+        """Raise `SolveError` naming an entry that is not finite at a state, of those functions that were built."""
+        for name in names:
+            if name in self.module.FUNCTIONS and self.problem(name) is None:
+                self.get(name).value(t, q, u, r)
 
     def problem(self, name: str) -> str | None:
         """Why the function cannot be called; None when it can."""
