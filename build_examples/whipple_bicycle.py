@@ -8,6 +8,10 @@ That the front wheel touches the ground is a holonomic constraint (it makes the 
 wheels gives four nonholonomic ones: three degrees of freedom. Positions and inertias are those of the paper's upright
 position with th = de = 0, measured from the rear contact.
 
+``model(tracked=False)`` leaves out the coordinates on which nothing depends: the place (x, y) and the angles thR and
+thF of the wheels. Its four coordinates (psi, phi, th, de) have six speeds, since the wheels still turn; the rear
+contact is known by its velocity only, which is zero, so that the heights of the bodies are measured from it.
+
 Source: J. P. Meijaard, J. M. Papadopoulos, A. Ruina and A. L. Schwab, "Linearized dynamics equations for the balance
 and steer of a bicycle: a benchmark and review", Proc. R. Soc. A 463 (2007) 1955-1982: parameters of its table 1,
 eigenvalues of its table 2.
@@ -56,10 +60,16 @@ EIGENVALUES: dict[int, tuple[complex, ...]] = {
 """Table 2 of the paper: eigenvalues (1/s) by forward speed (m/s); from 1 m/s on the weave pair, capsize, castering."""
 
 
-def upright(speed: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+COORDINATES = ("x", "y", "psi", "phi", "th", "thR", "de", "thF")
+IGNORABLE = ("x", "y", "thR", "thF")
+PLACE = ("x", "y")
+
+
+def upright(speed: float, tracked: bool = True) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """q and u of steady straight riding at ``speed`` (m/s)."""
     spin_R, spin_F = -speed / DEFAULTS["rR"], -speed / DEFAULTS["rF"]
-    return (0.0,) * 8, (speed, 0.0, 0.0, 0.0, 0.0, spin_R, 0.0, spin_F)
+    q, u = (0.0,) * 8, (speed, 0.0, 0.0, 0.0, 0.0, spin_R, 0.0, spin_F)
+    return (q, u) if tracked else (q[:4], u[2:])
 
 
 def pushed(speed: float = 4.6, roll_rate: float = 0.5) -> dict[str, Any]:
@@ -74,33 +84,41 @@ def pushed(speed: float = 4.6, roll_rate: float = 0.5) -> dict[str, Any]:
 INITIAL = pushed()
 
 
-def model() -> kg.Model:
-    """The bicycle; phi', thR' and de' are independent speeds."""
-    names = ("x", "y", "psi", "phi", "th", "thR", "de", "thF")
-    q = x, y, psi, phi, th, thR, de, thF = me.dynamicsymbols(" ".join(names))
-    u = me.dynamicsymbols(" ".join(f"u_{name}" for name in names))
+def model(tracked: bool = True) -> kg.Model:
+    """The bicycle; phi', thR' and de' are independent speeds.
+
+    ``tracked``: with the coordinates on which nothing depends, x, y, thR and thF.
+    """
+    symbols = {name: me.dynamicsymbols(name) for name in COORDINATES}
+    speeds = {name: me.dynamicsymbols(f"u_{name}") for name in COORDINATES if tracked or name not in PLACE}
+    q = tuple(symbols[name] for name in COORDINATES if tracked or name not in IGNORABLE)
+    _, _, psi, phi, th, thR, de, thF = symbols.values()
     p = {name: sm.Symbol(name) for name in DEFAULTS}
     time = me.dynamicsymbols._t
+    rates = {name: symbols[name].diff(time) if symbols[name] in q else speed for name, speed in speeds.items()}
 
     N = me.ReferenceFrame("N")
     yaw, roll, B = (me.ReferenceFrame(name) for name in ("yaw", "roll", "B"))
     yaw.orient_axis(N, N.z, psi)
     roll.orient_axis(yaw, yaw.x, phi)
     B.orient_axis(roll, roll.y, th)
-    R = me.ReferenceFrame("R")
-    R.orient_axis(B, B.y, thR)
     # The steer axis is the z axis of B tilted back by lambda; H is turned back, parallel to B at de = 0.
     tilted, steered, H = (me.ReferenceFrame(name) for name in ("tilted", "steered", "H"))
     tilted.orient_axis(B, B.y, p["lambda"])
     steered.orient_axis(tilted, tilted.z, de)
     H.orient_axis(steered, steered.y, -p["lambda"])
-    F = me.ReferenceFrame("F")
-    F.orient_axis(H, H.y, thF)
+    R, F = (_wheel(name, carrier, angle if tracked else None, rates[f"th{name}"]) for name, carrier, angle in (
+        ("R", B, thR), ("F", H, thF)
+    ))  # fmt: skip
 
-    O = me.Point("O")
-    O.set_vel(N, 0)
-    contact = O.locatenew("rear_contact", x * N.x + y * N.y)
+    O, contact = me.Point("O"), me.Point("rear_contact")
     rear = contact.locatenew("rear_wheel", -p["rR"] * roll.z)
+    if tracked:
+        O.set_vel(N, 0)
+        contact.set_pos(O, symbols["x"] * N.x + symbols["y"] * N.y)
+    else:
+        contact.set_vel(N, 0)
+        rear.v2pt_theory(contact, N, R)
     frame = rear.locatenew("rear_frame", p["xB"] * B.x + (p["zB"] + p["rR"]) * B.z)
     # The steer axis meets the ground at w + c: trail c ahead of the front contact.
     axis = rear.locatenew("steer_axis", (p["w"] + p["c"]) * B.x + p["rR"] * B.z)
@@ -120,67 +138,83 @@ def model() -> kg.Model:
         body("H", fork, H, H, xz=p["IHxz"]),
         body("F", front, F, H, zz="xx"),
     )
-    height, slip = _front_contact((N, yaw, roll, B, H), (contact, rear, axis, front), p, q)
+    height, slip = _front_contact((N, yaw, roll, B, H), (contact, rear, axis, front), p, rates)
+    forward = p["rR"] * (rates["th"] + rates["thR"])
+    rolling = (rates["x"] + forward * sm.cos(psi), rates["y"] + forward * sm.sin(psi)) if tracked else ()
     return kg.Model(
-        name="whipple_bicycle",
+        name="whipple_bicycle" if tracked else "whipple_bicycle_untracked",
         frame=N,
         coordinates=q,
-        speeds=u,
-        kinematics=[speed - angle.diff(time) for speed, angle in zip(u, q, strict=True)],
+        speeds=tuple(speeds.values()),
+        kinematics=[speeds[name] - rates[name] for name in COORDINATES if symbols[name] in q],
         bodies=bodies,
-        gravity=p["g"] * N.z,
+        **({"gravity": p["g"] * N.z} if tracked else _weights(bodies, contact, p["g"] * N.z)),
         holonomic_constraints=(height,),
-        nonholonomic_constraints=(
-            x.diff(time) + p["rR"] * (th.diff(time) + thR.diff(time)) * sm.cos(psi),
-            y.diff(time) + p["rR"] * (th.diff(time) + thR.diff(time)) * sm.sin(psi),
-            *slip,
-        ),
-        dependent_speeds=[u[k] for k in (0, 1, 2, 4, 7)],
+        nonholonomic_constraints=(*rolling, *slip),
+        dependent_speeds=[speeds[name] for name in speeds if name not in ("phi", "thR", "de")],
         parameters={p[name]: value for name, value in DEFAULTS.items()},
     )
+
+
+def _weights(bodies: tuple[me.RigidBody, ...], contact: me.Point, gravity: me.Vector) -> dict[str, Any]:
+    """Loads and potential energy of uniform gravity; the contact point moves on a horizontal plane."""
+    heights = (body.mass * gravity.dot(body.masscenter.pos_from(contact)) for body in bodies)
+    return {
+        "loads": [(body.masscenter, body.mass * gravity) for body in bodies],
+        "potential_energy": -sm.Add(*heights),
+    }
+
+
+def _wheel(name: str, carrier: me.ReferenceFrame, angle: sm.Expr | None, rate: sm.Expr) -> me.ReferenceFrame:
+    """The frame of a wheel that turns in its carrier; without an ``angle`` only its angular velocity is known."""
+    wheel = me.ReferenceFrame(name)
+    if angle is None:
+        wheel.set_ang_vel(carrier, rate * carrier.y)
+    else:
+        wheel.orient_axis(carrier, carrier.y, angle)
+    return wheel
 
 
 def _front_contact(
     frames: tuple[me.ReferenceFrame, ...],
     points: tuple[me.Point, ...],
     p: Mapping[str, sm.Symbol],
-    q: tuple[sm.Expr, ...],
+    rates: Mapping[str, sm.Expr],
 ) -> tuple[sm.Expr, tuple[sm.Expr, sm.Expr]]:
     """Depth of the lowest point of the front wheel, and the velocity of its material point there along yaw x, y."""
     N, yaw, roll, B, H = frames
     rear_contact, rear, axis, front = points
-    x_rate, y_rate, psi_rate, phi_rate, th_rate, _, de_rate, thF_rate = (c.diff(me.dynamicsymbols._t) for c in q)
     leaning = N.z.dot(H.y)
     root = sm.sqrt(1 - leaning**2)
     depth = front.pos_from(rear_contact).dot(N.z) + p["rF"] * root
 
-    roll_velocity = psi_rate * N.z + phi_rate * roll.x
-    B_velocity = roll_velocity + th_rate * B.y
+    roll_velocity = rates["psi"] * N.z + rates["phi"] * roll.x
+    B_velocity = roll_velocity + rates["th"] * B.y
     tilt = p["lambda"]
-    H_velocity = B_velocity + de_rate * (sm.sin(tilt) * B.x + sm.cos(tilt) * B.z)
-    F_velocity = H_velocity + thF_rate * H.y
+    H_velocity = B_velocity + rates["de"] * (sm.sin(tilt) * B.x + sm.cos(tilt) * B.z)
+    F_velocity = H_velocity + rates["thF"] * H.y
     lowest = p["rF"] / root * (N.z - leaning * H.y)
+    if "x" in rates:
+        hub = rates["x"] * N.x + rates["y"] * N.y + roll_velocity.cross(rear.pos_from(rear_contact))
+    else:
+        hub = rear.vel(N)
     velocity = (
-        x_rate * N.x
-        + y_rate * N.y
-        + roll_velocity.cross(rear.pos_from(rear_contact))
-        + B_velocity.cross(axis.pos_from(rear))
-        + H_velocity.cross(front.pos_from(axis))
-        + F_velocity.cross(lowest)
+        hub + B_velocity.cross(axis.pos_from(rear)) + H_velocity.cross(front.pos_from(axis)) + F_velocity.cross(lowest)
     )
     return depth, (velocity.dot(yaw.x), velocity.dot(yaw.y))
 
 
 @cache
-def solver() -> kg.Solver:
+def solver(tracked: bool = True) -> kg.Solver:
     """The bicycle with what this script needs compiled."""
-    return kg.build(model(), functions=("rhs", "residuals", "energies", "jacobians"))
+    return kg.build(model(tracked), functions=("rhs", "residuals", "energies", "jacobians"))
 
 
 def linear(speed: float, bicycle: kg.Solver | None = None) -> kg.Linearisation:
     """Steady straight riding at ``speed`` (m/s), linearised in phi, de, phi', thR', de'."""
     bicycle = bicycle or solver()
-    upright_linear = bicycle.linearise(0.0, *upright(speed), speeds=("u_phi", "u_thR", "u_de"))
+    start = upright(speed, tracked="x" in bicycle.description.coordinates)
+    upright_linear = bicycle.linearise(0.0, *start, speeds=("u_phi", "u_thR", "u_de"))
     return upright_linear.without_ignorable()
 
 
@@ -205,6 +239,8 @@ def checks(bicycle: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, flo
     for speed, published in EIGENVALUES.items():
         difference = largest_difference(lateral_eigenvalues(speed, bicycle), published)
         yield f"eigenvalues at {speed} m/s against table 2 (1/s)", difference, 1e-11
+    difference = largest_difference(lateral_eigenvalues(5, solver(tracked=False)), EIGENVALUES[5])
+    yield "the same at 5 m/s, four coordinates and six speeds", difference, 1e-11
     states = list(zip(solution.t, solution.q, solution.u, strict=True))
     energy = np.array([bicycle.energy(*state) for state in states])
     yield "energy drift, relative", np.ptp(energy) / energy[0], 1e-9

@@ -93,12 +93,22 @@ cdef object _check_finite(object array, tuple names, str what):
 
 
 cdef object _refuse_infinite(object t, object q, object u, object r):
-    """Name the entry that is NaN or infinite (one is known to be)."""
+    """Name the entry that is NaN or infinite, if one is."""
     if not numpy.isfinite(float(t)):
         raise SolveError(f"t is {float(t)}; expected a finite time")
     _check_finite(numpy.asarray(q), COORDINATES, "q")
     _check_finite(numpy.asarray(u), SPEEDS, "u")
     _check_finite(numpy.asarray(r), INPUTS + HIDDEN, "r")
+
+
+def checked_state(t, q, u, r=None):
+    """``q`` (n_q,) and ``u`` (n_u,) as new arrays, for a quantity that needs no compiled function.
+
+    Raises SolveError for what a compiled function would refuse; inputs ``r`` may be left out.
+    """
+    time, q, u = _time(t), _as_vector(q, COORDINATES, "q").copy(), _as_vector(u, SPEEDS, "u").copy()
+    _refuse_infinite(time, q, u, numpy.zeros(len(INPUTS + HIDDEN)) if r is None else _as_inputs(r, "r"))
+    return q, u
 
 
 cdef object _refuse_output(object out, tuple shape, str what):

@@ -3,7 +3,6 @@
 cdef extern from "module_runtime.h" nogil:
     enum:
         KG_INCONSISTENT
-        KG_NOT_FINITE
     ctypedef struct kg_manifold:
         int n_q
         int n_u

@@ -34,6 +34,7 @@ cdef extern from "module_steppers.h" nogil:
         KG_REPARTITIONED
         KG_SINGULAR
         KG_FINISHED
+        KG_NOT_FINITE
         KG_RHS_FAILED
         KG_INTERRUPTED
         KG_INVALID_ARGUMENT
@@ -138,6 +139,9 @@ cdef extern from "module_steppers.h" nogil:
     int kg_module_dense_rows(int)
     void kg_module_dense_evaluate(int, int, const double *, double, double, double, double *)
     const char *kg_module_status_message(int)
+    bint kg_module_all_finite(int, const double *)
+    int kg_module_evaluate(const kg_function *, double, const double *, const double *, const double *, const double *,
+                           double *, double *, int)
 
 cdef extern from *:
     """

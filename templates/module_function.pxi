@@ -73,7 +73,8 @@ cdef class Function:
 
     ``inputs``: (n_r,) values used where a call passes no ``r``; NaN marks an input without a default, None all.
     Arguments of the calls: ``t`` in seconds, ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,), or with the hidden inputs, real
-    numbers. Everything wrong with them is a SolveError that names the entry.
+    numbers. Everything wrong with them is a SolveError that names the entry, and so is a result that is NaN or
+    infinite; what an array of ``out`` holds then means nothing.
     """
 
     cdef const kg_function *function
@@ -129,9 +130,9 @@ cdef class Function:
             self._check_output(udot, self.n_out - self.n_q, "out[1] (udot)", &a)
             if _overlap(_data(qdot), self.n_q * 8, _data(udot), (self.n_out - self.n_q) * 8):
                 _refuse_overlap("out[0] (qdot)", "out[1] (udot)")
-        status = self.evaluate(a.t, a.q, a.u, a.r, self.p, self.work, self.scratch)
+        status = kg_module_evaluate(self.function, a.t, a.q, a.u, a.r, self.p, self.work, self.scratch, self.n_out)
         if status != KG_OK:
-            self._report(status, &a)
+            self._report(status, &a, self.scratch)
         memcpy(_data(qdot), self.scratch, self.n_q * sizeof(double))
         memcpy(_data(udot), self.scratch + self.n_q, (self.n_out - self.n_q) * sizeof(double))
         return out
@@ -143,21 +144,25 @@ cdef class Function:
         if self.dimensions == 0:
             if out is not None:
                 raise SolveError(f"{self.name} is a scalar and is returned; it takes no out=")
-            status = self.evaluate(a.t, a.q, a.u, a.r, self.p, self.work, self.scratch)
+            status = kg_module_evaluate(self.function, a.t, a.q, a.u, a.r, self.p, self.work, self.scratch, 1)
             if status != KG_OK:
-                self._report(status, &a)
+                self._report(status, &a, self.scratch)
             return self.scratch[0]
         if out is None:
             out = PyArray_SimpleNew(self.dimensions, self.size, NPY_DOUBLE)
         else:
             self._check_output(out, -1, "out", &a)
-        status = self.evaluate(a.t, a.q, a.u, a.r, self.p, self.work, _data(out))
+        status = kg_module_evaluate(self.function, a.t, a.q, a.u, a.r, self.p, self.work, _data(out), self.n_out)
         if status != KG_OK:
-            self._report(status, &a)
+            self._report(status, &a, _data(out))
         return out
 
     def ode(self, t, y, r=None):
-        """y' for y = (q, u) as one new array (n_q + n_u,): the right-hand side scipy.integrate.solve_ivp takes."""
+        """y' for y = (q, u) as one new array (n_q + n_u,): the right-hand side scipy.integrate.solve_ivp takes.
+
+        A y' that is not finite is a SolveError here, too: from NaN at the start RK45 would never return, and LSODA
+        would report success.
+        """
         cdef Arguments a
         cdef const double *values
         if not _is_vector(y, self.n_q + self.n_u):
@@ -169,15 +174,16 @@ cdef class Function:
         if not (a.t - a.t == 0.0 and _is_finite(values, self.n_q + self.n_u) and _is_finite(a.r, self.n_r)):
             _refuse_infinite(t, y[:self.n_q], y[self.n_q:], numpy.empty(0) if r is None else r)
         result = _new_vector(self.n_out)
-        status = self.evaluate(a.t, a.q, a.u, a.r, self.p, self.work, _data(result))
+        status = kg_module_evaluate(self.function, a.t, a.q, a.u, a.r, self.p, self.work, _data(result), self.n_out)
         if status != KG_OK:
-            self._report(status, &a)
+            self._report(status, &a, _data(result))
         return result
 
     def low_level(self, r=None):
         """A PyCapsule with the C function ``int (double t, double *y, double *dydt, void *user_data)``.
 
-        y = (q, u); the result is the status of kg_model.h (negative: dydt must not be used). ``user_data``, the
+        y = (q, u); the result is a status of kg_model.h, or -12 where dydt is not finite (negative: dydt must not be
+        used). ``user_data``, the
         capsule's context, holds a copy of the parameters, work space and the inputs: ``r`` (n_r,), the default
         ones, or Inputs that are not Python code. It lives as long as the capsule and serves one thread at a time.
         """
@@ -239,15 +245,15 @@ cdef class Function:
             _refuse_overlap(what, "r")
         return 0
 
-    cdef object _report(self, int status, const Arguments *a):
+    cdef object _report(self, int status, const Arguments *a, const double *out):
         if status >= 0:
             self.repartitioned += status == KG_REPARTITIONED
             return None
-        q = [f"{name}={a.q[i]!r}" for i, name in enumerate(COORDINATES)]
-        u = [f"{name}={a.u[i]!r}" for i, name in enumerate(SPEEDS)]
+        if status == KG_NOT_FINITE:
+            _refuse_result(self, a, out)
+        _refuse_ingredients(self, a)
         raise SolveError(
-            f"{self.name} cannot be evaluated: {kg_module_status_message(status).decode()} "
-            f"(t={a.t!r}, {', '.join(q + u)})"
+            f"{self.name} cannot be evaluated: {kg_module_status_message(status).decode()} ({_state(self, a)})"
         )
 
 

@@ -16,7 +16,7 @@ cdef enum:
 cdef struct Evaluation:
     # What y' = f(t, y) needs without Python; `work` and `r` belong to one run, the rest is only read.
     kg_evaluate evaluate
-    int n_q, n_r
+    int n_q, n_r, n_out
     const double *p
     double *work
     double *r

@@ -136,7 +136,8 @@ cdef object _requested(object t_eval, double t0, double t1):
 
 
 cdef int _low_level_function(double t, double *y, double *dydt, void *user_data) noexcept nogil:
-    return _right_hand_side(user_data, t, y, dydt)
+    cdef int status = _right_hand_side(user_data, t, y, dydt)
+    return status if status < 0 or kg_module_all_finite((<Evaluation *>user_data).n_out, dydt) else KG_NOT_FINITE
 
 
 cdef void _free_low_level(object capsule) noexcept:

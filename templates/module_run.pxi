@@ -77,6 +77,7 @@ cdef class Run:
         if self.memory == NULL:
             raise MemoryError
         e.evaluate, e.p, e.n_q, e.n_r = function.evaluate, function.p, function.n_q, MODEL.n_r
+        e.n_out = function.n_out
         e.work = self.memory
         e.r = e.work + function.function.work
         e.run = <void *>self

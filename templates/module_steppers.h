@@ -17,6 +17,10 @@ int kg_module_dense_rows(int method);
 void kg_module_dense_evaluate(int rows, int n, const kg_real *dense, kg_real t_old, kg_real h, kg_real t,
                               kg_real *y);
 const char *kg_module_status_message(int status);
+int kg_module_all_finite(int n, const kg_real *values);
+/* A compiled function whose result has n values; KG_NOT_FINITE where one of them is NaN or infinite. */
+int kg_module_evaluate(const kg_function *function, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
+                       const kg_real *p, kg_real *work, kg_real *out, int n);
 
 size_t kg_module_projection_work(const kg_projection *projection);
 void kg_module_projection_start(kg_projection *projection);

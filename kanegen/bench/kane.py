@@ -19,6 +19,8 @@ from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import KanegenError
 from kanegen.model import Model
+from kanegen.model.check_motions import motion_problems
+from kanegen.pipeline import build
 
 
 class PeerError(KanegenError):
@@ -92,6 +94,28 @@ def apply_kanes_method(model: Model, point: Mapping[str, Any]) -> KaneDerivation
     if rows.frozen:
         method = _Thawed(method, mass.xreplace(rows.frozen), forcing.xreplace(rows.frozen))
     return KaneDerivation(model, method, seconds)
+
+
+@dataclass(frozen=True)
+class Building:
+    """Seconds that ``Model.from_kane`` (``checking`` of velocities against positions included) and ``build`` took."""
+
+    seconds: float
+    checking: float
+
+
+def build_from_kane(derivation: KaneDerivation) -> Building:
+    """Read and build a finished ``KanesMethod``; the wrapper is there before, as it is once per machine."""
+    build(derivation.model, functions=("rhs",))
+    started = time.perf_counter()
+    values = {symbol: value for symbol, value in derivation.model.parameters.items() if value is not None}
+    # A name that nobody used keeps the cache out.
+    model = Model.from_kane(derivation.method, name=f"kane {time.time_ns()}", parameters=values)
+    build(model)
+    seconds = time.perf_counter() - started
+    started = time.perf_counter()
+    motion_problems(model)
+    return Building(seconds, time.perf_counter() - started)
 
 
 def _formed(model: Model, rows: _Rows) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kanegen.bench.kane import PeerError, apply_kanes_method
+from kanegen.bench.kane import PeerError, apply_kanes_method, build_from_kane
 from kanegen.bench.modelfile import ModelFile, read_model_file
 from kanegen.bench.pair import Evaluation, Pair, derive_seconds, evaluate_pair, integrate_pair, make_pair
 from kanegen.bench.results import Result, Target, seconds_text
@@ -82,16 +82,26 @@ class Benchmark:
 
     def _derivation(self) -> list[Result]:
         file = self._file("spatial_chain", n=self.links)
-        kane = apply_kanes_method(file.model, file.start()).seconds
+        derivation = apply_kanes_method(file.model, file.start())
+        kane = derivation.seconds
+        read = build_from_kane(derivation)
         ours = derive_seconds(file, self.rounds)
+        chain = f"spatial_chain({self.links})"
         return [
             Result(
-                f"deriving spatial_chain({self.links}) against KanesMethod",
+                f"deriving {chain} against KanesMethod",
                 kane / ours,
                 Target(500.0, 1000.0, "times"),
                 f"{seconds_text(kane)} against {seconds_text(ours)}",
                 judged=self.links >= TARGET_LINKS,
-            )
+            ),
+            Result(
+                f"from_kane and build of the KanesMethod of {chain}",
+                read.seconds,
+                Target(2.0, 1.0, "s"),
+                f"on which kanes_equations took {seconds_text(kane)}",
+                judged=self.links >= TARGET_LINKS,
+            ),
         ]
 
     def _operations(self) -> list[Result]:
@@ -140,7 +150,12 @@ class Benchmark:
         found = measure_startup(first, following, STARTS)
         imports = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in found.imports.items())
         without = f"kanegen.build in a new process; imports not included ({imports})"
+        small = self._file("rolling_disk")
+        built = build_from_kane(apply_kanes_method(small.model, small.start()))
+        share = 100.0 * built.checking / built.seconds
+        times = f"{seconds_text(built.checking)} of {seconds_text(built.seconds)}"
         return [
+            Result("checking velocities against positions", share, Target(10.0, 5.0, "%"), f"rolling_disk, {times}"),
             Result(
                 "first model on a machine",
                 found.first,

@@ -17,6 +17,7 @@ WRAPPER_FILES = (
     "module_declarations.pxi",
     "module_arguments.pxi",
     "module_function.pxi",
+    "module_refusals.pxi",
     "module_inputs.pxi",
     "module_control.pxi",
     "module_inverse.pxi",

@@ -1,8 +1,19 @@
-"""Derivatives on the graph, forward mode along one direction, reverse mode of many outputs; substitution."""
+"""Derivatives on the graph, forward mode along one direction, reverse mode of many outputs; substitution.
+
+Where a function has a value but no finite slope, the chain rule multiplies an infinite slope by a zero: the slope of
+``x*sqrt(abs(x))`` and of ``u*sqrt(q**2 + u**2)`` at the origin is 0, not NaN. A root is therefore differentiated with
+the reciprocal that is 0 at 0 (``reciprocal`` of the graph). Wherever the derivative of the whole expression is finite
+and the other factors vanish with the root, this gives the derivative; ``sqrt(q**2)`` has the slope 0 at its kink, one
+of its subgradients; and the slope of ``sqrt(q)`` itself, infinite at q = 0, is reported as 0. The same holds for
+powers with an exponent below 1, cube roots, asin, acos and acosh.
+
+A branch that is not taken (``select``, ``min``, ``max``) takes no part in a derivative, even if its own is NaN there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 
 import sympy
 
@@ -36,28 +47,57 @@ def partials(node: Node, moves: Callable[[Node], bool]) -> list[tuple[Node, Node
     if len(node.args) == 1:
         (a,) = node.args
         return [(a, _unary_derivative(g, node, op, a))]
-    if op == "select":
-        condition, true, false = node.args
-        return [(true, g.select(condition, g.one, g.zero)), (false, g.select(condition, g.zero, g.one))]
     a, b = node.args
     if op == "add":
         return [(a, g.one), (b, g.one)]
     if op == "sub":
         return [(a, g.one), (b, g.neg(g.one))]
     if op == "mul":
-        return [(a, b), (b, a)]
+        return [(a, _three_halves(b))] if _is_power_three_halves(a, b) else [(a, b), (b, a)]
     if op == "div":
         return [(a, g.div(g.one, b)), (b, g.neg(g.div(node, b)))]
     if op == "atan2":
         norm = a * a + b * b
         return [(a, b / norm), (b, -(a / norm))]
     if op == "pow":
-        base = [(a, b * g.apply("pow", a, b - 1))] if moves(a) else []
-        exponent = [(b, node * g.apply("log", a))] if moves(b) else []
+        base = [(a, _slope_in_base(node))] if moves(a) else []
+        # 0**b is 0 for every b > 0.
+        exponent = [(b, g.select(g.apply("eq", a, g.zero), g.zero, node * g.apply("log", a)))] if moves(b) else []
         return base + exponent
-    # min and max: the derivative is that of the active branch
-    first = g.apply("le", a, b) if op == "min" else g.apply("lt", b, a)
-    return [(a, g.select(first, g.one, g.zero)), (b, g.select(first, g.zero, g.one))]
+    raise ValueError(f"no derivative for {op!r}")
+
+
+def _branches(node: Node) -> tuple[Node, Node, Node] | None:
+    """The condition, the operand that is the value where it holds, and the other one; None for other operations."""
+    g, args = node.graph, node.args
+    match node.op:
+        case "select":
+            return args[0], args[1], args[2]
+        case "min":
+            return g.apply("le", *args), args[0], args[1]
+        case "max":
+            return g.apply("lt", args[1], args[0]), args[0], args[1]
+    return None
+
+
+def _is_power_three_halves(a: Node, b: Node) -> bool:
+    """Whether ``a*b`` is ``a*sqrt(a)``, as ``a**(3/2)`` is lowered; the younger factor stands second."""
+    return b.op == "sqrt" and b.args[0] is a
+
+
+def _three_halves(root: Node) -> Node:
+    return Fraction(3, 2) * root
+
+
+def _slope_in_base(node: Node) -> Node:
+    """The derivative of ``a**b`` with respect to a; where that is infinite, at a = 0 with b < 1, it is taken as 0."""
+    g = node.graph
+    a, b = node.args
+    if b.op == "const":
+        # No integer: a division instead of another pow().
+        return b * (node * g.apply("reciprocal", a))
+    infinite = g.apply("and", g.apply("lt", b, g.one), g.apply("eq", a, g.zero))
+    return g.select(infinite, g.zero, b * g.apply("pow", a, b - 1))
 
 
 def _call_derivative(node: Node, index: int) -> Node:
@@ -74,7 +114,7 @@ def _unary_derivative(g: Graph, node: Node, op: str, a: Node) -> Node:
         case "neg":
             return g.neg(g.one)
         case "sqrt":
-            return g.const(1) / (2 * node)
+            return Fraction(1, 2) * g.apply("reciprocal", node)
         case "sin":
             return g.apply("cos", a)
         case "cos":
@@ -82,9 +122,9 @@ def _unary_derivative(g: Graph, node: Node, op: str, a: Node) -> Node:
         case "tan":
             return 1 + node * node
         case "asin":
-            return 1 / g.apply("sqrt", 1 - a * a)
+            return g.apply("reciprocal", g.apply("sqrt", 1 - a * a))
         case "acos":
-            return -(1 / g.apply("sqrt", 1 - a * a))
+            return -g.apply("reciprocal", g.apply("sqrt", 1 - a * a))
         case "atan":
             return 1 / (1 + a * a)
         case "sinh":
@@ -96,7 +136,7 @@ def _unary_derivative(g: Graph, node: Node, op: str, a: Node) -> Node:
         case "asinh":
             return 1 / g.apply("sqrt", a * a + 1)
         case "acosh":
-            return 1 / (g.apply("sqrt", a - 1) * g.apply("sqrt", a + 1))
+            return g.apply("reciprocal", g.apply("sqrt", a - 1) * g.apply("sqrt", a + 1))
         case "atanh":
             return 1 / (1 - a * a)
         case "exp":
@@ -104,7 +144,9 @@ def _unary_derivative(g: Graph, node: Node, op: str, a: Node) -> Node:
         case "log":
             return 1 / a
         case "cbrt":
-            return 1 / (3 * node * node)
+            return g.apply("reciprocal", 3 * node * node)
+        case "reciprocal":
+            return -(node * node)
         case "abs":
             return g.select(g.apply("lt", a, g.zero), g.const(-1), g.one)
         case "erf":
@@ -162,6 +204,8 @@ class Tangent:
         if op == "mul":
             if a is b:
                 return g.mul(g.const(2), g.mul(a, da))
+            if _is_power_three_halves(a, b):
+                return g.mul(_three_halves(b), da)
             return g.add(g.mul(da, b), g.mul(a, db))
         if op == "add":
             return g.add(da, db)
@@ -169,6 +213,9 @@ class Tangent:
             return g.sub(da, db)
         if op == "div":
             return g.div(da if db is zero else g.sub(da, g.mul(node, db)), b)
+        branches = _branches(node)
+        if branches is not None:
+            return g.select(branches[0], da, db)
         return self._chain(node)
 
     def _chain(self, node: Node) -> Node:
@@ -193,16 +240,39 @@ def gradient(outputs: Sequence[Node], weights: Sequence[Node], inputs: Sequence[
         if any(a.index in moves for a in node.args):
             moves.add(node.index)
     adjoint: dict[int, Node] = {}
+    taken: dict[int, Node] = {}
     for output, weight in zip(outputs, weights, strict=True):
         adjoint[output.index] = adjoint.get(output.index, zero) + weight
+        taken[output.index] = g.one
     for node in reversed(order):
-        bar = adjoint.get(node.index)
-        if bar is None or bar is zero or node.index not in moves:
+        bar = adjoint.get(node.index, zero)
+        if bar is zero or node.index not in moves:
             continue
-        for operand, derivative in partials(node, lambda x: x.index in moves):
-            if operand.index in moves and derivative is not zero:
-                adjoint[operand.index] = adjoint.get(operand.index, zero) + bar * derivative
+        for operand, share, condition in _shares(node, bar, taken[node.index], moves):
+            if operand.index in moves and share is not zero:
+                adjoint[operand.index] = adjoint.get(operand.index, zero) + share
+                taken[operand.index] = g.apply("or", taken.get(operand.index, zero), condition)
     return [adjoint.get(x.index, zero) for x in inputs]
+
+
+def _shares(node: Node, bar: Node, taken: Node, moves: set[int]) -> Iterator[tuple[Node, Node, Node]]:
+    """What each operand receives of the adjoint ``bar`` of ``node``, and the condition under which it takes part.
+
+    ``taken`` is the condition under which the node itself takes part: elsewhere ``bar`` is 0, and the derivatives may
+    be NaN.
+    """
+    g = node.graph
+    branches = _branches(node)
+    if branches is not None:
+        condition, true, false = branches
+        yield true, g.select(condition, bar, g.zero), g.apply("and", taken, condition)
+        yield false, g.select(condition, g.zero, bar), g.apply("and", taken, g.apply("not", condition))
+        return
+    for operand, derivative in partials(node, lambda x: x.index in moves):
+        share = bar * derivative
+        if derivative.op not in ("const", "input"):
+            share = g.select(taken, share, g.zero)
+        yield operand, share, taken
 
 
 def substitute(roots: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:

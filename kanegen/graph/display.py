@@ -121,6 +121,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "pow": sympy.Pow,
     "abs": sympy.Abs,
     "ceil": sympy.ceiling,
+    "reciprocal": lambda a: 1 / a,
     "cbrt": _real_cube_root,
     "min": sympy.Min,
     "max": sympy.Max,

@@ -33,6 +33,7 @@ _EXACT: Final[dict[str, Callable[[Number], Number]]] = {
     "abs": lambda x: x if x >= 0 else -x,
     "floor": math.floor,
     "ceil": math.ceil,
+    "reciprocal": lambda x: quotient(1, x) if x else 0,
 }
 
 _BINARY: Final[dict[str, Callable[[Number, Number], Number]]] = {

@@ -56,6 +56,8 @@ class Residues:
                 return -a[0] % PRIME
             case "div":
                 return a[0] * pow(a[1], -1, PRIME) % PRIME if a[1] else None
+            case "reciprocal":
+                return pow(a[0], -1, PRIME) if a[0] else None
             case "sin":
                 return self._on_circle(a[0])[0]
             case "cos":

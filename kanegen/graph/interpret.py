@@ -106,6 +106,10 @@ def _divide(a: float, b: float) -> float:
     return a / b
 
 
+def _reciprocal(x: Any) -> Any:
+    return 1 / x if x != 0 else x * 0
+
+
 def _logarithm(x: float) -> float:
     return -math.inf if x == 0.0 else math.log(x)
 
@@ -143,6 +147,7 @@ PYTHON = Context(
         "min": _minimum,
         "max": _maximum,
         "div": _divide,
+        "reciprocal": _quiet(_reciprocal),
     },
     select=lambda condition, true, false: true if condition != 0 else false,
 )
@@ -190,6 +195,7 @@ def numpy_context() -> Context:
         "log": np.log,
         "pow": np.power,
         "div": np.true_divide,
+        "reciprocal": lambda x: np.where(x == 0, 0.0, np.true_divide(1.0, x)),
         "atan2": atan2,
         "cbrt": to_first_order(np.cbrt, lambda x: 1.0 / (3.0 * np.cbrt(x) ** 2)),
         "erf": to_first_order(np.vectorize(math.erf, otypes=[float]), slope_of_erf),
@@ -247,5 +253,6 @@ def mpmath_context(digits: int = 50) -> Context:
         "min": _minimum,
         "max": _maximum,
         "div": divide,
+        "reciprocal": _reciprocal,
     }
     return Context(number, functions, PYTHON.select, lambda: mpmath.workdps(digits))

@@ -16,6 +16,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from kanegen.errors import DerivationError
+from kanegen.graph.lower_foreign import in_known_functions
 from kanegen.graph.lower_functions import FUNCTIONS, UnsupportedError
 from kanegen.graph.nodes import Graph, Node
 
@@ -36,7 +37,7 @@ class Lowering:
 
     def __init__(self, graph: Graph, symbols: Mapping[Any, Node]) -> None:
         self.graph = graph
-        self._symbols = symbols
+        self.symbols = symbols
         self._known: dict[Any, Node] = dict(symbols)
 
     def lower(self, expr: Any) -> Node:
@@ -83,7 +84,7 @@ class Lowering:
         while stack:
             top = stack[-1]
             # Derivatives and branches are looked up whole; an exponent needs no node of its own.
-            inner = () if isinstance(top, sympy.Derivative) else (top.base,) if top.is_Pow else top.args
+            inner = () if isinstance(top, sympy.Derivative | sympy.Subs) else (top.base,) if top.is_Pow else top.args
             pending = [a for a in inner if a not in known and isinstance(a, sympy.Expr)]
             if pending:
                 stack.extend(pending)
@@ -94,14 +95,14 @@ class Lowering:
     def unknown(self, symbol: Any) -> UnsupportedError:
         """The error for a leaf without a node."""
         name = str(symbol)
-        twins = [s for s in self._symbols if str(s) == name]
+        twins = [s for s in self.symbols if str(s) == name]
         if twins:
             hint = (
                 f"; another symbol of the same name is known, with the assumptions {_assumptions(twins[0])}: "
                 "use the same object everywhere"
             )
         else:
-            names = {str(s).removesuffix("(t)"): str(s) for s in self._symbols}
+            names = {str(s).removesuffix("(t)"): str(s) for s in self.symbols}
             close = [names[s] for s in difflib.get_close_matches(name.removesuffix("(t)"), names, n=1)]
             hint = f"; did you mean {close[0]}?" if close else ""
         return UnsupportedError(
@@ -141,12 +142,32 @@ def _symbol(lowering: Lowering, expr: Any) -> Node:
 def _derivative(lowering: Lowering, expr: Any) -> Node:
     if isinstance(expr.expr, (AppliedUndef, sympy.Symbol)):
         raise lowering.unknown(expr)
+    if isinstance(expr.expr, sympy.floor | sympy.ceiling):
+        return lowering.graph.zero
     done = expr.doit()
+    if done == expr and isinstance(expr.expr, sympy.Mod | sympy.frac):
+        done = expr.func(expr.expr.rewrite(sympy.floor), *expr.variables).doit()
     if done == expr:
         raise UnsupportedError(
             expr, f"{expr} has no closed form; declare the symbols in it real, or differentiate by hand"
         )
     return lowering.visit(done)
+
+
+def _subs(lowering: Lowering, expr: Any) -> Node:
+    points = {variable: lowering.visit(point) for variable, point in zip(expr.variables, expr.point, strict=True)}
+    return Lowering(lowering.graph, {**lowering.symbols, **points}).visit(expr.expr)
+
+
+def _foreign(lowering: Lowering, expr: Any) -> Node:
+    known = in_known_functions(expr, lambda cls: _rule_of(cls) is not None or issubclass(cls, AppliedUndef))
+    if known is None:
+        raise UnsupportedError(
+            expr,
+            f"{type(expr).__name__} has no counterpart in C99; write it with the functions of math.h or as a "
+            "kg.Function",
+        )
+    return lowering.visit(known)
 
 
 def _user_function(lowering: Lowering, expr: Any) -> Node:
@@ -252,6 +273,7 @@ _RULES: dict[type, _Rule] = {
     sympy.NumberSymbol: _float,
     sympy.Symbol: _symbol,
     sympy.Derivative: _derivative,
+    sympy.Subs: _subs,
     type(sympy.oo): _not_finite,
     type(-sympy.oo): _not_finite,
     type(sympy.nan): _not_finite,
@@ -261,33 +283,15 @@ _RULES: dict[type, _Rule] = {
 }
 
 
-def _inherited_rule(expr: Any) -> _Rule:
-    for cls in type(expr).__mro__:
-        rule = _RULES.get(cls)
-        if rule is not None:
-            return rule
-    if hasattr(expr, "kanegen_function"):
+def _rule_of(cls: type) -> _Rule | None:
+    """The rule of a type: its own, or that of the nearest type it inherits from."""
+    if hasattr(cls, "kanegen_function"):
         return _user_function
-    if isinstance(expr, AppliedUndef):
-        return _symbol
-    if _definition(expr) != expr:
-        return _defined
-    raise UnsupportedError(
-        expr,
-        f"{type(expr).__name__} has no counterpart in C99; write it with the functions of math.h or as a kg.Function",
-    )
+    return next((_RULES[base] for base in cls.__mro__ if base in _RULES), None)
 
 
-def _definition(expr: Any) -> Any:
-    """What a function says it stands for, as the muscle curves of sympy.physics.biomechanics do; else ``expr``.
-
-    Unevaluated, since SymPy would fold constants that are ill-conditioned when they are multiplied out.
-    """
-    return expr.doit(deep=False, evaluate=False) if isinstance(expr, sympy.Function) else expr
-
-
-def _defined(lowering: Lowering, expr: Any) -> Node:
-    return lowering.visit(_definition(expr))
+def _inherited_rule(expr: Any) -> _Rule:
+    return _rule_of(type(expr)) or (_symbol if isinstance(expr, AppliedUndef) else _foreign)
 
 
 # -- messages -----------------------------------------------------------------------------------------------

@@ -96,6 +96,19 @@ def _heaviside(lowering: Lowering, expr: Any) -> Node:
     return graph.select(graph.apply("lt", graph.zero, x), graph.one, negative)
 
 
+def _impulse(lowering: Lowering, expr: Any) -> Node:
+    raise UnsupportedError(
+        expr,
+        f"{expr} is infinite at one place and no number; it is the derivative of a step (of Heaviside or sign, or the "
+        "second one of Abs, Max or Min). Let an event act with impulses= instead, or leave the term out",
+    )
+
+
+def _implies(lowering: Lowering, expr: Any) -> Node:
+    premise, conclusion = (lowering.visit(a) for a in expr.args)
+    return lowering.graph.apply("or", lowering.graph.apply("not", premise), conclusion)
+
+
 def _mod(lowering: Lowering, expr: Any) -> Node:
     graph = lowering.graph
     a, b = (lowering.visit(x) for x in expr.args)
@@ -182,6 +195,7 @@ FUNCTIONS: Final[dict[type, _Rule]] = {
     sympy.acsch: _of_reciprocal("asinh"),
     sympy.acoth: _of_reciprocal("atanh"),
     sympy.sign: _sign,
+    sympy.DiracDelta: _impulse,
     sympy.Heaviside: _heaviside,
     sympy.Mod: _mod,
     sympy.frac: _frac,
@@ -196,6 +210,8 @@ FUNCTIONS: Final[dict[type, _Rule]] = {
     sympy.ITE: _ite,
     sympy.And: _folded("and"),
     sympy.Or: _folded("or"),
+    sympy.Xor: _folded("ne"),
+    sympy.Implies: _implies,
     sympy.Not: _named("not"),
     sympy.StrictLessThan: _compared("lt"),
     sympy.LessThan: _compared("le"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kanegen.graph.functions import Function, Spline
 
 _EVEN: Final = frozenset({"cos", "cosh", "abs"})
-_ODD: Final = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "cbrt"})
+_ODD: Final = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "cbrt", "reciprocal"})
 UNARY: Final = _EVEN | _ODD | {"sqrt", "acos", "acosh", "exp", "log", "floor", "ceil"}
 BINARY: Final = frozenset({"atan2", "pow", "min", "max"})
 COMPARISONS: Final = frozenset({"lt", "le", "eq", "ne"})
@@ -300,7 +300,10 @@ class Graph:
     # -- functions ------------------------------------------------------------------------------------------
 
     def apply(self, op: str, *args: Node) -> Node:
-        """A named C99 function, comparison or logical operation of the arguments."""
+        """A named C99 function, comparison or logical operation of the arguments.
+
+        ``reciprocal`` is ``1/x``, and 0 where x is 0: :mod:`kanegen.graph.derivatives` uses it for the slopes of roots.
+        """
         if len(args) == 1 and (op in UNARY or op == "not"):
             return self._unary(op, args[0])
         if len(args) == 2 and (op in BINARY or op in COMPARISONS or op == "and" or op == "or"):
@@ -358,6 +361,8 @@ class Graph:
                 return a
         if a is b and a.op in _CONDITIONS:
             return a
+        if (b.op == "not" and b.args[0] is a) or (a.op == "not" and a.args[0] is b):
+            return self.const(int(op == "or"))
         return self._binary(op, a, b)
 
     def select(self, condition: Node, true: Node, false: Node) -> Node:

@@ -85,6 +85,7 @@ def operation_count(function: Function, constants: Sequence[Node] = ()) -> int:
 
 WEIGHTS: Final[Mapping[str, float]] = {
     "div": 30.0,
+    "reciprocal": 30.0,
     "sqrt": 30.0,
     **dict.fromkeys((*GATHERED, *GATHERED.values()), 90.0),
 }

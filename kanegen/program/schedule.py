@@ -35,7 +35,7 @@ MAX_OPERATIONS = 7
 MAX_DEPTH = 4
 """Nesting of one expression."""
 
-ATOMIC_ARGUMENTS = frozenset({"min", "max"})
+ATOMIC_ARGUMENTS = frozenset({"min", "max", "reciprocal"})
 """Operations whose C macros evaluate arguments twice: they get names, not expressions."""
 
 

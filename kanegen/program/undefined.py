@@ -11,7 +11,7 @@ from kanegen.program.reads import called
 from kanegen.program.records import Function, Program
 
 _ALWAYS_DEFINED: Final = frozenset(
-    ("const", "input", "add", "sub", "mul", "neg", "sin", "cos", "atan", "tanh", "abs", "min", "max")
+    ("const", "input", "add", "sub", "mul", "neg", "sin", "cos", "atan", "tanh", "abs", "min", "max", "reciprocal")
 )
 """Operations that have a finite value for all finite operands, but for overflow."""
 

@@ -49,7 +49,8 @@ def make_consistent(
     if not number(tolerance, "tolerance") > 0.0:
         raise SolveError(f"tolerance is {tolerance!r}; expected a positive number")
     if not (description.positions or description.velocities):
-        return np.array(q, dtype=np.float64), np.array(u, dtype=np.float64)
+        state: tuple[Array, Array] = functions.module.checked_state(t, q, u, r)
+        return state
     needed = _require(functions)
     residuals = functions.get("residuals")
     residuals.value(t, q, u, r)  # refuses arguments of the wrong kind
@@ -58,6 +59,7 @@ def make_consistent(
     if status == SATISFIED:
         return new_q, new_u
     if status != functions.module.STATUS_INCONSISTENT:
+        functions.require_finite(("Q", "position_level", "velocity_level", "displacements"), t, new_q, new_u, r)
         raise SolveError(f"the constraints cannot be evaluated at t = {t!r} s: status {status} of a function")
     values = residuals.value(t, new_q, new_u, r)
     raise SolveError(_impossible(start, stays, values))

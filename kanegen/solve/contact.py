@@ -96,7 +96,8 @@ class Contacting:
         status, culprit, modes, value, rate, force, qdot, udot = module.contacts(
             functions.prepared, float(t), q, u, inputs
         )
-        if status < 0:
+        if status < 0 or not np.isfinite(udot).all():
+            functions.require_finite(("contacts",), t, q, u, r)
             raise SolveError(contact_failure(module, status, culprit, t))
         states = {
             name: _state(MODES[mode], layout, value, rate, force)

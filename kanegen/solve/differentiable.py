@@ -33,12 +33,12 @@ class Differentiable:
         Jacobian
             Arrays (n_q + n_u, n) in ``q``, ``u``, the inputs ``r`` (rates of inputs are inputs of their own) and the
             parameters ``p`` in the order of ``description.parameters``. Off the constraint manifold they are those of
-            ``rhs`` there.
+            ``rhs`` there. The slope of a root is taken as 0 where the root is 0 (docs/linearisation.md).
 
         Raises
         ------
         SolveError
-            Where ``rhs`` raises it, and when the Jacobians were not built.
+            Where ``rhs`` raises it, where a derivative is not finite, and when the Jacobians were not built.
         """
         return jacobian(self._at(t, q, u, r), self.description)
 

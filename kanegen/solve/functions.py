@@ -111,6 +111,12 @@ class Functions:
         values[unread] = np.nan_to_num(values[unread])
         return values
 
+    def require_finite(self, names: Iterable[str], t: float, q: Any, u: Any, r: Any) -> None:
+        """Raise `SolveError` naming an entry that is not finite at a state, of those functions that were built."""
+        for name in names:
+            if name in self.module.FUNCTIONS and self.problem(name) is None:
+                self.get(name).value(t, q, u, r)
+
     def problem(self, name: str) -> str | None:
         """Why the function cannot be called; None when it can."""
         model, public = self.description.name, name.removeprefix("output:")

@@ -231,8 +231,8 @@ class Integrable:
         """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
 
         Its arguments are t, ``y = (q, u)`` (read), ``y'`` (written) and user data the callable owns; the result is
-        negative when y' could not be computed. Contacts are open in it, and events none of its affairs. ``r`` as for
-        :meth:`integrate`, but no Python callable. One thread at a time may use it.
+        negative when y' could not be computed or is not finite. All contacts are treated as open; events are ignored.
+        ``r`` as for :meth:`integrate`, but no Python callable. One thread at a time may use it.
         """
         from scipy import LowLevelCallable
 

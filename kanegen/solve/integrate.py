@@ -134,7 +134,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
         )
     if problem.momenta is not None:
         outcome = problem.momenta.in_speeds(outcome)
-    return _finished(_solution(problem, outcome), outcome, t1)
+    return _finished(problem, _solution(problem, outcome), outcome, t1)
 
 
 def _projection_arguments(projection: Projection) -> tuple[int, float, tuple[str, ...]]:
@@ -241,7 +241,7 @@ def _solution(problem: Problem, outcome: Any) -> Solution:
     )
 
 
-def _finished(solution: Solution, outcome: Any, t1: float) -> Solution:
+def _finished(problem: Problem, solution: Solution, outcome: Any, t1: float) -> Solution:
     """The solution if it reached its end; else the error that carries it."""
     if outcome.flat_guard is not None:
         raise IntegrationError(
@@ -261,4 +261,22 @@ def _finished(solution: Solution, outcome: Any, t1: float) -> Solution:
     if error is not None:
         raise IntegrationError(f"{place}: {type(error).__name__}: {error}; {kept}", solution) from error
     where = f"{outcome.culprit}: " if outcome.culprit else ""
-    raise IntegrationError(f"{place}: {where}{solution.message}; {kept}", solution)
+    reason = _not_finite(problem, solution.last) if solution.status is Outcome.NOT_FINITE else None
+    raise IntegrationError(f"{place}: {where}{reason or solution.message}; {kept}", solution)
+
+
+def _not_finite(problem: Problem, last: tuple[float, Array, Array]) -> str | None:
+    """Which entry of the right-hand side or its Jacobian is not finite at the last state; None where all are."""
+    if problem.momenta is not None or problem.loop is not None:
+        return None
+    t, q, u = last
+    module, function = problem.module, problem.function
+    jacobians = [name for name in ("jacobian_q", "jacobian_u") if name in module.FUNCTIONS]
+    functions = [function, *(module.Function(name, function.prepared) for name in jacobians)]
+    try:
+        r = problem.inputs.at(t)
+        for f in functions:
+            (f.pair if f is function else f.value)(t, q, u, r)
+    except SolveError as error:
+        return str(error)
+    return None

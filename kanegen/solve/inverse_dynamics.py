@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kanegen.errors import SolveError
 from kanegen.solve.closed_loop import other_inputs
 from kanegen.solve.functions import Functions
+from kanegen.solve.inputs import RunInputs
 from kanegen.solve.path import Path, sampled_path
 from kanegen.solve.results import REACTION, Wrench
 
@@ -82,7 +83,7 @@ def inverse_dynamics(
     found = module.Inverse(d.path_controls).along(
         functions.prepared, inputs.compiled, *motion, (*reactions, *residuals)
     )
-    _require_evaluated(functions, motion, found["status"])
+    _require_evaluated(functions, motion, found, inputs)
     if consistency is not None:
         _require_consistent(functions, motion, found, consistency)
     scale = np.abs(found["controls"]).max(axis=1, initial=0.0) + np.abs(found["multipliers"]).max(axis=1, initial=0.0)
@@ -102,17 +103,25 @@ def inverse_dynamics(
     )
 
 
-def _require_evaluated(functions: Functions, motion: Path, status: Array) -> None:
-    failed = np.flatnonzero(status < 0)
+def _require_evaluated(functions: Functions, motion: Path, found: Mapping[str, Array], inputs: RunInputs) -> None:
+    """Refuse a path along which the equations cannot be solved, or something is not finite."""
+    status = found["status"]
+    finite = [np.isfinite(found[name]).all(axis=1) for name in ("u", "udot", "controls", "multipliers", "residual")]
+    failed = np.flatnonzero((status < 0) | ~np.logical_and.reduce(finite))
     if failed.size:
         i = int(failed[0])
+        t, q, u = float(motion.times[i]), motion.q[i], np.nan_to_num(found["u"][i])
         place = ", ".join(
-            f"{name}={float(x)!r}" for name, x in zip(functions.description.coordinates, motion.q[i], strict=True)
+            f"{name}={x!r}" for name, x in zip(functions.description.coordinates, q.tolist(), strict=True)
         )
+        reason = "the kinematics or the forces are singular there"
+        try:
+            functions.require_finite(("kinematics", "Q", "P", "J", "b"), t, q, u, inputs.at(t))
+        except SolveError as error:
+            reason = str(error)
         raise SolveError(
             f"the equations cannot be evaluated at {failed.size} of {status.size} times, first at "
-            f"t = {float(motion.times[i])!r} s ({place}): the kinematics or the forces are singular there; "
-            "lead the path around it"
+            f"t = {t!r} s ({place}): {reason}; lead the path around it"
         )
 
 

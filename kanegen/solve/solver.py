@@ -47,8 +47,9 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     Every quantity is a function of ``(t, q, u, r=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
     inputs ``r`` (n_r,), which may be left out when all have defaults. Results are new arrays unless ``out``
     is given. All raise `SolveError` for arguments of wrong shape or kind, NaN or infinity (naming the entry),
-    at states where they do not exist, when they were not built (naming the option), and when parameters have
-    no value.
+    at states where they do not exist or are not finite (naming the entry and the state: the square root of a negative
+    number, a division by zero), when they were not built (naming the option), and when parameters have no value. After
+    an error arrays given as ``out`` hold nothing of use.
 
     Threads may share a solver; integrations run at the same time, without the interpreter's lock. A pickle
     holds the sources, parameters and stabilisation, and is built, or found in the cache, where it is loaded.
@@ -82,7 +83,10 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     momentum_rhs, speeds_from_momentum
         Of (t, q, mom, r=None) in the momentum forms: ``(q', mom')`` and u (n_u,).
     ode
-        ``ode(t, y, r=None) -> y'`` with ``y = (q, u)``, for ``scipy.integrate.solve_ivp``.
+        ``ode(t, y, r=None) -> y'`` with ``y = (q, u)``, for ``scipy.integrate.solve_ivp``. A y' that is not finite is
+        a `SolveError` that ends the run, also in a trial step beyond the domain of an expression: a smaller
+        ``max_step`` avoids it, and :meth:`integrate` shortens its step by itself. (SciPy's RK45 does not return from
+        NaN at the start, and its LSODA reports success.)
     description, extension, parameters, stabilisation, options
         What it was made from; ``parameters`` maps names to values, None where one is missing.
     """
@@ -200,6 +204,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         """
         n_position, n_velocity = len(self.description.positions), len(self.description.velocities)
         if n_position + n_velocity == 0:
+            self.extension.module.checked_state(t, q, u, r)
             return np.empty(0), np.empty(0)
         values = self._residuals(t, q, u, r)
         return values[:n_position], values[n_position:]

@@ -18,6 +18,8 @@ from kanegen.verify.worst import Worst, not_applicable
 
 EMBEDDED = "the velocity of {} contains constraints that its position does not"
 
+RANK = "the rates of the coordinates do not determine the speeds: C of q' = C u + D has the rank {}, not {}"
+
 
 def gibbs_appell(subject: Subject) -> Check:
     """``dS/du'`` against ``Q u' + L`` for arbitrary u'."""
@@ -38,12 +40,20 @@ def lagrange(subject: Subject, embedded: tuple[str, ...]) -> Check:
     view = views.lagrange(e)
     worst = Worst(name, subject.arithmetic.tolerance)
     C_nodes = [c for row in e.system.C for c in row]
+    rank = _rank(rows(subject.evaluate(C_nodes, subject.states[0]), subject.n_u))
+    if rank < subject.n_u:
+        return not_applicable(name, RANK.format(rank, subject.n_u))
     for state in subject.states:
         C = rows(subject.evaluate(C_nodes, state), subject.n_u)
         pi = least_norm(C, subject.evaluate(view.momenta, state))
         forces = subject.evaluate(view.forces, state, **{views.PI: pi})
         worst.compare("Lagrange's left side", state, forces, _inertia(subject, state))
     return worst.check("C^T (d/dt K_q' - K_q) = Q u' + L for arbitrary u'")
+
+
+def _rank(matrix: list[list[Any]]) -> int:
+    """The rank of a matrix, in double precision: C is regular at random states, or of deficient rank at all."""
+    return int(np.linalg.matrix_rank(np.array(matrix, dtype=np.float64))) if matrix else 0
 
 
 def _inertia(subject: Subject, state: State) -> list[Any]:

@@ -34,6 +34,7 @@ typedef double kg_real;
 #define KG_FLOOR(x) floor(x)
 #define KG_CEIL(x) ceil(x)
 #define KG_ERF(x) erf(x)
+#define KG_RECIPROCAL(x) ((x) != 0 ? KG_C(1.0) / (x) : KG_C(0.0))
 #define KG_ISFINITE(x) isfinite(x)
 /* Branch-free forms: user expressions never contain NaN by construction, so no fmin/fmax call is needed. */
 #define KG_MIN(x, y) ((x) < (y) ? (x) : (y))

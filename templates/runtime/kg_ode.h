@@ -30,7 +30,7 @@ extern "C" {
 #define KG_TERMINATED 6            /* an event ended the run */
 #define KG_STEP_COLLAPSED (-10)    /* no step that changes t satisfies the tolerances */
 #define KG_TOO_MANY_STEPS (-11)    /* max_steps accepted steps were taken before the end */
-#define KG_NOT_FINITE (-12)        /* the state or its derivative is infinite or not a number */
+#define KG_NOT_FINITE (-12)        /* the state, its derivative or the Jacobian is infinite or not a number */
 #define KG_RHS_FAILED (-13)        /* the right-hand side failed; its own status is in kg_stepper.rhs_status */
 #define KG_INTERRUPTED (-14)       /* stopped by the host between two steps (never returned by a stepper) */
 #define KG_INVALID_ARGUMENT (-15)  /* kg_stepper_start was given a size, step, tolerance or time it cannot use */
@@ -109,8 +109,8 @@ static inline const char *kg_status_message(int status) {
     case KG_TOO_MANY_STEPS:
       return "max_steps steps were taken before the end: raise max_steps, loosen the tolerances or enlarge the step";
     case KG_NOT_FINITE:
-      return "the state or its derivative is infinite or not a number: reduce the step, or check the model's "
-             "expressions at the last state";
+      return "the state, its derivative or the Jacobian is infinite or not a number: reduce the step, or check the "
+             "model's expressions at the last state";
     case KG_RHS_FAILED:
       return "the right-hand side failed: see its own status for the reason";
     case KG_INTERRUPTED:

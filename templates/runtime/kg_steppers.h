@@ -36,7 +36,7 @@ static inline int kg_stepper_begin(kg_stepper *s) {
   return KG_OK;
 }
 
-/* Linearises at t where the method needs it. */
+/* Linearises at t where the method needs it. KG_NOT_FINITE where the Jacobian, the first square, is not finite. */
 static inline int kg_stepper_linearise(kg_stepper *s) {
   int status;
   if (!s->method.linearise || s->linear_known) {
@@ -45,6 +45,9 @@ static inline int kg_stepper_linearise(kg_stepper *s) {
   status = s->method.linearise(&s->ode, &s->statistics, s->t, s->y, s->k);
   if (status < 0) {
     return kg_stepper_fail(s, status);
+  }
+  if (!kg_all_finite(s->ode.n * s->ode.n, s->k + s->method.rows * (ptrdiff_t)s->ode.n)) {
+    return KG_NOT_FINITE;
   }
   s->linear_known = 1;
   return KG_OK;

@@ -1,0 +1,57 @@
+# What is said where a compiled function has no finite value: which entry, at which state, and what to look for.
+
+RIGHT_HAND_SIDES = ("rhs", "rhs_stabilised", "momentum_rhs")
+JACOBIANS = {
+    "jacobian_q": COORDINATES, "jacobian_u": SPEEDS, "jacobian_r": INPUTS, "jacobian_p": PARAMETERS, "jacobian_t": ("t",)
+}
+
+
+cdef str _state(Function f, const Arguments *a):
+    """The arguments of an evaluation, for messages."""
+    values = [f"{name}={a.q[i]!r}" for i, name in enumerate(COORDINATES)]
+    values += [f"{name}={a.u[i]!r}" for i, name in enumerate(SPEEDS)]
+    values += [f"{name}={a.r[i]!r}" for i, name in enumerate(INPUTS)]
+    return ", ".join([f"t={a.t!r}", *values])
+
+
+cdef object _refuse_result(Function f, const Arguments *a, const double *out):
+    """Name the entries of a result that are not finite (one is known to be)."""
+    wrong = [f"{_entry(f, i)} is {out[i]!r}" for i in range(f.n_out) if not out[i] - out[i] == 0.0]
+    more = f" and {len(wrong) - 3} more entries are not finite" if len(wrong) > 3 else ""
+    raise SolveError(
+        f"{f.name} is not finite: {', '.join(wrong[:3])}{more} ({_state(f, a)}). An expression of the model has no finite "
+        "value or derivative there: look for a division by zero, and for sqrt, log, asin, acos or a power of numbers "
+        "outside their domain, which Max, Min or a Piecewise can keep inside"
+    )
+
+
+cdef object _refuse_ingredients(Function f, const Arguments *a):
+    """Where a system of equations could not be solved because its matrices are not finite, say so."""
+    cdef Function part
+    if f.prepared.undefined:
+        return None
+    for name in ("Q", "J", "P", "b"):
+        if name in FUNCTIONS and name != f.name:
+            part = Function(name, f.prepared)
+            if part.evaluate(a.t, a.q, a.u, a.r, part.p, part.work, part.scratch) >= 0:
+                if not kg_module_all_finite(part.n_out, part.scratch):
+                    _refuse_result(part, a, part.scratch)
+
+
+cdef str _entry(Function f, int index):
+    """An entry of a result by its place, with the names of what it belongs to where these are known."""
+    cdef int row, column
+    if f.dimensions == 0:
+        return f.name
+    width = f.size[1] if f.dimensions == 2 else 1
+    row, column = index // width, index % width
+    place = f"{row}, {column}" if f.dimensions == 2 else str(row)
+    if f.name in RIGHT_HAND_SIDES and row < f.n_q:
+        return f"qdot[{row}] ({COORDINATES[row]}')"
+    if f.name == "momentum_rhs":
+        return f"momdot[{row - f.n_q}]"
+    if f.name in RIGHT_HAND_SIDES:
+        return f"udot[{row - f.n_q}] ({SPEEDS[row - f.n_q]}')"
+    if f.name in JACOBIANS:
+        return f"{f.name}[{place}] (d {(COORDINATES + SPEEDS)[row]}' / d {JACOBIANS[f.name][column]})"
+    return f"{f.name}[{place}]"
