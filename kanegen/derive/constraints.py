@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kanegen.derive.elimination import Pivot, eliminate
+from kanegen.derive.euler_norms import missing_norms
 from kanegen.derive.system import System
 from kanegen.errors import BuildError, DerivationError, ModelError
 from kanegen.graph import Node, gradient
@@ -87,6 +88,8 @@ def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[No
             rows.append(row)
     rows.extend(nonholonomic_row(system, expression) for expression in system.model.nonholonomic_constraints)
     rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
+    positions = [item.residuals[0] for item in rows if item.kind == POSITION] + [item.position for item in invariants]
+    invariants.extend(Invariant(*found) for found in missing_norms(system, positions, [row.J for row in rows]))
     simple = (replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in rows)
     return Constraints(tuple(simple), tuple(invariants))
 

@@ -13,6 +13,7 @@ from kanegen.model import contact_records, normalise
 from kanegen.model.checks import model_problems
 from kanegen.model.contact import Friction, Latch, Unilateral
 from kanegen.model.control_constraints import ControlConstraints, normalised_control_constraints
+from kanegen.model.euler_parameters import euler_parameter_groups
 from kanegen.model.events import Event
 from kanegen.model.expressions import atoms, natural_key, symbol_name
 from kanegen.model.inputs import Input, input_symbols, resolved_inputs
@@ -77,6 +78,12 @@ class Model:
     control_constraints
         :class:`ControlConstraints`: constraints in which the controls appear, which make controls part of the state.
 
+    Attributes
+    ----------
+    euler_parameters
+        Groups of four coordinates that an orientation uses as Euler parameters: their squares add up to one at every
+        state, whether or not ``holonomic_constraints`` says so.
+
     Raises
     ------
     ModelError
@@ -109,6 +116,7 @@ class Model:
     servo: Servo | None
     control_constraints: ControlConstraints | None
     speed_change: SpeedChange | None
+    euler_parameters: tuple[tuple[Any, Any, Any, Any], ...]
 
     def __init__(
         self,
@@ -179,7 +187,8 @@ class Model:
         problems.extend(geometry.problems)
         symbols = _parameter_symbols(self, geometry.places)
         values, strangers = normalise.parameter_values(parameters, symbols, problems)
-        self._set(parameters=FrozenMapping(values))
+        matrices = [item.expressions for item in geometry.places if item.kind == "orientation" and len(item.atoms) > 3]
+        self._set(parameters=FrozenMapping(values), euler_parameters=euler_parameter_groups(self.coordinates, matrices))
         problems.extend(model_problems(self, geometry.places, strangers))
         if problems:
             raise ModelError(tuple(dict.fromkeys(problems)))
