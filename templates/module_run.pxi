@@ -305,6 +305,7 @@ cdef class Run:
             error=self.error,
             hybrid=None,
             culprit=None,
+            conflict=None,
             flat_guard=None,
             samples=None if self.control is None
             else _to_array(&self.samples, (self.samples.count // (self.control.loop.n + 1), self.control.loop.n + 1)),

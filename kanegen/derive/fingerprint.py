@@ -110,6 +110,7 @@ class _Reader:
             # The text is part of messages that are stored with the code.
             yield from self._scalars(kind, [lower(expression) for expression in expressions])
             yield from map(str, expressions)
+        yield from ("Euler parameters", *(symbol_name(e) for group in model.euler_parameters for e in group))
         yield from (
             "dependent",
             *map(symbol_name, model.dependent_speeds or ()),

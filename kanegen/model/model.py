@@ -14,6 +14,7 @@ from kanegen.model.check_motions import motion_problems
 from kanegen.model.checks import model_problems
 from kanegen.model.contact import Friction, Latch, Unilateral
 from kanegen.model.control_constraints import ControlConstraints, normalised_control_constraints
+from kanegen.model.euler_parameters import euler_parameter_groups
 from kanegen.model.events import Event
 from kanegen.model.expressions import atoms, natural_key, symbol_name
 from kanegen.model.geometry import Geometry
@@ -86,6 +87,12 @@ class Model:
         Compare the velocity and angular velocity of every body with the rates of its position and orientation, where
         these are known, at random states that satisfy the constraints. False: do not.
 
+    Attributes
+    ----------
+    euler_parameters
+        Groups of four coordinates that an orientation uses as Euler parameters: their squares add up to one at every
+        state, whether or not ``holonomic_constraints`` says so.
+
     Raises
     ------
     ModelError
@@ -125,6 +132,7 @@ class Model:
     control_constraints: ControlConstraints | None
     speed_change: SpeedChange | None
     geometry: Geometry
+    euler_parameters: tuple[tuple[Any, Any, Any, Any], ...]
 
     def __init__(
         self,
@@ -201,7 +209,9 @@ class Model:
         problems.extend(found.problems)
         symbols = _parameter_symbols(self, found.places)
         values, strangers = normalise.parameter_values(parameters, symbols, problems)
-        self._set(parameters=FrozenMapping(values), geometry=found.geometry)
+        matrices = [item.expressions for item in found.places if item.kind == "orientation" and len(item.atoms) > 3]
+        groups = euler_parameter_groups(self.coordinates, matrices)
+        self._set(parameters=FrozenMapping(values), geometry=found.geometry, euler_parameters=groups)
         problems.extend(model_problems(self, found.places, strangers))
         if problems:
             raise ModelError(tuple(dict.fromkeys(problems)))

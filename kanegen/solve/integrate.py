@@ -20,7 +20,7 @@ from kanegen.solve.inputs import RunInputs
 from kanegen.solve.integrals import integral_function
 from kanegen.solve.momentum import RunMomenta
 from kanegen.solve.names import number
-from kanegen.solve.outcome import Outcome, Statistics
+from kanegen.solve.outcome import Outcome, Statistics, conflict_message
 from kanegen.solve.progress import ProgressBar
 from kanegen.solve.solution import Dense, IntegrationError, IntegrationInterrupted, Solution
 
@@ -232,7 +232,7 @@ def _solution(problem: Problem, outcome: Any) -> Solution:
         q=np.ascontiguousarray(outcome.y[:, :n_q]),
         u=np.ascontiguousarray(outcome.y[:, n_q:n]),
         status=Outcome.from_code(outcome.status),
-        message=outcome.message,
+        message=outcome.message if outcome.conflict is None else conflict_message(problem.module, outcome.conflict),
         statistics=Statistics.from_mapping(outcome.statistics),
         last=(t, y[:n_q], y[n_q:n]),
         dense=dense.ending_at(t, y) if dense is not None and hybrid.events else dense,
@@ -260,7 +260,7 @@ def _finished(problem: Problem, solution: Solution, outcome: Any, t1: float) -> 
         raise error
     if error is not None:
         raise IntegrationError(f"{place}: {type(error).__name__}: {error}; {kept}", solution) from error
-    where = f"{outcome.culprit}: " if outcome.culprit else ""
+    where = f"{outcome.culprit}: " if outcome.culprit and outcome.conflict is None else ""
     reason = _not_finite(problem, solution.last) if solution.status is Outcome.NOT_FINITE else None
     raise IntegrationError(f"{place}: {where}{reason or solution.message}; {kept}", solution)
 
