@@ -104,8 +104,8 @@ def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[No
     implied = [holonomic_row(system, expression) for expression in system.model.implied_constraints]
     rows.extend(nonholonomic_row(system, expression) for expression in system.model.nonholonomic_constraints)
     rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
-    bound = [row for row in rows if row.kind == POSITION]
-    positions = [item.position for item in (*bound, *implied, *invariants)]
+    positions = [row.position for row in (*rows, *implied) if row.kind == POSITION]
+    positions += [item.position for item in invariants]
     invariants.extend(Invariant(*found) for found in missing_norms(system, positions, [row.J for row in rows]))
     simple, known = (
         tuple(replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in part) for part in (rows, implied)
