@@ -7,11 +7,12 @@ from typing import Any
 
 from sympy.physics.vector import ReferenceFrame
 
-from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, lower_loads
+from kanegen.derive.bodies import Body, Force, Torque, lower_loads
 from kanegen.derive.contacts import contact_loads
 from kanegen.derive.energies import momentum
 from kanegen.derive.forces import Power
 from kanegen.derive.frames import Frame, FrameVector
+from kanegen.derive.inertia import inertia_torque, product
 from kanegen.derive.points import Point
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, cross, is_null, mapped, null, plus, scaled
@@ -75,16 +76,19 @@ def reaction_nodes(
 
 
 def _add_inertia(system: System, balance: Balance, body: Body) -> None:
-    """``m a`` less the weight, at the mass centre, and H' about it."""
+    """``(m v)'`` less the weight, at the mass centre, and H' about it."""
     if not body.mass.is_zero:
         motion = system.weighted_points.motion(body.point)
         acceleration = _accelerated(system, motion.acceleration, motion.velocity)
         balance.add_force(body.point, {motion.frame: scaled(body.mass, acceleration)})
+        balance.add_force(body.point, {motion.frame: scaled(body.mass_rate, motion.velocity)})
     if body.inertia is not None:
         frame = body.inertia_frame
         omega = system.frames.omega(body.frame, frame)
         alpha = _accelerated(system, system.frames.alpha(body.frame, frame), omega)
         balance.add_torque({frame: inertia_torque(body.inertia, omega, alpha)})
+        if body.inertia_rate is not None:
+            balance.add_torque({frame: product(body.inertia_rate, omega)})
 
 
 def _accelerated(system: System, at_rest: Triple, velocity: Triple) -> Triple:

@@ -134,16 +134,17 @@ class _Walk:
 
     def add_body(self, body: Any) -> None:
         where = f"body {body.name}"
-        self.places.append(place("mass", f"the mass of {where}", () if body.mass is None else (body.mass,)))
+        self.places.append(place("mass", f"the mass of {where}", () if body.mass is None else (body.mass,), 1))
         if not isinstance(body, RigidBody):
             self._add_point(body.masscenter, where)
             return
         self._turning.setdefault(body.frame, where)
         self._add_point(body.masscenter, where)
         dyadic, about = body.inertia
-        self.places.append(place("inertia", f"the inertia of {where}", dyadic_expressions(dyadic)))
+        self.places.append(place("inertia", f"the inertia of {where}", dyadic_expressions(dyadic), 1))
         for frame in dyadic_frames(dyadic):
             self._written_in.setdefault(frame, f"the inertia of {where}")
+            self._turning.setdefault(frame, f"the inertia of {where}")
         if about is not body.masscenter:
             self._add_inertia_point(body, about, where)
 
