@@ -43,7 +43,9 @@ class Model:
         mapping from q' to its expression in u.
     bodies
         ``Particle`` and ``RigidBody`` objects. The mass centres' velocities in ``frame`` must be set or
-        follow from positions.
+        follow from positions. Masses and inertias may depend on t, parameters and inputs with rates, and then
+        obey ``F* = -(m v)'``, as in ``KanesMethod``; the inertia must not change with the coordinates as seen
+        from the body's frame.
     loads
         Pairs ``(point, force)``, ``(frame, torque)`` or ``(body, force at the mass centre)``, SymPy
         ``Force`` and ``Torque``. They may depend on t, q, q', u, inputs and parameters.

@@ -178,14 +178,15 @@ class _Walk:
         self._add_point(body.masscenter, where)
         if is_ground(body, self.frame):
             return
-        self.places.append(place("mass", f"the mass of {where}", () if body.mass is None else (body.mass,)))
+        self.places.append(place("mass", f"the mass of {where}", () if body.mass is None else (body.mass,), 1))
         if not isinstance(body, RigidBody):
             return
         self._turning.setdefault(body.frame, where)
         dyadic, about = body.inertia
-        self.places.append(place("inertia", f"the inertia of {where}", dyadic_expressions(dyadic)))
+        self.places.append(place("inertia", f"the inertia of {where}", dyadic_expressions(dyadic), 1))
         for frame in dyadic_frames(dyadic):
             self._written_in.setdefault(frame, f"the inertia of {where}")
+            self._turning.setdefault(frame, f"the inertia of {where}")
         if about is not body.masscenter:
             self._add_inertia_point(body, about, where)
 
