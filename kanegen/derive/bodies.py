@@ -16,7 +16,7 @@ from kanegen.derive.vectors import Triple, minus
 from kanegen.errors import ModelError
 from kanegen.graph.nodes import Node
 from kanegen.model.expressions import dyadic_frames
-from kanegen.model.geometry import ground_places, is_ground
+from kanegen.model.geometry import effective_loads, is_ground
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,7 @@ def lower_dyadic(system: System, dyadic: Any, default: Frame) -> tuple[Frame, In
 
 def lower_loads(system: System) -> Iterator[Force | Torque]:
     """The loads the user listed on what moves (the weight of a model with ``gravity`` is not among them)."""
-    ground = ground_places(system.model.bodies, system.model.frame)
-    yield from lowered(system, [pair for pair in system.model.loads if pair[0] not in ground])
+    yield from lowered(system, effective_loads(system.model))
 
 
 def lowered(system: System, pairs: Iterable[tuple[Any, Any]]) -> Iterator[Force | Torque]:

@@ -23,7 +23,7 @@ from kanegen.model.geometry import (
     Pair,
     Route,
     Routes,
-    ground_places,
+    effective_loads,
     is_ground,
     motion_tree,
     orientation_tree,
@@ -75,10 +75,8 @@ def survey(model: Model) -> Survey:
     walk = _Walk(model.frame, _motion_is_known(model))
     for body in model.bodies:
         walk.add_body(body)
-    ground = ground_places(model.bodies, model.frame)
-    for location, vector in model.loads:
-        if location not in ground:
-            walk.add_load(location, vector)
+    for location, vector in effective_loads(model):
+        walk.add_load(location, vector)
     for name, pairs in model.impulses.items():
         for location, vector in pairs:
             walk.add_load(location, vector, "impulse", f"the impulse {name!r} on {location}")
