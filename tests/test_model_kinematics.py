@@ -222,9 +222,7 @@ def test_implied_constraints_must_be_kept_by_the_velocity_constraints() -> None:
 
 def test_functions_of_the_user_need_not_be_defined_everywhere() -> None:
     """A guide curve known for positive x only: states with other x are passed over."""
-    root = kg.Function(
-        "guide", 1, python=lambda x: x**0.5 if x > 0 else _undefined(), c="sqrt(x)", derivatives=[_slope]
-    )
+    root = kg.Function("guide", 1, python=_root, c="sqrt(x)", derivatives=[lambda x: 1 / (2 * sm.sqrt(x))])
     x, y, ux, uy = me.dynamicsymbols("x y ux uy")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
@@ -245,9 +243,7 @@ def test_functions_of_the_user_need_not_be_defined_everywhere() -> None:
         kg.Model(**given)
 
 
-def _slope(x: Any) -> Any:
-    return 1 / (2 * sm.sqrt(x))
-
-
-def _undefined() -> float:
-    raise ValueError("x is not positive")
+def _root(x: float) -> float:
+    if x <= 0.0:
+        raise ValueError("x is not positive")
+    return x**0.5
