@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
 from kanegen.model import Projection
+from kanegen.program.generalized import RANK_REVEALING
 from kanegen.solve.closed_loop import ClosedLoop, ControlRecord
 from kanegen.solve.description import Description
 from kanegen.solve.hybrid import hybrid_of, refuse_backwards, refuse_joined, start_modes, watched_events
@@ -129,7 +130,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
             progress=call,
             events=events,
             modes=start_modes(problem.module, options.modes),
-            projection=None if options.projection is None else _projection_arguments(options.projection),
+            projection=None if options.projection is None else _projection_arguments(problem, options.projection),
             control=None if problem.loop is None else problem.loop.compiled,
         )
     if problem.momenta is not None:
@@ -137,9 +138,9 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
     return _finished(problem, _solution(problem, outcome), outcome, t1)
 
 
-def _projection_arguments(projection: Projection) -> tuple[int, float, tuple[str, ...]]:
+def _projection_arguments(problem: Problem, projection: Projection) -> tuple[int, float, tuple[str, ...], bool]:
     names = tuple(integral_function(name) for name in projection.integrals)
-    return projection.every, projection.tolerance, names
+    return projection.every, projection.tolerance, names, problem.description.form in RANK_REVEALING
 
 
 def _progress(
