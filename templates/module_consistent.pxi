@@ -20,6 +20,7 @@ cdef extern from "module_runtime.h" nogil:
         kg_integrals integrals
         double tolerance
         long long every
+        int any_rank
         const double *p
         double *work
         long long moved

@@ -7,7 +7,12 @@ cdef extern from "module_runtime.h" nogil:
     ctypedef struct kg_contact_sections:
         const double *value
         const double *rate
+    ctypedef struct kg_mode_search:
+        const int *conflict
+        int friction
     ctypedef struct kg_contacts:
+        kg_mode_search search
+        int strikes
         int culprit
         int prefer_present
         int *mode
@@ -23,7 +28,7 @@ cdef extern from "module_runtime.h" nogil:
     int kg_module_contacts_rhs(kg_contacts *, double, const double *, const double *, const double *, double *, double *)
 
 CONTACTS = tuple([MODEL.contacts[i].name.decode() for i in range(MODEL.n_contacts)])
-STATUS_NO_MODE, STATUS_SEVERAL_MODES = KG_NO_MODE, KG_SEVERAL_MODES
+STATUS_SEVERAL_MODES = KG_SEVERAL_MODES
 
 
 def contact_layout():
@@ -32,6 +37,20 @@ def contact_layout():
         (MODEL.contacts[i].normal, MODEL.contacts[i].tangent, MODEL.contacts[i].directions)
         for i in range(MODEL.n_contacts)
     ]
+
+
+class Conflict:
+    """Contacts without forces that satisfy their laws: indices; whether at an impact; whether friction is the reason."""
+
+    def __init__(self, contacts, impact, friction):
+        self.contacts, self.impact, self.friction = contacts, impact, friction
+
+
+cdef object _conflict(const kg_contacts *c, int status):
+    if status != KG_NO_MODE:
+        return None
+    contacts = tuple([i for i in range(MODEL.n_contacts) if c.search.conflict[i]])
+    return Conflict(contacts, bool(c.strikes), bool(c.search.friction))
 
 
 cdef object _copied(const double *values, int n):
@@ -50,8 +69,8 @@ cdef object _contact_memory():
 def contacts_after_blow(Prepared prepared not None, double t, q, u_before, u, r):
     """What contacts add where a blow has changed the speeds from ``u_before`` to ``u``.
 
-    Returns the status of kg_contacts_blow(); when it is negative the index of the contact it is about, else None; the
-    speeds after (n_u,) and the impulses of the contact rows (n_rows,).
+    Returns the status of kg_contacts_blow(); when it is negative the index of the contact it is about and a `Conflict`, or
+    None; the speeds after (n_u,) and the impulses of the contact rows (n_rows,).
     """
     cdef kg_contacts c
     cdef int status
@@ -65,14 +84,14 @@ def contacts_after_blow(Prepared prepared not None, double t, q, u_before, u, r)
         status = kg_module_contacts_blow(
             &c, t, _data(q), _data(after), _data(before), _data(r), _data(part), _data(impulses)
         )
-    return status, c.culprit if status < 0 else None, after, impulses
+    return status, (c.culprit, _conflict(&c, status)) if status < 0 else None, after, impulses
 
 
 def contacts(Prepared prepared not None, double t, q, u, r):
     """The contacts at a state, with modes that agree with it.
 
-    Returns the status of kg_contacts_settle(); when it is negative the index of the contact it is about, else None;
-    modes (n_contacts,); gaps and slip velocities' rows: values, rates, multipliers (n_rows,); q' and u'.
+    Returns the status of kg_contacts_settle(); when it is negative the index of the contact it is about and a `Conflict`,
+    or None; modes (n_contacts,); gaps and slip velocities' rows: values, rates, multipliers (n_rows,); q' and u'.
     """
     cdef kg_contacts c
     cdef int status
@@ -91,4 +110,4 @@ def contacts(Prepared prepared not None, double t, q, u, r):
     rows = (
         _copied(c.s.value, MODEL.n_rows), _copied(c.s.rate, MODEL.n_rows), _copied(c.multipliers, MODEL.n_rows)
     )
-    return status, c.culprit if status < 0 else None, modes[:MODEL.n_contacts], *rows, qdot, udot
+    return status, (c.culprit, _conflict(&c, status)) if status < 0 else None, modes[:MODEL.n_contacts], *rows, qdot, udot

@@ -267,6 +267,7 @@ cdef class HybridRun(Run):
         flat = kg_module_hybrid_flat_guard(&self.hybrid)
         if status >= 0 and flat >= 0 and not MODEL.events[flat].multipliers:
             result.flat_guard = EVENTS[flat]
+        result.conflict = _conflict(&self.hybrid.contacts, status)
         if status < 0 and self.hybrid.guilty >= 0:
             result.culprit = f"contact {CONTACTS[self.hybrid.guilty]!r}"
         elif status < 0 and self.hybrid.guilty_event >= 0:

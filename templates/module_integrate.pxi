@@ -14,8 +14,9 @@ def integrate(
 
     ``method``: a key of METHODS. ``rtol``, ``atol``: numbers or (n_q + n_u,). ``step``: size of the fixed steps
     (s). ``t_eval``: increasing in the direction of the run: store there instead of at every step. ``progress``:
-    called with the current t about every 20 ms. ``projection``: (every, tolerance, integrals) to project the state
-    onto the constraints and the integrals of motion named after every so many steps. ``events``: indices of the model's
+    called with the current t about every 20 ms. ``projection``: (every, tolerance, integrals, any_rank) to
+    project the state onto the constraints and the integrals of motion named after every so many steps; any_rank: rows
+    may become dependent on the way. ``events``: indices of the model's
     events to look for; None: all. ``modes``: index of contact to mode at the start. Wrong arguments raise SolveError;
     everything that happens later is told by the Outcome, which holds all results up to there.
     """
@@ -38,7 +39,7 @@ def integrate(
     times = None if t_eval is None else _requested(t_eval, t0, t1)
     run.kept = (times, y0, relative, absolute)
     if projection is not None:
-        run.project_every(projection[0], projection[1], projection[2])
+        run.project_every(projection[0], projection[1], projection[2], projection[3])
     run.direction = 1.0 if t1 >= t0 else -1.0
     if METHODS[method] == KG_RODAS:
         run.linearise()

@@ -103,8 +103,9 @@ cdef class Run:
         self.ode.jacobian = _jacobian
         return 0
 
-    cdef int project_every(self, long long every, double tolerance, tuple integrals) except -1:
-        """Project after every so many steps; ``integrals`` are names of functions [I_u | I]."""
+    cdef int project_every(self, long long every, double tolerance, tuple integrals, bint any_rank) except -1:
+        """Project after every so many steps; ``integrals`` are names of functions [I_u | I]; ``any_rank``: rows of
+        constraints may become dependent on the way."""
         cdef kg_projection *c = &self.projection
         cdef int i
         _fill_manifold(&c.manifold)
@@ -116,7 +117,7 @@ cdef class Run:
             for i in range(len(integrals)):
                 c.integrals.functions[i] = _find(integrals[i])
             c.integrals.n = len(integrals)
-        c.p, c.every, c.tolerance = self.evaluation.p, every, tolerance
+        c.p, c.every, c.tolerance, c.any_rank = self.evaluation.p, every, tolerance, any_rank
         c.work = <double *>malloc(kg_module_projection_work(c) * sizeof(double))
         if c.work == NULL:
             raise MemoryError
@@ -305,6 +306,7 @@ cdef class Run:
             error=self.error,
             hybrid=None,
             culprit=None,
+            conflict=None,
             flat_guard=None,
             samples=None if self.control is None
             else _to_array(&self.samples, (self.samples.count // (self.control.loop.n + 1), self.control.loop.n + 1)),

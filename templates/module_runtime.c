@@ -35,7 +35,11 @@ int kg_module_contacts_blow(kg_contacts *contacts, kg_real t, const kg_real *q, 
 
 int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                            kg_real *qdot, kg_real *udot) {
-  return kg_contacts_rhs(contacts, t, q, u, r, qdot, udot);
+  const int status = kg_contacts_rhs(contacts, t, q, u, r, qdot, udot);
+  if (status >= 0) {
+    kg_modes_hold(&contacts->now);
+  }
+  return status;
 }
 
 size_t kg_module_inverse_work(const kg_inverse *m) { return kg_inverse_work(m); }
@@ -74,6 +78,9 @@ int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *
   status = kg_hybrid_inputs(hybrid, t, y);
   if (status >= 0) {
     status = kg_contacts_rhs(&hybrid->contacts, t, y, y + n_q, hybrid->r, hybrid->rates, hybrid->rates + n_q);
+  }
+  if (status >= 0) {
+    kg_modes_hold(&hybrid->contacts.now);
   }
   memcpy(forces, hybrid->contacts.lambda, (size_t)hybrid->model->n_rows * sizeof *forces);
   return status;

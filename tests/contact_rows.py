@@ -115,6 +115,7 @@ int run(int what, const int *sizes, const int *info, const double *p, const doub
   }
   if (status >= 0 && what & 4) {
     status = kg_contacts_rhs(&c, 0.0, u, u, u, qdot, udot);
+    kg_modes_hold(&c.now);
     memcpy(lambda, c.lambda, (size_t)k * sizeof *lambda);
   }
   if (status >= 0 && what & 8) {

@@ -45,10 +45,11 @@ def bricard() -> kg.Model:
     return _loop("bricard", N, angles, speeds, bodies, closure)
 
 
-def four_bars(loops: int) -> kg.Model:
+def four_bars(loops: int, tilted: bool = False) -> kg.Model:
     """A chain of ``loops`` four-bars: ``loops + 1`` cranks on pins 1 m apart, their ends connected, all rods alike.
 
-    The benchmark of the IFToMM library. All loops are flat at once: there each of them loses a row of rank.
+    The benchmark of the IFToMM library. All loops are flat at once: there each of them loses a row of rank. One of the
+    two rows of a loop vanishes there; with ``tilted``, its axes at 45 degrees, both rows become parallel instead.
     """
     count = 2 * loops + 1
     angles, speeds = me.dynamicsymbols(f"a0:{count}"), me.dynamicsymbols(f"w0:{count}")
@@ -69,8 +70,9 @@ def four_bars(loops: int) -> kg.Model:
             tips.append(end)
         else:
             gap = end.pos_from(tips[k - loops])
-            closure += [gap.dot(N.x), gap.dot(N.y)]
-    return _loop(f"four_bars_{loops}", N, angles, speeds, bodies, closure)
+            axes = ((N.x + N.y) / sm.sqrt(2), (N.x - N.y) / sm.sqrt(2)) if tilted else (N.x, N.y)
+            closure += [gap.dot(axis) for axis in axes]
+    return _loop(f"four_bars_{loops}{'_tilted' * tilted}", N, angles, speeds, bodies, closure)
 
 
 def upright(loops: int) -> tuple[np.ndarray, np.ndarray]:

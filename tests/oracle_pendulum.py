@@ -51,12 +51,17 @@ def instant(y: np.ndarray, p: Mapping[str, float], level: float) -> Instant:
 
 @dataclass(frozen=True)
 class Pendulum:
-    """The pendulum with a law, which acts as an acceleration or as a force."""
+    """The pendulum with a law, which acts as an acceleration or as a force.
+
+    ``factor``: for a law that vanishes with x, the factor of it whose sign says whether the force is compressive. The
+    law itself and x would fall through zero at the same instant, and rounding would decide which of them SciPy sees.
+    """
 
     parameters: Mapping[str, float]
     level: float
     law: Law
     acts: str
+    factor: Law | None = None
 
     def force(self, y: np.ndarray) -> float:
         """The contact force that the law asks for, whatever its sign."""
@@ -66,6 +71,13 @@ class Pendulum:
         free = now.normal @ np.linalg.solve(now.Q, now.P) + now.curvature
         wanted = -self.law(now.x, now.rate)
         return float((wanted - free) / (now.normal @ np.linalg.solve(now.Q, now.normal)))
+
+    def compression(self, y: np.ndarray) -> float:
+        """Positive while the force is compressive."""
+        if self.factor is None:
+            return self.force(y)
+        now = instant(y, self.parameters, self.level)
+        return self.factor(now.x, now.rate)
 
     def rates(self, y: np.ndarray, acting: bool) -> np.ndarray:
         now = instant(y, self.parameters, self.level)
@@ -100,8 +112,8 @@ class Pendulum:
 # Per mode: what crosses zero, whether it rises, and the mode after that.
 FOLLOWERS = {
     "open": (("penetration", 1.0, "closed"),),
-    "closed": (("penetration", -1.0, "open"), ("force", -1.0, "penetrated")),
-    "penetrated": (("penetration", -1.0, "open"), ("force", 1.0, "closed")),
+    "closed": (("penetration", -1.0, "open"), ("compression", -1.0, "penetrated")),
+    "penetrated": (("penetration", -1.0, "open"), ("compression", 1.0, "closed")),
 }
 
 

@@ -284,6 +284,15 @@ int main(void) {
   printf("%d ", kg_project(&c, 0.0, q, u, NULL));
   printf("%d ", kg_project(&c, 0.0, q, u, NULL));
   printf("%.17g %.17g %.17g\n", c.integrals.kept[0], c.integrals.values[m->n_u], c.integrals.drift);
+  c.any_rank = 1;
+  for (c.integrals.n = 1; c.integrals.n >= 0; --c.integrals.n) {
+    kg_projection_start(&c);
+    printf("%d ", kg_projection_renew(&c, 0.0, q, u, NULL));
+    q[1] += 1e-5;
+    u[2] -= 1e-5;
+    printf("%d ", kg_project(&c, 0.0, q, u, NULL));
+    printf("%d ", kg_project(&c, 0.0, q, u, NULL));
+  }
   free(c.work);
   free(p);
   return 0;
@@ -310,3 +319,4 @@ def test_no_memory_is_misused(compiler: Any, tmp_path: Path) -> None:
     assert (renewed, moved, left_alone) == ("0", "2", "0")  # moved, then nothing is left to do
     assert float(value) == pytest.approx(float(kept), rel=PROJECTED)
     assert 1e-7 < float(drift) < 1e-3
+    assert lines[2].split() == ["0", "2", "0"] * 2  # the same where rows may become dependent, with and without energy

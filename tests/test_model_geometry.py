@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy as sm
@@ -18,15 +21,15 @@ m, g, h, length, d = sm.symbols("m g h length d")
 t = me.dynamicsymbols._t
 
 
-def names(symbols: object) -> set[str]:
-    return {symbol_name(symbol) for symbol in symbols}  # type: ignore[attr-defined]
+def names(symbols: Iterable[Any]) -> set[str]:
+    return {symbol_name(symbol) for symbol in symbols}
 
 
-def sliding(position: object) -> tuple[me.KanesMethod, me.Point]:
-    """A particle whose velocity is set, at any position."""
+def sliding(position: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """A KanesMethod of a particle whose velocity is set, at any position in the inertial frame, and the point."""
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
-    P = O.locatenew("P", position(N))  # type: ignore[operator]
+    P = O.locatenew("P", position(N))
     P.set_vel(N, ux * N.x)
     km = me.KanesMethod(N, [x], [ux], [x.diff(t) - ux])
     km.kanes_equations([me.Particle("p", P, m)], [(P, -g * x * N.x)])

@@ -218,3 +218,32 @@ def test_implied_constraints_must_be_kept_by_the_velocity_constraints() -> None:
     assert kg.derive(arm.model(**kept)).J.shape == (1, 2)
     with pytest.raises(kg.ModelError, match=r"implied_constraints\[0\] .* its rate does not follow"):
         arm.model(**kept | {"implied_constraints": [q1 + 2 * q2 - 1]})
+
+
+def test_functions_of_the_user_need_not_be_defined_everywhere() -> None:
+    """A guide curve known for positive x only: states with other x are passed over."""
+    root = kg.Function("guide", 1, python=_root, c="sqrt(x)", derivatives=[lambda x: 1 / (2 * sm.sqrt(x))])
+    x, y, ux, uy = me.dynamicsymbols("x y ux uy")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, ux * N.x + uy * N.y)
+    given = {
+        "name": "guided",
+        "frame": N,
+        "coordinates": (x, y),
+        "speeds": (ux, uy),
+        "kinematics": (x.diff(t) - ux, y.diff(t) - uy),
+        "bodies": [me.Particle("p", P, m)],
+        "holonomic_constraints": [y - root(x)],
+    }
+    kg.Model(**given)
+    P.set_vel(N, ux * N.x - uy * N.y)
+    with pytest.raises(kg.ModelError, match="mass center P"):
+        kg.Model(**given)
+
+
+def _root(x: float) -> float:
+    if x <= 0.0:
+        raise ValueError("x is not positive")
+    return x**0.5

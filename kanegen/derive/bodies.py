@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from sympy.physics.vector import ReferenceFrame
 
 from kanegen.derive.frames import Frame
+from kanegen.derive.inertia import Inertia, is_negligible, prescribed_rate, product, rate_in_body, shifted
 from kanegen.derive.points import Point
 from kanegen.derive.system import System
-from kanegen.derive.vectors import Triple, dot, plus
+from kanegen.derive.vectors import Triple, minus
+from kanegen.errors import ModelError
 from kanegen.graph.nodes import Node
-from kanegen.model.geometry import ground_places, is_ground
-
-Inertia: TypeAlias = tuple[Node, Node, Node, Node, Node, Node]
-"""xx, yy, zz, xy, xz, yz components of a symmetric tensor in one frame, kg m^2."""
+from kanegen.model.expressions import dyadic_frames
+from kanegen.model.geometry import effective_loads, is_ground
 
 
 @dataclass(frozen=True)
 class Body:
-    """A mass at ``point`` (its mass centre) and, for a rigid body, the central inertia in ``inertia_frame``."""
+    """A mass at ``point`` (its mass centre) and, for a rigid body, the central inertia in ``inertia_frame``.
+
+    ``mass_rate`` (kg/s) and ``inertia_rate`` (kg m^2/s, as seen from the body, components in ``inertia_frame``) belong
+    to a mass and an inertia given as functions of time or of inputs; they are zero and None otherwise.
+    """
 
     name: str
     mass: Node
@@ -29,6 +33,8 @@ class Body:
     frame: Frame | None
     inertia_frame: Frame | None
     inertia: Inertia | None
+    mass_rate: Node
+    inertia_rate: Inertia | None
 
 
 @dataclass(frozen=True)
@@ -48,26 +54,81 @@ class Torque:
 
 
 def lower_bodies(system: System) -> tuple[Body, ...]:
-    """The bodies of the model with central inertias; massless ones keep what inertia they have."""
+    """The bodies of the model with central inertias; massless ones keep what inertia they have.
+
+    Raises
+    ------
+    ModelError
+        For an inertia whose components in the frame of its body change with the coordinates.
+    """
     return tuple(_lower_body(system, body) for body in system.model.bodies)
 
 
 def _lower_body(system: System, body: Any) -> Body:
-    point = body.masscenter
     if is_ground(body, system.model.frame):
-        return Body(body.name, system.graph.zero, point, getattr(body, "frame", None), None, None)
+        zero, frame = system.graph.zero, getattr(body, "frame", None)
+        return Body(body.name, zero, body.masscenter, frame, None, None, zero, None)
     mass = system.lower(body.mass)
+    mass_rate = system.rate(mass)
     if not hasattr(body, "inertia"):
-        return Body(body.name, mass, point, None, None, None)
-    dyadic, about = body.inertia
-    frame, tensor = lower_dyadic(system, dyadic, body.frame)
-    if about is not point and not mass.is_zero:
-        rho = system.frames.express(system.points.offset(point, about), frame)
-        tensor = shifted(tensor, -mass, rho)
+        return Body(body.name, mass, body.masscenter, None, None, None, mass_rate, None)
+    frame, tensor = _central_inertia(system, body)
     massless_rotation = all(component.is_zero for component in tensor)
     if massless_rotation:
-        return Body(body.name, mass, point, body.frame, None, None)
-    return Body(body.name, mass, point, body.frame, frame, tensor)
+        return Body(body.name, mass, body.masscenter, body.frame, None, None, mass_rate, None)
+    if frame is not body.frame:
+        # Asked on a graph of its own first: new nodes on this one may change the order in which others are computed.
+        aside = system.aside
+        if _inertia_rate(aside, body, *_central_inertia(aside, body)) is None:
+            return Body(body.name, mass, body.masscenter, body.frame, frame, tensor, mass_rate, None)
+    rate = _inertia_rate(system, body, frame, tensor)
+    return Body(body.name, mass, body.masscenter, body.frame, frame, tensor, mass_rate, rate)
+
+
+def _central_inertia(system: System, body: Any) -> tuple[Frame, Inertia]:
+    """The frame in which the inertia is written, and its components about the mass centre."""
+    dyadic, about = body.inertia
+    frame, tensor = lower_dyadic(system, dyadic, body.frame)
+    mass = system.lower(body.mass)
+    if about is not body.masscenter and not mass.is_zero:
+        rho = system.frames.express(system.points.offset(body.masscenter, about), frame)
+        tensor = shifted(tensor, -mass, rho)
+    return frame, tensor
+
+
+def _inertia_rate(system: System, body: Any, frame: Frame, tensor: Inertia) -> Inertia | None:
+    """The rate of the inertia as seen from the body, None where it is constant.
+
+    The components in the body's frame may be functions of time, not of the coordinates. What the speeds contribute to
+    the rate is legal where it takes no part in ``T* = -(d_B I/dt . w + I . alpha + w x I . w)``: the inertia of a disk
+    of revolution in a frame in which the disk spins, or one in the inertial frame where the motion is planar.
+    """
+    rate = rate_in_body(system, body.frame, frame, tensor)
+    if all(component.is_zero for component in rate):
+        return None
+    prescribed = prescribed_rate(system, rate)
+    omega = system.frames.omega(body.frame, frame)
+    if not is_negligible(system, minus(product(rate, omega), product(prescribed, omega)), tensor):
+        raise ModelError(_changing_inertia(body))
+    return None if is_negligible(system, prescribed, tensor) else prescribed
+
+
+def _changing_inertia(body: Any) -> str:
+    dyadic, about = body.inertia
+    others = [frame.name for frame in dyadic_frames(dyadic) if frame is not body.frame]
+    if about is not body.masscenter:
+        written = f" (written in frame {' and '.join(others)})" if others else ""
+        return (
+            f"the inertia of body {body.name} about point {about}{written} does not move with the body: seen from the "
+            f"body's frame {body.frame.name}, its central inertia changes with the coordinates, and a rigid body has "
+            f"a constant one; give the inertia about a point that is fixed in the body, in components in "
+            f"{body.frame.name}"
+        )
+    return (
+        f"the inertia of body {body.name} is written in frame {' and '.join(others)}, which turns relative to the "
+        f"body's frame {body.frame.name}, so its components in {body.frame.name} change with the coordinates; a rigid "
+        f"body has constant ones: write the inertia in {body.frame.name}, or in a frame in which it is constant"
+    )
 
 
 def lower_dyadic(system: System, dyadic: Any, default: Frame) -> tuple[Frame, Inertia]:
@@ -87,42 +148,9 @@ def lower_dyadic(system: System, dyadic: Any, default: Frame) -> tuple[Frame, In
     return frame, (e[0][0], e[1][1], e[2][2], e[0][1], e[0][2], e[1][2])
 
 
-def shifted(tensor: Inertia, mass: Node, rho: Triple) -> Inertia:
-    """``tensor + mass (rho.rho 1 - rho rho)``: the parallel-axis theorem, away from the mass centre for mass > 0."""
-    x, y, z = rho
-    xx, yy, zz = x * x, y * y, z * z
-    return (
-        tensor[0] + mass * (yy + zz),
-        tensor[1] + mass * (xx + zz),
-        tensor[2] + mass * (xx + yy),
-        tensor[3] - mass * (x * y),
-        tensor[4] - mass * (x * z),
-        tensor[5] - mass * (y * z),
-    )
-
-
-def product(tensor: Inertia, a: Triple) -> Triple:
-    """``I . a``."""
-    xx, yy, zz, xy, xz, yz = tensor
-    return (dot((xx, xy, xz), a), dot((xy, yy, yz), a), dot((xz, yz, zz), a))
-
-
-def inertia_torque(tensor: Inertia, omega: Triple, alpha: Triple) -> Triple:
-    """``I . alpha + omega x (I . omega)``, written so that the products omega_i omega_j are shared between bodies."""
-    xx, yy, zz, xy, xz, yz = tensor
-    x, y, z = omega
-    gyroscopic = (
-        (zz - yy) * (y * z) + yz * (y * y - z * z) + xz * (x * y) - xy * (x * z),
-        (xx - zz) * (x * z) + xz * (z * z - x * x) + xy * (y * z) - yz * (x * y),
-        (yy - xx) * (x * y) + xy * (x * x - y * y) + yz * (x * z) - xz * (y * z),
-    )
-    return plus(product(tensor, alpha), gyroscopic)
-
-
 def lower_loads(system: System) -> Iterator[Force | Torque]:
     """The loads the user listed on what moves (the weight of a model with ``gravity`` is not among them)."""
-    ground = ground_places(system.model.bodies, system.model.frame)
-    yield from lowered(system, [pair for pair in system.model.loads if pair[0] not in ground])
+    yield from lowered(system, effective_loads(system.model))
 
 
 def lowered(system: System, pairs: Iterable[tuple[Any, Any]]) -> Iterator[Force | Torque]:

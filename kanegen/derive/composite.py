@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kanegen.derive.bodies import Body, Inertia, product
+from kanegen.derive.bodies import Body
 from kanegen.derive.frames import Frame
+from kanegen.derive.inertia import Inertia, product
 from kanegen.derive.points import Segment
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Matrix, Triple, cross, dot, is_null, mapped, null, plus, scaled, transposed

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kanegen.derive.elimination import Pivot, eliminate
+from kanegen.derive.euler_norms import missing_norms
 from kanegen.derive.system import System
 from kanegen.errors import BuildError, DerivationError, ModelError
 from kanegen.graph import Node, gradient
@@ -105,6 +106,9 @@ def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[No
                 part.append(row)
     rows.extend(nonholonomic_row(system, expression) for expression in system.model.nonholonomic_constraints)
     rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
+    positions = [row.position for row in (*rows, *implied) if row.kind == POSITION]
+    positions += [item.position for item in invariants]
+    invariants.extend(Invariant(*found) for found in missing_norms(system, positions, [row.J for row in rows]))
     simple, known = (
         tuple(replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in part) for part in (rows, implied)
     )

@@ -23,7 +23,7 @@ from kanegen.graph import Node
 from kanegen.model.contact import contacts_of
 from kanegen.model.control_constraints import ControlConstraints
 from kanegen.model.expressions import symbol_name
-from kanegen.model.geometry import ground_places
+from kanegen.model.geometry import effective_loads
 from kanegen.model.normalise import CONSTRAINTS
 from kanegen.model.servo import Servo
 from kanegen.model.speeds import speed_changes
@@ -94,8 +94,7 @@ class _Reader:
             yield from ("body", str(self._point(body.point)), str(self._frame(body.frame)))
             yield from self._scalars("mass", (body.mass, *(body.inertia or ())))
             yield str(self._frame(body.inertia_frame))
-        ground = ground_places(model.bodies, model.frame)
-        for place, vector in (pair for pair in model.loads if pair[0] not in ground):
+        for place, vector in effective_loads(model):
             place_token = self._frame(place) if isinstance(place, ReferenceFrame) else self._point(place)
             yield from (type(place).__name__, str(place_token), *self._vector(vector))
         yield from self._equations()
@@ -110,6 +109,7 @@ class _Reader:
             # The text is part of messages that are stored with the code.
             yield from self._scalars(kind, [lower(expression) for expression in expressions])
             yield from map(str, expressions)
+        yield from ("Euler parameters", *(symbol_name(e) for group in model.euler_parameters for e in group))
         yield from (
             "dependent",
             *map(symbol_name, model.dependent_speeds or ()),

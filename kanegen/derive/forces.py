@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, lower_loads, lowered, product
+from kanegen.derive.bodies import Body, Force, Torque, lower_loads, lowered
 from kanegen.derive.contacts import ContactRows, contact_loads, contact_rates
 from kanegen.derive.frames import Frames
+from kanegen.derive.inertia import inertia_torque, product
 from kanegen.derive.points import Points
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, is_null, plus, scaled
@@ -72,19 +73,22 @@ class Power:
             self.add((rate, zero, zero), (multiplier, zero, zero))
 
     def add_inertia(self, bodies: Sequence[Body], points: Points, frames: Frames | None = None) -> None:
-        """Minus the inertia forces with the accelerations of ``points`` and ``frames``, by default those at u' = 0.
+        """The inertia forces ``-(m v)'`` and torques ``-H'`` with the accelerations of ``points`` and ``frames``.
 
-        With ``weighted_points`` the weights are in them.
+        By default these are the accelerations at u' = 0; with ``weighted_points`` the weights are in them.
         """
         frames, minus_one = frames or self._system.frames, self._system.graph.const(-1)
         for body in bodies:
             if not body.mass.is_zero:
                 motion = points.motion(body.point)
                 self.add(motion.velocity, scaled(-body.mass, motion.acceleration))
+                self.add(motion.velocity, scaled(-body.mass_rate, motion.velocity))
             if body.inertia is not None:
                 frame = body.inertia_frame
                 omega, alpha = frames.omega(body.frame, frame), frames.alpha(body.frame, frame)
                 self.add(omega, scaled(minus_one, inertia_torque(body.inertia, omega, alpha)))
+                if body.inertia_rate is not None:
+                    self.add(omega, scaled(minus_one, product(body.inertia_rate, omega)))
 
     def add_momentum(self, bodies: Sequence[Body], at_rest: bool) -> None:
         """Momenta ``m v`` and ``I w``, of the velocities at u = 0 only where ``at_rest``."""

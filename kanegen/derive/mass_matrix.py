@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from kanegen.derive.bodies import Body, product
+from kanegen.derive.bodies import Body
 from kanegen.derive.composite import JointTree, composite_matrix
+from kanegen.derive.inertia import product
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, dot, is_null, mapped
 from kanegen.graph import Node, reachable

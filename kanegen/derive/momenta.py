@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kanegen.derive import forms
-from kanegen.derive.bodies import Body, product
+from kanegen.derive.bodies import Body
 from kanegen.derive.constraints import ACCELERATION, Partition, Row, named_dependent
 from kanegen.derive.elimination import eliminate
 from kanegen.derive.equations import Equations
 from kanegen.derive.forces import body_momenta
+from kanegen.derive.inertia import product
 from kanegen.derive.quantity import Quantity
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, cross, dot, is_null, mapped, plus
@@ -245,7 +246,10 @@ def massless_speed(system: System, mass_matrix: Sequence[Sequence[Node]]) -> int
 
 
 def velocity_matrix(system: System, bodies: Sequence[Body]) -> list[list[Node]]:
-    """``Dm_rs = sum m v_r . v_s' + w_r . I . w_s' + w_r . (w x I . w_s)`` (Phillips and Amirouche 2023, (59))."""
+    """``Dm_rs = sum m v_r . v_s' + w_r . I . w_s' + w_r . (w x I . w_s)`` (Phillips and Amirouche 2023, (59)).
+
+    Masses and inertias that change with time add ``1/2 (m' v_r . v_s + w_r . I' . w_s)``, so that ``Q' = Dm + Dm^T``.
+    """
     n_u = len(system.u)
     matrix = [[system.graph.zero] * n_u for _ in range(n_u)]
     for body in bodies:
@@ -255,6 +259,8 @@ def velocity_matrix(system: System, bodies: Sequence[Body]) -> list[list[Node]]:
             for r, v in partial.items():
                 for s, rate in rates.items():
                     matrix[r][s] = matrix[r][s] + body.mass * dot(v, rate)
+                for s, other in partial.items():
+                    matrix[r][s] = matrix[r][s] + body.mass_rate * dot(v, other) / 2
         if body.inertia is not None:
             frame = body.inertia_frame
             omega = system.frames.omega(body.frame, frame)
@@ -264,6 +270,9 @@ def velocity_matrix(system: System, bodies: Sequence[Body]) -> list[list[Node]]:
                 for s, rate in rates.items():
                     change = plus(product(body.inertia, rate), turned[s])
                     matrix[r][s] = matrix[r][s] + dot(w, change)
+                if body.inertia_rate is not None:
+                    for s, other in partial.items():
+                        matrix[r][s] = matrix[r][s] + dot(w, product(body.inertia_rate, other)) / 2
     return matrix
 
 

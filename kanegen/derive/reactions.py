@@ -7,11 +7,12 @@ from typing import Any
 
 from sympy.physics.vector import ReferenceFrame
 
-from kanegen.derive.bodies import Body, Force, Torque, inertia_torque, lower_loads
+from kanegen.derive.bodies import Body, Force, Torque, lower_loads
 from kanegen.derive.contacts import contact_loads
 from kanegen.derive.energies import momentum
 from kanegen.derive.forces import Power
 from kanegen.derive.frames import Frame, FrameVector
+from kanegen.derive.inertia import inertia_torque, product
 from kanegen.derive.points import Point
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, cross, is_null, mapped, null, plus, scaled
@@ -75,16 +76,19 @@ def reaction_nodes(
 
 
 def _add_inertia(system: System, balance: Balance, body: Body) -> None:
-    """``m a`` less the weight, at the mass centre, and H' about it."""
+    """``(m v)'`` less the weight, at the mass centre, and H' about it."""
     if not body.mass.is_zero:
         motion = system.weighted_points.motion(body.point)
         acceleration = _accelerated(system, motion.acceleration, motion.velocity)
         balance.add_force(body.point, {motion.frame: scaled(body.mass, acceleration)})
+        balance.add_force(body.point, {motion.frame: scaled(body.mass_rate, motion.velocity)})
     if body.inertia is not None:
         frame = body.inertia_frame
         omega = system.frames.omega(body.frame, frame)
         alpha = _accelerated(system, system.frames.alpha(body.frame, frame), omega)
         balance.add_torque({frame: inertia_torque(body.inertia, omega, alpha)})
+        if body.inertia_rate is not None:
+            balance.add_torque({frame: product(body.inertia_rate, omega)})
 
 
 def _accelerated(system: System, at_rest: Triple, velocity: Triple) -> Triple:
@@ -129,17 +133,20 @@ def auxiliary_loads(
 
 # -- which loads act on the set ------------------------------------------------------------------------------
 
+GROUND = -1
+"""Stands among the indices of bodies for what the inertial frame is fixed to, which lies outside of every set."""
+
 
 def _loads_on(
     system: System, bodies: Sequence[Body], members: Sequence[int], name: str, reaction: Reaction
 ) -> Iterator[Force | Torque]:
     """The loads of the model and its contact forces that act on the set."""
     for load in (*lower_loads(system), *contact_loads(system)):
-        place = _place(load)
-        if reaction.loads is not None:
-            if place in reaction.loads:
-                yield load
-        elif len(members) == len(bodies) or _is_inside(system, bodies, members, name, load):
+        if reaction.loads is None:
+            acts = _is_inside(system, bodies, members, name, load)
+        else:
+            acts = _place(load) in reaction.loads
+        if acts:
             yield load
 
 
@@ -154,7 +161,8 @@ def _is_inside(system: System, bodies: Sequence[Body], members: Sequence[int], n
     inside = {k in members for k in carriers}
     if len(inside) == 1:
         return inside.pop()
-    found = " and ".join(bodies[k].name for k in carriers) if carriers else "no body"
+    names = ["the ground" if k == GROUND else bodies[k].name for k in carriers]
+    found = " and ".join(names) if names else "no body, and not on the ground either"
     raise ModelError(
         f"reactions[{name!r}]: the load on {_place(load)} acts on {found}, so it cannot be told to act on the set or "
         "on the rest: name the points and frames of the loads that act on the set, Reaction(loads=(...))"
@@ -162,9 +170,18 @@ def _is_inside(system: System, bodies: Sequence[Body], members: Sequence[int], n
 
 
 def _carriers_of_force(system: System, bodies: Sequence[Body], point: Point) -> list[int]:
-    """Bodies with this mass centre; else bodies in which the point is fixed."""
+    """Bodies with this mass centre; else the ground for a point at rest, else bodies in which the point is fixed.
+
+    A point at rest that the model positions from the mass centre of a body belongs to this body, which turns about it.
+    """
     centred = [k for k, body in enumerate(bodies) if body.point is point]
-    return centred or [k for k, body in enumerate(bodies) if _is_fixed(system, body, point)]
+    if centred:
+        return centred
+    fixed = [k for k, body in enumerate(bodies) if _is_fixed(system, body, point)]
+    if not system.vanish(system.points.motion(point).velocity):
+        return fixed
+    path = position_path(system.points.placement(point).base, point) or []
+    return [k for k in fixed if bodies[k].point in path] or _ground(system, bodies)
 
 
 def _is_fixed(system: System, body: Body, point: Point) -> bool:
@@ -182,8 +199,33 @@ def _is_fixed(system: System, body: Body, point: Point) -> bool:
 
 
 def _carriers_of_torque(system: System, bodies: Sequence[Body], frame: Frame) -> list[int]:
-    """Bodies with this frame; else bodies that turn with it."""
-    turning = [(k, body.frame) for k, body in enumerate(bodies) if body.frame is not None]
-    same = [k for k, other in turning if other is frame]
-    omega, inertial = system.frames.omega, system.frames.inertial
-    return same or [k for k, other in turning if system.agree(omega(other, inertial), omega(frame, inertial))]
+    """Bodies with this frame; else the ground for a frame that does not turn, else bodies that turn with it.
+
+    A frame that does not turn, but is oriented in the frame of a body that does not either, belongs to this body.
+    """
+    frames, inertial = system.frames, system.frames.inertial
+    framed = [(k, body.frame) for k, body in enumerate(bodies) if body.frame is not None]
+    same = [k for k, other in framed if other is frame]
+    if frame is inertial:
+        return list(dict.fromkeys((*same, *_ground(system, bodies))))
+    if same:
+        return same
+    omega = frames.omega(frame, inertial)
+    turning = [(k, other) for k, other in framed if system.agree(frames.omega(other, inertial), omega)]
+    if not system.vanish(omega):
+        return [k for k, _ in turning]
+    owners = [k for k, other in turning if other is not inertial and frames.is_below(frame, other)]
+    return owners or _ground(system, bodies)
+
+
+def _ground(system: System, bodies: Sequence[Body]) -> list[int]:
+    """The rigid bodies at rest, as SymPy's System has one; GROUND where there are none."""
+    inertial = system.frames.inertial
+    found = [
+        k
+        for k, body in enumerate(bodies)
+        if body.frame is not None
+        and system.vanish(system.frames.omega(body.frame, inertial))
+        and system.vanish(system.points.motion(body.point).velocity)
+    ]
+    return found or [GROUND]

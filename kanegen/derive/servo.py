@@ -174,7 +174,7 @@ def _entries_elsewhere(equations: Equations, tau: Sequence[Node], names: Sequenc
     mass = [entry for row in equations.mass_matrix for entry in row]
     places: tuple[tuple[str, list[Node]], ...] = (
         ("the kinematics", list(system.qdot)),
-        ("a velocity of a body", mass),
+        ("a velocity or the mass of a body", mass),
         ("the constraints", [x for row in rows for x in (*row.J, row.bias, *row.residuals)]),
     )
     problems = []

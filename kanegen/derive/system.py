@@ -196,6 +196,11 @@ class System:
         gx, gy, gz = self.gravity
         return self.points.with_base_acceleration((-gx, -gy, -gz))
 
+    @cached_property
+    def aside(self) -> System:
+        """The same model over another graph, for questions whose nodes must not get between those of this graph."""
+        return System(self.model)
+
     # -- random states --------------------------------------------------------------------------------------
 
     @cached_property

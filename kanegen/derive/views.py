@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kanegen.derive.bodies import Body, Force, lower_loads, product
+from kanegen.derive.bodies import Body, Force, lower_loads
 from kanegen.derive.equations import Equations
 from kanegen.derive.forces import remainder
 from kanegen.derive.frames import Frame
+from kanegen.derive.inertia import product
 from kanegen.derive.system import System
 from kanegen.derive.vectors import Triple, cross, dot, mapped, null, plus, scaled
 from kanegen.graph import Node, gradient
@@ -55,7 +56,10 @@ def lagrange(equations: Equations) -> Lagrange:
 
 
 def gibbs_appell(equations: Equations) -> tuple[Node, ...]:
-    """``dS/du'``, (n_u,), of ``S = sum 1/2 m a.a + 1/2 alpha.I.alpha + (w x I.w).alpha`` (Gibbs 1879, Appell 1899)."""
+    """``dS/du'``, (n_u,), of ``S = sum 1/2 m a.a + 1/2 alpha.I.alpha + (w x I.w).alpha`` (Gibbs 1879, Appell 1899).
+
+    Masses and inertias that change with time add ``m' v.a + (I'.w).alpha``: what they take of the impressed forces.
+    """
     system, graph = equations.system, equations.graph
     S = graph.sum(term for body in equations.bodies for term in _gibbs_terms(system, body))
     return tuple(gradient([S], [graph.one], system.udot))
@@ -65,10 +69,13 @@ def _gibbs_terms(system: System, body: Body) -> Iterator[Node]:
     if not body.mass.is_zero:
         a = acceleration(system, body)
         yield body.mass * dot(a, a) / 2
+        yield body.mass_rate * dot(system.points.motion(body.point).velocity, a)
     if body.inertia is not None:
         omega, alpha = rotation(system, body)
         spin = product(body.inertia, omega)
         yield dot(alpha, product(body.inertia, alpha)) / 2 + dot(cross(omega, spin), alpha)
+        if body.inertia_rate is not None:
+            yield dot(alpha, product(body.inertia_rate, omega))
 
 
 def acceleration(system: System, body: Body) -> Triple:
@@ -156,24 +163,33 @@ def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, 
 
 @dataclass(frozen=True)
 class Power:
-    """``dK/dt`` with u', and ``sum m v_t . a + w_t . H'``, the power of inertia forces on prescribed motion, W."""
+    """``dK/dt`` with u', and ``sum v_t . (m v)' + w_t . H'``, the power of inertia forces on prescribed motion, W.
+
+    Masses and inertias that change with time take ``1/2 (m' v.v + w.I'.w)`` of it: of the power of ``(m v)'`` and H',
+    half only goes into the kinetic energy.
+    """
 
     kinetic_rate: Node
     prescribed: Node
 
 
 def power(equations: Equations) -> Power:
-    """Both sides of the power balance ``dK/dt = u . (F + Fc) + sum m v_t . a + w_t . H'`` that need no forces."""
+    """Both sides of the power balance ``dK/dt = u . (F + Fc) + sum v_t . (m v)' + w_t . H'`` that need no forces."""
     system, graph = equations.system, equations.graph
     terms = []
     for body in equations.bodies:
         if not body.mass.is_zero:
-            held = remainder(system, system.points.motion(body.point).velocity)
+            velocity = system.points.motion(body.point).velocity
+            held = remainder(system, velocity)
             terms.append(body.mass * dot(held, acceleration(system, body)))
+            terms.append(body.mass_rate * (dot(held, velocity) - dot(velocity, velocity) / 2))
         if body.inertia is not None:
             omega, alpha = rotation(system, body)
             momentum_rate = plus(product(body.inertia, alpha), cross(omega, product(body.inertia, omega)))
             terms.append(dot(remainder(system, omega), momentum_rate))
+            if body.inertia_rate is not None:
+                gained = product(body.inertia_rate, omega)
+                terms.append(dot(remainder(system, omega), gained) - dot(omega, gained) / 2)
     return Power(system.full_rate(equations.kinetic_energy.nodes[0]), graph.sum(terms))
 
 

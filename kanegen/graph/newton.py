@@ -40,7 +40,10 @@ class Newton:
         if not m:
             return found
         for _ in range(_ITERATIONS):
-            numbers = np.array(evaluate(self._nodes, found))
+            try:
+                numbers = np.array(evaluate(self._nodes, found))
+            except (ValueError, ArithmeticError):
+                return None  # a user's Python function that is not defined here
             if not np.isfinite(numbers).all():
                 return None
             step = np.linalg.lstsq(numbers[m:].reshape(m, n), numbers[:m], rcond=None)[0]

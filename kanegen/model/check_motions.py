@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sympy
 from numpy.typing import NDArray
 from sympy.physics.mechanics import RigidBody
 from sympy.physics.vector import dynamicsymbols
@@ -91,7 +92,7 @@ def _not_compared(model: Model) -> str:
 
 def _not_implied(model: Model, motions: Motions) -> Iterator[str]:
     """Implied constraints whose rates do not follow."""
-    follows = motions.rates_follow(len(model.holonomic_constraints))
+    follows = motions.rates_follow(len(model.holonomic_constraints) + len(model.euler_parameters))
     for k, (phi, kept) in enumerate(zip(model.implied_constraints, follows or (), strict=False)):
         if not kept:
             yield (
@@ -102,6 +103,7 @@ def _not_implied(model: Model, motions: Motions) -> Iterator[str]:
 
 def kinematics_of(model: Model) -> Kinematics:
     """What decides which motions of a model are possible."""
+    norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
     return Kinematics(
         model.coordinates,
         model.speeds,
@@ -109,7 +111,7 @@ def kinematics_of(model: Model) -> Kinematics:
         model.inputs,
         model.parameters,
         model.kinematics,
-        (*model.holonomic_constraints, *model.implied_constraints),
+        (*model.holonomic_constraints, *norms, *model.implied_constraints),
         model.nonholonomic_constraints,
     )
 

@@ -74,9 +74,15 @@ def is_ground(body: Any, frame: Any) -> bool:
     return getattr(body, "frame", frame) is frame and body.masscenter._vel_dict.get(frame) == 0
 
 
-def ground_places(bodies: Iterable[Any], frame: Any) -> frozenset[Any]:
-    """The inertial ``frame`` and the mass centers of the bodies fixed in it: loads on them do nothing."""
-    return frozenset((frame, *(body.masscenter for body in bodies if is_ground(body, frame))))
+def effective_loads(model: Any) -> tuple[Pair, ...]:
+    """The loads of a model without those on the inertial frame and on bodies fixed in it, which move nothing.
+
+    Reactions count all loads: one on the ground may belong to a body whose reaction is asked for.
+    """
+    if model.reactions:
+        return tuple(model.loads)
+    ground = {model.frame, *(body.masscenter for body in model.bodies if is_ground(body, model.frame))}
+    return tuple(pair for pair in model.loads if pair[0] not in ground)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from kanegen.model.check_motions import motion_problems
 from kanegen.model.checks import model_problems
 from kanegen.model.contact import Friction, Latch, Unilateral
 from kanegen.model.control_constraints import ControlConstraints, normalised_control_constraints
+from kanegen.model.euler_parameters import euler_parameter_groups
 from kanegen.model.events import Event
 from kanegen.model.expressions import atoms, natural_key, symbol_name
 from kanegen.model.geometry import Geometry
@@ -42,7 +43,9 @@ class Model:
         mapping from q' to its expression in u.
     bodies
         ``Particle`` and ``RigidBody`` objects. The mass centres' velocities in ``frame`` must be set or
-        follow from positions.
+        follow from positions. Masses and inertias may depend on t, parameters and inputs with rates, and then
+        obey ``F* = -(m v)'``, as in ``KanesMethod``; the inertia must not change with the coordinates as seen
+        from the body's frame.
     loads
         Pairs ``(point, force)``, ``(frame, torque)`` or ``(body, force at the mass centre)``, SymPy
         ``Force`` and ``Torque``. They may depend on t, q, q', u, inputs and parameters.
@@ -86,6 +89,12 @@ class Model:
         Compare the velocity and angular velocity of every body with the rates of its position and orientation, where
         these are known, at random states that satisfy the constraints. False: do not.
 
+    Attributes
+    ----------
+    euler_parameters
+        Groups of four coordinates that an orientation uses as Euler parameters: their squares add up to one at every
+        state, whether or not ``holonomic_constraints`` says so.
+
     Raises
     ------
     ModelError
@@ -125,6 +134,7 @@ class Model:
     control_constraints: ControlConstraints | None
     speed_change: SpeedChange | None
     geometry: Geometry
+    euler_parameters: tuple[tuple[Any, Any, Any, Any], ...]
 
     def __init__(
         self,
@@ -201,7 +211,9 @@ class Model:
         problems.extend(found.problems)
         symbols = _parameter_symbols(self, found.places)
         values, strangers = normalise.parameter_values(parameters, symbols, problems)
-        self._set(parameters=FrozenMapping(values), geometry=found.geometry)
+        matrices = [item.expressions for item in found.places if item.kind == "orientation" and len(item.atoms) > 3]
+        groups = euler_parameter_groups(self.coordinates, matrices)
+        self._set(parameters=FrozenMapping(values), geometry=found.geometry, euler_parameters=groups)
         problems.extend(model_problems(self, found.places, strangers))
         if problems:
             raise ModelError(tuple(dict.fromkeys(problems)))

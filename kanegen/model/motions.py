@@ -21,7 +21,7 @@ from kanegen.model.inputs import Input
 
 Values = dict[str, list[float]]
 
-DRAWS = 30
+DRAWS = 12
 """Random starts for each motion that is wanted, before it is taken that there is none nearby."""
 
 RANK = 1e-8

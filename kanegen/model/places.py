@@ -23,7 +23,7 @@ from kanegen.model.geometry import (
     Pair,
     Route,
     Routes,
-    ground_places,
+    effective_loads,
     is_ground,
     motion_tree,
     orientation_tree,
@@ -75,10 +75,8 @@ def survey(model: Model) -> Survey:
     walk = _Walk(model.frame, _motion_is_known(model))
     for body in model.bodies:
         walk.add_body(body)
-    ground = ground_places(model.bodies, model.frame)
-    for location, vector in model.loads:
-        if location not in ground:
-            walk.add_load(location, vector)
+    for location, vector in effective_loads(model):
+        walk.add_load(location, vector)
     for name, pairs in model.impulses.items():
         for location, vector in pairs:
             walk.add_load(location, vector, "impulse", f"the impulse {name!r} on {location}")
@@ -178,14 +176,15 @@ class _Walk:
         self._add_point(body.masscenter, where)
         if is_ground(body, self.frame):
             return
-        self.places.append(place("mass", f"the mass of {where}", () if body.mass is None else (body.mass,)))
+        self.places.append(place("mass", f"the mass of {where}", () if body.mass is None else (body.mass,), 1))
         if not isinstance(body, RigidBody):
             return
         self._turning.setdefault(body.frame, where)
         dyadic, about = body.inertia
-        self.places.append(place("inertia", f"the inertia of {where}", dyadic_expressions(dyadic)))
+        self.places.append(place("inertia", f"the inertia of {where}", dyadic_expressions(dyadic), 1))
         for frame in dyadic_frames(dyadic):
             self._written_in.setdefault(frame, f"the inertia of {where}")
+            self._turning.setdefault(frame, f"the inertia of {where}")
         if about is not body.masscenter:
             self._add_inertia_point(body, about, where)
 

@@ -22,8 +22,10 @@ class Projection:
         Steps from one projection to the next; the last state of a run is always projected.
     tolerance
         Residuals that count as zero: this times the largest coordinate (positions) or speed (velocities), which
-        counts as 1 at least. Where all are that small the state is left as it is. Of an integral: this times its
-        value or the sum of ``|I_u u|``, whichever is larger.
+        counts as 1 at least. Where all are that small the state is left as it is. With the forms ``"pseudoinverse"``
+        and ``"canonical"``, in which rows may become dependent on the way, the state is left where the correction
+        (rad, m and their rates) is at most this. Of an integral: this times its value or the sum of ``|I_u u|``,
+        whichever is larger.
     integrals
         Integrals of motion that keep the value they have at the start: ``"energy"`` and names of outputs of the model,
         such as an angular momentum, in the order of their precedence. The speeds are corrected, after the constraints;

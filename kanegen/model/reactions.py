@@ -26,8 +26,8 @@ class Reaction:
     """The force and torque that the rest of the mechanism exerts on a set of bodies.
 
     Newton's and Euler's equations of the set, solved for what its loads do not explain:
-    ``force = sum m a - sum R`` and ``torque = sum (r x m a + H') - sum (r x R + M)``, r from ``point``, with the
-    loads R, M of the model (and the weights) that act on the set. A set that one joint connects with the rest gives
+    ``force = sum (m v)' - sum R`` and ``torque = sum (r x (m v)' + H') - sum (r x R + M)``, r from ``point``, with
+    the loads R, M of the model (and the weights) that act on the set. A set that one joint connects with the rest gives
     the reaction of that joint; a set cut at several joints, the sum of their reactions.
 
     Parameters
@@ -41,8 +41,9 @@ class Reaction:
         The frame in which force and torque are measured.
     loads
         Places (points, frames) of those loads of the model that act on the set. None finds them: a load on the mass
-        centre or frame of a body, or on a point or frame fixed in it. Needed only where that is not unique, as on
-        the point of a joint.
+        centre or frame of a body, or on a point or frame fixed in it; loads on points at rest and on frames that do
+        not turn act on the ground. Needed only where that is not unique, as on the point of a joint between two
+        bodies, or on a point that moves with none.
     multipliers
         Constraint forces that act on the set elsewhere: from the row of J to ``(point, direction)`` or
         ``(frame, direction)``, or a sequence of such pairs. A force (torque) of multiplier times direction counts

@@ -77,13 +77,19 @@ class Snapshot:
 def snapshots(
     geometry: Geometry, motions: Motions, states: Sequence[Values], expressions: Iterable[Any]
 ) -> list[Snapshot]:
-    """A snapshot with ``expressions`` at each state; DerivationError for one that cannot be lowered."""
+    """A snapshot with ``expressions`` at each state where they have values.
+
+    Raises ``DerivationError`` for an expression that cannot be lowered.
+    """
     listed = list(dict.fromkeys(expressions))
     nodes = [motions.lower(expression) for expression in listed]
     nodes += map(motions.rate, nodes[:])
     found = []
     for state in states:
-        values = evaluate(nodes, state)
+        try:
+            values = evaluate(nodes, state)
+        except (ValueError, ArithmeticError):
+            continue  # a user's Python function that is not defined here
         n = len(listed)
         found.append(Snapshot(geometry, dict(zip(listed, zip(values[:n], values[n:], strict=True), strict=True))))
     return found

@@ -16,7 +16,7 @@ from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.hybrid import MODES
 from kanegen.solve.names import unknown
-from kanegen.solve.outcome import Outcome
+from kanegen.solve.outcome import Outcome, conflict_message
 
 Array = NDArray[np.float64]
 
@@ -93,12 +93,12 @@ class Contacting:
         functions.get("gaps").value(t, q, u, r)  # refuses arguments of the wrong kind
         check_contact_values(functions, t, q, u, r)
         inputs = functions.inputs(r, ("contacts", "gaps"))
-        status, culprit, modes, value, rate, force, qdot, udot = module.contacts(
+        status, failure, modes, value, rate, force, qdot, udot = module.contacts(
             functions.prepared, float(t), q, u, inputs
         )
         if status < 0 or not np.isfinite(udot).all():
             functions.require_finite(("contacts",), t, q, u, r)
-            raise SolveError(contact_failure(module, status, culprit, t))
+            raise SolveError(contact_failure(module, status, failure, t))
         states = {
             name: _state(MODES[mode], layout, value, rate, force)
             for name, mode, layout in zip(module.CONTACTS, modes.tolist(), module.contact_layout(), strict=True)
@@ -114,10 +114,12 @@ def _state(mode: str, layout: tuple[int, int, int], value: Array, rate: Array, f
     return ContactState(mode, gap, speed, rate[slip].copy(), force[rows])
 
 
-def contact_failure(module: Any, status: int, culprit: int, t: float) -> str:
-    """Why the contacts have no modes or impulses at a state."""
+def contact_failure(module: Any, status: int, failure: tuple[int, Any], t: float) -> str:
+    """Why the contacts have no modes or impulses at a state: the contact it is about, and a ``Conflict`` or None."""
+    culprit, conflict = failure
+    if conflict is not None:
+        return f"{Outcome.NO_MODE.value} at t = {t!r} s: {conflict_message(module, conflict)}"
     where = f" of contact {module.CONTACTS[culprit]!r}" if culprit >= 0 else ""
-    outcomes = {module.STATUS_NO_MODE: Outcome.NO_MODE, module.STATUS_SEVERAL_MODES: Outcome.SEVERAL_MODES}
-    if status in outcomes:
-        return f"{outcomes[status].value}{where} at t = {t!r} s: {outcomes[status].advice}"
+    if status == module.STATUS_SEVERAL_MODES:
+        return f"{Outcome.SEVERAL_MODES.value}{where} at t = {t!r} s: {Outcome.SEVERAL_MODES.advice}"
     return f"the contacts cannot be evaluated at t = {t!r} s: status {status} of a function{where}"

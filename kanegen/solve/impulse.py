@@ -113,11 +113,11 @@ class Impulsive:
         """Speeds after contacts have answered, their impulses, and what that adds to the multipliers of ``rows``."""
         functions, description = self._functions, self.description
         module, n_r = functions.module, len(description.inputs)
-        status, culprit, final, impulses = module.contacts_after_blow(
+        status, failure, final, impulses = module.contacts_after_blow(
             functions.prepared, float(t), q, before, after, inputs
         )
         if status < 0:
-            raise SolveError(contact_failure(module, status, culprit, t))
+            raise SolveError(contact_failure(module, status, failure, t))
         if not rows:
             return final, impulses, np.empty(0)
         P, Q = functions.get("P"), functions.get("Q")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
 from kanegen.model import Projection
+from kanegen.program.generalized import RANK_REVEALING
 from kanegen.solve.closed_loop import ClosedLoop, ControlRecord
 from kanegen.solve.description import Description
 from kanegen.solve.hybrid import hybrid_of, refuse_backwards, refuse_joined, start_modes, watched_events
@@ -20,7 +21,7 @@ from kanegen.solve.inputs import RunInputs
 from kanegen.solve.integrals import integral_function
 from kanegen.solve.momentum import RunMomenta
 from kanegen.solve.names import number
-from kanegen.solve.outcome import Outcome, Statistics
+from kanegen.solve.outcome import Outcome, Statistics, conflict_message
 from kanegen.solve.progress import ProgressBar
 from kanegen.solve.solution import Dense, IntegrationError, IntegrationInterrupted, Solution
 
@@ -129,7 +130,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
             progress=call,
             events=events,
             modes=start_modes(problem.module, options.modes),
-            projection=None if options.projection is None else _projection_arguments(options.projection),
+            projection=None if options.projection is None else _projection_arguments(problem, options.projection),
             control=None if problem.loop is None else problem.loop.compiled,
         )
     if problem.momenta is not None:
@@ -137,9 +138,9 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
     return _finished(problem, _solution(problem, outcome), outcome, t1)
 
 
-def _projection_arguments(projection: Projection) -> tuple[int, float, tuple[str, ...]]:
+def _projection_arguments(problem: Problem, projection: Projection) -> tuple[int, float, tuple[str, ...], bool]:
     names = tuple(integral_function(name) for name in projection.integrals)
-    return projection.every, projection.tolerance, names
+    return projection.every, projection.tolerance, names, problem.description.form in RANK_REVEALING
 
 
 def _progress(
@@ -232,7 +233,7 @@ def _solution(problem: Problem, outcome: Any) -> Solution:
         q=np.ascontiguousarray(outcome.y[:, :n_q]),
         u=np.ascontiguousarray(outcome.y[:, n_q:n]),
         status=Outcome.from_code(outcome.status),
-        message=outcome.message,
+        message=outcome.message if outcome.conflict is None else conflict_message(problem.module, outcome.conflict),
         statistics=Statistics.from_mapping(outcome.statistics),
         last=(t, y[:n_q], y[n_q:n]),
         dense=dense.ending_at(t, y) if dense is not None and hybrid.events else dense,
@@ -260,7 +261,7 @@ def _finished(problem: Problem, solution: Solution, outcome: Any, t1: float) -> 
         raise error
     if error is not None:
         raise IntegrationError(f"{place}: {type(error).__name__}: {error}; {kept}", solution) from error
-    where = f"{outcome.culprit}: " if outcome.culprit else ""
+    where = f"{outcome.culprit}: " if outcome.culprit and outcome.conflict is None else ""
     reason = _not_finite(problem, solution.last) if solution.status is Outcome.NOT_FINITE else None
     raise IntegrationError(f"{place}: {where}{reason or solution.message}; {kept}", solution)
 

@@ -33,9 +33,8 @@ class Outcome(Enum):
     NO_MODE = (
         "no consistent contact mode",
         -17,
-        "look at the contact that the message names: no forces satisfy the laws of the contacts at the last state "
-        "(contradictory constraints, or Painleve's paradox of large friction: reduce mu, or give the contact a "
-        "compliant law)",
+        "look at the contacts that the message names: no forces, or impulses, satisfy their laws at the last state; "
+        "remove the contradiction, or let one of them yield with a compliant law",
     )
     SEVERAL_MODES = (
         "several consistent contact modes",
@@ -73,6 +72,24 @@ class Outcome(Enum):
 
 
 _BY_CODE = {outcome.code: outcome for outcome in Outcome}
+
+
+def conflict_message(module: Any, conflict: Any) -> str:
+    """Why no forces satisfy the laws of contacts, from the ``Conflict`` of a compiled module."""
+    names = [repr(module.CONTACTS[index]) for index in conflict.contacts]
+    who = f"contact {names[0]}" if len(names) == 1 else f"contacts {', '.join(names)}" if names else "contacts"
+    what, law = ("impulses", "the law of impact") if conflict.impact else ("forces", "the laws of contact")
+    if conflict.friction:
+        return (
+            f"{who}: no modes agree with the {what} they lead to, though without friction some would (Painleve's "
+            "paradox): reduce the friction, or let a contact yield with a compliant law"
+        )
+    these = "this contact" if len(names) == 1 else "these contacts"
+    return (
+        f"{who}: no {what} satisfy {law}: {these} and the constraints contradict each other here; whatever {what} act, "
+        "a gap goes on closing (a body is squeezed between obstacles, or a given motion drives it into one): open a "
+        "gap, change the given motion, or let a contact yield with a compliant law"
+    )
 
 
 class Statistics(NamedTuple):

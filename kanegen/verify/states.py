@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.derive import Equations
+from kanegen.derive.system import RELATIVE_ZERO
 from kanegen.errors import VerificationError
 from kanegen.graph import Newton, evaluate
 from kanegen.solve.names import unknown
@@ -73,6 +74,8 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
     found: list[State] = []
     candidates = _candidates(equations, rng, parameters, given)
     for _, state in zip(range(DRAWS * count), candidates, strict=False):
+        if not _masses_are_positive(equations, state):
+            continue
         placed = _placed(equations, state, onto_manifold=redundant or len(found) % 2 == 0)
         if placed is not None and _regular(equations, placed):
             found.append(placed)
@@ -152,6 +155,19 @@ def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | 
     if moved is None:
         return state
     return replace(state, q=np.array(moved["q"]), u=np.array(moved["u"]), consistent=True)
+
+
+def _masses_are_positive(equations: Equations, state: State) -> bool:
+    """Whether masses and inertias that are functions of time or of inputs are those of a body at this state."""
+    for body in equations.bodies:
+        if not body.mass_rate.is_zero and not evaluate([body.mass], state.values())[0] > 0.0:
+            return False
+        if body.inertia is not None and body.inertia_rate is not None:
+            xx, yy, zz, xy, xz, yz = evaluate(body.inertia, state.values())
+            smallest = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])[0]
+            if not smallest >= -RELATIVE_ZERO * (xx + yy + zz):
+                return False
+    return True
 
 
 def _regular(equations: Equations, state: State) -> bool:

@@ -1,7 +1,7 @@
 /* kg_complementarity.h - modes of contacts that agree with the state and with its accelerations.
  *
  * The signs are lexicographic: a gap that is open stays open; one that is closed is decided by its rate, and where that
- * vanishes by complementarity of acceleration and force, for all contacts at once (kg_mode_scan.h). A Stabilised
+ * vanishes by complementarity of acceleration and force, for all contacts at once (kg_mode_conflict.h). A Stabilised
  * contact acts if and only if its gap is violated and the multiplier it needs is compressive, which is the same
  * complementarity with the acceleration that the law asks for.
  */
@@ -125,9 +125,10 @@ static inline int kg_guard_hangs(const kg_contacts *c, int m, int k) {
 /* Raises the guards that start at zero or below, just above it: more would let a gap sink from impact to impact. One
  * that hangs there is raised by all that counts as zero. */
 static inline void kg_contacts_slack(kg_contacts *c) {
+  const kg_real *lambda = kg_contacts_deciding(c);
   for (int m = 0; m < c->model->n_contacts; ++m) {
     kg_real guards[KG_CONTACT_GUARDS];
-    kg_contact_guards_of(c, m, 1, guards);
+    kg_contact_guards_of(c, m, lambda, guards);
     for (int k = 0; k < KG_CONTACT_GUARDS; ++k) {
       const kg_real zero = kg_guard_zero(c, m, k), low = KG_GUARD_SLACK * zero;
       const kg_real rise = kg_guard_hangs(c, m, k) ? zero : low;
@@ -165,6 +166,7 @@ static inline int kg_contacts_settle(kg_contacts *c, kg_real t, const kg_real *q
     kg_contact_choose_from_state(c, m);
   }
   memset(c->announced, 0, (size_t)c->model->n_contacts * sizeof(int));
+  c->strikes = 0;
   chosen = kg_choose_modes(&c->search, 1, c->prefer_present);
   c->culprit = c->search.culprit;
   if (chosen < 0) {

@@ -52,6 +52,8 @@ typedef struct {
   kg_real *guess;
   kg_real *first;    /* where the first attempt ended */
   kg_real *gram;
+  kg_real *ahead;    /* the rows a little further along the motion */
+  kg_real *noise;    /* of the rows, for kg_least_norm_basis() */
 } kg_consistent_work_arrays;
 
 /* One level of the constraints while it is solved: positions, x = q, or speeds, x = u. */
@@ -70,6 +72,8 @@ typedef struct {
   int rows;
   int positions;
   int close;           /* the state is near the constraints and nothing is fixed: the fast way may be taken */
+  int any_rank;        /* rows may become dependent on the way: kg_noise.h */
+  const kg_real *noise; /* of the rows, for kg_least_norm_basis(); NULL: not known */
   int rank;            /* of the equations of the last correction */
   kg_real tolerance;
   kg_consistent_work_arrays w;
@@ -100,12 +104,14 @@ static inline size_t kg_consistent_place(const kg_manifold *c, kg_real *work, kg
   const size_t n_q = (size_t)c->n_q, n_u = (size_t)c->n_u, n = n_q > n_u ? n_q : n_u;
   const size_t m = (size_t)kg_manifold_displacements(c), rows = (size_t)kg_manifold_rows(c);
   const size_t square = n_u * n_u;
-  const size_t sizes[16] = {(size_t)kg_manifold_scratch(c), square, square, square, n_q * m, rows * (m + 1), rows,
-                            (rows + n) * m, rows + n, rows + n, m, n, n, n_q, n_q, rows * rows};
-  kg_real **const arrays[16] = {&w->scratch, &w->Q, &w->factored, &w->factor, &w->S, &w->rows, &w->scales, &w->a,
-                                &w->b, &w->sizes, &w->z, &w->old, &w->change, &w->guess, &w->first, &w->gram};
+  const size_t sizes[18] = {(size_t)kg_manifold_scratch(c), square, square, square, n_q * m, rows * (m + 1), rows,
+                            (rows + n) * m, rows + n, rows + n, m, n, n, n_q, n_q, rows * rows,
+                            rows * (m + 1), 2 * rows};
+  kg_real **const arrays[18] = {&w->scratch, &w->Q, &w->factored, &w->factor, &w->S, &w->rows, &w->scales, &w->a,
+                                &w->b, &w->sizes, &w->z, &w->old, &w->change, &w->guess, &w->first, &w->gram,
+                                &w->ahead, &w->noise};
   size_t total = 0;
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < 18; ++i) {
     *arrays[i] = work ? work + total : NULL;
     total += sizes[i];
   }
@@ -191,7 +197,9 @@ static inline int kg_level_equations(kg_level *l) {
 /* The correction of x; returns the number of equations that fix components. */
 static inline int kg_level_correction(kg_level *l) {
   const int count = kg_level_equations(l);
-  if (l->close && l->rows > 1 && kg_least_norm_regular(l->rows, l->m, l->w.a, l->w.b, l->w.gram, l->w.z)) {
+  if (l->any_rank) {
+    l->rank = kg_least_norm_basis(count, count + l->rows, l->m, l->w.a, l->w.b, l->noise, l->w.sizes, l->w.z);
+  } else if (l->close && l->rows > 1 && kg_least_norm_regular(l->rows, l->m, l->w.a, l->w.b, l->w.gram, l->w.z)) {
     l->rank = l->rows;
   } else {
     l->rank = kg_least_norm(count, count + l->rows, l->m, l->w.a, l->w.b, l->w.sizes, l->w.z);

@@ -16,7 +16,7 @@
 #ifndef KG_CONTACT_H
 #define KG_CONTACT_H
 
-#include "kg_mode_scan.h"
+#include "kg_mode_conflict.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,6 +52,7 @@ typedef struct {
   kg_real start_speed;    /* slip that starts in a plane has the direction of its acceleration up to this velocity */
   int prefer_present;     /* present modes, if consistent, need not be the only ones */
   int plastic;            /* impacts have e = 0 whatever the law says */
+  int strikes;            /* the modes chosen last were those of an impact */
   int culprit;            /* after a failure: the contact it is about, or -1 */
   int *mode;              /* n_contacts: the modes */
   kg_real *direction;     /* 2 per contact: unit direction of slip, in a plane that at the start of the step */
@@ -81,7 +82,7 @@ static inline const kg_function *kg_find_function(const kg_model *model, const c
 }
 
 /* Integers of `mode`: first the modes, then scratch. */
-static inline int kg_contacts_integers(const kg_model *model) { return 7 * model->n_contacts + 2 * model->n_rows; }
+static inline int kg_contacts_integers(const kg_model *model) { return 8 * model->n_contacts + 2 * model->n_rows; }
 
 /* Splits the integers. */
 static inline void kg_contacts_split_integers(kg_contacts *c, int *mode) {
@@ -95,8 +96,9 @@ static inline void kg_contacts_split_integers(kg_contacts *c, int *mode) {
   c->search.counter = mode + 4 * m;
   c->announced = mode + 5 * m;
   c->starting = mode + 6 * m;
-  c->now.unknown = c->trial.unknown = mode + 7 * m;
-  c->now.slipping = c->trial.slipping = mode + 7 * m + k;
+  c->search.conflict = mode + 7 * m;
+  c->now.unknown = c->trial.unknown = mode + 8 * m;
+  c->now.slipping = c->trial.slipping = mode + 8 * m + k;
 }
 
 /* Places the arrays in `work`; returns their length. With work NULL only the length is of use. */
@@ -105,16 +107,16 @@ static inline size_t kg_contacts_place(kg_contacts *c, kg_real *work) {
   const size_t k = (size_t)c->model->n_rows, m = (size_t)c->model->n_contacts;
   const int calls = c->contacts->work > c->gaps->work ? c->contacts->work : c->gaps->work;
   kg_contact_sections *s = &c->s;
-  kg_real **const arrays[30] = {&s->qdot, &s->a, &s->response, &s->D, &s->free, &s->value, &s->rate, &s->target,
+  kg_real **const arrays[31] = {&s->qdot, &s->a, &s->response, &s->D, &s->free, &s->value, &s->rate, &s->target,
                                 &s->load, &s->mu_s, &s->mu_k, &s->restitution, &s->creep, &c->direction, &c->now.sign,
                                 &c->lambda, &c->slack, &c->trial.direction, &c->trial.sign, &c->search.best_state,
                                 &c->search.best_w, &c->search.w, &c->b, &c->rate_before, &c->no_load, &c->now.scale,
-                                &c->now.dense, &c->now.direction, &c->residual, &c->scratch};
-  const size_t sizes[30] = {q, u, k * u, k * k, k, k, k, k, m, m, m, m, m, 2 * m, m, k, KG_CONTACT_GUARDS * m, 2 * m, m,
+                                &c->now.dense, &c->now.direction, &c->residual, &c->now.center, &c->scratch};
+  const size_t sizes[31] = {q, u, k * u, k * k, k, k, k, k, m, m, m, m, m, 2 * m, m, k, KG_CONTACT_GUARDS * m, 2 * m, m,
                             3 * m, k, k, k, k, m, k, kg_modes_dense(c->model->n_rows),
-                            2 * m, 2 * m, (size_t)calls};
+                            2 * m, 2 * m, k, (size_t)calls};
   size_t total = 0;
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < 31; ++i) {
     *arrays[i] = work ? work + total : NULL;
     total += sizes[i];
   }
@@ -255,7 +257,8 @@ static inline void kg_contacts_respond(const kg_contacts *c, const kg_real *lamb
   }
 }
 
-/* The right-hand side in the present modes, its multipliers in c->lambda. KG_SINGULAR where no forces keep the modes. */
+/* The right-hand side in the present modes, its multipliers in c->lambda: of redundant contacts those of least norm, which
+ * kg_modes_hold(&c->now) turns into ones that friction can give. KG_SINGULAR where no forces keep the modes. */
 static inline int kg_contacts_rhs(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                                   kg_real *qdot, kg_real *udot) {
   const int status = kg_contacts_evaluate(c, t, q, u, r);

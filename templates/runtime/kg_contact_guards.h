@@ -26,8 +26,8 @@ extern "C" {
 /* Slip in a plane ends at this fraction of what counts as rest. */
 #define KG_AT_REST KG_C(0.5)
 
-static inline kg_real kg_stick_guard(const kg_modes *s, int m) {
-  return s->mu_s[m] * kg_modes_normal_force(s, m) - kg_tangential_size(s, m, s->lambda);
+static inline kg_real kg_stick_guard(const kg_modes *s, int m, const kg_real *lambda) {
+  return s->mu_s[m] * kg_normal_force_of(s, m, lambda) - kg_tangential_size(s, m, lambda);
 }
 
 /* How far the force that would hold a slipping contact exceeds what friction can give. */
@@ -35,7 +35,7 @@ static inline kg_real kg_excess_of_holding(kg_contacts *c, int m) {
   kg_real excess = KG_C(0.0);
   c->mode[m] = KG_STICK;
   if (kg_modes_solve(&c->now) == KG_OK) {
-    excess = -kg_stick_guard(&c->now, m);
+    excess = -kg_stick_guard(&c->now, m, c->now.lambda);
   }
   c->mode[m] = KG_SLIP;
   kg_modes_solve(&c->now);
@@ -80,40 +80,47 @@ static inline void kg_guards_without_force(const kg_contacts *c, int m, int with
   }
 }
 
-static inline void kg_guards_with_force(kg_contacts *c, int m, int with_multipliers, kg_real *guards) {
+static inline void kg_guards_with_force(kg_contacts *c, int m, const kg_real *lambda, kg_real *guards) {
   const kg_contact_info *info = c->model->contacts + m;
   const int law = info->law;
   if (c->mode[m] == KG_SLIP) {
-    guards[2] = kg_slip_guard(c, m, with_multipliers);
+    guards[2] = kg_slip_guard(c, m, lambda != NULL);
     guards[3] = c->starting[m] ? kg_start_guard(c, m) : KG_NO_GUARD;
-  } else if (c->mode[m] == KG_STICK && with_multipliers) {
-    guards[2] = kg_stick_guard(&c->now, m);
+  } else if (c->mode[m] == KG_STICK && lambda) {
+    guards[2] = kg_stick_guard(&c->now, m, lambda);
   }
   if (law == KG_LAW_COMPLIANT) {
     guards[0] = c->s.load[m];
-  } else if ((law == KG_LAW_STABILISED || law == KG_LAW_RESTITUTION) && with_multipliers) {
-    guards[0] = c->lambda[info->normal];
+  } else if ((law == KG_LAW_STABILISED || law == KG_LAW_RESTITUTION) && lambda) {
+    guards[0] = lambda[info->normal];
   }
   if (law == KG_LAW_STABILISED || law == KG_LAW_COMPLIANT) {
     guards[1] = -c->s.value[info->normal];
   }
 }
 
-/* The guards of contact m from the last evaluation, without slack. */
-static inline void kg_contact_guards_of(kg_contacts *c, int m, int with_multipliers, kg_real *guards) {
+/* The multipliers that decide whether contacts hold: of redundant ones those with the largest margins. */
+static inline const kg_real *kg_contacts_deciding(kg_contacts *c) {
+  return kg_modes_hold(&c->now) ? c->now.center : c->now.lambda;
+}
+
+/* The guards of contact m from the last evaluation, without slack. lambda: kg_contacts_deciding(); NULL without
+ * multipliers. */
+static inline void kg_contact_guards_of(kg_contacts *c, int m, const kg_real *lambda, kg_real *guards) {
   guards[0] = guards[1] = guards[2] = guards[3] = KG_NO_GUARD;
   if (kg_closed(c->mode[m])) {
-    kg_guards_with_force(c, m, with_multipliers, guards);
+    kg_guards_with_force(c, m, lambda, guards);
   } else {
-    kg_guards_without_force(c, m, with_multipliers, guards);
+    kg_guards_without_force(c, m, lambda != NULL, guards);
   }
 }
 
 static inline void kg_contacts_guards_with_slack(kg_contacts *c, int with_multipliers, kg_real *guards) {
+  const kg_real *lambda = with_multipliers ? kg_contacts_deciding(c) : NULL;
   for (int m = 0; m < c->model->n_contacts; ++m) {
     kg_real *own = guards + KG_CONTACT_GUARDS * m;
     const kg_real *slack = c->slack + KG_CONTACT_GUARDS * m;
-    kg_contact_guards_of(c, m, with_multipliers, own);
+    kg_contact_guards_of(c, m, lambda, own);
     for (int k = 0; k < KG_CONTACT_GUARDS; ++k) {
       own[k] += slack[k];
     }

@@ -151,6 +151,7 @@ static inline int kg_contacts_impact_after(kg_contacts *c, kg_real t, const kg_r
   c->trial.lambda = impulses;
   c->search.modes = &c->trial;
   kg_impact_problem(c);
+  c->strikes = 1;
   chosen = kg_choose_modes(&c->search, 0, 0);
   c->culprit = c->search.culprit;
   if (chosen < 0) {

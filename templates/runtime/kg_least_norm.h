@@ -124,12 +124,19 @@ static inline int kg_least_norm_single(int n, const kg_real *a, kg_real b, kg_re
   return used;
 }
 
+/* Sets b to zero for a row of which `length` is left, where its error allows: noise[0] + noise[1] / length. */
+static inline void kg_least_norm_silence(const kg_real *noise, kg_real length, kg_real *b) {
+  if (length > KG_C(0.0) && KG_ABS(*b) <= noise[0] + noise[1] / length) {
+    *b = KG_C(0.0);
+  }
+}
+
 /* The shortest z with a z = b: `rows` equations in n unknowns, the first `leading` of which have precedence.
  * Gram-Schmidt with row pivoting, orthogonalised twice. Returns the rank. On return `sizes` is negative for the rows
  * in use, which are orthonormal, and b holds for every other row what it still lacks (zero for redundant equations
- * without contradiction). */
-static inline int kg_least_norm_basis(int leading, int rows, int n, kg_real *a, kg_real *b, kg_real *sizes,
-                                      kg_real *z) {
+ * without contradiction). noise (2 rows), or NULL: the errors of b, kg_least_norm_silence(). */
+static inline int kg_least_norm_basis(int leading, int rows, int n, kg_real *a, kg_real *b, const kg_real *noise,
+                                      kg_real *sizes, kg_real *z) {
   int rank = 0;
   for (int i = 0; i < rows; ++i) {
     sizes[i] = kg_dot(n, a + i * n, a + i * n);
@@ -156,6 +163,9 @@ static inline int kg_least_norm_basis(int leading, int rows, int n, kg_real *a, 
       }
     }
     shrink = KG_C(1.0) / KG_SQRT(kg_dot(n, row, row));
+    if (noise) {
+      kg_least_norm_silence(noise + 2 * best, KG_C(1.0) / shrink, b + best);
+    }
     for (int i = 0; i < n; ++i) {
       row[i] *= shrink;
     }
@@ -171,12 +181,20 @@ static inline int kg_least_norm_basis(int leading, int rows, int n, kg_real *a, 
     }
     ++rank;
   }
+  for (int i = 0; noise && i < rows; ++i) {
+    if (sizes[i] >= KG_C(0.0)) {
+      /* Of a redundant row the same counts as left as of one that is about to become redundant: not nothing. */
+      const kg_real left = KG_SQRT(kg_dot(n, a + i * n, a + i * n));
+      kg_least_norm_silence(noise + 2 * i, KG_MAX(left, KG_LEAST_NORM_RANK * KG_SQRT(sizes[i])), b + i);
+    }
+  }
   return rank;
 }
 
 /* The same; `a` is destroyed. */
 static inline int kg_least_norm(int leading, int rows, int n, kg_real *a, kg_real *b, kg_real *sizes, kg_real *z) {
-  return rows == 1 ? kg_least_norm_single(n, a, b[0], sizes, z) : kg_least_norm_basis(leading, rows, n, a, b, sizes, z);
+  return rows == 1 ? kg_least_norm_single(n, a, b[0], sizes, z)
+                   : kg_least_norm_basis(leading, rows, n, a, b, NULL, sizes, z);
 }
 
 /* The same through the normal equations ``a a^T y = b``, z = a^T y: fast, for rows that are far from redundant.

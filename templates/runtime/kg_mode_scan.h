@@ -214,12 +214,85 @@ static inline void kg_search_share(kg_mode_search *f) {
   }
 }
 
-/* Chooses modes that agree with their forces, the present ones if they do. `unique`: KG_SEVERAL_MODES where others do
- * too and lead to other accelerations; with `trusted` the present modes need no such proof. KG_NO_MODE: none agrees. */
-static inline int kg_choose_modes(kg_mode_search *f, int unique, int trusted) {
+/* The contact that violates its law most at the multipliers with the largest margins, or -1 with a margin for all. */
+static inline int kg_hold_violated(kg_mode_search *f) {
+  kg_modes *s = f->modes;
+  kg_real *lambda = s->lambda;
+  int violated;
+  s->lambda = s->center;
+  violated = kg_search_pivot(f, 0).contact;
+  for (int m = 0; m < s->n_contacts && violated < 0; ++m) {
+    if (s->mode[m] == KG_STICK && !(kg_friction_pivot(f, m).violation < -kg_search_tolerance(f))) {
+      violated = m;
+    }
+  }
+  s->lambda = lambda;
+  return violated;
+}
+
+/* Whether the present modes, in which redundant contacts stick, hold with a margin: then they agree with the laws, though
+ * the multipliers of least norm need not. */
+static inline int kg_search_holds(kg_mode_search *f, int *violated) {
+  const kg_modes *s = f->modes;
+  int sticks = 0;
+  *violated = -1;
+  for (int m = 0; m < s->n_contacts && s->center; ++m) {
+    sticks = sticks || s->mode[m] == KG_STICK;
+  }
+  if (!sticks || kg_search_solve(f) != KG_OK || !kg_modes_hold(f->modes)) {
+    return 0;
+  }
+  *violated = kg_hold_violated(f);
+  return *violated < 0;
+}
+
+/* Whether contact m starts to slip without moving, though it might stick, or hangs between its modes. */
+static inline int kg_scan_lingers(const kg_mode_search *f, int m) {
+  const kg_modes *s = f->modes;
+  if (s->mode[m] != KG_SLIP) {
+    return kg_scan_idle(f, m);
+  }
+  return (f->may[m] & KG_MAY_START) != 0 && kg_may(f, m, KG_STICK) &&
+         kg_tangential_size(s, m, f->w) <= KG_MODE_DIFFERENCE * f->size * kg_modes_unit(s, s->info[m].tangent);
+}
+
+/* Contacts that start to slip without moving stick if they can hold, and those that hang between their modes close: of
+ * several descriptions of the same motion the one in which redundant contacts share the friction. Those that cannot are
+ * left out one after the other. */
+static inline void kg_search_stick(kg_mode_search *f) {
+  kg_modes *s = f->modes;
+  int left = 0, violated;
+  for (int m = 0; m < s->n_contacts && s->center; ++m) {
+    left += kg_scan_lingers(f, m);
+  }
+  if (left == 0) {
+    return;
+  }
+  kg_scan_keep(f);
+  for (int m = 0; m < s->n_contacts; ++m) {
+    const int with = s->mode[m] == KG_SLIP ? KG_STICK : kg_mode_with_force(f, m);
+    s->mode[m] = kg_scan_lingers(f, m) ? with : s->mode[m];
+  }
+  for (; left > 0 && !(kg_search_holds(f, &violated) && !kg_scan_differs(f)); --left) {
+    int next = -1;
+    for (int m = 0; m < s->n_contacts; ++m) {
+      next = s->mode[m] != f->best[m] && (next < 0 || m == violated) ? m : next;
+    }
+    s->mode[next] = f->best[next];
+  }
+  if (left == 0) {
+    kg_scan_restore(f);
+  }
+}
+
+/* Finds modes that agree with their forces: kg_choose_modes(). */
+static inline int kg_find_modes(kg_mode_search *f, int unique, int trusted) {
   int pivots, again, status, found;
   f->culprit = -1;
   f->size = kg_search_size(f->modes);
+  if (kg_search_holds(f, &again)) {
+    return KG_OK; /* what sticks goes on to stick */
+  }
   status = kg_search_by_pivots(f, &pivots);
   if (status != KG_OK) {
     kg_search_relax(f);
@@ -234,6 +307,7 @@ static inline int kg_choose_modes(kg_mode_search *f, int unique, int trusted) {
     status = kg_search_scan(f, found, unique);
   }
   if (status == KG_OK) {
+    kg_search_stick(f);
     f->culprit = -1;
   }
   return status;

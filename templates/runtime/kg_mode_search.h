@@ -10,9 +10,7 @@
 #ifndef KG_MODE_SEARCH_H
 #define KG_MODE_SEARCH_H
 
-#include "kg_modes.h"
-
-#include <string.h>
+#include "kg_mode_hold.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,13 +33,15 @@ extern "C" {
 
 typedef struct {
   kg_modes *modes;
-  const int *may;       /* per contact: bits */
+  int *may;             /* per contact: bits */
   int *best;            /* n_contacts: the modes found, */
   kg_real *best_state;  /* 3 per contact: with their directions and signs, */
   kg_real *best_w;      /* n_rows: and their rows */
   kg_real *w;           /* n_rows: row values of the last solution */
   int *counter;         /* n_contacts */
   kg_real size;         /* the largest row, in the units of the rows */
+  int *conflict;        /* n_contacts: after KG_NO_MODE, flags of the contacts whose laws contradict each other, */
+  int friction;         /* and whether they would not without friction (kg_mode_conflict.h) */
   int culprit;          /* contact that no mode satisfies, or that has several; -1 */
 } kg_mode_search;
 

@@ -47,6 +47,8 @@ typedef struct {
   kg_real *direction; /* 2 per contact: unit direction of slip */
   kg_real *sign;      /* per contact: sign of a two-sided normal multiplier whose magnitude is N */
   kg_real *lambda;    /* n_rows: the result */
+  kg_real *center;    /* n_rows, or NULL: see kg_mode_hold.h */
+  int redundant;      /* whether the multipliers are some of many, those of least norm */
   int *unknown;       /* scratch, n_rows: rows to be solved for, */
   int *slipping;      /* n_rows: the contact whose slip depends on the unknown, or -1 */
   kg_real *scale;     /* n_rows */
@@ -54,7 +56,9 @@ typedef struct {
 } kg_modes;
 
 /* Length of `dense`. */
-static inline size_t kg_modes_dense(int n_rows) { return 2 * (size_t)n_rows * (size_t)n_rows + 4 * (size_t)n_rows; }
+static inline size_t kg_modes_dense(int n_rows) {
+  return 2 * (size_t)n_rows * (size_t)n_rows + 8 * (size_t)n_rows;
+}
 
 static inline int kg_closed(int mode) { return mode >= KG_CLOSED; }
 
@@ -65,18 +69,20 @@ static inline int kg_normal_unknown(const kg_contact_info *info) {
 
 static inline kg_real kg_sign_of(kg_real x) { return x < KG_C(0.0) ? KG_C(-1.0) : KG_C(1.0); }
 
-/* The normal force that friction counts: never tensile. */
-static inline kg_real kg_modes_normal_force(const kg_modes *s, int m) {
+/* The normal force that friction counts, of the multipliers `lambda`: never tensile. */
+static inline kg_real kg_normal_force_of(const kg_modes *s, int m, const kg_real *lambda) {
   const kg_contact_info *info = s->info + m;
   kg_real force;
   if (!kg_normal_unknown(info)) {
     force = s->load[m];
   } else {
-    force = s->lambda[info->normal];
+    force = lambda[info->normal];
     force = info->law == KG_LAW_BILATERAL ? KG_ABS(force) : force;
   }
   return KG_MAX(force, KG_C(0.0));
 }
+
+static inline kg_real kg_modes_normal_force(const kg_modes *s, int m) { return kg_normal_force_of(s, m, s->lambda); }
 
 /* The slip force lambda_t = -mu_k N d. */
 static inline void kg_modes_slip_force(kg_modes *s, int m, kg_real normal_force) {
@@ -268,6 +274,7 @@ static inline int kg_modes_solve_signed(kg_modes *s) {
   const int n = kg_modes_unknowns(s);
   kg_real *G = s->dense, *z = G + n * (ptrdiff_t)n;
   int status;
+  s->redundant = 0;
   if (n <= 1) {
     return n == 0 ? KG_OK : kg_modes_single(s);
   }
@@ -279,6 +286,7 @@ static inline int kg_modes_solve_signed(kg_modes *s) {
   }
   if (status != KG_OK) {
     kg_modes_unknowns(s);
+    s->redundant = 1;
     return kg_modes_redundant(s, n);
   }
   kg_modes_assign(s, n, z);

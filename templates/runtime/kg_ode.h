@@ -121,8 +121,8 @@ static inline const char *kg_status_message(int status) {
       return "the constraints cannot be satisfied near this state: they contradict each other here, or the step was too "
              "large";
     case KG_NO_MODE:
-      return "no modes of the contacts agree with the forces they lead to (Painleve): reduce the friction, or let the "
-             "contact yield with a compliant law";
+      return "no forces or impulses satisfy the laws of all contacts: their gaps and the constraints contradict each other, "
+             "or a law of friction has no solution; let a contact yield with a compliant law";
     case KG_SEVERAL_MODES:
       return "several modes of the contacts agree with the forces they lead to, with different accelerations (Painleve): "
              "name those at the start, reduce the friction, or let the contact yield with a compliant law";

@@ -9,6 +9,7 @@
 #define KG_PROJECTION_H
 
 #include "kg_integrals.h"
+#include "kg_noise.h"
 #include "kg_steppers.h"
 
 #ifdef __cplusplus
@@ -26,6 +27,7 @@ typedef struct {
   kg_integrals integrals;       /* n and functions are to be set; kg_projection_renew() tells their values */
   kg_real tolerance;
   long long every;              /* steps from one projection to the next; the last state of a run is projected too */
+  int any_rank;                 /* rows may become dependent on the way, which forms of any rank pass: kg_noise.h */
   const kg_real *p;
   kg_real *work;                /* kg_projection_work() values */
   long long moved;              /* projections that changed the state */
@@ -48,6 +50,7 @@ static inline void kg_projection_start(kg_projection *c) {
   if (c->manifold.velocity || c->integrals.n) {
     c->velocity = kg_level_of(&c->manifold, 0, KG_C(0.0), NULL, NULL, NULL, c->p, NULL, c->tolerance, c->work);
   }
+  c->position.any_rank = c->velocity.any_rank = c->any_rank && c->manifold.position;
   kg_integrals_place(&c->integrals, c->manifold.n_u, c->work + kg_consistent_work(&c->manifold));
   c->integrals.left = 0;
   c->integrals.drift = KG_C(0.0);
@@ -110,6 +113,46 @@ static inline kg_real kg_projection_small(kg_level *l, int n) {
   return largest;
 }
 
+/* kg_projection_level() where rows may become dependent on the way. Near such a state a small residual may stand for a
+ * large error of the state: it is left alone when the correction, not the residual, is below the tolerance. What counts
+ * is the tolerance itself (1 rad, 1 m), unless x is so large that its rounding exceeds it: an error of the coordinates
+ * is one of the rows of the speeds as well, whatever the number of revolutions. */
+static inline int kg_projection_any_rank(kg_level *l, int metric_known) {
+  l->noise = NULL;
+  for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
+    const kg_real size = KG_MAX(KG_C(1.0), kg_max_magnitude(l->n, l->x));
+    const kg_real limit = KG_MAX(l->tolerance, KG_C(4.0) * KG_EPSILON * size);
+    int status = kg_level_call(l, l->function, l->w.rows);
+    if (status >= 0 && iteration == 0) {
+      if (kg_noise_only(l)) {
+        return KG_OK;
+      }
+      status = metric_known ? status : kg_level_metric(l, 1);
+    }
+    if (status < 0) {
+      return status;
+    }
+    kg_level_correction(l);
+    if (iteration == 0 && kg_max_magnitude(l->n, l->w.change) > limit) {
+      status = kg_noise_of_rows(l);
+      if (status < 0) {
+        return status;
+      }
+      kg_level_correction(l);
+    }
+    if (kg_max_magnitude(l->n, l->w.change) <= limit && kg_projection_met(l)) {
+      return iteration > 0 ? KG_FINISHED : KG_OK;
+    }
+    for (int i = 0; i < l->n; ++i) {
+      l->x[i] += l->w.change[i];
+    }
+    if (iteration > 0 && kg_max_magnitude(l->n, l->w.change) <= KG_PROJECTION_LAST * size && kg_projection_met(l)) {
+      return KG_FINISHED;
+    }
+  }
+  return KG_INCONSISTENT;
+}
+
 /* Moves x by a correction; returns its largest component. */
 static inline kg_real kg_projection_correct(kg_level *l) {
   if (l->rows == 1 && l->n == l->m && l->m == l->manifold->n_u) {
@@ -134,6 +177,9 @@ static inline kg_real kg_projection_correct(kg_level *l) {
 /* Newton's method from close by. The metric is known where positions have been moved; then speeds follow in any case.
  * Returns KG_OK when nothing had to be moved, KG_FINISHED, KG_INCONSISTENT, or the status of a function. */
 static inline int kg_projection_level(kg_level *l, int metric_known) {
+  if (l->any_rank) {
+    return kg_projection_any_rank(l, metric_known);
+  }
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
     int status = kg_level_call(l, l->function, l->w.rows);
     kg_real change;
@@ -167,6 +213,7 @@ static inline void kg_projection_place(kg_level *l, kg_real t, kg_real *q, kg_re
 /* Newton's method on the speeds with the integrals beside the constraints. Returns as kg_projection_level(). */
 static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int metric_known) {
   kg_real change = KG_C(0.0);
+  l->noise = NULL;
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
     const kg_real size = kg_max_magnitude(l->n, l->x);
     int status = l->function ? kg_level_call(l, l->function, l->w.rows) : KG_OK;
@@ -184,14 +231,17 @@ static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int m
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
     if (!metric_known) {
-      status = kg_level_metric(l, 0);
+      status = kg_level_metric(l, l->any_rank);
       metric_known = 1;
-      if (status < 0) {
-        return status;
-      }
+    }
+    if (status >= 0 && l->any_rank && l->function && iteration == 0) {
+      status = kg_noise_of_rows(l);
+    }
+    if (status < 0) {
+      return status;
     }
     kg_level_equations(l);
-    l->rank = kg_least_norm_basis(0, l->rows, l->m, l->w.a, l->w.b, l->w.sizes, l->w.z);
+    l->rank = kg_least_norm_basis(0, l->rows, l->m, l->w.a, l->w.b, l->noise, l->w.sizes, l->w.z);
     kg_integrals_correct(kept, l, iteration == 0);
     kg_metric_upper(l->n, l->w.factor, l->w.z);
     change = kg_max_magnitude(l->n, l->w.z);
