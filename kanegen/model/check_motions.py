@@ -48,11 +48,13 @@ _LONGEST_QUOTE = 300
 class Claim:
     """Two ways to one vector: what is ``given``, and what ``follows``, at a snapshot.
 
-    ``excused`` tells whether a difference is legal. ``message`` starts the error; ``texts`` gives both expressions.
+    ``excused`` tells whether a difference is legal. ``message`` starts the error, ``rate`` names what follows, and
+    ``texts`` gives both expressions.
     ``expressions`` are what the snapshots must hold, ``order`` the time derivatives of positions that they contain.
     """
 
     message: str
+    rate: str
     texts: Callable[[], tuple[Any, Any]]
     given: Callable[[Snapshot], Array]
     follows: Callable[[Snapshot], Array]
@@ -125,8 +127,8 @@ def _contradiction(model: Model, claim: Claim, found: Sequence[Snapshot]) -> Ite
     given, follows = next(difference for difference in differences if difference is not None)
     texts = map(_quoted, claim.texts())
     yield (
-        f"{claim.message}: it is {next(texts)}, but {next(texts)} follows. At a random state that satisfies the "
-        f"constraints these are {_numbers(given)} and {_numbers(follows)} (components in {model.frame}). Correct one "
+        f"{claim.message}: it is {next(texts)}, while {claim.rate} is {next(texts)}. At a random state that satisfies "
+        f"the constraints these are {_numbers(given)} and {_numbers(follows)} (components in {model.frame}). Correct one "
         "of them, or pass check_kinematics=False"
     )
 
@@ -203,6 +205,7 @@ def _velocity_claim(model: Model, body: Any, chain: Sequence[Any]) -> Iterator[C
 
     yield Claim(
         f"body {body.name}: the velocity of {what} in {frame} contradicts the position from {base}",
+        "the rate of the position",
         lambda: (after, before + _position(pairs).dt(frame)),
         lambda snapshot: snapshot.vector(after)[0],
         lambda snapshot: snapshot.vector(before)[0] + snapshot.offset(pairs)[1],
@@ -256,6 +259,7 @@ def _angular_claim(model: Model, body: Any, expressions: tuple[Any, ...]) -> Cla
 
     return Claim(
         f"body {body.name}: the angular velocity of frame {frame} in {model.frame} contradicts its orientation",
+        "the rate of the orientation",
         lambda: (frame.ang_vel_in(model.frame), _turning_text(frame, model.frame)),
         lambda snapshot: snapshot.omega(frame)[0],
         lambda snapshot: snapshot.turning(frame),
@@ -294,6 +298,7 @@ def _rate_claim(model: Model, message: str, given: Any, vector: Any) -> Iterator
     if expressions is not None:
         yield Claim(
             message,
+            "that rate",
             lambda: (given, vector.dt(model.frame)),
             lambda snapshot: snapshot.vector(given)[0],
             lambda snapshot: snapshot.vector(vector)[1],
