@@ -128,8 +128,8 @@ def _contradiction(model: Model, claim: Claim, found: Sequence[Snapshot]) -> Ite
     texts = map(_quoted, claim.texts())
     yield (
         f"{claim.message}: it is {next(texts)}, while {claim.rate} is {next(texts)}. At a random state that satisfies "
-        f"the constraints these are {_numbers(given)} and {_numbers(follows)} (components in {model.frame}). Correct one "
-        "of them, or pass check_kinematics=False"
+        f"the constraints these are {_numbers(given)} and {_numbers(follows)} (components in {model.frame}). Correct "
+        "one of them, or pass check_kinematics=False"
     )
 
 
