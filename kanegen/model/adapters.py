@@ -113,6 +113,8 @@ def _new_accelerations(
     rows: Sequence[Any], velocity: Sequence[Any], km: Any, rate_map: dict[Any, Any]
 ) -> tuple[Any, ...]:
     """The acceleration rows that do not follow from the derivatives of the velocity rows."""
+    if not rows:
+        return ()
     accelerations = frozenset(km._udot)
     derivatives = [expr.diff(dynamicsymbols._t).xreplace(rate_map) for expr in velocity]
     found = tuple(row for row in rows if not in_span(row, derivatives, accelerations))
@@ -122,7 +124,7 @@ def _new_accelerations(
         if in_span(direction, directions, accelerations):
             raise ModelError(
                 f"acceleration constraint {k} of the KanesMethod ({row}) restricts the same accelerations as "
-                "its velocity constraints, but is not their derivative: leave it out (for stabilisation, use "
+                "its velocity constraints, but is not their derivative: leave it out (for stabilization, use "
                 "kg.Baumgarte), or pass acceleration_constraints= to from_kane"
             )
     return found

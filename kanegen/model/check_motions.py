@@ -49,8 +49,8 @@ class Claim:
     """Two ways to one vector: what is ``given``, and what ``follows``, at a snapshot.
 
     ``excused`` tells whether a difference is legal. ``message`` starts the error, ``rate`` names what follows, and
-    ``texts`` gives both expressions.
-    ``expressions`` are what the snapshots must hold, ``order`` the time derivatives of positions that they contain.
+    ``texts`` gives both expressions. ``expressions`` are what the snapshots must hold, ``order`` the highest time
+    derivative of a position in them.
     """
 
     message: str

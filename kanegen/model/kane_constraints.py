@@ -90,12 +90,12 @@ def _not_kept(k: int, phi: Any, source: str, undecided: bool) -> str:
 
 def _rates_follow(description: Mapping[str, Any], positions: Sequence[Any]) -> Sequence[bool | None]:
     """For each position whether its rate follows; None where no configuration satisfies the positions."""
-    given = kinematics_of(description, positions)
+    given = _kinematics(description, positions)
     follows = Motions(given).rates_follow()
     return [None] * len(positions) if follows is None else follows
 
 
-def kinematics_of(description: Mapping[str, Any], positions: Sequence[Any]) -> Kinematics:
+def _kinematics(description: Mapping[str, Any], positions: Sequence[Any]) -> Kinematics:
     """The kinematics of a description that is not checked yet; unknown dynamic symbols count as inputs."""
     ignored: list[str] = []
     rows = normalise.scalars(description["nonholonomic_constraints"], "nonholonomic_constraints", ignored)
