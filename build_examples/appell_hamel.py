@@ -48,17 +48,17 @@ def model(constraints: str = "nonlinear") -> kg.Model:
     O = me.Point("O")
     O.set_vel(N, 0)
     P = O.locatenew("P", x * N.x + y * N.y + z * N.z)
-    centre = O.locatenew("wheel_centre", x * N.x + y * N.y - rho * heading.x)
-    wheel = me.RigidBody("wheel", centre, spin, M, (me.inertia(heading, I, I, I), centre))
+    center = O.locatenew("wheel_center", x * N.x + y * N.y - rho * heading.x)
+    wheel = me.RigidBody("wheel", center, spin, M, (me.inertia(heading, I, I, I), center))
 
-    x_centre = u3 + rho * u1 * sm.sin(theta)
-    y_centre = u4 - rho * u1 * sm.cos(theta)
+    x_center = u3 + rho * u1 * sm.sin(theta)
+    y_center = u4 - rho * u1 * sm.cos(theta)
     rolling = {
         "nonlinear": (
-            x_centre**2 + y_centre**2 - a**2 * u2**2,
+            x_center**2 + y_center**2 - a**2 * u2**2,
             u3 * sm.sin(theta) - u4 * sm.cos(theta) + rho * u1,
         ),
-        "linear": (a * u2 * sm.cos(theta) - x_centre, a * u2 * sm.sin(theta) - y_centre),
+        "linear": (a * u2 * sm.cos(theta) - x_center, a * u2 * sm.sin(theta) - y_center),
     }
 
     return kg.Model(

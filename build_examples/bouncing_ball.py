@@ -1,7 +1,7 @@
 """A ball that bounces until it rests.
 
 A particle of mass ``m`` falls in gravity ``g`` from the height z = 1 m on a floor with the coefficient of restitution
-``e``. It bounces infinitely often in a finite time (Zeno behaviour): flight k between two impacts takes e times as long
+``e``. It bounces infinitely often in a finite time (Zeno behavior): flight k between two impacts takes e times as long
 as the one before, and all end at t0 (1 + e) / (1 - e), t0 being the time of the first fall. From there on the contact
 stays closed, under the weight of the ball.
 """
@@ -32,7 +32,7 @@ def model() -> kg.Model:
     N = me.ReferenceFrame("N")
     O = me.Point("O")
     O.set_vel(N, 0)
-    ball = me.Particle("ball", O.locatenew("centre", z * N.z), m)
+    ball = me.Particle("ball", O.locatenew("center", z * N.z), m)
 
     return kg.Model(
         name="bouncing_ball",

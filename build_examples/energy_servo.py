@@ -1,6 +1,6 @@
 """A disc with a bar on its rim whose motors bring the total energy to a wanted value.
 
-The mechanism of ``obstructed_pendulum`` without the obstacle: disc (radius ``R``, central inertia ``I_D``, centre
+The mechanism of ``obstructed_pendulum`` without the obstacle: disc (radius ``R``, central inertia ``I_D``, center
 fixed), uniform bar (``m_B``, ``L``, ``I_B``) hinged at its rim; i is vertically down, j horizontal; theta1 and theta2
 are absolute. Controls are the motor torques ``tau1`` (ground on disc) and ``tau2`` (disc on bar, with its reaction on
 the disc). The servo-constraint is psi = E - E_f with E' = Theta (E - E_f); the energy E is zero at theta1 = theta2 = 0.
@@ -48,9 +48,9 @@ def model(path: bool = False, resolution: str = "moore_penrose", y: Any = None, 
     O = me.Point("O")
     O.set_vel(N, 0)
     hinge = O.locatenew("hinge", R * disc_frame.x)
-    centre = hinge.locatenew("centre", L / 2 * bar_frame.x)
+    center = hinge.locatenew("center", L / 2 * bar_frame.x)
     disc = me.RigidBody("disc", O, disc_frame, 0, (me.inertia(disc_frame, 0, 0, I_D), O))
-    bar = me.RigidBody("bar", centre, bar_frame, m_B, (me.inertia(bar_frame, 0, 0, I_B), centre))
+    bar = me.RigidBody("bar", center, bar_frame, m_B, (me.inertia(bar_frame, 0, 0, I_B), center))
 
     potential = m_B * g * (R * (1 - sm.cos(theta1)) + L / 2 * (1 - sm.cos(theta2)))
     constraints, gains = [me.kinetic_energy(N, disc, bar) + potential - E_f], [Theta]
@@ -66,7 +66,7 @@ def model(path: bool = False, resolution: str = "moore_penrose", y: Any = None, 
         speeds=(u1, u2),
         kinematics=(u1 - theta1.diff(time), u2 - theta2.diff(time)),
         bodies=(disc, bar),
-        loads=((disc_frame, (tau1 - tau2) * N.z), (bar_frame, tau2 * N.z), (centre, m_B * g * N.x)),
+        loads=((disc_frame, (tau1 - tau2) * N.z), (bar_frame, tau2 * N.z), (center, m_B * g * N.x)),
         potential_energy=potential,
         inputs=(tau1, tau2),
         parameters={**values, **({Theta21: PATH_GAINS["Theta21"], Theta22: PATH_GAINS["Theta22"]} if path else {})},

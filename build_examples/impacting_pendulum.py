@@ -55,10 +55,10 @@ def model(law: str = "acceleration") -> kg.Model:
     O = me.Point("O")
     O.set_vel(N, 0)
     hinge = O.locatenew("hinge", R * disc_frame.x)
-    centre = hinge.locatenew("centre", L / 2 * bar_frame.x)
+    center = hinge.locatenew("center", L / 2 * bar_frame.x)
     # The disc's mass stands still: only its inertia counts.
     disc = me.RigidBody("disc", O, disc_frame, sm.Integer(0), (me.inertia(disc_frame, 0, 0, I_D), O))
-    bar = me.RigidBody("bar", centre, bar_frame, m_B, (me.inertia(bar_frame, 0, 0, I_B), centre))
+    bar = me.RigidBody("bar", center, bar_frame, m_B, (me.inertia(bar_frame, 0, 0, I_B), center))
     x = R * sm.cos(theta1) + L * sm.cos(theta2) - R - L / 3
 
     return kg.Model(

@@ -1,6 +1,6 @@
 """A driven double pendulum that leans on an obstacle.
 
-A disc (radius ``R``, central inertia ``I_D``, centre fixed) carries at its rim the hinge of a uniform bar (``m_B``,
+A disc (radius ``R``, central inertia ``I_D``, center fixed) carries at its rim the hinge of a uniform bar (``m_B``,
 ``L``, ``I_B``). x points down, y is horizontal; theta1 and theta2 are the absolute angles of the disc and of the bar,
 measured from x. Gravity ``g``; constant motor torques ``tau1`` of the ground on the disc and ``tau2`` of the disc on
 the bar. The tip must not fall below an obstacle: gap = R + 3 L / 4 - R cos theta1 - L cos theta2 >= 0. While the gap
@@ -41,10 +41,10 @@ def model() -> kg.Model:
     O = me.Point("O")
     O.set_vel(N, 0)
     hinge = O.locatenew("hinge", R * disc_frame.x)
-    centre = hinge.locatenew("centre", L / 2 * bar_frame.x)
+    center = hinge.locatenew("center", L / 2 * bar_frame.x)
     # The disc's mass stands still: only its inertia counts.
     disc = me.RigidBody("disc", O, disc_frame, sm.Integer(0), (me.inertia(disc_frame, 0, 0, I_D), O))
-    bar = me.RigidBody("bar", centre, bar_frame, m_B, (me.inertia(bar_frame, 0, 0, I_B), centre))
+    bar = me.RigidBody("bar", center, bar_frame, m_B, (me.inertia(bar_frame, 0, 0, I_B), center))
     gap = R + 3 * L / 4 - R * sm.cos(theta1) - L * sm.cos(theta2)
 
     return kg.Model(
@@ -56,7 +56,7 @@ def model() -> kg.Model:
         bodies=(disc, bar),
         loads=((disc_frame, (tau1 - tau2) * N.z), (bar_frame, tau2 * N.z)),
         gravity=g * N.x,
-        unilateral_constraints=(kg.Unilateral(gap, law=kg.Stabilised(Delta1, Delta2), name=CONTACT),),
+        unilateral_constraints=(kg.Unilateral(gap, law=kg.Stabilized(Delta1, Delta2), name=CONTACT),),
         outputs={"gap": gap, "gap_rate": gap.diff(time)},
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
     )

@@ -95,7 +95,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     distance.plot(solution.t, solution.q[:, 0])
     distance.set_ylabel("r (m)")
     angles.plot(solution.t, solution.q[:, 1:], label=["theta", "phi"])
-    angles.axhline(solver.parameters["k"], color="grey", linestyle="dotted", label="k")
+    angles.axhline(solver.parameters["k"], color="gray", linestyle="dotted", label="k")
     angles.set_ylabel("angles (rad)")
     angles.legend()
     force.plot(solution.t, solution.controls)

@@ -2,7 +2,7 @@
 
 Mass ``m``, radius ``R``, gravity ``g``; Z is up. The disk is oriented by 3-1-3 angles: phi about Z, theta
 about i0, psi about the disk's axis k0, with i0 = (cos phi, sin phi, 0) along the rim at the contact and j0
-from the contact to the centre; theta = pi/2 is upright. (X, Y) is the mass centre, its height is R sin
+from the contact to the center; theta = pi/2 is upright. (X, Y) is the mass center, its height is R sin
 theta. The speeds are the components of the angular velocity on i0, j0, k0, then X' and Y': u = (theta',
 phi' sin theta, phi' cos theta + psi', X', Y').
 
@@ -12,7 +12,7 @@ equations 5 u1' = u2^2 cot theta - 6 u2 u3 - 4 (g/R) cos theta, u2' = -u1 u2 cot
 equations of Kane, those of Gibbs and Appell, derived and integrated without kanegen, and the reduced and unreduced
 momentum forms: accelerations, motion, and what is conserved.
 
-``model(friction=mu)`` is the disk on a rough plane: the height Z of the mass centre is a sixth coordinate, u6 = Z',
+``model(friction=mu)`` is the disk on a rough plane: the height Z of the mass center is a sixth coordinate, u6 = Z',
 with the unilateral contact Z - R sin theta >= 0 and Coulomb friction ``mu``. It starts slipping and ends rolling.
 """
 
@@ -94,7 +94,7 @@ def model(friction: float | None = None) -> kg.Model:
 
     O = me.Point("O")
     O.set_vel(N, 0)
-    centre = O.locatenew("centre", X * N.x + Y * N.y + height * N.z)
+    center = O.locatenew("center", X * N.x + Y * N.y + height * N.z)
     # The disk is symmetric about k0: its inertia is constant in the frame that does not spin with it.
     inertia = me.inertia(lean, m * R**2 / 4, m * R**2 / 4, m * R**2 / 2)
 
@@ -104,7 +104,7 @@ def model(friction: float | None = None) -> kg.Model:
         coordinates=coordinates,
         speeds=speeds,
         kinematics=kinematics,
-        bodies=(me.RigidBody("disk", centre, disk, m, (inertia, centre)),),
+        bodies=(me.RigidBody("disk", center, disk, m, (inertia, center)),),
         gravity=-g * N.z,
         **held,
     )
@@ -135,7 +135,7 @@ class Motion(NamedTuple):
 class GibbsAppell:
     """The disk by Gibbs-Appell's equations dS/du_r' = F_r, r = 1, 2, 3, in SymPy and SciPy, without kanegen.
 
-    ``S = m a.a / 2 + alpha.I.alpha / 2 + (w x I.w).alpha``. Rolling gives the velocity of the centre, ``w x R j0``, so
+    ``S = m a.a / 2 + alpha.I.alpha / 2 + (w x I.w).alpha``. Rolling gives the velocity of the center, ``w x R j0``, so
     that u1, u2, u3 are left and no constraint; X' and Y' are components of it.
     """
 
@@ -276,7 +276,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
         _, solution = runs[name]
         theta, phi, _, X, Y = solution.q[:, :5].T
         tilt = DEFAULTS["R"] * np.cos(theta)
-        path.plot(X, Y, label="mass centre")
+        path.plot(X, Y, label="mass center")
         path.plot(X + tilt * np.sin(phi), Y - tilt * np.cos(phi), label="contact")
         path.set(xlabel="X (m)", ylabel="Y (m)", aspect="equal", title=title)
         path.legend()

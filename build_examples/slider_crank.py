@@ -58,14 +58,14 @@ def model() -> kg.Model:
 
     O = me.Point("O")
     O.set_vel(N, 0)
-    crank_centre = O.locatenew("crank_centre", l1 / 2 * crank.x)
+    crank_center = O.locatenew("crank_center", l1 / 2 * crank.x)
     pin = O.locatenew("crank_pin", l1 * crank.x)
-    rod_centre = pin.locatenew("rod_centre", -l2 / 2 * rod.y)
+    rod_center = pin.locatenew("rod_center", -l2 / 2 * rod.y)
     slider = O.locatenew("slider", x * N.x)
 
     bodies = (
-        me.RigidBody("crank", crank_centre, crank, m1, (me.inertia(crank, 0, 0, m1 * l1**2 / 12), crank_centre)),
-        me.RigidBody("rod", rod_centre, rod, m2, (me.inertia(rod, 0, 0, m2 * l2**2 / 12), rod_centre)),
+        me.RigidBody("crank", crank_center, crank, m1, (me.inertia(crank, 0, 0, m1 * l1**2 / 12), crank_center)),
+        me.RigidBody("rod", rod_center, rod, m2, (me.inertia(rod, 0, 0, m2 * l2**2 / 12), rod_center)),
         me.Particle("slider", slider, m3),
     )
     return kg.Model(

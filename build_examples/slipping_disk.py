@@ -1,7 +1,7 @@
 """A thin uniform disk slipping without friction on a horizontal plane.
 
 The disk of ``rolling_disk`` (same coordinates, speeds and parameters) without its rolling constraints: it
-keeps contact with the plane through the height R sin theta of its centre, and nothing else holds it.
+keeps contact with the plane through the height R sin theta of its center, and nothing else holds it.
 
 Source: lecture notes on generalized speeds (example "rolling disk with slip"). Five integrals are known: X',
 Y', the spin u3, the angular momentum about the vertical, and the energy.
@@ -40,7 +40,7 @@ def model() -> kg.Model:
 
     O = me.Point("O")
     O.set_vel(N, 0)
-    centre = O.locatenew("centre", X * N.x + Y * N.y + R * sm.sin(theta) * N.z)
+    center = O.locatenew("center", X * N.x + Y * N.y + R * sm.sin(theta) * N.z)
     # The disk is symmetric about k0: its inertia is constant in the frame that does not spin with it.
     inertia = me.inertia(lean, m * R**2 / 4, m * R**2 / 4, m * R**2 / 2)
 
@@ -56,7 +56,7 @@ def model() -> kg.Model:
             u4 - X.diff(time),
             u5 - Y.diff(time),
         ),
-        bodies=(me.RigidBody("disk", centre, disk, m, (inertia, centre)),),
+        bodies=(me.RigidBody("disk", center, disk, m, (inertia, center)),),
         gravity=-g * N.z,
         outputs={"vertical_momentum": m * R**2 / 4 * (u2 * sm.sin(theta) + 2 * u3 * sm.cos(theta))},
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},

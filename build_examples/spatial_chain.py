@@ -1,7 +1,7 @@
 """A chain of n rigid links joined by universal joints.
 
 Link i hangs along -z of its frame, which is turned by q_(2i-1) about its parent's x and by q_(2i) about the
-new y; length ``l_i``, mass ``m_i`` with its centre half-way, central inertia diag(``Ixx_i``, ``Iyy_i``,
+new y; length ``l_i``, mass ``m_i`` with its center half-way, central inertia diag(``Ixx_i``, ``Iyy_i``,
 ``Izz_i``). Gravity ``g`` acts along -z; u = q'. The system on which symbolic derivations swell: 2n degrees
 of freedom.
 """
@@ -46,9 +46,9 @@ def model(n: int = LINKS) -> kg.Model:
         cross.orient_axis(parent, parent.x, coordinates[2 * i])
         link = me.ReferenceFrame(f"link_{i + 1}")
         link.orient_axis(cross, cross.y, coordinates[2 * i + 1])
-        centre = joint.locatenew(f"centre_{i + 1}", -lengths[i] / 2 * link.z)
+        center = joint.locatenew(f"center_{i + 1}", -lengths[i] / 2 * link.z)
         inertia = me.inertia(link, Ixx[i], Iyy[i], Izz[i])
-        bodies.append(me.RigidBody(f"link_{i + 1}", centre, link, masses[i], (inertia, centre)))
+        bodies.append(me.RigidBody(f"link_{i + 1}", center, link, masses[i], (inertia, center)))
         joint = joint.locatenew(f"joint_{i + 1}", -lengths[i] * link.z)
         parent = link
 

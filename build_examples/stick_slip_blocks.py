@@ -33,7 +33,7 @@ def model(mu_s: float | None = None, creep: float | None = None) -> kg.Model:
     m1, m2, K1, K2, A, omega, mu, g = sm.symbols(tuple(DEFAULTS))
     values = DEFAULTS if mu_s is None else {**DEFAULTS, "mu_s": mu_s}
     static = mu if mu_s is None else sm.Symbol("mu_s")
-    law = kg.Coulomb(static, mu) if creep is None else kg.Coulomb(static, mu, creep=creep, drift=CREEP_DECAY)
+    law = kg.Coulomb(static, mu) if creep is None else kg.Coulomb(static, mu, creep=creep, decay_rate=CREEP_DECAY)
     time = me.dynamicsymbols._t
 
     N = me.ReferenceFrame("N")

@@ -1,10 +1,10 @@
-"""A pendulum of varying length, and what constraint stabilisation buys.
+"""A pendulum of varying length, and what constraint stabilization buys.
 
 A particle of mass ``m`` hangs from a massless rod whose length adjusts so that y + x^2 / ``l0`` = ``l0``; x
 is horizontal, y points down, gravity ``g`` acts along y. u = (x', y').
 
 Source: Bajodah (2003), Example 4.3. The constraint is integrated as phi'' = 0 or, with Baumgarte's
-stabilisation, as phi'' + 20 phi' + 100 phi = 0; after 500 s with the thesis's scheme and step the script
+stabilization, as phi'' + 20 phi' + 100 phi = 0; after 500 s with the thesis's scheme and step the script
 compares the drift of both (figures 17, 19, 20 and 22). The minimal equation (326) is the reference.
 """
 
@@ -21,8 +21,8 @@ import kanegen as kg
 
 INITIAL = {"t": 0.0, "q": (1.0, 0.0), "u": (0.0, 0.0), "r": None}
 CASES: dict[str, dict[str, Any]] = {
-    "no stabilisation": {},
-    "Baumgarte (10, 10)": {"stabilisation": kg.Baumgarte(alpha=10, beta=10)},
+    "no stabilization": {},
+    "Baumgarte (10, 10)": {"stabilization": kg.Baumgarte(alpha=10, beta=10)},
 }
 
 
@@ -66,9 +66,9 @@ def accelerations(q: np.ndarray, u: np.ndarray, g: float = 9.81, gains: tuple[fl
     )
 
 
-def simulate(stabilisation: kg.Baumgarte | None = None) -> tuple[kg.Solver, kg.Solution]:
+def simulate(stabilization: kg.Baumgarte | None = None) -> tuple[kg.Solver, kg.Solution]:
     """500 s by Kutta-Merson with the step 0.001 s of figures 17, 19, 20 and 22; every 100th point is kept."""
-    solver = kg.build(model(), stabilisation=stabilisation)
+    solver = kg.build(model(), stabilization=stabilization)
     t_eval = np.linspace(0.0, 500.0, 5001)
     solution = solver.integrate(
         (0.0, 500.0), INITIAL["q"], INITIAL["u"], method="kutta_merson", step=0.001, t_eval=t_eval

@@ -125,10 +125,10 @@ def model(tracked: bool = True) -> kg.Model:
     fork = axis.locatenew("fork", (p["xH"] - p["w"] - p["c"]) * H.x + p["zH"] * H.z)
     front = axis.locatenew("front_wheel", -p["c"] * H.x - p["rF"] * H.z)
 
-    def body(name: str, centre: me.Point, turning: Any, axes: Any, **inertia: Any) -> me.RigidBody:
+    def body(name: str, center: me.Point, turning: Any, axes: Any, **inertia: Any) -> me.RigidBody:
         moments = [p[f"I{name}{k}"] for k in ("xx", "yy", inertia.get("zz", "zz"))]
         return me.RigidBody(
-            name, centre, turning, p[f"m{name}"], (me.inertia(axes, *moments, izx=inertia.get("xz", 0)), centre)
+            name, center, turning, p[f"m{name}"], (me.inertia(axes, *moments, izx=inertia.get("xz", 0)), center)
         )
 
     bodies = (
@@ -210,11 +210,11 @@ def solver(tracked: bool = True) -> kg.Solver:
     return kg.build(model(tracked), functions=("rhs", "residuals", "energies", "jacobians"))
 
 
-def linear(speed: float, bicycle: kg.Solver | None = None) -> kg.Linearisation:
-    """Steady straight riding at ``speed`` (m/s), linearised in phi, de, phi', thR', de'."""
+def linear(speed: float, bicycle: kg.Solver | None = None) -> kg.Linearization:
+    """Steady straight riding at ``speed`` (m/s), linearized in phi, de, phi', thR', de'."""
     bicycle = bicycle or solver()
     start = upright(speed, tracked="x" in bicycle.description.coordinates)
-    upright_linear = bicycle.linearise(0.0, *start, speeds=("u_phi", "u_thR", "u_de"))
+    upright_linear = bicycle.linearize(0.0, *start, speeds=("u_phi", "u_thR", "u_de"))
     return upright_linear.without_ignorable()
 
 

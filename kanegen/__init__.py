@@ -28,7 +28,7 @@ from kanegen.model import Projection as Projection
 from kanegen.model import Reaction as Reaction
 from kanegen.model import Restitution as Restitution
 from kanegen.model import Servo as Servo
-from kanegen.model import Stabilised as Stabilised
+from kanegen.model import Stabilized as Stabilized
 from kanegen.model import Unilateral as Unilateral
 from kanegen.pipeline import build as build
 from kanegen.pipeline import emit as emit
@@ -41,7 +41,7 @@ from kanegen.solve import IntegrationError as IntegrationError
 from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve import InverseDynamics as InverseDynamics
 from kanegen.solve import Jacobian as Jacobian
-from kanegen.solve import Linearisation as Linearisation
+from kanegen.solve import Linearization as Linearization
 from kanegen.solve import Outcome as Outcome
 from kanegen.solve import Phase as Phase
 from kanegen.solve import Saturation as Saturation

@@ -11,7 +11,7 @@ class KanegenError(Exception):
 
 
 class ModelError(KanegenError, ValueError):
-    """A description of a system that cannot be honoured.
+    """A description of a system that cannot be honored.
 
     ``problems`` holds one sentence per problem: all problems of a model are reported together.
     """

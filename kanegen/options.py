@@ -34,7 +34,7 @@ DEFAULT_FUNCTIONS: Final = (
 )  # fmt: skip
 
 EXTRA_FUNCTIONS: Final = (
-    *("A1", "A2", "N", "L", "F", "Dm", "e", "rank", "parts", "integrals", "underactuation"),
+    *("A1", "A2", "N", "L", "F", "Dm", "e", "rank", "acceleration_parts", "integrals", "underactuation"),
     *FUNCTION_GROUPS["jacobians"],
 )
 """Functions that are compiled on request only."""
@@ -43,7 +43,7 @@ EXTRA_FUNCTIONS: Final = (
 COMPANIONS: Final = {"control": ("servo_gains",)}
 """What is compiled with a function: the gains of servo-constraints are judged whenever parameters change."""
 
-FORM_FUNCTIONS: Final = {"pseudoinverse": ("rank",), "canonical": ("rank", "parts")}
+FORM_FUNCTIONS: Final = {"pseudoinverse": ("rank",), "canonical": ("rank", "acceleration_parts")}
 """What a form is asked for, and is compiled with it."""
 
 

@@ -28,7 +28,7 @@ from kanegen.solve.description import DESCRIPTION_FILE, Description
 def build(
     model: Model,
     form: str = "auto",
-    stabilisation: Baumgarte | Projection | None = None,
+    stabilization: Baumgarte | Projection | None = None,
     functions: str | Iterable[str] | None = None,
     compiler: CompilerOptions | None = None,
 ) -> Solver:
@@ -46,7 +46,7 @@ def build(
         one that is estimated to be the fastest. ``"canonical"`` and ``"pseudoinverse"`` solve redundant constraints
         as well: docs/forms.md. ``"momentum"`` (reduced), ``"momentum_unreduced"``
         and ``"hamilton"`` integrate momenta in place of speeds: docs/momentum.md.
-    stabilisation
+    stabilization
         Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
         constraints. Gains are inputs of the compiled code. Integrals a projection names are compiled with it.
     functions
@@ -63,7 +63,7 @@ def build(
         For constraints the form cannot handle, options that do not exist, and failures of compiler or cache.
     """
     options = BuildOptions.of(form, functions)
-    if isinstance(stabilisation, Projection) and stabilisation.integrals:
+    if isinstance(stabilization, Projection) and stabilization.integrals:
         options = options.including("Q", "integrals")
     system = System(model)
     digest = fingerprint(system, repr(options))
@@ -78,7 +78,7 @@ def build(
             cache.store_sources(sources)
             wrapper.result()
     extension = build_extension(sources, compiler, cache)
-    return Solver(extension, Description.from_sources(sources), model.parameters, stabilisation, compiler)
+    return Solver(extension, Description.from_sources(sources), model.parameters, stabilization, compiler)
 
 
 @contextmanager

@@ -112,7 +112,7 @@ cdef extern from "module_steppers.h" nogil:
         double last_step
         double largest_error
         long long jacobians
-        long long factorisations
+        long long factorizations
     ctypedef struct kg_stepper_options:
         int method
         double step

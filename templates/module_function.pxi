@@ -1,7 +1,7 @@
 # Evaluation from Python: one Function object is one compiled function with its parameters.
 
 cdef class Prepared:
-    """Parameters and stabilisation gains of a run, with the constants that depend on them only.
+    """Parameters and stabilization gains of a run, with the constants that depend on them only.
 
     ``parameters``: (n_p,) in the order of PARAMETERS; ``gains``: (n_g,), all zero when left out. ``allowed``: numbers
     of constants that may have no value for these parameters (``undefined`` tells which have none, ``complaint`` says

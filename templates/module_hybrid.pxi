@@ -103,10 +103,10 @@ cdef class HybridRun(Run):
         self.watched, self.start_modes = flags, modes
         return 0
 
-    cdef int linearise(self) except -1:
+    cdef int linearize(self) except -1:
         """Provide the Jacobian of open contacts where it was compiled; that of closed ones are differences."""
         if {"jacobian_q", "jacobian_u", "jacobian_t"} <= FUNCTIONS.keys():
-            Run.linearise(self)
+            Run.linearize(self)
         return 0
 
     cdef int begin(self, const kg_stepper_options *options, double t0, const double *y0, double end) except *:

@@ -42,7 +42,7 @@ def integrate(
         run.project_every(projection[0], projection[1], projection[2], projection[3])
     run.direction = 1.0 if t1 >= t0 else -1.0
     if METHODS[method] == KG_RODAS:
-        run.linearise()
+        run.linearize()
     run.dense_rows = kg_module_dense_rows(METHODS[method]) if dense else 0
     options.method = METHODS[method]
     options.step = 0.0 if step is None else step

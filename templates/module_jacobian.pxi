@@ -16,7 +16,7 @@ cdef struct Slopes:
 cdef int _open_slopes(Slopes *s, Function function, double direction) except -1:
     """Find the Jacobians of a right-hand side, and room for them."""
     cdef size_t size
-    if function.name not in ("rhs", "rhs_stabilised"):
+    if function.name not in ("rhs", "rhs_stabilized"):
         raise SolveError(
             f"method 'rodas' needs the Jacobian of the right-hand side, and {function.name} has none: choose an "
             "explicit method, or build the model in a form whose state is (q, u)"

@@ -1,6 +1,6 @@
 # What is said where a compiled function has no finite value: which entry, at which state, and what to look for.
 
-RIGHT_HAND_SIDES = ("rhs", "rhs_stabilised", "momentum_rhs")
+RIGHT_HAND_SIDES = ("rhs", "rhs_stabilized", "momentum_rhs")
 JACOBIANS = {
     "jacobian_q": COORDINATES, "jacobian_u": SPEEDS, "jacobian_r": INPUTS, "jacobian_p": PARAMETERS, "jacobian_t": ("t",)
 }

@@ -96,7 +96,7 @@ cdef class Run:
         free(self.steps.data)
         free(self.samples.data)
 
-    cdef int linearise(self) except -1:
+    cdef int linearize(self) except -1:
         """Provide the Jacobian to an implicit method."""
         _open_slopes(&self.slopes, self.function, self.direction)
         self.evaluation.slopes = &self.slopes
@@ -301,7 +301,7 @@ cdef class Run:
                 smallest_step=s.smallest_step, largest_step=s.largest_step, last_step=s.last_step,
                 largest_error=s.largest_error, projections=self.projection.moved,
                 integrals_left=self.projection.integrals.left, integral_drift=self.projection.integrals.drift,
-                jacobians=s.jacobians, factorisations=s.factorisations,
+                jacobians=s.jacobians, factorizations=s.factorizations,
             ),
             error=self.error,
             hybrid=None,

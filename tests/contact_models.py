@@ -30,13 +30,13 @@ class Sledge:
         B.set_ang_vel(self.N, turn * self.N.z)
         self.O = me.Point("O")
         self.O.set_vel(self.N, 0)
-        self.centre = self.O.locatenew("centre", x * self.N.x + y * self.N.y)
-        self.centre.set_vel(self.N, forward * B.x + sideways * B.y)
-        self.bob = self.centre.locatenew("bob", sm.Rational(1, 5) * B.x - sm.Symbol("l") * C.y)
+        self.center = self.O.locatenew("center", x * self.N.x + y * self.N.y)
+        self.center.set_vel(self.N, forward * B.x + sideways * B.y)
+        self.bob = self.center.locatenew("bob", sm.Rational(1, 5) * B.x - sm.Symbol("l") * C.y)
         self.B = B
-        inertia = (me.inertia(B, 0, 0, sm.Symbol("I")), self.centre)
+        inertia = (me.inertia(B, 0, 0, sm.Symbol("I")), self.center)
         self.bodies = (
-            me.RigidBody("sledge", self.centre, B, sm.Symbol("m"), inertia),
+            me.RigidBody("sledge", self.center, B, sm.Symbol("m"), inertia),
             me.Particle("bob", self.bob, sm.Symbol("m_b")),
         )
 
@@ -104,18 +104,20 @@ class Sledge:
         return {
             "unilateral_constraints": [
                 kg.Unilateral(
-                    gaps["floor"], kg.Restitution(e, drift=7), kg.Coulomb(mu, mu / 2), slips["floor"], "floor"
+                    gaps["floor"], kg.Restitution(e, decay_rate=7), kg.Coulomb(mu, mu / 2), slips["floor"], "floor"
                 ),
-                kg.Unilateral(gaps["stop"], kg.Stabilised(-300, -100), name="stop"),
+                kg.Unilateral(gaps["stop"], kg.Stabilized(-300, -100), name="stop"),
                 kg.Unilateral(gaps["spring"], kg.KelvinVoigt(k, 3), name="spring"),
                 kg.Unilateral(gaps["pad"], kg.HuntCrossley(k, 0.6, acts="acceleration"), name="pad"),
-                kg.Unilateral(gaps["ratchet"], kg.Stabilised(-9), name="ratchet"),
+                kg.Unilateral(gaps["ratchet"], kg.Stabilized(-9), name="ratchet"),
             ],
             "friction": [
-                kg.Friction(slips["guide"], kg.Coulomb(0.4, creep=1e-3, drift=2), kg.Bilateral(gaps["guide"]), "guide"),
+                kg.Friction(
+                    slips["guide"], kg.Coulomb(0.4, creep=1e-3, decay_rate=2), kg.Bilateral(gaps["guide"]), "guide"
+                ),
                 kg.Friction(slips["brake"], kg.Coulomb(0.5), 2 + y**2, "brake"),
             ],
-            "latches": [kg.Latch("hook", gaps["hook"]), kg.Latch("clutch", gaps["clutch"], closed=True, drift=4)],
+            "latches": [kg.Latch("hook", gaps["hook"]), kg.Latch("clutch", gaps["clutch"], closed=True, decay_rate=4)],
             "events": [
                 kg.Event("overload", kg.Multiplier("floor", 2) - 5, impose="hook", remove="clutch"),
                 kg.Event("knock", y - 1, direction=-1, terminal=True, impulse="blow"),

@@ -21,7 +21,7 @@ from kanegen.solve import DESCRIPTION_FILE, Description, Solver
 
 _FUNCTIONS = {
     "rhs": (4, 0, "return accelerate(t, u, p, r[2], out);"),
-    "rhs_stabilised": (4, 0, "return accelerate(t, u, p, bias(q, u, r, p), out);"),
+    "rhs_stabilized": (4, 0, "return accelerate(t, u, p, bias(q, u, r, p), out);"),
     "T": (2, 2, "out[0] = -p[2]; out[1] = KG_C(1.0); out[2] = p[1]; out[3] = p[2] * p[1];"),
     "V": (2, 0, "out[0] = bias(q, u, r, p); out[1] = -p[2] * p[1] * p[0];"),
     "J": (1, 2, "out[0] = -p[2]; out[1] = KG_C(1.0);"),
@@ -89,7 +89,7 @@ DESCRIPTION = Description(
     n_nonholonomic=0,
     potential_energy=True,
     outputs=(("speed", ()), ("state", (2, 2))),
-    operations=(("rhs", 9), ("rhs_stabilised", 17)),
+    operations=(("rhs", 9), ("rhs_stabilized", 17)),
     functions=tuple(_FUNCTIONS),
 )
 PARAMETERS = {"g": 9.81, "mass": 2.0, "slope": 0.5}
@@ -124,10 +124,10 @@ def extension(*without: str) -> Extension:
     return build(sources(*without))
 
 
-def solver(parameters: Any = None, stabilisation: Any = None, without: tuple[str, ...] = (), **changes: Any) -> Solver:
+def solver(parameters: Any = None, stabilization: Any = None, without: tuple[str, ...] = (), **changes: Any) -> Solver:
     """A solver of the track; ``changes`` are fields of the description."""
     values = PARAMETERS if parameters is None else parameters
-    return Solver(extension(*without), replace(DESCRIPTION, **changes), values, stabilisation)
+    return Solver(extension(*without), replace(DESCRIPTION, **changes), values, stabilization)
 
 
 def start(x: float = 0.3, speed: float = 0.2, slope: float = 0.5) -> tuple[np.ndarray, np.ndarray]:

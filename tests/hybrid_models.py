@@ -29,7 +29,7 @@ def rough_block(e: Any = 0, hold: tuple[float, float] | None = None) -> kg.Model
     N = me.ReferenceFrame("N")
     O = me.Point("O")
     O.set_vel(N, 0)
-    centre = O.locatenew("centre", x * N.x + z * N.z)
+    center = O.locatenew("center", x * N.x + z * N.z)
     floor = kg.Unilateral(z, kg.Restitution(e), friction=kg.Coulomb(mu_s, mu_k), slip=(u,), name="floor")
     return kg.Model(
         name="rough_block",
@@ -37,12 +37,12 @@ def rough_block(e: Any = 0, hold: tuple[float, float] | None = None) -> kg.Model
         coordinates=(x, z),
         speeds=(u, w),
         kinematics=(x.diff(time) - u, z.diff(time) - w),
-        bodies=(me.Particle("block", centre, sm.Integer(2)),),
+        bodies=(me.Particle("block", center, sm.Integer(2)),),
         gravity=-10 * N.z,
-        loads=((centre, F * N.x),),
+        loads=((center, F * N.x),),
         inputs=(kg.Input(F, default=0.0),),
         unilateral_constraints=(floor,),
-        impulses={"hit": [(centre, 3 * N.x)]},
+        impulses={"hit": [(center, 3 * N.x)]},
         events=(
             kg.Event("passes", x - sm.Rational(1, 2), direction=1),
             kg.Event("far", x - 1, terminal=True),
@@ -80,7 +80,7 @@ def painleve() -> kg.Solver:
     B.orient_axis(N, N.z, theta)
     O = me.Point("O")
     O.set_vel(N, 0)
-    centre = O.locatenew("centre", x * N.x + y * N.y)
+    center = O.locatenew("center", x * N.x + y * N.y)
     slip = u + sm.sin(theta) * w
     tip = kg.Unilateral(y - sm.sin(theta), friction=kg.Coulomb(2), slip=(slip,), name="tip")
     model = kg.Model(
@@ -89,7 +89,7 @@ def painleve() -> kg.Solver:
         coordinates=(x, y, theta),
         speeds=(u, v, w),
         kinematics=(x.diff(time) - u, y.diff(time) - v, theta.diff(time) - w),
-        bodies=(me.RigidBody("rod", centre, B, sm.Integer(1), (me.inertia(B, 0, 0, sm.Rational(1, 3)), centre)),),
+        bodies=(me.RigidBody("rod", center, B, sm.Integer(1), (me.inertia(B, 0, 0, sm.Rational(1, 3)), center)),),
         gravity=-10 * N.y,
         unilateral_constraints=(tip,),
     )
@@ -133,4 +133,4 @@ def wall_pendulum() -> kg.Solver:
         ),
         parameters={e: 0.9, d: 0.0},
     )
-    return kg.build(model, stabilisation=kg.Projection(integrals=("energy",)))
+    return kg.build(model, stabilization=kg.Projection(integrals=("energy",)))

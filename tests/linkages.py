@@ -27,10 +27,10 @@ def four_bar(copies: int = 1) -> kg.Model:
     for k, (angle, length) in enumerate(zip(angles, lengths, strict=True)):
         frame = me.ReferenceFrame(f"B{k}")
         frame.orient_axis(N, N.z, angle)
-        centre = joint.locatenew(f"C{k}", length / 2 * frame.x)
+        center = joint.locatenew(f"C{k}", length / 2 * frame.x)
         joint = joint.locatenew(f"J{k}", length * frame.x)
         bodies.append(
-            me.RigidBody(f"rod {k}", centre, frame, length, (me.inertia(frame, 0, 0, length**3 / 12), centre))
+            me.RigidBody(f"rod {k}", center, frame, length, (me.inertia(frame, 0, 0, length**3 / 12), center))
         )
     loop = (
         sum(length * sm.cos(a) for a, length in zip(angles, lengths, strict=True)) - 2,

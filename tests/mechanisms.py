@@ -16,9 +16,9 @@ BRICARD_START = np.array([-1.0, 1.0, -1.0, 1.0, -1.0]) * np.pi / 2
 
 def _rod(name: str, frame: Any, start: Any, inertia: Any) -> tuple[me.RigidBody, Any]:
     """A uniform rod (1 m, 1 kg) along x of its frame from ``start``, and its end."""
-    centre = start.locatenew(f"centre of {name}", frame.x / 2)
+    center = start.locatenew(f"center of {name}", frame.x / 2)
     end = start.locatenew(f"end of {name}", frame.x)
-    return me.RigidBody(name, centre, frame, sm.Integer(1), (inertia, centre)), end
+    return me.RigidBody(name, center, frame, sm.Integer(1), (inertia, center)), end
 
 
 def bricard() -> kg.Model:

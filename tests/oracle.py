@@ -286,13 +286,13 @@ class _Evaluation:
             rows.append(array([value(row, self.state, unit) - offset for unit in units(self.n_u)]))
             b.append(-offset)
         J = np.array(rows, dtype=object).reshape(len(rows), self.n_u)
-        stable = array(b) + self._stabilisation(position, rates, kept, velocity, len(b))
+        stable = array(b) + self._stabilization(position, rates, kept, velocity, len(b))
         # Invariants, which bind no speed, come last among the positions.
         order = sorted(range(len(position)), key=lambda k: not kept[k])
         holonomic_rates = [rate for rate, keep in zip(rates, kept, strict=True) if keep]
         return J, stable, array(position[k] for k in order), array(holonomic_rates + velocity)
 
-    def _stabilisation(
+    def _stabilization(
         self, position: list[Any], rates: list[Any], kept: list[bool], velocity: list[Any], n_c: int
     ) -> Array:
         correction = array([0] * n_c)

@@ -1,4 +1,4 @@
-"""A state of a model and what follows from it: q', the rates of the inputs, neighbours along the motion."""
+"""A state of a model and what follows from it: q', the rates of the inputs, neighbors along the motion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUTER_STEP = mpmath.mpf(10) ** -15
 
 
 class Instant:
-    """A state and what follows from it: q', the rates of the inputs, and the neighbours along the motion."""
+    """A state and what follows from it: q', the rates of the inputs, and the neighbors along the motion."""
 
     def __init__(self, oracle: Oracle, t: Any, q: Array, u: Array, p: Array, r: Array) -> None:
         self.oracle, self.t, self.q, self.u, self.p, self.r = oracle, t, q, u, p, r

@@ -41,14 +41,14 @@ def has_second(expression: Any) -> bool:
     return any(d.derivative_count > 1 for d in sm.sympify(expression).atoms(sm.Derivative))
 
 
-def breadth_first(root: Any, neighbours: Callable[[Any], Any]) -> dict[Any, Any]:
+def breadth_first(root: Any, neighbors: Callable[[Any], Any]) -> dict[Any, Any]:
     parents = {root: None}
     queue = [root]
     for node in queue:
-        for neighbour in neighbours(node):
-            if neighbour not in parents:
-                parents[neighbour] = node
-                queue.append(neighbour)
+        for neighbor in neighbors(node):
+            if neighbor not in parents:
+                parents[neighbor] = node
+                queue.append(neighbor)
     return parents
 
 

@@ -57,7 +57,7 @@ def forces(q: np.ndarray, u: np.ndarray, p: Mapping[str, float], direction: np.n
     A, C = m * R**2 / 4, m * R**2 / 2
     spin = np.cross([u1, u2, phi_rate * ct], [A * u1, A * u2, C * u3])
     i0, k0 = np.array([cp, sp, 0.0]), np.array([sp * st, -cp * st, ct])
-    # Unknowns: the six accelerations, then the force on X, Y, Z. The arm from the centre to the contact is -R j0.
+    # Unknowns: the six accelerations, then the force on X, Y, Z. The arm from the center to the contact is -R j0.
     matrix, right = np.zeros((9, 9)), np.zeros(9)
     matrix[:3, :3] = np.diag([A, A, C])
     matrix[0, 6:], matrix[2, 6:] = R * k0, -R * i0

@@ -82,7 +82,7 @@ class Blocks:
         scaled = [[self.stiffness[i][j] / mp.sqrt(self.masses[i] * self.masses[j]) for j in moving] for i in moving]
         squares, shapes = mp.eigsy(mp.matrix(scaled))
         for mode, square in enumerate(squares):
-            # Shapes normalised with the masses: sum_i m_i shape_i^2 = 1.
+            # Shapes normalized with the masses: sum_i m_i shape_i^2 = 1.
             shape = {i: shapes[row, mode] / mp.sqrt(self.masses[i]) for row, i in enumerate(moving)}
             modal = self._modal(t, mp.sqrt(square), shape, q, u, slip)
             for i, weight in shape.items():

@@ -158,7 +158,7 @@ def rod_state(seed: int, gains: bool = True) -> dict[str, Any]:
 
 @cache
 def rod_solver(form: str = "auto", **options: Any) -> kg.Solver:
-    return kg.build(rod(**options), form=form, stabilisation=kg.Baumgarte(3.0, 3.0))
+    return kg.build(rod(**options), form=form, stabilization=kg.Baumgarte(3.0, 3.0))
 
 
 @cache
@@ -167,7 +167,7 @@ def rod_oracle() -> Oracle:
 
 
 def line(n: int, **servo: Any) -> kg.Model:
-    """n particles on a line, coupled by springs, a force on each; the distances of neighbours are prescribed."""
+    """n particles on a line, coupled by springs, a force on each; the distances of neighbors are prescribed."""
     x, v, F = (me.dynamicsymbols(f"{name}1:{n + 1}") for name in "xvF")
     k = sm.Symbol("k")
     N, O = me.ReferenceFrame("N"), me.Point("O")

@@ -207,7 +207,7 @@ class Statistics(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_longlong) for name in ("steps", "rejected", "evaluations", "repartitions")),
         *((name, ctypes.c_double) for name in ("smallest_step", "largest_step", "last_step", "largest_error")),
-        *((name, ctypes.c_longlong) for name in ("jacobians", "factorisations")),
+        *((name, ctypes.c_longlong) for name in ("jacobians", "factorizations")),
     )
 
 

@@ -100,20 +100,20 @@ def states(name: str, count: int = 3, seed: int = 0, **options: Any) -> tuple[St
     start = initial(name, **options)
     oracle = oracle_for(name, **options)
     found = [State(start["t"], np.array(start["q"]), np.array(start["u"]), oracle(**_arguments(start)))]
-    for t, q, u in _neighbours(start, np.random.default_rng(seed)):
+    for t, q, u in _neighbors(start, np.random.default_rng(seed)):
         reference = oracle(t, q, u)
         if _well_conditioned(reference):
             found.append(State(t, q, u, reference))
         if len(found) > count:
             return tuple(found)
-    raise AssertionError("unreachable: the neighbours never end")
+    raise AssertionError("unreachable: the neighbors never end")
 
 
 def _arguments(start: dict[str, Any]) -> dict[str, Any]:
     return {key: start[key] for key in ("t", "q", "u")}
 
 
-def _neighbours(start: dict[str, Any], rng: np.random.Generator) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+def _neighbors(start: dict[str, Any], rng: np.random.Generator) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
     while True:
         q = np.array(start["q"]) + rng.uniform(-0.4, 0.4, len(start["q"]))
         u = np.array(start["u"]) + rng.uniform(-1.0, 1.0, len(start["u"]))

@@ -177,7 +177,7 @@ def test_a_target_out_of_reach_is_reported() -> None:
 
 
 def test_saturation_without_dense_output_is_told_to_the_steps() -> None:
-    run = hoist().integrate((0.0, 8.0), [-10.0], [0.0], limits=1.0, dense=False, **STRICT)
+    run = hoist().integrate((0.0, 8.0), [-10.0], [0.0], limits=1.0, dense_output=False, **STRICT)
     assert run.saturation[0].t_end in run.t
     assert run.saturation[0].t_end == pytest.approx(np.sqrt(22.0) - 2.0, abs=0.5)
 

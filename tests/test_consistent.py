@@ -181,7 +181,7 @@ def test_constraints_nonlinear_in_the_speeds() -> None:
     assert_consistent(solver, 0.0, state)
 
 
-def test_euler_parameters_are_normalised_and_the_joint_is_closed() -> None:
+def test_euler_parameters_are_normalized_and_the_joint_is_closed() -> None:
     solver = solver_of("hinged_body")
     guess = np.array([1.1, 0.3, -0.2, 0.4])
     q, u = solver.make_consistent(0.0, guess, (1.0, 2.0, 3.0))

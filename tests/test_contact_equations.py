@@ -244,7 +244,7 @@ def test_compiled_functions_agree_with_50_digits() -> None:
     gains, t = [-3.0, -5.0], STATE["t"][0]
     prepared = module.Prepared(np.array([x or 0.0 for x in model.parameters.values()]), np.array(gains))
     with mpmath.workdps(50):
-        for name in ("rhs", "rhs_stabilised", "contacts", "gaps", "events", "impulses"):
+        for name in ("rhs", "rhs_stabilized", "contacts", "gaps", "events", "impulses"):
             function = module.Function(name, prepared)
             for r in (STATE["r"], [*STATE["r"], *LAMBDA]):
                 found = function.value(t, np.array(STATE["q"]), np.array(STATE["u"]), np.array(r))
@@ -270,10 +270,10 @@ def test_tables() -> None:
     rows = {c.name: (c.law, c.level, c.normal, c.tangent, c.directions, c.closed) for c in program.contacts}
     assert rows == {
         "floor": ("restitution", 2, 0, 1, 2, False),
-        "stop": ("stabilised", 2, 3, -1, 0, False),
+        "stop": ("stabilized", 2, 3, -1, 0, False),
         "spring": ("compliant", 2, 4, -1, 0, False),
-        "pad": ("stabilised", 2, 5, -1, 0, False),
-        "ratchet": ("stabilised", 1, 6, -1, 0, False),
+        "pad": ("stabilized", 2, 5, -1, 0, False),
+        "ratchet": ("stabilized", 1, 6, -1, 0, False),
         "guide": ("bilateral", 2, 7, 8, 1, True),
         "brake": ("load", 2, -1, 9, 1, True),
         "hook": ("latch", 2, 10, -1, 0, False),

@@ -14,7 +14,7 @@ from contact_rows import (
     RHS,
     SETTLE,
     SLIP,
-    STABILISED,
+    STABILIZED,
     STICK,
     Case,
     Contact,
@@ -103,8 +103,8 @@ def test_flight_lost_in_rounding_is_rest(runtime: Runtime) -> None:
     assert (weightless.modes, weightless.u[0]) == ([OPEN], pytest.approx(5e-8, rel=CONTACT_SOLVE))
 
 
-def test_violated_stabilised_gap_stays_violated_when_its_force_vanishes(runtime: Runtime) -> None:
-    contact = Contact([1.0], law=STABILISED, gap=-0.1, target=(2.0,))
+def test_violated_stabilized_gap_stays_violated_when_its_force_vanishes(runtime: Runtime) -> None:
+    contact = Contact([1.0], law=STABILIZED, gap=-0.1, target=(2.0,))
     released = runtime(Case(np.eye(1), [2.0], (contact,)), PROPOSE | SETTLE | RHS, modes=[CLOSED], direction=[0, 0])
     assert (released.modes, released.force[0]) == ([1], 0.0)
     resumed = runtime(Case(np.eye(1), [2.0], (contact,)), PROPOSE | SETTLE | RHS, modes=[1], direction=[0, 0], guard=1)
@@ -113,11 +113,11 @@ def test_violated_stabilised_gap_stays_violated_when_its_force_vanishes(runtime:
 
 def test_gap_that_is_closed_for_good_hangs_at_zero(runtime: Runtime) -> None:
     # Its exponential decay ends in rounding, which must not open it again and again.
-    contact = Contact([1.0], law=STABILISED, gap=-1e-13)
+    contact = Contact([1.0], law=STABILIZED, gap=-1e-13)
     resting = runtime(Case(np.eye(1), [-G], (contact,)), SETTLE | RHS | GUARDS)
     assert resting.modes == [CLOSED]
     assert resting.guards[0, 1] == 1e-13
-    above = Contact([1.0], law=STABILISED, gap=1e-13)
+    above = Contact([1.0], law=STABILIZED, gap=1e-13)
     still = runtime(
         Case(np.eye(1), [-G], (above,)), PROPOSE | SETTLE | GUARDS, modes=[CLOSED], direction=[0, 0], guard=1
     )

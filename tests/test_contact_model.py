@@ -43,11 +43,11 @@ ONE_PROBLEM = [
     (contact(law=kg.Restitution(1.2)), "'contact 1' (unilateral_constraints[0]) has e = 1.2: expected a number in"),
     (contact(law=kg.Restitution(-0.1)), "has e = -0.1: expected a number in [0, 1]"),
     (contact(law=kg.Restitution(e)) | {"parameters": {e: 2.0}}, "has e = 2 = e: expected a number in [0, 1]"),
-    (contact(law=kg.Restitution(0.5, drift=-1)), "has drift = -1: expected a number >= 0"),
-    (contact(law=kg.Stabilised(300, -100)), "has Delta1 = 300: expected a number < 0"),
-    (contact(law=kg.Stabilised(-300, 0)), "has Delta2 = 0: expected a number < 0"),
-    (contact(law=kg.Stabilised(-300)), "has the law Stabilised(Delta), but its gap z(t) is one in positions: expected"),
-    (contact(gap=w, law=kg.Stabilised(-3, -1)), "is one in speeds: expected Stabilised(Delta)"),
+    (contact(law=kg.Restitution(0.5, decay_rate=-1)), "has decay_rate = -1: expected a number >= 0"),
+    (contact(law=kg.Stabilized(300, -100)), "has Delta1 = 300: expected a number < 0"),
+    (contact(law=kg.Stabilized(-300, 0)), "has Delta2 = 0: expected a number < 0"),
+    (contact(law=kg.Stabilized(-300)), "has the law Stabilized(Delta), but its gap z(t) is one in positions: expected"),
+    (contact(gap=w, law=kg.Stabilized(-3, -1)), "is one in speeds: expected Stabilized(Delta)"),
     (contact(gap=z.diff(), law=kg.KelvinVoigt(1, 1)), "has the law KelvinVoigt, whose force follows from"),
     (contact(law=kg.KelvinVoigt(-1, 1)), "has k = -1: expected a number >= 0"),
     (contact(law=kg.KelvinVoigt(1, -1)), "has c = -1: expected a number >= 0"),
@@ -55,7 +55,7 @@ ONE_PROBLEM = [
     (contact(law=kg.HuntCrossley(1, 1, n=0.5)), "has n = 0.5: expected a number >= 1"),
     (contact(law=kg.HuntCrossley(1, 1, acts="twice")), "has acts='twice': expected 'force' or 'acceleration'"),
     (contact(law=kg.Restitution(u)), "the law of contact 'contact 1' contains u: it may depend on t, parameters only"),
-    (contact(law=0.5), "unilateral_constraints[0].law is 0.5: expected one of kg.Stabilised, kg.Restitution"),
+    (contact(law=0.5), "unilateral_constraints[0].law is 0.5: expected one of kg.Stabilized, kg.Restitution"),
     # gaps
     (contact(gap=sm.Symbol("h") - 1), "has the gap h - 1, which depends on no coordinate and no speed"),
     (contact(gap=z + w.diff()), "the gap of contact 'contact 1' contains w': it may depend on t, q, q', u"),
@@ -142,7 +142,7 @@ UNDERIVABLE = [
     ),
     (walls(x - e, e - x - 0.1), "'contact 1' and 'contact 2' contradict each other: .* add up to -0.1, so that one of"),
     (walls(w, -z.diff() - 2), "'contact 1' and 'contact 2' contradict each other: their gaps w.* add up to -2"),
-    (walls(x, sm.cos(x) ** 2 - 2 - x + sm.sin(x) ** 2, law=kg.Stabilised(-3, -2)), "contradict each other: .* to -1,"),
+    (walls(x, sm.cos(x) ** 2 - 2 - x + sm.sin(x) ** 2, law=kg.Stabilized(-3, -2)), "contradict each other: .* to -1,"),
 ]
 DERIVABLE = [
     (walls(x - e, e - x), "a slot without play"),
@@ -225,7 +225,7 @@ def _inputs(node: Any) -> list[Any]:
 CHANGES = [
     contact(law=kg.Restitution(0.5)),
     contact(law=kg.Restitution(0.6)),
-    contact(law=kg.Restitution(0.5, drift=3)),
+    contact(law=kg.Restitution(0.5, decay_rate=3)),
     contact(law=kg.Restitution(0.5), name="ground"),
     contact(law=kg.Restitution(0.5), friction=COULOMB, slip=u),
     contact(law=kg.Restitution(0.5), friction=kg.Coulomb(0.3, 0.2), slip=u),

@@ -40,11 +40,11 @@ class Leg:
         hip.set_vel(N, 0 if held else self.aside * N.y)
         self.knee = hip.locatenew("knee", -A.y)
         self.tip = self.knee.locatenew("tip", -0.8 * B.y)
-        centres = hip.locatenew("C1", -0.4 * A.y), self.knee.locatenew("C2", -0.3 * B.y)
+        centers = hip.locatenew("C1", -0.4 * A.y), self.knee.locatenew("C2", -0.3 * B.y)
         self.pads = hip.locatenew("pad 1", -0.7 * A.y + 0.1 * A.x), self.knee.locatenew("pad 2", -0.2 * B.y + 0.1 * B.x)
         self.bodies = tuple(
-            me.RigidBody(name, centre, frame, mass, (me.inertia(frame, 0, 0, 0.1), centre))
-            for name, centre, frame, mass in (("thigh", centres[0], A, 2.0), ("shank", centres[1], B, 1.5))
+            me.RigidBody(name, center, frame, mass, (me.inertia(frame, 0, 0, 0.1), center))
+            for name, center, frame, mass in (("thigh", centers[0], A, 2.0), ("shank", centers[1], B, 1.5))
         )
         self.A, self.B = A, B
 
@@ -157,7 +157,7 @@ def test_reactions_at_the_forces_of_a_motion() -> None:
 
 
 def _momentum_rate(q: Any, u: Any, udot: Any) -> Any:
-    """Of both links, by hand: masses times accelerations of the mass centres."""
+    """Of both links, by hand: masses times accelerations of the mass centers."""
     thigh, shank = (
         acceleration * np.array([np.cos(x), np.sin(x)]) + rate**2 * np.array([-np.sin(x), np.cos(x)])
         for x, rate, acceleration in zip(q, u, udot, strict=True)

@@ -21,7 +21,7 @@ from contact_rows import (
     SETTLE,
     SEVERAL_MODES,
     SLIP,
-    STABILISED,
+    STABILIZED,
     STICK,
     Case,
     Contact,
@@ -152,11 +152,11 @@ def test_table_on_four_rough_legs_slides_and_turns(runtime: Runtime) -> None:
         (0.1, -0.3, -1.0, OPEN),
     ],
 )
-def test_stabilised_contact_acts_where_penetrated_and_compressive(
+def test_stabilized_contact_acts_where_penetrated_and_compressive(
     runtime: Runtime, gap: float, rate: float, push: float, mode: int
 ) -> None:
     target = -300.0 * rate - 100.0 * gap
-    contact = Contact([1.0], law=STABILISED, gap=gap, normal_rate=rate, target=(target,))
+    contact = Contact([1.0], law=STABILIZED, gap=gap, normal_rate=rate, target=(target,))
     case = Case(np.array([[2.0]]), [push], (contact,))
     result = runtime(case)
     assert result.modes == [mode]
@@ -333,7 +333,7 @@ def test_creeping(runtime: Runtime, speed: float, pull: float, mode: int) -> Non
 def rod(angle: float, mu: float, spin: float, slip: float = 1.0, lift: float = 0.0) -> Case:
     """A uniform rod (mass 1, half-length 1) whose lower tip slides on a rough floor: u = (x', y', angle')."""
     c, s = np.cos(angle), np.sin(angle)
-    # Tip: centre - (cos, sin); its acceleration has w0 = spin^2 (cos, sin).
+    # Tip: center - (cos, sin); its acceleration has w0 = spin^2 (cos, sin).
     contact = Contact([0, 1, -c], ([1, 0, s],), mu=mu, bias=(spin**2 * s, spin**2 * c))
     u = [slip - s * spin, c * spin, spin]
     return Case(np.diag([1.0, 1.0, 1.0 / 3.0]), [0.0, lift - G, 0.0], (contact,), u=u)

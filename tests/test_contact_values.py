@@ -26,7 +26,7 @@ def solver() -> kg.Solver:
             kg.Unilateral(z, kg.Restitution(e, drift), kg.Coulomb(mu_s, mu_k, creep), u, "floor"),
             kg.Unilateral(3 - x, kg.KelvinVoigt(k / 2, c), name="spring"),
             kg.Unilateral(4 - x, kg.HuntCrossley(k, lam, n), name="pad"),
-            kg.Unilateral(5 - x, kg.Stabilised(D1, D2), name="wall"),
+            kg.Unilateral(5 - x, kg.Stabilized(D1, D2), name="wall"),
         ],
         friction=[kg.Friction(u, kg.Coulomb(0.1), load * (2 - z), "brake")],
     )
@@ -36,7 +36,7 @@ def solver() -> kg.Solver:
 WRONG = [
     ({"e": 1.5}, r"contact 'floor' has e = 1.5: expected a number in \[0, 1\]"),
     ({"e": -0.1}, r"contact 'floor' has e = -0.1: expected a number in \[0, 1\]"),
-    ({"drift": -1}, "contact 'floor' has drift = -1: expected a number >= 0"),
+    ({"decay_rate": -1}, "contact 'floor' has decay_rate = -1: expected a number >= 0"),
     ({"mu_k": -0.1}, "contact 'floor' has mu_k = -0.1: expected a number >= 0"),
     ({"mu_k": 0.4}, r"contact 'floor' has mu_s - mu_k = -mu_k \+ mu_s = -0.1: expected a number >= 0"),
     ({"creep": 0}, "contact 'floor' has creep = 0: expected a number > 0"),
@@ -62,7 +62,7 @@ def test_values_out_of_range_are_refused_where_a_run_starts(values: dict[str, fl
 
 
 def test_values_in_range_are_accepted_up_to_their_limits() -> None:
-    limits = {"e": 1, "drift": 0, "mu_s": 0.2, "k": 0, "c": 0, "lam": 0, "n": 1, "load": 0}
+    limits = {"e": 1, "decay_rate": 0, "mu_s": 0.2, "k": 0, "c": 0, "lam": 0, "n": 1, "load": 0}
     for values in (GOOD, {**GOOD, **limits}):
         found = solver().with_parameters(values)
         assert found.integrate((0.0, 0.1), *START).success

@@ -102,7 +102,7 @@ def test_without_rotation_no_controls_exist_and_the_status_says_so() -> None:
     start = example("spacecraft_detumbling").INITIAL
     solver = solver_for("spacecraft_detumbling", y="zero")
     with pytest.raises(kg.IntegrationError, match="no controls satisfy the servo-constraints here") as caught:
-        solver.integrate((0, 1), start["q"], (0, 0, 0), tau0=start["r"], consistency=None, **STRICT)
+        solver.integrate((0, 1), start["q"], (0, 0, 0), tau0=start["r"], start_tolerance=None, **STRICT)
     assert caught.value.solution.status is kg.Outcome.RIGHT_HAND_SIDE_FAILED
     at_rest = solver.integrate((0, 1), start["q"], (0, 0, 0), **STRICT)
     np.testing.assert_array_equal(at_rest.controls, 0.0)
@@ -176,7 +176,7 @@ def test_without_constraints_y_drives_the_controls() -> None:
 
 def test_a_projection_sees_the_controls_of_the_state() -> None:
     """The constraint u1 = tau u2 is kept to rounding at a loose tolerance."""
-    solver = models.solver_of("variable_gear").with_stabilisation(kg.Projection())
+    solver = models.solver_of("variable_gear").with_stabilization(kg.Projection())
     loose: dict[str, Any] = {"control": "constraints", "rtol": 1e-5, "atol": 1e-7}
     run = solver.integrate((0, 6), [0.0, 0.0], [3.0, 2.0], tau0=[1.5], **loose)
     kept = np.abs(run.u[:, 0] - run.controls[:, 0] * run.u[:, 1])
@@ -196,7 +196,7 @@ def test_dependent_rows_are_accepted_where_they_agree(factor: int, accepted: boo
         np.testing.assert_allclose(run.q[:, 0], np.sin(run.t), atol=1e-10)
     else:
         with pytest.raises(kg.IntegrationError, match="no controls satisfy the servo-constraints"):
-            solver.integrate((0, 2), [0.0], [1.0], tau0=[0.0], **{**STRICT, "consistency": None})
+            solver.integrate((0, 2), [0.0], [1.0], tau0=[0.0], **{**STRICT, "start_tolerance": None})
 
 
 # -- consistent controls -------------------------------------------------------------------------------------

@@ -98,10 +98,10 @@ def free_body() -> tuple[list[sm.Expr], list[sm.Expr], me.ReferenceFrame, me.Rig
         half * (e3 * w[0] + e0 * w[1] - e1 * w[2]),
         half * (-e2 * w[0] + e1 * w[1] + e0 * w[2]),
     ]
-    centre = me.Point("C")
-    centre.set_vel(inertial, 0)
+    center = me.Point("C")
+    center.set_vel(inertial, 0)
     a, b, c = sm.symbols("a b c")
-    rigid = me.RigidBody("body", centre, body, sm.Symbol("m"), (me.inertia(body, a, b, c), centre))
+    rigid = me.RigidBody("body", center, body, sm.Symbol("m"), (me.inertia(body, a, b, c), center))
     kinematics = [x.diff(t) - rate for x, rate in zip(e, rates, strict=True)]
     return list(e), list(w), inertial, rigid, kinematics
 
@@ -177,7 +177,7 @@ def test_gains_multiply_the_residuals():
     x, y, u, v = (*model.coordinates, *model.speeds)
     first, second = sm.Symbol("G1[0, 0]"), sm.Symbol("G2[0, 0]")
     expected = first * (u - v) + second * (x - y)
-    assert sm.expand(equations.b_stabilised.to_sympy()[0] - expected) == 0
+    assert sm.expand(equations.b_stabilized.to_sympy()[0] - expected) == 0
 
 
 def test_common_subexpressions_come_back_with_replacements():

@@ -92,8 +92,8 @@ def test_literals_round_trip(value: float) -> None:
 @example(Fraction(10**400 + 1, 3 * 10**400))
 def test_fractions_are_rounded_correctly(value: Fraction) -> None:
     result = Fraction(read(literal(value)))
-    neighbours = [Fraction(math.nextafter(float(value), side)) for side in (-math.inf, math.inf)]
-    assert all(abs(result - value) <= abs(other - value) for other in neighbours)
+    neighbors = [Fraction(math.nextafter(float(value), side)) for side in (-math.inf, math.inf)]
+    assert all(abs(result - value) <= abs(other - value) for other in neighbors)
 
 
 def test_numbers_no_double_holds() -> None:

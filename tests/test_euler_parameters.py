@@ -44,7 +44,7 @@ def turned(name: str, N: Any) -> tuple[Any, Any, Any]:
 
 
 def top_and_body(own: bool = False) -> kg.Model:
-    """A heavy top about the fixed point O, and a free body that turns about its centre; two groups.
+    """A heavy top about the fixed point O, and a free body that turns about its center; two groups.
 
     ``own``: the user lists the norm of the top's, with a factor and another sign.
     """
@@ -80,7 +80,7 @@ U0 = np.array([0.4, -0.3, 6.0, 1.0, 0.2, -0.7])
 @cache
 def solver(own: bool = False) -> kg.Solver:
     functions = ("rhs", "Q", "energy", "outputs", "residuals", "displacements", "position_level", "jacobians")
-    return kg.build(top_and_body(own), functions=functions, stabilisation=kg.Projection())
+    return kg.build(top_and_body(own), functions=functions, stabilization=kg.Projection())
 
 
 def groups_of(q: Any) -> tuple[Any, Any]:
@@ -156,7 +156,7 @@ def test_residuals_and_consistent_starts() -> None:
 @pytest.mark.parametrize("own", [False, True])
 def test_projection_keeps_norms_and_motion(own: bool) -> None:
     built = solver(own)
-    drifting = built.with_stabilisation(None).integrate((0.0, 20.0), Q0, U0, rtol=1e-6, atol=1e-8)
+    drifting = built.with_stabilization(None).integrate((0.0, 20.0), Q0, U0, rtol=1e-6, atol=1e-8)
     run = built.integrate((0.0, 20.0), Q0, U0, rtol=1e-9, atol=1e-11)
     for e in groups_of(drifting.q):
         assert np.abs((e**2).sum(1) - 1.0).max() > 1e3 * KEPT  # there is something to keep
@@ -192,7 +192,7 @@ def test_free_body_against_eulers_equations() -> None:
 
 
 def test_linear_model_has_three_coordinates_for_each_group() -> None:
-    linear = solver().linearise(0.0, Q0, np.zeros(6))
+    linear = solver().linearize(0.0, Q0, np.zeros(6))
     assert (len(linear.coordinates), len(linear.speeds)) == (6, 6)
 
 

@@ -46,7 +46,7 @@ def test_form_agrees_with_the_oracle(name: str, options: dict[str, Any], form: s
 def test_canonical_parts_are_orthogonal_and_add_up(name: str, options: dict[str, Any]) -> None:
     solver = built(name, "canonical", **options)
     for state in states(name, **options):
-        parts = solver.parts(state.t, state.q, state.u)
+        parts = solver.acceleration_parts(state.t, state.q, state.u)
         _, udot = solver.rhs(state.t, state.q, state.u)
         Q = solver.Q(state.t, state.q, state.u)
         scale = 1.0 + np.abs(udot).max()
@@ -69,7 +69,7 @@ def test_root_of_the_mass_matrix_has_the_right_derivative() -> None:
         solution = solver.integrate((start.t, t), start.q, start.u, method="dop853", rtol=1e-13, atol=1e-13)
         return np.real(sqrtm(solver.Q(t, solution.q[-1], solution.u[-1]))) @ solution.u[-1]
 
-    parts = solver.parts(start.t, start.q, start.u)
+    parts = solver.acceleration_parts(start.t, start.q, start.u)
     difference = (w(start.t + h) - w(start.t - h)) / (2 * h)
     # Truncation h^2 w'''/6 with w''' of order 10, rounding 1e-13 / h.
     assert np.allclose(parts.wdot_constraint + parts.wdot_momentum, difference, rtol=1e-6, atol=1e-6)
@@ -144,10 +144,10 @@ def parallelogram() -> kg.Model:
     for k, (angle, length) in enumerate(zip(angles, lengths, strict=True)):
         frame = me.ReferenceFrame(f"B{k}")
         frame.orient_axis(inertial, inertial.z, angle)
-        centre = point.locatenew(f"C{k}", sm.Rational(length, 2) * frame.x)
+        center = point.locatenew(f"C{k}", sm.Rational(length, 2) * frame.x)
         point = point.locatenew(f"P{k}", length * frame.x)
         inertia = me.inertia(frame, 0, 0, sm.Rational(length**3, 12))
-        bodies.append(me.RigidBody(f"bar{k}", centre, frame, length, (inertia, centre)))
+        bodies.append(me.RigidBody(f"bar{k}", center, frame, length, (inertia, center)))
     closure = [
         sum(length * sm.cos(a) for a, length in zip(angles, lengths, strict=True)) - 2,
         sum(length * sm.sin(a) for a, length in zip(angles, lengths, strict=True)),

@@ -176,7 +176,7 @@ def test_loads_on_points_and_frames_at_rest_leave_the_set_alone() -> None:
 
 
 def test_a_point_at_rest_that_is_placed_from_a_body_belongs_to_it() -> None:
-    """The pin of a body that is located from its mass centre, and the mass centre of a body that turns about it."""
+    """The pin of a body that is located from its mass center, and the mass center of a body that turns about it."""
     parts = arm()[0]
     hub = parts.Ao.locatenew("hub", -3 * parts.A.x / 10 - parts.A.y / 10)
     pushed = np.array(force_of([(hub, 5 * parts.N.x)])) - np.array(force_of([]))
@@ -207,9 +207,9 @@ def test_the_inertial_frame_as_the_frame_of_a_body_is_ambiguous() -> None:
     N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
     O.set_vel(N, 0)
     A.orient_axis(N, N.z, q)
-    centre = O.locatenew("centre", x * N.x)
-    wheel = me.RigidBody("wheel", centre, A, 1, (me.inertia(A, 1, 1, 1), centre))
-    carriage = me.RigidBody("carriage", centre, N, 2, (me.inertia(N, 1, 1, 1), centre))
+    center = O.locatenew("center", x * N.x)
+    wheel = me.RigidBody("wheel", center, A, 1, (me.inertia(A, 1, 1, 1), center))
+    carriage = me.RigidBody("carriage", center, N, 2, (me.inertia(N, 1, 1, 1), center))
 
     def reaction(members: Any, **loads: Any) -> Any:
         model = kg.Model(
@@ -220,7 +220,7 @@ def test_the_inertial_frame_as_the_frame_of_a_body_is_ambiguous() -> None:
             kinematics=[x.diff(t) - v, q.diff(t) - u],
             bodies=[wheel, carriage],
             loads=me.TorqueActuator(3, N.z, A, N).to_loads(),
-            reactions={"rail": kg.Reaction(members, centre, N, **loads)},
+            reactions={"rail": kg.Reaction(members, center, N, **loads)},
         )
         equations = kg.derive(model)
         state = {"t": [0.0], "q": [0.1, 0.2], "u": [0.3, 0.4], "udot": [0.0, 3.0], "p": [], "r": []}

@@ -1,4 +1,4 @@
-"""Contacts and latches together with bilateral constraints, stabilised and projected; interruption; command line."""
+"""Contacts and latches together with bilateral constraints, stabilized and projected; interruption; command line."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def energies(solution: Solution) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("stabilisation", "residual"), [(kg.Projection(), 1e-13), (kg.Baumgarte(20.0, 20.0), 1e-9), (None, 1e-8)]
+    ("stabilization", "residual"), [(kg.Projection(), 1e-13), (kg.Baumgarte(20.0, 20.0), 1e-9), (None, 1e-8)]
 )
-def test_impacts_keep_the_constraints(stabilisation: kg.Baumgarte | kg.Projection | None, residual: float) -> None:
-    solver = wall_pendulum().with_stabilisation(stabilisation)
+def test_impacts_keep_the_constraints(stabilization: kg.Baumgarte | kg.Projection | None, residual: float) -> None:
+    solver = wall_pendulum().with_stabilization(stabilization)
     solution = solver.integrate((0.0, 4.0), START, REST, events=(), rtol=1e-10, atol=1e-12)
     impacts = [event for event in solution.events if event.kind == "impact"]
     assert len(impacts) == 4
@@ -44,7 +44,7 @@ def test_impacts_keep_the_constraints(stabilisation: kg.Baumgarte | kg.Projectio
     states = zip(solution.t, solution.q, solution.u, strict=True)
     left = np.array([np.concatenate(solver.residuals(*state)) for state in states])
     np.testing.assert_allclose(left, 0.0, atol=residual)
-    if isinstance(stabilisation, kg.Projection):
+    if isinstance(stabilization, kg.Projection):
         assert solution.statistics.projections > 0
 
 
@@ -59,7 +59,7 @@ def test_projection_keeps_the_energy_between_impacts() -> None:
     np.testing.assert_allclose(ratio[moving], 10.0 + ENERGY, rtol=1e-12)
     assert moving.sum() > 0.8 * len(moving)
     with pytest.raises(SolveError, match=r"contacts take and store energy while they act \(floor\)"):
-        block().with_stabilisation(kg.Projection(integrals=("energy",))).integrate((0.0, 1.0), REST, REST)
+        block().with_stabilization(kg.Projection(integrals=("energy",))).integrate((0.0, 1.0), REST, REST)
 
 
 def test_a_latch_catches_and_releases() -> None:
@@ -90,7 +90,7 @@ def test_interrupt_in_a_run_with_contacts(interruptible: None) -> None:
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(IntegrationInterrupted) as caught:
-        solver.integrate((0.0, 1e9), [1.0], [0.0], dense=False)
+        solver.integrate((0.0, 1e9), [1.0], [0.0], dense_output=False)
     timer.join()
     solution = caught.value.solution
     assert solution.events

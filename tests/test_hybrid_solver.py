@@ -105,10 +105,10 @@ def test_a_bouncing_ball_rests_behind_its_accumulation_point() -> None:
 def test_ten_thousand_contacts_cost_no_more_than_their_arcs() -> None:
     solver = solver_for("bouncing_ball").with_parameters(e=1.0)
     flight = 2.0 * np.sqrt(2.0 / 9.81)
-    solution = solver.integrate((0.0, 10_000 * flight), [1.0], [0.0], dense=False)
+    solution = solver.integrate((0.0, 10_000 * flight), [1.0], [0.0], dense_output=False)
     assert Counter(event.kind for event in solution.events) == {"impact": 10_000}
     np.testing.assert_allclose(solution.events[-1].u_before, -np.sqrt(2.0 * 9.81), rtol=1e-9)
-    arc = solver.integrate((0.0, flight * (1.0 - 1e-9)), [0.0], [np.sqrt(2.0 * 9.81)], dense=False)
+    arc = solver.integrate((0.0, flight * (1.0 - 1e-9)), [0.0], [np.sqrt(2.0 * 9.81)], dense_output=False)
     assert not arc.events
     assert solution.statistics.evaluations < 2 * 10_000 * arc.statistics.evaluations
 

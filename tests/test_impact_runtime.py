@@ -22,7 +22,7 @@ from contact_rows import (
     SETTLE,
     SLIP,
     SOURCE,
-    STABILISED,
+    STABILIZED,
     STICK,
     Case,
     Contact,
@@ -214,9 +214,9 @@ def test_finite_forces_have_no_impulse(runtime: Runtime) -> None:
     assert result.modes[1] == SLIP
 
 
-def test_stabilised_contact_keeps_its_rate_in_an_impact_elsewhere(runtime: Runtime) -> None:
+def test_stabilized_contact_keeps_its_rate_in_an_impact_elsewhere(runtime: Runtime) -> None:
     contacts = (
-        Contact([1.0, 0.0], law=STABILISED, gap=-0.1, target=(10.0,)),
+        Contact([1.0, 0.0], law=STABILIZED, gap=-0.1, target=(10.0,)),
         Contact([-1.0, 1.0], restitution=0.5),
     )
     case = Case(np.eye(2), [0.0, 0.0], contacts, u=[-0.2, -1.0])

@@ -23,7 +23,7 @@ def test_the_norm_is_implied_whatever_the_choice(choice: str | None) -> None:
 
 def test_the_norm_is_restored_and_kept() -> None:
     km = IDIOMS["euler_parameters"].build()
-    solver = kg.build(kg.Model.from_kane(km, parameters=VALUES), stabilisation=kg.Projection())
+    solver = kg.build(kg.Model.from_kane(km, parameters=VALUES), stabilization=kg.Projection())
     q, u = solver.make_consistent(0.0, [0.1, 0.2, 0.3, 0.8], [0.1, 0.2, 0.3])
     assert abs(np.linalg.norm(q) - 1.0) < PROJECTED
     np.testing.assert_array_equal(u, [0.1, 0.2, 0.3])

@@ -96,7 +96,7 @@ def test_samples_of_a_closed_loop_give_its_controls_back(degree: str) -> None:
     elif degree == "mapping":
         path = {"r": CubicSpline(samples, run.q[:, 0]), "theta": (samples, run.q[:, 1]), "phi": (samples, run.q[:, 2])}
     inner = slice(20, -20)
-    found = solver.inverse_dynamics(path, samples[inner], consistency=1e-3 if degree == "mapping" else 1e-6)
+    found = solver.inverse_dynamics(path, samples[inner], path_tolerance=1e-3 if degree == "mapping" else 1e-6)
     accuracy = 1e-3 if degree == "mapping" else 1e-6
     np.testing.assert_allclose(found.u, run.u[inner], atol=accuracy)
     np.testing.assert_allclose(found.controls, run.controls[inner], atol=accuracy)
@@ -202,14 +202,14 @@ def test_wrong_times_are_refused(times: Any) -> None:
 
 
 def test_an_inconsistent_path_can_be_evaluated_all_the_same() -> None:
-    found = solver_of_rod().inverse_dynamics({"x": 0.1, "y": -0.8}, [0.0], consistency=None)
+    found = solver_of_rod().inverse_dynamics({"x": 0.1, "y": -0.8}, [0.0], path_tolerance=None)
     assert np.isfinite(found.controls).all()
 
 
 def test_singular_kinematics_are_named_with_the_time() -> None:
     solver = solver_for("particle_tracking")
     with pytest.raises(kg.SolveError, match=r"cannot be evaluated at 1 of 2 times, first at t = 1.0 s \(r=0.0"):
-        solver.inverse_dynamics({"r": 1 - t, "theta": 0, "phi": 0.5}, [0.5, 1.0], consistency=None)
+        solver.inverse_dynamics({"r": 1 - t, "theta": 0, "phi": 0.5}, [0.5, 1.0], path_tolerance=None)
 
 
 def test_models_without_controls_say_so() -> None:

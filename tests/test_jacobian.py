@@ -60,7 +60,7 @@ def differences(program: Program, function: str, values: Values, argument: str) 
 
 
 def right_hand_side(program: Program) -> str:
-    return "rhs_stabilised" if program.symbols.gains else "rhs"
+    return "rhs_stabilized" if program.symbols.gains else "rhs"
 
 
 def assert_close(actual: Any, expected: np.ndarray, tolerance: float, name: str) -> None:
@@ -79,9 +79,9 @@ def state_near(start: dict[str, Any], seed: int) -> tuple[float, np.ndarray, np.
 def test_jacobians_of_every_example(name: str, options: dict[str, Any]) -> None:
     solver, program = solver_with_jacobians(name, **options), program_of(model_of(name, **options))
     d = solver.description
-    stabilisable = d.n_holonomic + d.n_nonholonomic > 0
-    solver = solver.with_stabilisation(GAINS) if stabilisable else solver
-    gains = list(GAINS.flatten(d.n_holonomic, d.n_nonholonomic)) if stabilisable else []
+    stabilizable = d.n_holonomic + d.n_nonholonomic > 0
+    solver = solver.with_stabilization(GAINS) if stabilizable else solver
+    gains = list(GAINS.flatten(d.n_holonomic, d.n_nonholonomic)) if stabilizable else []
     for seed in (1, 2):
         t, q, u = state_near(initial(name, **options), seed)
         values = {"t": [t], "q": list(q), "u": list(u), "r": [], "p": list(solver.parameters.values()), "g": gains}
@@ -93,10 +93,10 @@ def test_jacobians_of_every_example(name: str, options: dict[str, Any]) -> None:
         assert found.r.shape == (len(q) + len(u), 0)
 
 
-@pytest.mark.parametrize("gains", [None, GAINS], ids=["bare", "stabilised"])
+@pytest.mark.parametrize("gains", [None, GAINS], ids=["bare", "stabilized"])
 def test_jacobians_belong_to_the_rhs_of_the_solver(gains: kg.Baumgarte | None) -> None:
     """Plain differences of the compiled right-hand side, with the gains of the solver and without."""
-    solver = solver_with_jacobians("slider_crank").with_stabilisation(gains)
+    solver = solver_with_jacobians("slider_crank").with_stabilization(gains)
     t, q, u = state_near(initial("slider_crank"), 3)
     found, h = solver.jacobian(t, q, u), 1e-6
     for k in range(3):
@@ -119,7 +119,7 @@ def test_jacobians_where_the_usual_partition_fails(y: float) -> None:
     values = {"t": [0.7], "q": q, "u": u, "r": [], "p": p, "g": [0.0] * len(program.symbols.gains)}
     found = solver.jacobian(0.7, q, u)
     for argument in ("q", "u", "p"):
-        expected = differences(program, "rhs_stabilised", values, argument)
+        expected = differences(program, "rhs_stabilized", values, argument)
         assert_close(getattr(found, argument), expected, SOLVE, argument)
 
 
@@ -178,7 +178,7 @@ def test_more_coordinates_than_speeds() -> None:
 
 @pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)
 def test_solves_by_kernel_give_the_same(name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large systems leave the factorisation to a runtime kernel; here small ones do, too. Also the residuals."""
+    """Large systems leave the factorization to a runtime kernel; here small ones do, too. Also the residuals."""
     monkeypatch.setattr(columns, "WRITTEN_OUT", 0)
     model = model_of(name, **options)
     program = program_of(model)
@@ -285,7 +285,7 @@ def test_jacobians_of_an_overconstrained_mechanism_along_its_motion() -> None:
 
 def test_the_stiff_method_runs_an_overconstrained_mechanism() -> None:
     solver = kg.build(bricard(), form="pseudoinverse", functions=(*FUNCTIONS, "consistency"))
-    solver = solver.with_stabilisation(kg.Projection())
+    solver = solver.with_stabilization(kg.Projection())
     end = solver.integrate((0.0, 1.0), BRICARD_START, np.zeros(5), method="rodas", rtol=1e-8, atol=1e-8)
     exact = solver.integrate((0.0, 1.0), BRICARD_START, np.zeros(5), method="dop853", rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(end.q[-1], exact.q[-1], atol=FINE_INTEGRATION)

@@ -121,7 +121,7 @@ def test_implied_constraints_are_projected_and_add_no_rows():
     assert solver.residuals(0.0, start, rest)[0] == pytest.approx([0.0], abs=1e-13)
     loose = {"rtol": 1e-4, "atol": 1e-4}
     drifts = []
-    for each in (solver, solver.with_stabilisation(Projection())):
+    for each in (solver, solver.with_stabilization(Projection())):
         solution = each.integrate((0.0, 20.0), start, rest, **loose)
         states = zip(solution.t, solution.q, solution.u, strict=True)
         drifts.append(max(abs(solver.residuals(*state)[0][0]) for state in states))

@@ -1,4 +1,4 @@
-"""User functions, splines and stabilisation gains."""
+"""User functions, splines and stabilization gains."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ def test_holonomic_gains_decay(alpha, beta):
 
 def test_gains_as_matrices():
     G1 = [[-3.0, 1.0], [0.0, -2.0]]
-    stabilisation = Baumgarte(G1=G1, G2=-4.0, G=-1.0)
-    assert np.array_equal(stabilisation.gains(2, 1)[0], G1)
+    stabilization = Baumgarte(G1=G1, G2=-4.0, G=-1.0)
+    assert np.array_equal(stabilization.gains(2, 1)[0], G1)
     with pytest.raises(ModelError, match=r"G1 has the shape \(2, 2\), but the model has 3 holonomic"):
-        stabilisation.gains(3, 1)
+        stabilization.gains(3, 1)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_gains_that_rows_need():
 
 
 def test_gains_are_frozen():
-    stabilisation = Baumgarte(1.0, 1.0)
+    stabilization = Baumgarte(1.0, 1.0)
     with pytest.raises(AttributeError):
-        stabilisation.alpha = 2.0
+        stabilization.alpha = 2.0
     with pytest.raises(ValueError, match="read-only"):
-        stabilisation.G[...] = 1.0
+        stabilization.G[...] = 1.0

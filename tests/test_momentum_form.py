@@ -196,21 +196,21 @@ def test_massless_speed() -> None:
     assert reduced.reduced_momentum(0.0, [0.1] * 4, [0.22, 0.2, 0.3, 0.4]).shape == (3,)
 
 
-def test_reduced_form_takes_no_stabilisation() -> None:
+def test_reduced_form_takes_no_stabilization() -> None:
     solver, start = solver_for("varying_pendulum", "momentum"), initial("varying_pendulum")
-    stabilised = solver.with_stabilisation(kg.Baumgarte(alpha=10, beta=10))
+    stabilized = solver.with_stabilization(kg.Baumgarte(alpha=10, beta=10))
     for call in (
-        lambda: stabilised.integrate((0.0, 1.0), start["q"], start["u"]),
-        lambda: stabilised.momentum_rhs(0.0, start["q"], [0.0]),
+        lambda: stabilized.integrate((0.0, 1.0), start["q"], start["u"]),
+        lambda: stabilized.momentum_rhs(0.0, start["q"], [0.0]),
     ):
-        with pytest.raises(kg.SolveError, match="reduced momentum form takes no stabilisation"):
+        with pytest.raises(kg.SolveError, match="reduced momentum form takes no stabilization"):
             call()
 
 
 @pytest.mark.parametrize("form", ["momentum", "momentum_unreduced"])
 def test_momenta_are_not_projected(form: str) -> None:
     start = initial("varying_pendulum")
-    solver = solver_for("varying_pendulum", form).with_stabilisation(kg.Projection())
+    solver = solver_for("varying_pendulum", form).with_stabilization(kg.Projection())
     with pytest.raises(kg.SolveError, match="holds momenta, and Projection corrects speeds"):
         solver.integrate((0.0, 1.0), start["q"], start["u"])
 

@@ -138,11 +138,11 @@ def test_solution_pickles_with_its_conversion() -> None:
     assert np.array_equal(solution.last[2], solution.u[-1])
 
 
-def test_stabilised_run_of_the_unreduced_form() -> None:
+def test_stabilized_run_of_the_unreduced_form() -> None:
     start = initial("varying_pendulum")
     gains = kg.Baumgarte(alpha=10, beta=10)
     runs = [
-        kg.build(model_of("varying_pendulum"), form=form, stabilisation=gains).integrate(
+        kg.build(model_of("varying_pendulum"), form=form, stabilization=gains).integrate(
             (0.0, 3.0), start["q"], start["u"], rtol=1e-10, atol=1e-11
         )
         for form in ("momentum_unreduced", "hamilton", "reduced")

@@ -55,7 +55,7 @@ def slider() -> kg.Solver:
         ("ode", (0.5, -2.0, 0.5), r"udot\[0\] \(v'\) is nan"),
         ("outputs", (0.5, 0.5, 0.0), r"inverse is inf"),
         ("jacobian", (0.5, -2.0, 0.5), r"jacobian_q\[1, 0\] \(d v' / d x\) is nan"),
-        ("linearise", (0.5, -2.0, 0.5), r"is nan"),
+        ("linearize", (0.5, -2.0, 0.5), r"is nan"),
         ("impulse", (-4.0, 1.0, 0.5), r"Q\[0, 0\] is nan|momentum\[0\] is nan"),
     ],
 )
@@ -79,7 +79,7 @@ def test_out_is_left_alone_by_a_right_hand_side_that_is_not_finite() -> None:
 
 
 def test_a_mass_that_is_not_a_number_is_not_called_singular() -> None:
-    """The Cholesky factorisation fails on NaN as on a singular matrix; the message tells them apart."""
+    """The Cholesky factorization fails on NaN as on a singular matrix; the message tells them apart."""
     with pytest.raises(kg.SolveError, match=r"Q\[0, 0\] is nan|udot\[0\] \(v'\) is nan"):
         slider().rhs(-4.0, [1.0], [0.5])
 

@@ -49,8 +49,8 @@ def test_varying_pendulum_follows_the_printed_equations() -> None:
     gains = (np.array([[-20.0]]), np.array([[-100.0]]), np.zeros((0, 0)))
     for state in states("varying_pendulum"):
         assert_close(state.reference.udot, module.accelerations(state.q, state.u))
-        stabilised = oracle(state.t, state.q, state.u, gains=gains)
-        assert_close(stabilised.udot, module.accelerations(state.q, state.u, gains=(-20.0, -100.0)))
+        stabilized = oracle(state.t, state.q, state.u, gains=gains)
+        assert_close(stabilized.udot, module.accelerations(state.q, state.u, gains=(-20.0, -100.0)))
 
 
 def test_elliptic_wire_reaction() -> None:

@@ -29,7 +29,7 @@ print(template_folder())
 
 
 def probe(folder: Path) -> list[str]:
-    """Where kanegen and its templates are found from ``folder``, with no site customisation to point elsewhere."""
+    """Where kanegen and its templates are found from ``folder``, with no site customization to point elsewhere."""
     code = PROBE.format(paths=[str(folder), sysconfig.get_paths()["purelib"]])
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

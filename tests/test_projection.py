@@ -26,8 +26,8 @@ METHODS: list[dict[str, Any]] = [
 START = ((1.0, 0.0), (0.0, 0.0))
 
 
-def pendulum(stabilisation: Any = None) -> kg.Solver:
-    return solver_for("varying_pendulum").with_stabilisation(stabilisation)
+def pendulum(stabilization: Any = None) -> kg.Solver:
+    return solver_for("varying_pendulum").with_stabilization(stabilization)
 
 
 def violation(solution: kg.Solution) -> tuple[float, float]:
@@ -105,18 +105,18 @@ def test_backwards() -> None:
 
 
 def test_invariants_are_kept() -> None:
-    solver = solver_of("hinged_body").with_stabilisation(kg.Projection())
+    solver = solver_of("hinged_body").with_stabilization(kg.Projection())
     q, u = solver.make_consistent(0.0, (0.9, 0.1, -0.1, 0.3), (1.0, 2.0, 3.0))
     solution = solver.integrate((0.0, 20.0), q, u)
     for state in zip(solution.q[::50], solution.u[::50], strict=True):
         assert max(np.abs(values).max() for values in solver.residuals(0.0, *state)) < PROJECTED
-    free = solver.with_stabilisation(None).integrate((0.0, 20.0), q, u)
+    free = solver.with_stabilization(None).integrate((0.0, 20.0), q, u)
     assert abs(np.linalg.norm(free.q[-1]) - 1.0) > 1e2 * PROJECTED
     np.testing.assert_allclose(solution.q[-1], free.q[-1], atol=1e2 * FINE_INTEGRATION)
 
 
 def test_constraints_nonlinear_in_the_speeds() -> None:
-    solver = solver_for("appell_hamel", constraints="nonlinear").with_stabilisation(kg.Projection())
+    solver = solver_for("appell_hamel", constraints="nonlinear").with_stabilization(kg.Projection())
     start = initial("appell_hamel")
     solution = solver.integrate((0.0, 20.0), start["q"], start["u"])
     limit = PROJECTED * max(1.0, np.abs(solution.q).max(), np.abs(solution.u).max())
@@ -128,7 +128,7 @@ def test_constraints_nonlinear_in_the_speeds() -> None:
 def test_the_constraints_are_those_at_the_time_of_the_state(kind: str) -> None:
     radius = CubicSpline([0.0, 1.0, 2.0, 3.0], [1.0, 1.5, 0.8, 1.2])
     inputs: Any = {"r": radius} if kind == "spline" else lambda t: [float(radius(t, k)) for k in range(3)]
-    solver = solver_of("lifted_ball").with_stabilisation(kg.Projection())
+    solver = solver_of("lifted_ball").with_stabilization(kg.Projection())
     r0 = [float(radius(0.0, k)) for k in range(3)]
     q, u = solver.make_consistent(0.0, (1.0, 0.0, -0.5), (0.0, 1.0, 0.0), r0)
     solution = solver.integrate((0.0, 3.0), q, u, inputs)
@@ -136,7 +136,7 @@ def test_the_constraints_are_those_at_the_time_of_the_state(kind: str) -> None:
 
 
 def test_a_python_input_that_fails_during_a_projection() -> None:
-    solver = solver_of("lifted_ball").with_stabilisation(kg.Projection())
+    solver = solver_of("lifted_ball").with_stabilization(kg.Projection())
     q, u = solver.make_consistent(0.0, (1.0, 0.0, -0.5), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 
     def inputs(t: float) -> list[float]:
@@ -149,7 +149,7 @@ def test_a_python_input_that_fails_during_a_projection() -> None:
 
 
 def test_constraints_that_cannot_be_met_stop_the_run() -> None:
-    solver = solver_of("lifted_ball").with_stabilisation(kg.Projection())
+    solver = solver_of("lifted_ball").with_stabilization(kg.Projection())
     q, u = solver.make_consistent(0.0, (1.0, 0.0, -0.5), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 
     def inputs(t: float) -> list[float]:
@@ -170,9 +170,9 @@ def test_massless_parts_are_moved() -> None:
 
 def test_what_cannot_be_projected_is_refused() -> None:
     with pytest.raises(SolveError, match="was not built for the model"):
-        track(stabilisation=kg.Projection()).integrate((0.0, 1.0), [0.0, 0.0], [0.0, 0.0], consistency=None)
-    with pytest.raises(SolveError, match="nothing to stabilise"):
-        solver_for("n_link_pendulum", n=3).with_stabilisation(kg.Projection())
+        track(stabilization=kg.Projection()).integrate((0.0, 1.0), [0.0, 0.0], [0.0, 0.0], start_tolerance=None)
+    with pytest.raises(SolveError, match="nothing to stabilize"):
+        solver_for("n_link_pendulum", n=3).with_stabilization(kg.Projection())
     with pytest.raises(ModelError, match="every=0"):
         kg.Projection(every=0)
     with pytest.raises(ModelError, match="2 problems"):
@@ -194,4 +194,4 @@ def test_gains_do_not_enter_a_projected_right_hand_side() -> None:
     off = ((0.9, 0.3), (1.0, -1.0))
     projected = pendulum(kg.Projection())
     np.testing.assert_array_equal(projected.rhs(0.0, *off)[1], pendulum().rhs(0.0, *off)[1])
-    assert projected.with_parameters(m=2.0).stabilisation == kg.Projection()
+    assert projected.with_parameters(m=2.0).stabilization == kg.Projection()

@@ -23,12 +23,12 @@ REST = ((1.0, 0.0), (0.0, 0.0))
 
 @cache
 def spherical() -> kg.Solver:
-    return kg.build(model_of("spherical_pendulum"), stabilisation=BOTH)
+    return kg.build(model_of("spherical_pendulum"), stabilization=BOTH)
 
 
 @cache
 def varying() -> kg.Solver:
-    return kg.build(model_of("varying_pendulum"), stabilisation=kg.Projection(integrals="energy"))
+    return kg.build(model_of("varying_pendulum"), stabilization=kg.Projection(integrals="energy"))
 
 
 def spherical_integrals(solution: kg.Solution) -> tuple[np.ndarray, np.ndarray]:
@@ -56,7 +56,7 @@ def varying_energy(solution: kg.Solution) -> np.ndarray:
 def test_energy_and_momentum_stay_at_rounding_for_200_s(options: dict[str, Any]) -> None:
     start = initial("spherical_pendulum")
     kept = spherical().integrate((0.0, 200.0), start["q"], start["u"], **options)
-    free = spherical().with_stabilisation(None).integrate((0.0, 200.0), start["q"], start["u"], **options)
+    free = spherical().with_stabilization(None).integrate((0.0, 200.0), start["q"], start["u"], **options)
     assert kept.statistics.projections > 0.9 * kept.statistics.steps
     for mine, other in zip(spherical_integrals(kept), spherical_integrals(free), strict=True):
         off = np.abs(mine - mine[0]) > PROJECTED
@@ -70,14 +70,14 @@ def test_the_motion_is_nearer_to_hamiltons_equations() -> None:
     start = initial("spherical_pendulum")
     errors = [
         np.abs(solver.integrate((0.0, 100.0), start["q"], start["u"], t_eval=times).q - exact).max()
-        for solver in (spherical(), spherical().with_stabilisation(None))
+        for solver in (spherical(), spherical().with_stabilization(None))
     ]
     assert errors[0] < 0.2 * errors[1]
 
 
 def test_the_order_is_kept_through_turning_points() -> None:
     """From rest to rest and on: ten points at which the gradient of the energy vanishes."""
-    exact = varying().with_stabilisation(None).integrate((0.0, 8.0), *REST, method="dop853", rtol=1e-13, atol=1e-13)
+    exact = varying().with_stabilization(None).integrate((0.0, 8.0), *REST, method="dop853", rtol=1e-13, atol=1e-13)
     errors = []
     for step in (0.016, 0.008, 0.004):
         found = varying().integrate((0.0, 8.0), *REST, method="rk4", step=step)
@@ -90,7 +90,7 @@ def test_the_order_is_kept_through_turning_points() -> None:
 def test_energy_beside_the_constraints() -> None:
     solution = varying().integrate((0.0, 200.0), *REST)
     energy = varying_energy(solution)
-    free = varying().with_stabilisation(kg.Projection()).integrate((0.0, 200.0), *REST)
+    free = varying().with_stabilization(kg.Projection()).integrate((0.0, 200.0), *REST)
     off = np.abs(energy - energy[0]) > PROJECTED * GRAVITY
     assert 0 < off.sum() <= solution.statistics.integrals_left < 0.02 * solution.statistics.steps
     assert np.abs(energy - energy[0]).max() < 1e-3 * np.abs(varying_energy(free) - energy[0]).max()
@@ -113,7 +113,7 @@ def test_dependent_integrals_the_first_is_kept() -> None:
     theta = 0.6
     start = ((theta, 0.0), (0.0, np.sqrt(GRAVITY / (LENGTH * np.cos(theta)))))
     for integrals in (("energy", "angular_momentum"), ("angular_momentum", "energy")):
-        solver = spherical().with_stabilisation(kg.Projection(integrals=integrals))
+        solver = spherical().with_stabilization(kg.Projection(integrals=integrals))
         solution = solver.integrate((0.0, 50.0), *start, method="rk4", step=0.05)
         found = dict(zip(("energy", "angular_momentum"), spherical_integrals(solution), strict=True))
         assert np.ptp(found[integrals[0]]) < PROJECTED * GRAVITY
@@ -122,7 +122,7 @@ def test_dependent_integrals_the_first_is_kept() -> None:
 
 def test_every_so_many_steps() -> None:
     start = initial("spherical_pendulum")
-    solver = spherical().with_stabilisation(kg.Projection(every=10, integrals=BOTH.integrals))
+    solver = spherical().with_stabilization(kg.Projection(every=10, integrals=BOTH.integrals))
     solution = solver.integrate((0.0, 2.0), start["q"], start["u"], method="rk4", step=0.01)
     error = np.abs(spherical_integrals(solution)[0] - spherical_integrals(solution)[0][0])
     assert solution.statistics.projections == 20
@@ -130,7 +130,7 @@ def test_every_so_many_steps() -> None:
 
 
 def spinning_top(outputs: dict[str, Any], **options: Any) -> kg.Model:
-    """A rigid body about its fixed mass centre in body axes, with a damping couple ``c w`` along each axis."""
+    """A rigid body about its fixed mass center in body axes, with a damping couple ``c w`` along each axis."""
     u = sm.Matrix(me.dynamicsymbols("u1:4"))
     q = sm.Matrix(me.dynamicsymbols("q1:4"))
     t, c = me.dynamicsymbols._t, sm.Symbol("c")
@@ -163,7 +163,7 @@ def top() -> kg.Solver:
 
 
 def test_outputs_with_several_components_are_kept_each() -> None:
-    solver = top().with_stabilisation(kg.Projection(integrals=("H",)))
+    solver = top().with_stabilization(kg.Projection(integrals=("H",)))
     start = ((0.3, 0.2, -0.4), (0.01, 5.0, 0.02))  # the middle axis: the body tumbles
     solution = solver.integrate((0.0, 20.0), *start, method="rk4", step=0.005)
     assert np.ptp(solution.u[:, 1]) > 8.0
@@ -174,7 +174,7 @@ def test_outputs_with_several_components_are_kept_each() -> None:
 
 def test_an_integral_that_is_none_is_forced_and_its_drift_is_told() -> None:
     start = ((0.3, 0.2, -0.4), (0.01, 5.0, 0.02))
-    kept = top().with_stabilisation(kg.Projection(integrals=("H",)))
+    kept = top().with_stabilization(kg.Projection(integrals=("H",)))
     options: dict[str, Any] = {"method": "rk4", "step": 0.005}
     true = kept.integrate((0.0, 1.0), *start, **options).statistics.integral_drift
     false = kept.with_parameters(c=0.5).integrate((0.0, 1.0), *start, **options).statistics.integral_drift
@@ -183,7 +183,7 @@ def test_an_integral_that_is_none_is_forced_and_its_drift_is_told() -> None:
 
 
 def test_an_integral_without_a_value_at_the_start() -> None:
-    solver = top().with_stabilisation(kg.Projection(integrals=("inverse",)))
+    solver = top().with_stabilization(kg.Projection(integrals=("inverse",)))
     with pytest.raises(IntegrationError) as caught:
         solver.integrate((0.0, 1.0), (0.3, 0.2, -0.4), (0.0, 5.0, 0.02))
     assert caught.value.solution.status is Outcome.NOT_FINITE
@@ -200,12 +200,12 @@ def test_an_integral_without_a_value_at_the_start() -> None:
 )
 def test_what_is_no_integral_is_refused(name: str, message: str) -> None:
     with pytest.raises(SolveError, match=message):
-        top().with_stabilisation(kg.Projection(integrals=("H", name)))
+        top().with_stabilization(kg.Projection(integrals=("H", name)))
 
 
 def test_what_was_not_built_is_refused() -> None:
     with pytest.raises(SolveError, match=r"'energy' was not built .* give the projection to kanegen.build"):
-        solver_for("spherical_pendulum").with_stabilisation(kg.Projection(integrals=("energy",)))
+        solver_for("spherical_pendulum").with_stabilization(kg.Projection(integrals=("energy",)))
     wrong: Any
     for wrong in (("energy", "energy"), (1.0,)):
         with pytest.raises(ModelError, match="expected 'energy' and names of outputs, each once"):
@@ -216,4 +216,4 @@ def test_an_output_called_energy_is_ambiguous() -> None:
     two = spinning_top({"energy": me.dynamicsymbols("u1") ** 2}, potential_energy=sm.Integer(0))
     solver = kg.build(two, functions=("rhs",))
     with pytest.raises(SolveError, match="an energy and an output of that name"):
-        solver.with_stabilisation(kg.Projection(integrals="energy"))
+        solver.with_stabilization(kg.Projection(integrals="energy"))

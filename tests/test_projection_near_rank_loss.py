@@ -44,7 +44,7 @@ def crank(t_end: float, **options: Any) -> Any:
 @cache
 def solver_of(tilted: bool) -> kg.Solver:
     projection = kg.Projection(integrals=("energy",))
-    return kg.build(four_bars(1, tilted), form="pseudoinverse", stabilisation=projection)
+    return kg.build(four_bars(1, tilted), form="pseudoinverse", stabilization=projection)
 
 
 @cache
@@ -57,7 +57,7 @@ def time_of_flat() -> tuple[float, float]:
 @pytest.mark.parametrize("integrals", [(), ("energy",)], ids=["constraints", "with energy"])
 @pytest.mark.parametrize("tilted", CASES.values(), ids=CASES)
 def test_a_step_may_end_anywhere_near_the_flat_position(tilted: bool, integrals: tuple[str, ...]) -> None:
-    solver = solver_of(tilted).with_stabilisation(kg.Projection(integrals=integrals))
+    solver = solver_of(tilted).with_stabilization(kg.Projection(integrals=integrals))
     passage, rate = time_of_flat()
     rng = np.random.default_rng(20031)
     for exponent in range(3, 13):

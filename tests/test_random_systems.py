@@ -69,7 +69,7 @@ def check(system: RandomSystem, reference: Reference, equations: Any) -> None:
     """What does not depend on the partition."""
     expected = {name: getattr(reference, name) for name in EVALUATED}
     expected |= {"positions": reference.position_residuals, "velocities": reference.velocity_residuals}
-    expected |= {"b_stabilised": stabilised(reference, equations.constraints)}
+    expected |= {"b_stabilized": stabilized(reference, equations.constraints)}
     for name, value in expected.items():
         assert_agree(system, reference, equations, name, value, EVALUATION)
     assert_agree(system, reference, equations, "constraint_force", reference.constraint_force, SOLVE)
@@ -99,7 +99,7 @@ def assert_agree(
     np.testing.assert_allclose(actual, expected, rtol=0.0, atol=tolerance * scale, err_msg=name)
 
 
-def stabilised(reference: Reference, constraints: Any) -> np.ndarray:
+def stabilized(reference: Reference, constraints: Any) -> np.ndarray:
     """b with ``G1 phi' + G2 phi`` on the holonomic and ``G psi`` on the nonholonomic rows."""
     n_h, n_v = len(constraints.holonomic), len(constraints.nonholonomic)
     G1, G2, G = np.split(GAINS[: 2 * n_h**2 + n_v**2], [n_h**2, 2 * n_h**2])

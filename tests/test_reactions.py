@@ -79,6 +79,7 @@ def test_a_set_cut_twice_gives_the_sum() -> None:
     outputs = solver.outputs(*state)
     expected = [-outputs["slider_pin_x"], outputs["guide"] - outputs["slider_pin_y"], 0.0]
     assert_close(solver.reaction("slider", *state).force, expected)
+    assert_close(solver.reactions(*state)["slider"].force, expected)
     force, torque = solver.reaction("all", *state)
     assert_close(force, [outputs["ground_pin_x"], outputs["ground_pin_y"] + outputs["guide"], 0.0])
     assert_close(torque, [0.0, 0.0, state[1][2] * outputs["guide"]])
@@ -86,11 +87,11 @@ def test_a_set_cut_twice_gives_the_sum() -> None:
 
 @pytest.mark.parametrize("constraints", ["linear", "nonlinear"])
 def test_thread_of_the_appell_hamel_mechanism(constraints: str) -> None:
-    """The thread's tension is the multiplier of its constraint, on the manifold and off it, stabilised or not."""
+    """The thread's tension is the multiplier of its constraint, on the manifold and off it, stabilized or not."""
     model = model_of("appell_hamel", constraints=constraints)
     weight = body(model, "weight")
     solver = kg.build(model.with_reactions({"thread": kg.Reaction("weight", weight.masscenter, model.frame)}))
-    for solver_ in (solver, solver.with_stabilisation(kg.Baumgarte(alpha=3.0, beta=5.0))):
+    for solver_ in (solver, solver.with_stabilization(kg.Baumgarte(alpha=3.0, beta=5.0))):
         for state in states("appell_hamel", constraints=constraints):
             force, torque = solver_.reaction("thread", state.t, state.q, state.u)
             udot = solver_.rhs(state.t, state.q, state.u)[1]
@@ -222,8 +223,8 @@ def two_links(**reaction: Any) -> kg.Model:
     Ao, pin = O.locatenew("Ao", 0.5 * A.x), O.locatenew("pin", A.x)
     Bo = pin.locatenew("Bo", 0.5 * B.x)
     rods = [
-        me.RigidBody(name, centre, frame, 1.0, (me.inertia(frame, 0, 0, sm.Rational(1, 12)), centre))
-        for name, centre, frame in (("a", Ao, A), ("b", Bo, B))
+        me.RigidBody(name, center, frame, 1.0, (me.inertia(frame, 0, 0, sm.Rational(1, 12)), center))
+        for name, center, frame in (("a", Ao, A), ("b", Bo, B))
     ]
     arguments = {"bodies": "b", "point": pin, "frame": N} | reaction
     if arguments.get("loads") == "pin":

@@ -21,7 +21,7 @@ BRICARD_SPAN = (0.0, 5.0)
 
 @cache
 def bricard_solver(form: str, projected: bool = False) -> kg.Solver:
-    return kg.build(bricard(), form=form, stabilisation=kg.Projection() if projected else None)
+    return kg.build(bricard(), form=form, stabilization=kg.Projection() if projected else None)
 
 
 @cache
@@ -117,7 +117,7 @@ RUNS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("loops", [1, 2, 5])
 def test_chain_of_four_bars_runs_through_its_flat_positions(loops: int, options: dict[str, Any]) -> None:
     """Twenty passages, at each of which every loop may fold over: the speeds go on as they come."""
-    solver = chain_solver(loops).with_stabilisation(kg.Projection())
+    solver = chain_solver(loops).with_stabilization(kg.Projection())
     q, u = upright(loops)
     solution = solver.integrate((0.0, 20.0), q, u, **options)
     cranks = solution.q[:, : loops + 1]
@@ -130,11 +130,11 @@ def test_chain_of_four_bars_runs_through_its_flat_positions(loops: int, options:
 
 
 @pytest.mark.parametrize(
-    "stabilisation", [kg.Projection(), kg.Baumgarte(alpha=10, beta=10)], ids=["projected", "damped"]
+    "stabilization", [kg.Projection(), kg.Baumgarte(alpha=10, beta=10)], ids=["projected", "damped"]
 )
-def test_the_other_branch_is_kept_as_well(stabilisation: Any) -> None:
+def test_the_other_branch_is_kept_as_well(stabilization: Any) -> None:
     """One crank rests on the other's pin, the second turns with the rod about it, through both flat positions."""
-    solver = chain_solver(1).with_stabilisation(stabilisation)
+    solver = chain_solver(1).with_stabilization(stabilization)
     solution = solver.integrate((0.0, 20.0), [0.0, 1.0, 1.0], [0.0, 3.0, 3.0])
     assert np.count_nonzero(np.diff(np.sign(np.sin(solution.q[:, 1])))) > 20
     assert np.abs(solution.q[:, 0]).max() < 1e-6

@@ -77,7 +77,7 @@ def test_the_method_is_l_stable() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 7])
-def test_one_factorisation_serves_several_solves(n: int, tmp_path: Path) -> None:
+def test_one_factorization_serves_several_solves(n: int, tmp_path: Path) -> None:
     source = """#include "kg_factored.h"
     int factor(int n, double *a, double *pivots) { return kg_factor(n, a, pivots); }
     void substitute(int n, const double *a, const double *pivots, double *b) { kg_substitute(n, a, pivots, b); }
@@ -127,9 +127,9 @@ def test_the_work_is_counted(host: Host) -> None:
     statistics = run.statistics
     assert statistics.rejected > 0
     assert statistics.jacobians == statistics.steps
-    assert statistics.factorisations == statistics.steps + statistics.rejected
+    assert statistics.factorizations == statistics.steps + statistics.rejected
     explicit = host.integrate("dopri5", st.SMOOTH, tuple(st.exact(0.0)), 0.0, 2.0).statistics
-    assert (explicit.jacobians, explicit.factorisations) == (0, 0)
+    assert (explicit.jacobians, explicit.factorizations) == (0, 0)
 
 
 def test_a_problem_without_a_jacobian_is_refused(host: Host, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Servo-constraints that cannot be honoured: each says what, where and what to do."""
+"""Servo-constraints that cannot be honored: each says what, where and what to do."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def plant(model: kg.Model, seed: int) -> Plant:
 
 
 def interpreted(model: kg.Model, state: Plant) -> tuple[int, np.ndarray]:
-    """Status and controls of the program, without a compile; the passive constraints are not stabilised."""
+    """Status and controls of the program, without a compile; the passive constraints are not stabilized."""
     equations = kg.derive(model)
     program, _ = assemble(equations, BuildOptions.of("auto", ("control",)))
     values = {"t": [state.t], "q": state.q, "u": state.u, "r": state.r, "p": model.parameters.values()}

@@ -27,7 +27,7 @@ def puck_model() -> kg.Model:
     N = me.ReferenceFrame("N")
     O = me.Point("O")
     O.set_vel(N, 0)
-    puck = me.Particle("puck", O.locatenew("centre", x * N.x + y * N.y), 1)
+    puck = me.Particle("puck", O.locatenew("center", x * N.x + y * N.y), 1)
     return kg.Model(
         name="puck",
         frame=N,

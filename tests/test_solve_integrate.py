@@ -64,7 +64,7 @@ def test_dense_output_is_that_of_the_compiled_method(options: dict[str, Any]) ->
     q0 = Q + np.array([0.0, r0[0]])
     u0 = U + np.array([0.0, r0[1]])
     times = np.linspace(0.0, 2.0, 57)
-    asked = track.integrate((0.0, 2.0), q0, u0, lift, t_eval=times, dense=False, **options)
+    asked = track.integrate((0.0, 2.0), q0, u0, lift, t_eval=times, dense_output=False, **options)
     dense = track.integrate((0.0, 2.0), q0, u0, lift, **options)
     np.testing.assert_array_equal(asked.t, times)
     np.testing.assert_allclose(dense(times)[0], asked.q, rtol=1e-12, atol=1e-13)
@@ -97,9 +97,9 @@ def test_a_c_function_with_inputs() -> None:
         solver().low_level_callable(lambda t: [0.0, 0.0, 0.0])
 
 
-def test_stabilisation_makes_a_violation_decay() -> None:
+def test_stabilization_makes_a_violation_decay() -> None:
     off = Q + np.array([0.0, 0.01])
-    solution = solver(stabilisation=Baumgarte(5.0, 5.0)).integrate((0.0, 4.0), off, U, consistency=None)
+    solution = solver(stabilization=Baumgarte(5.0, 5.0)).integrate((0.0, 4.0), off, U, start_tolerance=None)
     position, _ = solver().residuals(4.0, solution.q[-1], solution.u[-1])
     assert abs(position[0]) < 1e-8
 
@@ -117,21 +117,21 @@ def test_stabilisation_makes_a_violation_decay() -> None:
             U + np.array([0.0, 0.3]),
             [r"d/dt \(y - lift - slope\*x\) at velocity level: residual 0.3, allowed 1e-06"],
         ),
-        (Q + 1.0, U + 1.0, ["violates 2 constraint", "correct q0 and u0, allow more by consistency="]),
+        (Q + 1.0, U + 1.0, ["violates 2 constraint", "correct q0 and u0, allow more by start_tolerance="]),
     ],
 )
 def test_an_inconsistent_start_is_told_by_how_much(q: Any, u: Any, parts: list[str]) -> None:
     for part in parts:
         with pytest.raises(SolveError, match=part):
             solver().integrate((0.0, 1.0), q, u)
-    assert solver().integrate((0.0, 0.1), q, u, consistency=None).success
+    assert solver().integrate((0.0, 0.1), q, u, start_tolerance=None).success
 
 
 def test_the_start_is_compared_at_its_own_inputs() -> None:
     with pytest.raises(SolveError, match=r"residual -0\.2"):
         solver().integrate((0.0, 1.0), Q, U, [0.2, 0.0, 0.0])
     assert solver().integrate((0.0, 1.0), Q + np.array([0.0, 0.2]), U, [0.2, 0.0, 0.0]).success
-    assert solver().integrate((0.0, 1.0), Q, U, consistency=1e-2, r=[1e-3, 0.0, 0.0]).success
+    assert solver().integrate((0.0, 1.0), Q, U, start_tolerance=1e-2, r=[1e-3, 0.0, 0.0]).success
 
 
 @pytest.mark.parametrize(
@@ -156,10 +156,10 @@ def test_the_start_is_compared_at_its_own_inputs() -> None:
         ({"rtol": [1e-3, 1e-3]}, r"rtol has shape \(2,\)"),
         ({"atol": -1.0}, "atol is -1.0; expected finite numbers that are not negative"),
         ({"atol": "x"}, "atol is 'x'"),
-        ({"consistency": 0.0}, "consistency is 0.0"),
+        ({"start_tolerance": 0.0}, "start_tolerance is 0.0"),
         ({"t_eval": [0.5, 2.0]}, "t_eval leaves the run"),
         ({"t_eval": [0.5, 0.2]}, "t_eval is not sorted"),
-        ({"span": 1.0}, r"the span of time is 1.0; expected a pair"),
+        ({"t_span": 1.0}, r"t_span is 1.0; expected a pair"),
         ({"span": (0.0, np.nan)}, "t1 is nan"),
         ({"q0": [0.0]}, r"q has shape \(1,\), expected \(2,\): x, y"),
         ({"u0": [np.nan, 0.0]}, r"u1 \(u\[0\]\) is nan"),
@@ -190,7 +190,7 @@ def test_no_step_beyond_the_solution() -> None:
     with pytest.raises(SolveError, match="t has shape"):
         solution([[0.5]])
     with pytest.raises(SolveError, match="no dense output"):
-        solver().integrate((0.0, 1.0), Q, U, dense=False)(0.5)
+        solver().integrate((0.0, 1.0), Q, U, dense_output=False)(0.5)
 
 
 def failed(**arguments: Any) -> IntegrationError:
@@ -245,7 +245,7 @@ def test_ctrl_c_keeps_the_results() -> None:
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt) as caught:
-        pendulum.integrate((0.0, 1000.0), Q, U, method="rk4", step=1e-7, t_eval=[0.0], dense=False)
+        pendulum.integrate((0.0, 1000.0), Q, U, method="rk4", step=1e-7, t_eval=[0.0], dense_output=False)
     timer.join()
     assert isinstance(caught.value, IntegrationInterrupted)
     solution: Solution = caught.value.solution
@@ -269,7 +269,7 @@ def test_a_solution_pickles() -> None:
 
 def test_progress_goes_to_a_function() -> None:
     seen: list[float] = []
-    options = {"method": "rk4", "step": 1e-6, "dense": False, "t_eval": [1.0]}
+    options = {"method": "rk4", "step": 1e-6, "dense_output": False, "t_eval": [1.0]}
     solver().integrate((0.0, 1.0), Q, U, progress=seen.append, **options)
     assert seen == sorted(seen)
     assert seen[-1] == 1.0

@@ -160,27 +160,27 @@ def test_an_unknown_potential_is_no_guess(name: str) -> None:
         getattr(solver(potential_energy=False), name)(0.0, Q, U)
 
 
-def test_stabilisation_enters_the_right_hand_side() -> None:
+def test_stabilization_enters_the_right_hand_side() -> None:
     off = Q + np.array([0.0, 0.1])
-    plain, stable = solver(), solver(stabilisation=Baumgarte(alpha=3.0, beta=2.0))
+    plain, stable = solver(), solver(stabilization=Baumgarte(alpha=3.0, beta=2.0))
     bias = -4.0 * 0.1
     np.testing.assert_allclose(plain.rhs(0.0, off, U)[1], acceleration(), rtol=1e-14)
     np.testing.assert_allclose(stable.rhs(0.0, off, U)[1], acceleration(lift=bias), rtol=1e-12)
     np.testing.assert_allclose(stable.b(0.0, off, U), [bias], rtol=1e-12)
     np.testing.assert_allclose(
-        stable.with_stabilisation(None).rhs(0.0, off, U)[1], plain.rhs(0.0, off, U)[1], rtol=1e-14
+        stable.with_stabilization(None).rhs(0.0, off, U)[1], plain.rhs(0.0, off, U)[1], rtol=1e-14
     )
-    assert stable.with_parameters(slope=1.0).stabilisation is stable.stabilisation
+    assert stable.with_parameters(slope=1.0).stabilization is stable.stabilization
     assert (plain.operation_count, stable.operation_count) == (9, 17)
 
 
-def test_stabilisation_that_cannot_be_honoured_is_refused() -> None:
-    with pytest.raises(SolveError, match="nothing to stabilise"):
-        solver(stabilisation=Baumgarte(1.0, 1.0), n_holonomic=0)
+def test_stabilization_that_cannot_be_honored_is_refused() -> None:
+    with pytest.raises(SolveError, match="nothing to stabilize"):
+        solver(stabilization=Baumgarte(1.0, 1.0), n_holonomic=0)
     with pytest.raises(ModelError, match="G1 has the shape"):
-        solver(stabilisation=Baumgarte(G1=-np.eye(2), G2=-np.eye(2)))
-    with pytest.raises(SolveError, match="rhs_stabilised was not built"):
-        solver(stabilisation=Baumgarte(1.0, 1.0), without=("rhs_stabilised",)).rhs(0.0, Q, U)
+        solver(stabilization=Baumgarte(G1=-np.eye(2), G2=-np.eye(2)))
+    with pytest.raises(SolveError, match="rhs_stabilized was not built"):
+        solver(stabilization=Baumgarte(1.0, 1.0), without=("rhs_stabilized",)).rhs(0.0, Q, U)
 
 
 def test_partition_tells_what_the_compiled_code_used() -> None:
@@ -213,7 +213,7 @@ def test_repr_is_one_short_line() -> None:
 
 
 def test_a_pickled_solver_works_in_another_process(tmp_path: Path) -> None:
-    track = solver(stabilisation=Baumgarte(3.0, 2.0)).with_parameters(slope=0.25)
+    track = solver(stabilization=Baumgarte(3.0, 2.0)).with_parameters(slope=0.25)
     file = tmp_path / "solver.pickle"
     file.write_bytes(pickle.dumps(track))
     program = (

@@ -1,4 +1,4 @@
-"""Stiff motions by the implicit method: contacts, strong stabilisation, inputs, and what it asks of a build."""
+"""Stiff motions by the implicit method: contacts, strong stabilization, inputs, and what it asks of a build."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_stiff_contact_in_a_fraction_of_the_steps(tolerance: float, ratio: flo
     """Accuracy against Radau IIA of SciPy with the same Jacobian; steps against an explicit method."""
     options: dict[str, Any] = {"rtol": tolerance, "atol": tolerance}
     stiff = contact().integrate((0.0, 1.0), *SLIDING, method="rodas", **options)
-    explicit = contact().integrate((0.0, 1.0), *SLIDING, dense=False, **options)
+    explicit = contact().integrate((0.0, 1.0), *SLIDING, dense_output=False, **options)
     start = np.concatenate(SLIDING)
     peer = solve_ivp(
         contact().ode,
@@ -96,16 +96,16 @@ def test_a_stiff_contact_in_a_fraction_of_the_steps(tolerance: float, ratio: flo
     assert stiff.statistics.steps * ratio < explicit.statistics.steps
     assert np.abs(stiff.q[-1] - peer.y[:2, -1]).max() < STIFF_PROPORTIONALITY * tolerance
     assert stiff.statistics.jacobians == stiff.statistics.steps
-    assert stiff.statistics.factorisations == stiff.statistics.steps + stiff.statistics.rejected
+    assert stiff.statistics.factorizations == stiff.statistics.steps + stiff.statistics.rejected
 
 
-def test_strong_stabilisation() -> None:
+def test_strong_stabilization() -> None:
     """Gains that decay at 1e4 / s, whose motion is that of the constraint itself."""
     initial = example("varying_pendulum").INITIAL
     start = (initial["q"], initial["u"])
-    strong = pendulum().with_stabilisation(kg.Baumgarte(alpha=1e4, beta=1e4))
+    strong = pendulum().with_stabilization(kg.Baumgarte(alpha=1e4, beta=1e4))
     reference = pendulum().integrate((0.0, 2.0), *start, method="dop853", rtol=1e-13, atol=1e-13)
-    explicit = strong.integrate((0.0, 2.0), *start, rtol=1e-6, atol=1e-6, dense=False)
+    explicit = strong.integrate((0.0, 2.0), *start, rtol=1e-6, atol=1e-6, dense_output=False)
     stiff = strong.integrate((0.0, 2.0), *start, method="rodas", rtol=1e-6, atol=1e-6)
     assert stiff.statistics.steps * 3 < explicit.statistics.steps
     np.testing.assert_allclose(stiff.q[-1], reference.q[-1], atol=COARSE_INTEGRATION)
@@ -115,12 +115,12 @@ def test_strong_stabilisation() -> None:
 
 @pytest.mark.parametrize("span", [(0.0, 2.0), (0.0, -2.0)])
 def test_a_motion_that_is_not_stiff(span: tuple[float, float]) -> None:
-    """Constraints without stabilisation, in both directions, with dense output and projection."""
+    """Constraints without stabilization, in both directions, with dense output and projection."""
     initial = example("varying_pendulum").INITIAL
     start = (initial["q"], initial["u"])
     times = np.linspace(*span, 41)
     reference = pendulum().integrate(span, *start, method="dop853", rtol=1e-13, atol=1e-13, t_eval=times)
-    projected = pendulum().with_stabilisation(kg.Projection())
+    projected = pendulum().with_stabilization(kg.Projection())
     for solver in (pendulum(), projected):
         found = solver.integrate(span, *start, method="rodas", rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(found(times)[0], reference.q, atol=1e-6)
@@ -132,7 +132,7 @@ def test_a_motion_that_is_not_stiff(span: tuple[float, float]) -> None:
 def test_order_of_convergence_on_models(name: str) -> None:
     """Only the right Jacobian and the right derivative in time give the order: explicit time, closed loop, rolling."""
     initial = example(name).INITIAL
-    solver = kg.build(example(name).model(), functions=FUNCTIONS).with_stabilisation(kg.Baumgarte(alpha=5, beta=5))
+    solver = kg.build(example(name).model(), functions=FUNCTIONS).with_stabilization(kg.Baumgarte(alpha=5, beta=5))
     t0, start = initial["t"], (initial["q"], initial["u"], initial["r"])
     reference = solver.integrate((t0, t0 + 1.0), *start, method="dop853", rtol=1e-13, atol=1e-13)
     errors = []

@@ -26,7 +26,7 @@ TIGHT = {"method": "dop853", "rtol": 1e-12, "atol": 1e-12}
 
 
 def tank(inputs: bool = True) -> tuple[kg.Model, me.KanesMethod]:
-    """A tank that turns freely about a fixed point off its mass centre, and a leaking pendulum bob on it.
+    """A tank that turns freely about a fixed point off its mass center, and a leaking pendulum bob on it.
 
     The mass of the tank is an input, its inertia depends on time and on this input, the bob's mass on time.
     """
@@ -38,18 +38,18 @@ def tank(inputs: bool = True) -> tuple[kg.Model, me.KanesMethod]:
     P.orient_axis(B, B.x, q[3])
     O = me.Point("O")
     O.set_vel(N, 0)
-    centre = O.locatenew("centre", sm.Rational(3, 10) * B.x - sm.Rational(1, 5) * B.z)
+    center = O.locatenew("center", sm.Rational(3, 10) * B.x - sm.Rational(1, 5) * B.z)
     hinge = O.locatenew("hinge", sm.Rational(1, 2) * B.y)
     bob = hinge.locatenew("bob", -sm.Rational(7, 10) * P.z)
-    for point, frame in ((centre, B), (hinge, B)):
+    for point, frame in ((center, B), (hinge, B)):
         point.v2pt_theory(O, N, frame)
     bob.v2pt_theory(hinge, N, P)
     central = me.inertia(B, 2 + t / 3, m0 + mass / 5, 1 + sm.exp(-t) / 2, t / 10, 0, sm.sin(t) / 8)
     bodies = (
-        me.RigidBody("tank", centre, B, mass, (central, centre)),
+        me.RigidBody("tank", center, B, mass, (central, center)),
         me.Particle("bob", bob, 1 + t / 2),
     )
-    loads = [(point, -9.81 * m * N.z) for point, m in ((centre, mass), (bob, 1 + t / 2))]
+    loads = [(point, -9.81 * m * N.z) for point, m in ((center, mass), (bob, 1 + t / 2))]
     kinematics = [x.diff(t) - v for x, v in zip(q, u, strict=True)]
     kane = me.KanesMethod(N, q, u, kinematics)
     kane.kanes_equations(bodies, loads)
@@ -79,19 +79,19 @@ def tumbling() -> tuple[kg.Model, me.KanesMethod]:
     B.orient_body_fixed(N, q[3:], "123")
     rates = B.ang_vel_in(N)
     B.set_ang_vel(N, u[3] * B.x + u[4] * B.y + u[5] * B.z)
-    O, centre = me.Point("O"), me.Point("centre")
+    O, center = me.Point("O"), me.Point("center")
     O.set_vel(N, 0)
-    centre.set_pos(O, q[0] * N.x + q[1] * N.y + q[2] * N.z)
-    centre.set_vel(N, u[0] * B.x + u[1] * B.y + u[2] * B.z)
-    edge = centre.locatenew("edge", sm.Rational(2, 5) * B.x + sm.Rational(1, 10) * B.z)
-    edge.v2pt_theory(centre, N, B)
+    center.set_pos(O, q[0] * N.x + q[1] * N.y + q[2] * N.z)
+    center.set_vel(N, u[0] * B.x + u[1] * B.y + u[2] * B.z)
+    edge = center.locatenew("edge", sm.Rational(2, 5) * B.x + sm.Rational(1, 10) * B.z)
+    edge.v2pt_theory(center, N, B)
     mass = 2 - sm.Rational(1, 2) * t
     inertia = me.inertia(B, 1 - t / 5, 2 + t / 4, m0 + t / 6, sm.Rational(1, 10), t / 9, 0)
-    body = me.RigidBody("body", centre, B, mass, (inertia, centre))
+    body = me.RigidBody("body", center, B, mass, (inertia, center))
     velocity = q[0].diff(t) * N.x + q[1].diff(t) * N.y + q[2].diff(t) * N.z
-    kinematics = [(velocity - centre.vel(N)).dot(a) for a in N] + [(rates - B.ang_vel_in(N)).dot(a) for a in B]
+    kinematics = [(velocity - center.vel(N)).dot(a) for a in N] + [(rates - B.ang_vel_in(N)).dot(a) for a in B]
     knife = edge.vel(N).dot(B.y)
-    loads = [(centre, 3 * N.x - q[1] * N.y), (B, 2 * B.z - u[3] * B.x)]
+    loads = [(center, 3 * N.x - q[1] * N.y), (B, 2 * B.z - u[3] * B.x)]
     order = (u[0], u[2], u[3], u[4], u[5])
     kane = me.KanesMethod(
         N, q, order, kinematics, u_dependent=(u[1],), velocity_constraints=[knife], constraint_solver="CRAMER"

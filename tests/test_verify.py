@@ -146,8 +146,8 @@ def scaled_momentum(*arguments: Any, original: Any = energies.momentum) -> Any:
     return tuple(node * 1.5 for node in original(*arguments))
 
 
-def wrong_form(f: Any, stabilised: bool, otherwise: str | None) -> Any:
-    solved = right_sides.reduced(f, stabilised, otherwise)
+def wrong_form(f: Any, stabilized: bool, otherwise: str | None) -> Any:
+    solved = right_sides.reduced(f, stabilized, otherwise)
     return replace(solved, udot=(solved.udot[0] * 1.001, *solved.udot[1:]))
 
 
@@ -281,7 +281,7 @@ def test_inertia_that_does_not_turn_with_its_body_is_refused() -> None:
 def test_constraints_within_velocities_are_legal_and_forbid_lagrange() -> None:
     report = kg.verify(rolling_wheel(), states=2, forms=())
     assert report.check("Lagrange").ok is None
-    assert "centre" in report.check("Lagrange").note
+    assert "center" in report.check("Lagrange").note
     assert report.check("Gibbs-Appell").ok
 
 

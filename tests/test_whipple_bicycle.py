@@ -71,7 +71,7 @@ def test_eigenvalues_do_not_depend_on_place_heading_and_choice_of_speeds() -> No
     q[:3], u[:2] = (3.0, -2.0, heading), 5.0 * np.array([np.cos(heading), np.sin(heading)])
     q[[5, 7]] = 1.3, -0.4
     for speeds in (None, ("u_x", "u_phi", "u_de")):
-        linear = solver.linearise(2.0, q, u, speeds=speeds)
+        linear = solver.linearize(2.0, q, u, speeds=speeds)
         assert linear.steady
         assert len(linear.states) == 10
         found = linear.without_ignorable().eigenvalues

@@ -112,7 +112,7 @@ def test_transformed_quantities(name: str, options: dict[str, Any], kind: str) -
 
 
 @every_system
-def test_orthogonal_speeds_diagonalise(name: str, options: dict[str, Any]) -> None:
+def test_orthogonal_speeds_diagonalize(name: str, options: dict[str, Any]) -> None:
     """The matrix of the new partial velocities, summed over the bodies, is D; D is stored as diagonal."""
     equations = changed(name, "orthogonal", **options)
     n = len(equations.model.speeds)

@@ -81,7 +81,7 @@ COMPILED_PROGRAM = 1e-12
 # Units in the last place by which kg_sincos may be wrong: 0.81 is the largest error found in 2e5 angles.
 SINCOS_ULPS = 0.9
 
-# --- Jacobians and linearisation ---------------------------------------------------------------------------------
+# --- Jacobians and linearization ---------------------------------------------------------------------------------
 
 # Central differences in float64 with a step of 1e-6: rounding 1e-16 / 1e-6 times the size of the terms.
 DIFFERENCES = 1e-7

@@ -21,7 +21,7 @@ def cart(name: str, inertia_frame: str = "bar", spin: Any = 1, **options: Any) -
     O = me.Point("O")
     O.set_vel(N, 0)
     pivot = O.locatenew("pivot", x * N.x)
-    centre = pivot.locatenew("centre", -0.4 * bar.z)
+    center = pivot.locatenew("center", -0.4 * bar.z)
     frame = {"bar": bar, "N": N}[inertia_frame]
     inertia = me.inertia(frame, sm.Rational(1, 3), sm.Rational(1, 2), sm.Rational(1, 8), sm.Rational(1, 20))
     settings = {
@@ -30,7 +30,7 @@ def cart(name: str, inertia_frame: str = "bar", spin: Any = 1, **options: Any) -
         "coordinates": (x, theta),
         "speeds": (u, w),
         "kinematics": (x.diff(TIME) - u, theta.diff(TIME) - w),
-        "bodies": (me.Particle("cart", pivot, 2), me.RigidBody("bar", centre, bar, sm.Symbol("m"), (inertia, centre))),
+        "bodies": (me.Particle("cart", pivot, 2), me.RigidBody("bar", center, bar, sm.Symbol("m"), (inertia, center))),
         "gravity": -9.81 * N.z,
         "holonomic_constraints": (x - sm.sin(theta) / 2 - TIME**2 / 5,),
         "parameters": {"m": 1.5},
@@ -89,8 +89,8 @@ def rolling_wheel() -> kg.Model:
     disk.set_ang_vel(N, u1 * lean.x + u2 * lean.y + u3 * lean.z)
     contact = me.Point("contact")
     contact.set_vel(N, 0)
-    centre = contact.locatenew("centre", sm.Rational(3, 10) * lean.z)
-    centre.v2pt_theory(contact, N, disk)
+    center = contact.locatenew("center", sm.Rational(3, 10) * lean.z)
+    center.v2pt_theory(contact, N, disk)
     inertia = me.inertia(lean, 1, 2, 1)
     return kg.Model(
         name="rolling wheel",
@@ -102,8 +102,8 @@ def rolling_wheel() -> kg.Model:
             q1.diff(TIME) * sm.sin(q2) + q3.diff(TIME) - u2,
             q1.diff(TIME) * sm.cos(q2) - u3,
         ),
-        bodies=(me.RigidBody("wheel", centre, disk, 1, (inertia, centre)),),
-        loads=((centre, -9.81 * N.z),),
+        bodies=(me.RigidBody("wheel", center, disk, 1, (inertia, center)),),
+        loads=((center, -9.81 * N.z),),
     )
 
 

@@ -206,11 +206,11 @@ def _all_constraints(model: Model) -> tuple[Any, ...]:
 def _all_loads(model: Model) -> list[tuple[Any, Any]]:
     loads = list(model.loads)
     if model.gravity is not None:
-        loads += [(_mass_centre(body), body.mass * model.gravity) for body in model.bodies]
+        loads += [(_mass_center(body), body.mass * model.gravity) for body in model.bodies]
     return loads
 
 
-def _mass_centre(body: Any) -> Any:
+def _mass_center(body: Any) -> Any:
     return body.point if isinstance(body, Particle) else body.masscenter
 
 

@@ -146,7 +146,7 @@ def integrate_pair(
 
     def run_compiled(method: str, tolerance: float) -> Array:
         solution = pair.solver.integrate(
-            (t0, end), q0, u0, r=r, method=method, rtol=tolerance, atol=0.01 * tolerance, dense=False
+            (t0, end), q0, u0, r=r, method=method, rtol=tolerance, atol=0.01 * tolerance, dense_output=False
         )
         return np.concatenate((solution.q[-1], solution.u[-1]))
 

@@ -20,14 +20,14 @@ def numbers_table(results: Sequence[Result]) -> Table:
     for heading in ("what", "measured", "at least", "goal", "", "how"):
         table.add_column(heading, justify="right" if heading in _NUMERIC else "left")
     for result in results:
-        colour = _COLOURS[result.verdict]
+        color = _COLOURS[result.verdict]
         unit = f" {result.target.unit}".rstrip()
         table.add_row(
             result.what,
             "-" if result.measured is None else f"{_number(result.measured)}{unit}",
             _number(result.target.at_least),
             _number(result.target.goal),
-            f"[{colour}]{result.verdict}[/{colour}]",
+            f"[{color}]{result.verdict}[/{color}]",
             result.detail,
         )
     return table

@@ -1,7 +1,7 @@
 """The cache folder: derived sources, compiled wrappers and finished extensions, each under its digest.
 
 An entry is a folder that appears by one atomic rename and carries a manifest with the SHA-256 of each file:
-a reader needs no lock and recognises an entry that is damaged. Writers of one entry exclude each other by a
+a reader needs no lock and recognizes an entry that is damaged. Writers of one entry exclude each other by a
 file lock, which the operating system drops when a process dies.
 """
 

@@ -21,7 +21,7 @@ from kanegen.model.geometry import effective_loads, is_ground
 
 @dataclass(frozen=True)
 class Body:
-    """A mass at ``point`` (its mass centre) and, for a rigid body, the central inertia in ``inertia_frame``.
+    """A mass at ``point`` (its mass center) and, for a rigid body, the central inertia in ``inertia_frame``.
 
     ``mass_rate`` (kg/s) and ``inertia_rate`` (kg m^2/s, as seen from the body, components in ``inertia_frame``) belong
     to a mass and an inertia given as functions of time or of inputs; they are zero and None otherwise.
@@ -86,7 +86,7 @@ def _lower_body(system: System, body: Any) -> Body:
 
 
 def _central_inertia(system: System, body: Any) -> tuple[Frame, Inertia]:
-    """The frame in which the inertia is written, and its components about the mass centre."""
+    """The frame in which the inertia is written, and its components about the mass center."""
     dyadic, about = body.inertia
     frame, tensor = lower_dyadic(system, dyadic, body.frame)
     mass = system.lower(body.mass)

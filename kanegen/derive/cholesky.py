@@ -13,7 +13,7 @@ PIVOT_THRESHOLD = 1e-13
 
 @dataclass(frozen=True)
 class Factor:
-    """The factorisation in the order of elimination; it holds where all ``conditions`` do.
+    """The factorization in the order of elimination; it holds where all ``conditions`` do.
 
     ``columns[k]`` are the entries of column k of L below the diagonal, as (row, value); ``reciprocals`` those of D.
     """
@@ -43,8 +43,8 @@ class Factor:
                 x[i] = x[i] - factor * x[k]
         return [entry * root for entry, root in zip(x, self._roots, strict=True)]
 
-    def coloured(self, white: Sequence[Node]) -> list[Node]:
-        """``L^-T D^-1/2 white``, so that ``S^-1`` is first `whitened`, then `coloured`."""
+    def colored(self, white: Sequence[Node]) -> list[Node]:
+        """``L^-T D^-1/2 white``, so that ``S^-1`` is first `whitened`, then `colored`."""
         x = [entry * root for entry, root in zip(white, self._roots, strict=True)]
         for k in reversed(self.order):
             for i, factor in self.columns[k]:
@@ -60,8 +60,8 @@ class Factor:
         ]
 
 
-def factorise(lower: Sequence[Sequence[Node]]) -> Factor:
-    """Factorise the symmetric matrix given by its lower triangle; the row with the fewest entries goes first.
+def factorize(lower: Sequence[Sequence[Node]]) -> Factor:
+    """Factorize the symmetric matrix given by its lower triangle; the row with the fewest entries goes first.
 
     Raises ZeroDivisionError, its argument the row, where a pivot is identically zero.
     """
@@ -99,5 +99,5 @@ def factorise(lower: Sequence[Sequence[Node]]) -> Factor:
 
 def solve_symmetric(lower: Sequence[Sequence[Node]], right: Sequence[Node]) -> tuple[list[Node], tuple[Node, ...]]:
     """x with ``S x = right``, S given by its lower triangle; and the conditions that S is positive definite."""
-    factor = factorise(lower)
+    factor = factorize(lower)
     return factor.solve(right), factor.conditions

@@ -18,7 +18,7 @@ POSITION, VELOCITY, ACCELERATION = "holonomic", "nonholonomic", "acceleration-le
 
 @dataclass(frozen=True)
 class Row:
-    """One row of ``J u' = b``; ``bias`` is b without stabilisation.
+    """One row of ``J u' = b``; ``bias`` is b without stabilization.
 
     ``residuals``: phi and phi' of a holonomic row, psi of a nonholonomic one, none at acceleration level.
     """
@@ -73,7 +73,7 @@ class Constraints:
 class Partition:
     """``u_D' = A u_I' + B``: the dependent speeds solved for, in increasing order of their indices.
 
-    ``A`` (n_d, n_i); ``B`` (n_d,) without and ``B_stabilised`` with Baumgarte's terms; ``pivots`` are the divisors
+    ``A`` (n_d, n_i); ``B`` (n_d,) without and ``B_stabilized`` with Baumgarte's terms; ``pivots`` are the divisors
     of the straight-line elimination.
     """
 
@@ -81,7 +81,7 @@ class Partition:
     independent: tuple[int, ...]
     A: tuple[tuple[Node, ...], ...]
     B: tuple[Node, ...]
-    B_stabilised: tuple[Node, ...]
+    B_stabilized: tuple[Node, ...]
     pivots: tuple[Pivot, ...]
 
 
@@ -154,7 +154,7 @@ def _acceleration_level(system: System, expression: Any) -> Row:
     return Row(ACCELERATION, str(expression), J, -system.without_accelerations(row), ())
 
 
-def stabilised_bias(system: System, constraints: Constraints) -> tuple[Node, ...]:
+def stabilized_bias(system: System, constraints: Constraints) -> tuple[Node, ...]:
     """b with Baumgarte's terms ``G1 phi' + G2 phi`` and ``G psi``, the gains being inputs of the compiled code.
 
     Baumgarte (1972); the gain array holds G1, G2 (n_h, n_h) and G (n_v, n_v), each row-major.
@@ -211,7 +211,7 @@ def partition(
     try:
         reduced, pivots, order = eliminate(
             [row.J for row in rows],
-            list(zip((row.bias for row in rows), stabilised_bias(system, constraints), strict=True)),
+            list(zip((row.bias for row in rows), stabilized_bias(system, constraints), strict=True)),
             system.magnitudes,
             columns,
         )
@@ -222,8 +222,8 @@ def partition(
     independent = tuple(j for j in range(n_u) if j not in row_of)
     A = tuple(final([-reduced[row_of[d]][i] for i in independent]) for d in chosen)
     B = final([reduced[row_of[d]][n_u] for d in chosen])
-    B_stabilised = final([reduced[row_of[d]][n_u + 1] for d in chosen])
-    return Partition(chosen, independent, A, B, B_stabilised, tuple(pivots))
+    B_stabilized = final([reduced[row_of[d]][n_u + 1] for d in chosen])
+    return Partition(chosen, independent, A, B, B_stabilized, tuple(pivots))
 
 
 def _no_pivot(system: System, row: Row, dependent: Sequence[int] | None) -> str:

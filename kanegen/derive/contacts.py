@@ -150,7 +150,7 @@ def _require_compatible(
     gaps = [
         (contact, rows[0].value)
         for contact, rows in zip(contacts, of_contacts, strict=True)
-        if contact.kind in ("restitution", "stabilised")
+        if contact.kind in ("restitution", "stabilized")
     ]
     for (one, a), (other, b) in combinations(gaps, 2):
         total = system.samples([a + b])[0]
@@ -186,7 +186,7 @@ def _velocity_row(system: System, psi: Node) -> tuple[tuple[Node, ...], Node]:
 def _target(contact: Contact) -> Any:
     """The acceleration of a closed normal row; a compliant contact has a force instead."""
     if contact.law is None:
-        return decay(contact.drift, GAP, RATE, contact.level)
+        return decay(contact.decay_rate, GAP, RATE, contact.level)
     return sympy.S.Zero if contact.kind == "compliant" else contact.law.target(GAP, RATE, contact.level)
 
 
@@ -199,8 +199,8 @@ def _slip_row(system: System, contact: Contact, expression: Any) -> ContactRow:
     for speed, partial in zip(system.model.speeds, system.partials, strict=True):
         if not system.vanish(partial(entry) for entry in W):
             raise ModelError(f"{where} is not affine in speed {symbol_name(speed)}: expected a velocity linear in u")
-    drift = contact.friction.drift if contact.friction is not None else sympy.S.Zero
-    target = system.lower_with(-drift * RATE, {RATE: slip})
+    decay_rate = contact.friction.decay_rate if contact.friction is not None else sympy.S.Zero
+    target = system.lower_with(-decay_rate * RATE, {RATE: slip})
     return ContactRow(W, remainder, system.graph.zero, slip, target)
 
 

@@ -103,11 +103,11 @@ class ControlledMotion:
                 f"the passive constraints of model {e.model.name!r} are redundant, and its control constraints need "
                 "independent ones, which determine the accelerations by straight-line code: remove the redundant ones"
             )
-        rows, b = [row.J for row in e.constraints.rows], e.b_stabilised if e.gain_names else e.b
+        rows, b = [row.J for row in e.constraints.rows], e.b_stabilized if e.gain_names else e.b
         try:
             return forms.range_space_accelerations(e.graph, e.mass_matrix, e.right_side, rows, b.nodes)
         except ZeroDivisionError:
-            return e.accelerations(stabilised=bool(e.gain_names))
+            return e.accelerations(stabilized=bool(e.gain_names))
 
     def _with_unknowns(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
         return self.equations.simplified(substitute(nodes, self._highest))
@@ -171,7 +171,7 @@ class ControlledMotion:
 
     @property
     def right_side(self) -> tuple[Node, ...]:
-        """BB, (n_c,), with the stabilisation by theta."""
+        """BB, (n_c,), with the stabilization by theta."""
         return tuple(right for _, _, right in self._rows)
 
     @cached_property
@@ -219,7 +219,7 @@ class ControlledMotion:
         return tuple(levels), coefficients, self._right(node, levels, gains, label)
 
     def _vanish(self, nodes: Iterable[Node]) -> bool:
-        """Whether all nodes are identically zero, whatever the gains of a stabilisation are."""
+        """Whether all nodes are identically zero, whatever the gains of a stabilization are."""
         graph, found = self.equations.graph, list(nodes)
         free = [x for x in reachable(found) if x.op == "input" and x.payload[0] in ("g", UNKNOWN)]
         return self.equations.system.vanish(substitute(found, dict.fromkeys(free, graph.one)))

@@ -43,7 +43,7 @@ def potential_energy(system: System, bodies: Sequence[Body]) -> Node:
 
 
 def _along_gravity(system: System, body: Body) -> Node:
-    """``g . r`` with the position r of the mass centre from the fixed point it is placed from."""
+    """``g . r`` with the position r of the mass center from the fixed point it is placed from."""
     place = system.points.placement(body.point)
     if not system.points.is_at_rest(place.base):
         raise DerivationError(

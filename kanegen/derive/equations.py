@@ -19,7 +19,7 @@ from kanegen.derive.constraints import (
     lower_constraints,
     named_dependent,
     partition,
-    stabilised_bias,
+    stabilized_bias,
 )
 from kanegen.derive.control_constraints import ControlledMotion
 from kanegen.derive.forces import Power
@@ -49,7 +49,7 @@ class Equations:
     """``Q u' = P + J^T lambda``, ``J u' = b`` and everything that follows, over one expression graph.
 
     Quantities are :class:`Quantity` records: ``equations.T.to_sympy()``, ``equations.T.operation_count``. Without
-    stabilisation unless named ``..._stabilised``.
+    stabilization unless named ``..._stabilized``.
     """
 
     def __init__(self, system: System) -> None:
@@ -63,7 +63,7 @@ class Equations:
     @property
     def operation_count(self) -> int:
         """Operations of the whole right-hand side q', u' in reduced form, the solve included."""
-        accelerations = self.accelerations(stabilised=False)
+        accelerations = self.accelerations(stabilized=False)
         return count_operations([*self.system.qdot, *accelerations.udot])
 
     # -- what the derivation works on -----------------------------------------------------------------------
@@ -115,18 +115,18 @@ class Equations:
         power.add_inertia(self.bodies, self.system.weighted_points)
         return power
 
-    def accelerations(self, stabilised: bool) -> forms.Accelerations:
+    def accelerations(self, stabilized: bool) -> forms.Accelerations:
         """Straight-line u' in reduced form."""
         part = self.partition
-        B = part.B_stabilised if stabilised else part.B
+        B = part.B_stabilized if stabilized else part.B
         try:
-            return forms.reduced_accelerations(self.graph, self.reduced(stabilised), part, B, PIVOT_LIMIT)
+            return forms.reduced_accelerations(self.graph, self.reduced(stabilized), part, B, PIVOT_LIMIT)
         except ZeroDivisionError as error:
             raise self.massless(part.independent[error.args[0]]) from error
 
     def require_mass(self) -> None:
         """Raise the BuildError that names an independent speed without any inertia, if there is one."""
-        for speed, row in zip(self.partition.independent, self.reduced(stabilised=False).lower, strict=True):
+        for speed, row in zip(self.partition.independent, self.reduced(stabilized=False).lower, strict=True):
             if row[-1].is_zero:
                 raise self.massless(speed)
 
@@ -143,10 +143,10 @@ class Equations:
             f"the speeds that follow from it): give the bodies it moves a mass or an inertia, or constrain it"
         )
 
-    def reduced(self, stabilised: bool) -> forms.ReducedEquations:
+    def reduced(self, stabilized: bool) -> forms.ReducedEquations:
         """The momentum rows in the independent accelerations."""
         part = self.partition
-        B = part.B_stabilised if stabilised else part.B
+        B = part.B_stabilized if stabilized else part.B
         found = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, B)
         return forms.ReducedEquations(tuple(map(self._final, found.lower)), self._final(found.right))
 
@@ -221,13 +221,13 @@ class Equations:
 
     @cached_property
     def b(self) -> Quantity:
-        """``J u' = b`` without stabilisation, (n_c,)."""
+        """``J u' = b`` without stabilization, (n_c,)."""
         return self._vector("b", [row.bias for row in self.constraints.rows])
 
     @cached_property
-    def b_stabilised(self) -> Quantity:
+    def b_stabilized(self) -> Quantity:
         """b with Baumgarte's terms, the gains as symbols ``G1[i, j]``, ``G2[i, j]``, ``G[i, j]``."""
-        return self._vector("b_stabilised", stabilised_bias(self.system, self.constraints))
+        return self._vector("b_stabilized", stabilized_bias(self.system, self.constraints))
 
     @cached_property
     def A(self) -> Quantity:
@@ -239,8 +239,8 @@ class Equations:
         return self._vector("B", self.partition.B)
 
     @cached_property
-    def B_stabilised(self) -> Quantity:
-        return self._vector("B_stabilised", self.partition.B_stabilised)
+    def B_stabilized(self) -> Quantity:
+        return self._vector("B_stabilized", self.partition.B_stabilized)
 
     @cached_property
     def A1(self) -> Quantity:
@@ -264,8 +264,8 @@ class Equations:
         return self._vector("V", self._nonminimal(self.partition.B)[1])
 
     @cached_property
-    def V_stabilised(self) -> Quantity:
-        return self._vector("V_stabilised", self._nonminimal(self.partition.B_stabilised)[1])
+    def V_stabilized(self) -> Quantity:
+        return self._vector("V_stabilized", self._nonminimal(self.partition.B_stabilized)[1])
 
     def _nonminimal(self, B: Sequence[Node]) -> tuple[list[list[Node]], list[Node]]:
         return forms.nonminimal(self.graph, self.mass_matrix, self.right_side, self.partition, B)
@@ -290,7 +290,7 @@ class Equations:
     @cached_property
     def udot(self) -> Quantity:
         """The accelerations in closed form (reduced), (n_u,)."""
-        return self._vector("udot", self.accelerations(stabilised=False).udot)
+        return self._vector("udot", self.accelerations(stabilized=False).udot)
 
     @cached_property
     def constraint_force(self) -> Quantity:

@@ -24,7 +24,7 @@ from kanegen.model.contact import contacts_of
 from kanegen.model.control_constraints import ControlConstraints
 from kanegen.model.expressions import symbol_name
 from kanegen.model.geometry import effective_loads
-from kanegen.model.normalise import CONSTRAINTS
+from kanegen.model.normalize import CONSTRAINTS
 from kanegen.model.servo import Servo
 from kanegen.model.speeds import speed_changes
 from kanegen.resources import template_folder

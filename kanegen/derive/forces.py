@@ -146,7 +146,7 @@ def _require_force(system: System, title: str, pairs: Sequence[tuple[Any, Any]],
 
 
 def body_momenta(system: System, body: Body) -> list[tuple[Triple, Triple]]:
-    """Pairs (velocity, momentum) of a body: translation of the mass centre, rotation."""
+    """Pairs (velocity, momentum) of a body: translation of the mass center, rotation."""
     pairs: list[tuple[Triple, Triple]] = []
     if not body.mass.is_zero:
         velocity = system.points.motion(body.point).velocity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kanegen.derive.cholesky import factorise, solve_symmetric
+from kanegen.derive.cholesky import factorize, solve_symmetric
 from kanegen.derive.constraints import Partition
 from kanegen.graph import Graph, Node
 
@@ -122,7 +122,7 @@ def range_space_accelerations(
 
     ZeroDivisionError, its argument the row, where Q is identically singular.
     """
-    Q = factorise([row[: i + 1] for i, row in enumerate(mass_matrix)])
+    Q = factorize([row[: i + 1] for i, row in enumerate(mass_matrix)])
     free = Q.solve(right_side)
     responses = [Q.solve(row) for row in rows]
     S = [matrix_vector(graph, rows[: i + 1], response) for i, response in enumerate(responses)]

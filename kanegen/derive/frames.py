@@ -1,7 +1,7 @@
-"""Reference frames: rotations between neighbours, angular velocities and accelerations at u' = 0.
+"""Reference frames: rotations between neighbors, angular velocities and accelerations at u' = 0.
 
 Vectors stay in the frames in which the user wrote them. Components are rotated only where they are needed,
-accumulating along the frame tree from the far end (Horner), one rotation per neighbour passed.
+accumulating along the frame tree from the far end (Horner), one rotation per neighbor passed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ Inertia: TypeAlias = tuple[Node, Node, Node, Node, Node, Node]
 
 
 def shifted(tensor: Inertia, mass: Node, rho: Triple) -> Inertia:
-    """``tensor + mass (rho.rho 1 - rho rho)``: the parallel-axis theorem, away from the mass centre for mass > 0."""
+    """``tensor + mass (rho.rho 1 - rho rho)``: the parallel-axis theorem, away from the mass center for mass > 0."""
     x, y, z = rho
     xx, yy, zz = x * x, y * y, z * z
     return (

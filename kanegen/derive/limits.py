@@ -6,7 +6,7 @@ from kanegen.derive.equations import Equations
 from kanegen.graph import Node, substitute
 
 
-def constraint_rates(equations: Equations, stabilised: bool) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+def constraint_rates(equations: Equations, stabilized: bool) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """G (n_c, n_u), row-major, and h (n_c) of ``d/dt (J u' - b) = G u' + h + J u''``.
 
     Rows nonlinear in the speeds have terms quadratic in u' besides, which are left out; inputs without a rate count as
@@ -16,7 +16,7 @@ def constraint_rates(equations: Equations, stabilised: bool) -> tuple[tuple[Node
     rest = dict.fromkeys(system.udot, graph.zero)
     G: list[Node] = []
     h: list[Node] = []
-    biases = (equations.b_stabilised if stabilised else equations.b).nodes
+    biases = (equations.b_stabilized if stabilized else equations.b).nodes
     for row, bias in zip(equations.constraints.rows, biases, strict=True):
         left = graph.sum(x * a for x, a in zip(row.J, system.udot, strict=True))
         change = system.full_rate(left - bias)

@@ -87,7 +87,7 @@ class Momenta:
         flat = equations.simplified(system.at_rest([x for row in part.A for x in row]))
         n_i = len(part.independent)
         A = tuple(flat[k * n_i : (k + 1) * n_i] for k in range(n_d))
-        part = Partition(part.dependent, part.independent, A, part.B, part.B_stabilised, part.pivots)
+        part = Partition(part.dependent, part.independent, A, part.B, part.B_stabilized, part.pivots)
         Bv = self._velocity_remainder()
         tangent = forms.tangent_matrix(graph, part, n_u)
         rates = [[system.rate(x) for x in row] for row in tangent]
@@ -228,7 +228,7 @@ def require_linear(system: System, rows: Sequence[Row]) -> None:
 
 
 def massless_speed(system: System, mass_matrix: Sequence[Sequence[Node]]) -> int | None:
-    """Index of a speed at which the Cholesky factorisation of Q breaks down at a random state, or None."""
+    """Index of a speed at which the Cholesky factorization of Q breaks down at a random state, or None."""
     n = len(mass_matrix)
     samples = system.samples([mass_matrix[i][j] for i in range(n) for j in range(i + 1)])
     for state in range(len(samples[0]) if samples else 0):

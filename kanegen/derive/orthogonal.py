@@ -1,6 +1,6 @@
 """Speeds that make the kinetic-energy matrix diagonal: ``Q = L D L^T`` over the graph and ``w = L^T u``.
 
-The factorisation is the Gram-Schmidt orthogonalisation of the partial velocities in the metric of the masses, in the
+The factorization is the Gram-Schmidt orthogonalization of the partial velocities in the metric of the masses, in the
 order of the speeds (Bajodah 2003, section 2.6; Golub and Van Loan 2013, section 4.1).
 """
 

@@ -76,7 +76,7 @@ def reaction_nodes(
 
 
 def _add_inertia(system: System, balance: Balance, body: Body) -> None:
-    """``(m v)'`` less the weight, at the mass centre, and H' about it."""
+    """``(m v)'`` less the weight, at the mass center, and H' about it."""
     if not body.mass.is_zero:
         motion = system.weighted_points.motion(body.point)
         acceleration = _accelerated(system, motion.acceleration, motion.velocity)
@@ -170,13 +170,13 @@ def _is_inside(system: System, bodies: Sequence[Body], members: Sequence[int], n
 
 
 def _carriers_of_force(system: System, bodies: Sequence[Body], point: Point) -> list[int]:
-    """Bodies with this mass centre; else the ground for a point at rest, else bodies in which the point is fixed.
+    """Bodies with this mass center; else the ground for a point at rest, else bodies in which the point is fixed.
 
-    A point at rest that the model positions from the mass centre of a body belongs to this body, which turns about it.
+    A point at rest that the model positions from the mass center of a body belongs to this body, which turns about it.
     """
-    centred = [k for k, body in enumerate(bodies) if body.point is point]
-    if centred:
-        return centred
+    centered = [k for k, body in enumerate(bodies) if body.point is point]
+    if centered:
+        return centered
     fixed = [k for k, body in enumerate(bodies) if _is_fixed(system, body, point)]
     if not system.vanish(system.points.motion(point).velocity):
         return fixed
@@ -193,8 +193,8 @@ def _is_fixed(system: System, body: Body, point: Point) -> bool:
     arm = frames.express(points.offset(point, body.point), frame)
     if body.frame is None and not system.vanish(arm):
         return False
-    centre, motion = points.motion(body.point), points.motion(point)
-    carried = plus(frames.express({centre.frame: centre.velocity}, frame), cross(frames.omega(frame, frame), arm))
+    center, motion = points.motion(body.point), points.motion(point)
+    carried = plus(frames.express({center.frame: center.velocity}, frame), cross(frames.omega(frame, frame), arm))
     return system.agree(frames.express({motion.frame: motion.velocity}, frame), carried)
 
 

@@ -6,7 +6,7 @@ slopes of these residuals are those of straight-line expressions; the accelerati
     [Q  -J^T] [du'     ]     [D1]
     [J    0 ] [dlambda ] = - [D2],
 
-so that no derivative passes through a factorisation (Griewank and Walther 2008, section 15.1). On the tangent space
+so that no derivative passes through a factorization (Griewank and Walther 2008, section 15.1). On the tangent space
 of the constraints, ``du' = [I A^T]^T du_I' + [0; E]`` with ``E = -J_D^-1 D2``, the multipliers drop out:
 ``A2 Q A2^T du_I' = -A2 (D1 + Q [0; E])``, the matrix of the reduced equations with other right sides.
 """
@@ -50,7 +50,7 @@ class Sensitivities:
         return {"q": system.q, "u": system.u, "r": system.r, "p": system.p, "t": (system.t,)}[argument]
 
     def balance(self, argument: str) -> Quantity:
-        """Slopes of ``Q u' - P - J^T lambda`` and ``J u' - b`` (stabilised), u' and lambda held fixed, (n_u + n_c, m).
+        """Slopes of ``Q u' - P - J^T lambda`` and ``J u' - b`` (stabilized), u' and lambda held fixed, (n_u + n_c, m).
 
         The accelerations and the multipliers are inputs of the graph.
         """
@@ -107,7 +107,7 @@ class Sensitivities:
         equations = self.equations
         J = [row.J for row in equations.constraints.rows]
         left = forms.matrix_vector(equations.graph, J, equations.system.udot)
-        return tuple(x - b for x, b in zip(left, equations.b_stabilised.nodes, strict=True))
+        return tuple(x - b for x, b in zip(left, equations.b_stabilized.nodes, strict=True))
 
     @cached_property
     def dependent_inverse(self) -> Rows:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kanegen.derive.cholesky import Factor, factorise
+from kanegen.derive.cholesky import Factor, factorize
 from kanegen.derive.constraints import Partition, Row, holonomic_row, nonholonomic_row
 from kanegen.derive.forms import complete, matrix_vector
 from kanegen.derive.servo_checks import servo_problems
@@ -190,9 +190,9 @@ def _entries_elsewhere(equations: Equations, tau: Sequence[Node], names: Sequenc
 
 def compliance(equations: Equations) -> Compliance:
     """M of the passive constraints alone, for models whose constraints are independent."""
-    lower = equations.reduced(stabilised=False).lower
+    lower = equations.reduced(stabilized=False).lower
     try:
-        factor = factorise(lower)
+        factor = factorize(lower)
     except ZeroDivisionError as error:
         raise equations.massless(equations.partition.independent[error.args[0]]) from error
     return Compliance(equations.graph, equations.partition, factor)
@@ -210,10 +210,10 @@ class ServoSystem:
 def servo_system(equations: Equations, inverse: Compliance) -> ServoSystem:
     """S and z without the accelerations themselves: M is symmetric, so n_s solves give both.
 
-    With the stabilisation of the passive constraints, so that the law holds for the accelerations of ``rhs``.
+    With the stabilization of the passive constraints, so that the law holds for the accelerations of ``rhs``.
     """
     graph, found, part = equations.graph, equations.servo, equations.partition
-    enforced = complete(graph, part, part.B_stabilised, [graph.zero] * len(part.independent))
+    enforced = complete(graph, part, part.B_stabilized, [graph.zero] * len(part.independent))
     rest = [
         p - x for p, x in zip(found.controls.free, matrix_vector(graph, equations.mass_matrix, enforced), strict=True)
     ]

@@ -79,7 +79,7 @@ def _gibbs_terms(system: System, body: Body) -> Iterator[Node]:
 
 
 def acceleration(system: System, body: Body) -> Triple:
-    """Acceleration of the mass centre with u', components in the frame of its velocity, m/s^2."""
+    """Acceleration of the mass center with u', components in the frame of its velocity, m/s^2."""
     motion = system.points.motion(body.point)
     return _full_rate(system, motion.velocity, motion.frame)
 
@@ -209,7 +209,7 @@ class Placed:
 
 
 def placed_points(equations: Equations) -> Iterator[Placed]:
-    """The mass centres: velocity, and rate of the position from a fixed point."""
+    """The mass centers: velocity, and rate of the position from a fixed point."""
     system = equations.system
     frames, inertial = system.frames, system.frames.inertial
     for body in equations.bodies:

@@ -104,6 +104,6 @@ def _legends(program: Program) -> list[tuple[str, str, list[tuple[int, str]]]]:
         ("u", "speeds", symbols.speeds),
         ("r", "inputs" + ", then those the runtime fills" * bool(symbols.hidden), (*symbols.inputs, *symbols.hidden)),
         ("p", "parameters", symbols.parameters),
-        ("g", "gains of the stabilisation", symbols.gains),
+        ("g", "gains of the stabilization", symbols.gains),
     ]
     return [(array, title, list(enumerate(map(comment, names)))) for array, title, names in arrays if names]

@@ -1,6 +1,6 @@
 """Rosenbrock methods for stiff equations, as records that cannot hold a wrong coefficient.
 
-A step from (t, y) solves, with ``W = I / (h gamma) - df/dy`` and one factorisation for all stages,
+A step from (t, y) solves, with ``W = I / (h gamma) - df/dy`` and one factorization for all stages,
 
     W k_i = f(t + c_i h, y + sum a_ij k_j) + sum C_ij k_j / h + h d_i df/dt,    y_new = y + sum m_i k_i
 

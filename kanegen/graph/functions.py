@@ -1,7 +1,7 @@
 """User functions and splines in SymPy expressions.
 
 Calling a :class:`Function` or :class:`Spline` on SymPy expressions gives an applied SymPy function whose
-class carries the object as ``kanegen_function``. By that attribute the lowering recognises it.
+class carries the object as ``kanegen_function``. By that attribute the lowering recognizes it.
 """
 
 from __future__ import annotations

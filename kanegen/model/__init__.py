@@ -9,7 +9,7 @@ from kanegen.model.contact_laws import Coulomb as Coulomb
 from kanegen.model.contact_laws import HuntCrossley as HuntCrossley
 from kanegen.model.contact_laws import KelvinVoigt as KelvinVoigt
 from kanegen.model.contact_laws import Restitution as Restitution
-from kanegen.model.contact_laws import Stabilised as Stabilised
+from kanegen.model.contact_laws import Stabilized as Stabilized
 from kanegen.model.control_constraints import ControlConstraints as ControlConstraints
 from kanegen.model.events import Event as Event
 from kanegen.model.events import Multiplier as Multiplier

@@ -14,16 +14,16 @@ import sympy
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import ModelError
-from kanegen.model import contact_records, normalise
+from kanegen.model import contact_records, normalize
 from kanegen.model.check_symbols import needed_rates
-from kanegen.model.control_constraints import normalised_control_constraints
+from kanegen.model.control_constraints import normalized_control_constraints
 from kanegen.model.expressions import base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input, resolved_inputs
 from kanegen.model.kane_constraints import sorted_positions
 from kanegen.model.linear import in_span
 from kanegen.model.places import survey
-from kanegen.model.reactions import normalised_reactions
-from kanegen.model.servo import normalised_servo
+from kanegen.model.reactions import normalized_reactions
+from kanegen.model.servo import normalized_servo
 
 
 def kane_description(kanes_method: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _completed(description: dict[str, Any], options: dict[str, Any]) -> dict[str
 
 
 def _listed(inputs: Any) -> tuple[Any, ...]:
-    return normalise.sequence(inputs, "inputs", [])
+    return normalize.sequence(inputs, "inputs", [])
 
 
 def _found_inputs(description: dict[str, Any]) -> tuple[Input, ...]:
@@ -158,15 +158,15 @@ def _draft(description: dict[str, Any]) -> Any:
     """The fields of a model that :func:`survey` reads; problems are found later, by ``Model``."""
     ignored: list[str] = []
     fields = dict.fromkeys(("gravity", "potential_energy", "speed_change")) | description
-    for field in normalise.CONSTRAINTS:
-        fields[field] = normalise.scalars(fields.get(field), field, ignored)
+    for field in normalize.CONSTRAINTS:
+        fields[field] = normalize.scalars(fields.get(field), field, ignored)
     for field in ("coordinates", "speeds", "auxiliary_speeds"):
-        fields[field] = normalise.time_functions(fields.get(field), field, ignored)
-    fields["kinematics"] = normalise.kinematics(fields["kinematics"], ignored)
-    fields["bodies"] = normalise.bodies(fields["bodies"], ignored)
-    fields["loads"] = normalise.loads(fields["loads"], ignored)
-    fields["outputs"] = normalise.outputs(fields.get("outputs"), ignored)
-    fields["reactions"] = normalised_reactions(fields.get("reactions"), ignored)
+        fields[field] = normalize.time_functions(fields.get(field), field, ignored)
+    fields["kinematics"] = normalize.kinematics(fields["kinematics"], ignored)
+    fields["bodies"] = normalize.bodies(fields["bodies"], ignored)
+    fields["loads"] = normalize.loads(fields["loads"], ignored)
+    fields["outputs"] = normalize.outputs(fields.get("outputs"), ignored)
+    fields["reactions"] = normalized_reactions(fields.get("reactions"), ignored)
     fields["unilateral_constraints"] = contact_records.unilateral_constraints(
         fields.get("unilateral_constraints"), ignored
     )
@@ -174,13 +174,13 @@ def _draft(description: dict[str, Any]) -> Any:
     fields["latches"] = contact_records.latches(fields.get("latches"), ignored)
     fields["events"] = contact_records.events(fields.get("events"), ignored)
     fields["impulses"] = contact_records.impulses(fields.get("impulses"), ignored)
-    fields["servo"] = normalised_servo(fields.get("servo"), ignored)
+    fields["servo"] = normalized_servo(fields.get("servo"), ignored)
     given = fields.get("control_constraints")
-    fields["control_constraints"] = normalised_control_constraints(given, ignored)
+    fields["control_constraints"] = normalized_control_constraints(given, ignored)
     fields["inputs"] = resolved_inputs(_listed(fields.get("inputs")), ignored)
-    fields["gravity"] = normalise.vector_or_none(fields["gravity"], "gravity", ignored)
+    fields["gravity"] = normalize.vector_or_none(fields["gravity"], "gravity", ignored)
     if fields["potential_energy"] is not None:
-        fields["potential_energy"] = normalise.scalar(fields["potential_energy"], "potential_energy", ignored)
+        fields["potential_energy"] = normalize.scalar(fields["potential_energy"], "potential_energy", ignored)
     return SimpleNamespace(**fields)
 
 

@@ -1,4 +1,4 @@
-"""Baumgarte's stabilisation of constraints (Baumgarte, Comput. Methods Appl. Mech. Eng. 1, 1972)."""
+"""Baumgarte's stabilization of constraints (Baumgarte, Comput. Methods Appl. Mech. Eng. 1, 1972)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Baumgarte:
         """The automatic choice: critically damped, ``alpha = beta = 4 pi / period``, twice as fast as the motion.
 
         ``period`` is that of the fastest oscillation to be resolved, in s. Gains tied to the motion, not to the step:
-        larger ones violate the constraints more, since they amplify the error of every step (docs/stabilisation.md).
+        larger ones violate the constraints more, since they amplify the error of every step (docs/stabilization.md).
 
         Raises
         ------
@@ -190,4 +190,4 @@ def _unstable(matrix: Any, law: str, advice: str) -> list[str]:
     if worst.real < 0.0:
         return []
     shown = f"{worst.real:.6g}" + (f"{worst.imag:+.6g}j" if worst.imag else "")
-    return [f"the stabilisation {law} does not decay: eigenvalue {shown} has no negative real part; {advice}"]
+    return [f"the stabilization {law} does not decay: eigenvalue {shown} has no negative real part; {advice}"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kanegen.model.contact import Contact, contacts_of, level_of
-from kanegen.model.contact_laws import HuntCrossley, KelvinVoigt, Stabilised
+from kanegen.model.contact_laws import HuntCrossley, KelvinVoigt, Stabilized
 from kanegen.model.events import Event, is_multiplier, multiplier_row
 from kanegen.model.expressions import atoms, base_symbol, derivative_order, known_value, symbol_name
 from kanegen.model.linear import is_affine
@@ -79,11 +79,11 @@ def _gap_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
     if contact.level == 1 and isinstance(law, KelvinVoigt | HuntCrossley):
         yield (
             f"{title} has the law {type(law).__name__}, whose force follows from a penetration, but its gap {gap} "
-            "contains speeds: expected a gap in positions, or Stabilised(Delta) or Restitution for one in speeds"
+            "contains speeds: expected a gap in positions, or Stabilized(Delta) or Restitution for one in speeds"
         )
-    if isinstance(law, Stabilised) and (law.Delta2 is None) != (contact.level == 1):
-        given = "Stabilised(Delta)" if law.Delta2 is None else "Stabilised(Delta1, Delta2)"
-        expected = "Stabilised(Delta1, Delta2)" if law.Delta2 is None else "Stabilised(Delta)"
+    if isinstance(law, Stabilized) and (law.Delta2 is None) != (contact.level == 1):
+        given = "Stabilized(Delta)" if law.Delta2 is None else "Stabilized(Delta1, Delta2)"
+        expected = "Stabilized(Delta1, Delta2)" if law.Delta2 is None else "Stabilized(Delta)"
         kind = "positions" if contact.level == 2 else "speeds"
         yield f"{title} has the law {given}, but its gap {gap} is one in {kind}: expected {expected}"
 

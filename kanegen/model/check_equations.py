@@ -9,7 +9,7 @@ import sympy
 
 from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name
 from kanegen.model.linear import coefficients, is_affine, is_regular
-from kanegen.model.normalise import CONSTRAINTS
+from kanegen.model.normalize import CONSTRAINTS
 from kanegen.model.speeds import all_speeds
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ class Unilateral:
         Expression of t, q, inputs and parameters (m or rad); with u or q' in it a constraint at velocity level, such as
         a ratchet.
     law
-        :class:`Restitution` (rigid, the default without rebound), :class:`Stabilised`, :class:`KelvinVoigt` or
+        :class:`Restitution` (rigid, the default without rebound), :class:`Stabilized`, :class:`KelvinVoigt` or
         :class:`HuntCrossley`.
     friction
         :class:`Coulomb`, or None.
@@ -57,12 +57,12 @@ class Bilateral:
     constraint
         Expression of t, q, inputs and parameters that is zero; with u or q' at velocity level. The gradient must be a
         unit vector in the direction of the normal force for the multiplier to be a force in N.
-    drift
-        Rate, 1/s, at which a violation decays: ``phi'' + 2 drift phi' + drift^2 phi = 0``.
+    decay_rate
+        Rate, 1/s, at which a violation decays: ``phi'' + 2 decay_rate phi' + decay_rate^2 phi = 0``.
     """
 
     constraint: Any
-    drift: Any = 10.0
+    decay_rate: Any = 10.0
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Latch:
         Expression of t, q, inputs and parameters that is zero while it is closed; with u or q' at velocity level.
     closed
         Whether it is closed when a run starts.
-    drift
+    decay_rate
         Rate, 1/s, at which a violation decays.
     acts
         As for :class:`Unilateral`.
@@ -112,7 +112,7 @@ class Latch:
     name: str
     constraint: Any
     closed: bool = False
-    drift: Any = 10.0
+    decay_rate: Any = 10.0
     acts: Any = ()
 
 
@@ -130,7 +130,7 @@ class Contact:
     level: int
     gap: Any
     law: Law | None
-    drift: Any
+    decay_rate: Any
     load: Any
     friction: Coulomb | None
     slip: tuple[Any, ...]
@@ -156,7 +156,7 @@ class Contact:
 
     def values(self) -> tuple[Value, ...]:
         """The values of the laws, with the intervals they must lie in."""
-        own = (Value("drift", self.drift, 0.0),) if self.law is None and self.gap is not None else ()
+        own = (Value("decay_rate", self.decay_rate, 0.0),) if self.law is None and self.gap is not None else ()
         laws = (law.values() for law in (self.law, self.friction) if law is not None)
         return (*own, *(value for values in laws for value in values))
 
@@ -196,7 +196,7 @@ def _unilateral(model: Model) -> Iterator[Contact]:
             level=level_of(model, item.gap),
             gap=item.gap,
             law=item.law,
-            drift=None,
+            decay_rate=None,
             load=None,
             friction=item.friction,
             slip=item.slip,
@@ -215,7 +215,7 @@ def _frictions(model: Model) -> Iterator[Contact]:
             level=2 if held is None else level_of(model, held.constraint),
             gap=None if held is None else held.constraint,
             law=None,
-            drift=None if held is None else held.drift,
+            decay_rate=None if held is None else held.decay_rate,
             load=item.normal if held is None else None,
             friction=item.law,
             slip=item.slip,
@@ -233,7 +233,7 @@ def _latches(model: Model) -> Iterator[Contact]:
             level=level_of(model, item.constraint),
             gap=item.constraint,
             law=None,
-            drift=item.drift,
+            decay_rate=item.decay_rate,
             load=None,
             friction=None,
             slip=(),

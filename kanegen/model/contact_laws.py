@@ -41,7 +41,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Stabilised:
+class Stabilized:
     """A violated gap decays: ``gap'' = Delta1 gap' + Delta2 gap`` (Bajodah 2003, (328)).
 
     With one value, for a gap at velocity level: ``gap' = Delta1 gap`` (Bajodah 2003, (329)). The contact acts where the
@@ -57,7 +57,7 @@ class Stabilised:
 
     Delta1: Any
     Delta2: Any = None
-    kind: ClassVar[str] = "stabilised"
+    kind: ClassVar[str] = "stabilized"
 
     def values(self) -> tuple[Value, ...]:
         """Both gains: negative ones are those whose motion decays (Hurwitz)."""
@@ -73,26 +73,27 @@ class Stabilised:
 class Restitution:
     """A rigid contact: an impact with Newton's coefficient of restitution, then separation or rest.
 
-    While it stays closed ``gap'' + 2 drift gap' + drift^2 gap = 0``, which takes the rounding of the gap back.
+    While it stays closed ``gap'' + 2 decay_rate gap' + decay_rate^2 gap = 0``, which takes back the rounding of the
+    gap.
 
     Parameters
     ----------
     e
         Coefficient of restitution, 0 to 1. A gap at velocity level closes without an impact: there it has no effect.
-    drift
+    decay_rate
         Rate of that decay, 1/s.
     """
 
     e: Any = 0.0
-    drift: Any = 10.0
+    decay_rate: Any = 10.0
     kind: ClassVar[str] = "restitution"
 
     def values(self) -> tuple[Value, ...]:
-        return Value("e", self.e, 0.0, 1.0), Value("drift", self.drift, 0.0)
+        return Value("e", self.e, 0.0, 1.0), Value("decay_rate", self.decay_rate, 0.0)
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
         """The acceleration of the closed row."""
-        return decay(self.drift, gap, rate, level)
+        return decay(self.decay_rate, gap, rate, level)
 
 
 @dataclass(frozen=True)
@@ -167,13 +168,13 @@ class HuntCrossley:
 
 
 def kind_of(acts: str) -> str:
-    """A law that acts as an acceleration holds its row as a stabilised constraint does."""
-    return "compliant" if acts == "force" else "stabilised"
+    """A law that acts as an acceleration holds its row as a stabilized constraint does."""
+    return "compliant" if acts == "force" else "stabilized"
 
 
-def decay(drift: Any, gap: Any, rate: Any, level: int) -> Any:
-    """The acceleration of a row whose value decays at the rate ``drift``, 1/s."""
-    return -2 * drift * rate - drift**2 * gap if level == 2 else -drift * gap
+def decay(decay_rate: Any, gap: Any, rate: Any, level: int) -> Any:
+    """The acceleration of a row whose value decays at the rate ``decay_rate``, 1/s."""
+    return -2 * decay_rate * rate - decay_rate**2 * gap if level == 2 else -decay_rate * gap
 
 
 @dataclass(frozen=True)
@@ -186,15 +187,16 @@ class Coulomb:
         Coefficients of static and kinetic friction, ``0 <= mu_k <= mu_s``; mu_k None: the same.
     creep
         Tolerance delta of the slip velocity, m/s: the tolerance-and-creep model of Bajodah (2003), section 5.8, in
-        place of stick. Below delta the slip velocity decays, ``v' = -drift v`` (383)-(386), while friction can hold it.
-    drift
+        place of stick. Below delta the slip velocity decays, ``v' = -decay_rate v`` (383)-(386), while friction can
+        hold it.
+    decay_rate
         Rate, 1/s, at which slip velocity left in stick (rounding; the whole of it in creep) decays.
     """
 
     mu_s: Any
     mu_k: Any = None
     creep: Any = None
-    drift: Any = 10.0
+    decay_rate: Any = 10.0
 
     @property
     def kinetic(self) -> Any:
@@ -202,7 +204,7 @@ class Coulomb:
         return self.mu_s if self.mu_k is None else self.mu_k
 
     def values(self) -> tuple[Value, ...]:
-        found = [Value("mu_s", self.mu_s, 0.0), Value("drift", self.drift, 0.0)]
+        found = [Value("mu_s", self.mu_s, 0.0), Value("decay_rate", self.decay_rate, 0.0)]
         if self.mu_k is not None:
             found.append(Value("mu_k", self.mu_k, 0.0))
         if self.creep is not None:
@@ -214,5 +216,5 @@ class Coulomb:
         return () if self.mu_k is None else (Value("mu_s - mu_k", self.mu_s - self.mu_k, 0.0),)
 
 
-Law: TypeAlias = Stabilised | Restitution | KelvinVoigt | HuntCrossley
-LAWS = (Stabilised, Restitution, KelvinVoigt, HuntCrossley)
+Law: TypeAlias = Stabilized | Restitution | KelvinVoigt | HuntCrossley
+LAWS = (Stabilized, Restitution, KelvinVoigt, HuntCrossley)

@@ -8,28 +8,28 @@ from typing import Any, TypeGuard, TypeVar
 
 import sympy
 
-from kanegen.model import normalise
+from kanegen.model import normalize
 from kanegen.model.contact import Bilateral, Friction, Latch, Unilateral
-from kanegen.model.contact_laws import ACTS, LAWS, Coulomb, HuntCrossley, KelvinVoigt, Restitution, Stabilised
+from kanegen.model.contact_laws import ACTS, LAWS, Coulomb, HuntCrossley, KelvinVoigt, Restitution, Stabilized
 from kanegen.model.events import Event
 
 R = TypeVar("R")
-L = TypeVar("L", Stabilised, Restitution, KelvinVoigt, HuntCrossley, Coulomb)
+L = TypeVar("L", Stabilized, Restitution, KelvinVoigt, HuntCrossley, Coulomb)
 
 
 def unilateral_constraints(value: Any, problems: list[str]) -> tuple[Unilateral, ...]:
     """Unilateral constraints; a bare expression is a rigid one without rebound."""
     found = []
-    for k, item in enumerate(normalise.sequence(value, "unilateral_constraints", problems)):
+    for k, item in enumerate(normalize.sequence(value, "unilateral_constraints", problems)):
         where = f"unilateral_constraints[{k}]"
         given = Unilateral(item) if isinstance(item, sympy.Expr) else item
         if not _is(given, Unilateral, where, problems):
             continue
         law = _law(given.law, where, problems)
         friction = None if given.friction is None else _coulomb(given.friction, where, problems)
-        slip = normalise.scalars(given.slip, f"{where}.slip", problems)
+        slip = normalize.scalars(given.slip, f"{where}.slip", problems)
         before = len(problems)
-        gap = normalise.scalar(given.gap, f"{where}.gap", problems)
+        gap = normalize.scalar(given.gap, f"{where}.gap", problems)
         acts = _acts(given.acts, where, problems)
         if len(problems) == before:
             found.append(replace(given, gap=gap, law=law, friction=friction, slip=slip, acts=acts))
@@ -39,12 +39,12 @@ def unilateral_constraints(value: Any, problems: list[str]) -> tuple[Unilateral,
 def frictions(value: Any, problems: list[str]) -> tuple[Friction, ...]:
     """Frictions at joints."""
     found = []
-    for k, item in enumerate(normalise.sequence(value, "friction", problems)):
+    for k, item in enumerate(normalize.sequence(value, "friction", problems)):
         where = f"friction[{k}]"
         if not _is(item, Friction, where, problems):
             continue
         law = _coulomb(item.law, where, problems)
-        slip = normalise.scalars(item.slip, f"{where}.slip", problems)
+        slip = normalize.scalars(item.slip, f"{where}.slip", problems)
         normal, acts = _normal(item.normal, where, problems), _acts(item.acts, where, problems)
         found.append(replace(item, slip=slip, law=law, normal=normal, acts=acts))
     return tuple(found)
@@ -52,8 +52,8 @@ def frictions(value: Any, problems: list[str]) -> tuple[Friction, ...]:
 
 def _acts(value: Any, where: str, problems: list[str]) -> tuple[tuple[tuple[Any, Any], ...], ...]:
     """For each row the pairs (point, direction) and (frame, axis)."""
-    rows = normalise.sequence(_pairs(value), f"{where}.acts", problems)
-    return tuple(normalise.loads(_pairs(row), problems, f"{where}.acts[{k}]") for k, row in enumerate(rows))
+    rows = normalize.sequence(_pairs(value), f"{where}.acts", problems)
+    return tuple(normalize.loads(_pairs(row), problems, f"{where}.acts[{k}]") for k, row in enumerate(rows))
 
 
 def _pairs(item: Any) -> Any:
@@ -63,33 +63,37 @@ def _pairs(item: Any) -> Any:
 
 def _normal(value: Any, where: str, problems: list[str]) -> Any:
     if not isinstance(value, Bilateral):
-        return normalise.scalar(value, f"{where}.normal", problems)
-    constraint = normalise.scalar(value.constraint, f"{where}.normal", problems)
-    return replace(value, constraint=constraint, drift=normalise.scalar(value.drift, f"{where}.normal.drift", problems))
+        return normalize.scalar(value, f"{where}.normal", problems)
+    constraint = normalize.scalar(value.constraint, f"{where}.normal", problems)
+    return replace(
+        value,
+        constraint=constraint,
+        decay_rate=normalize.scalar(value.decay_rate, f"{where}.normal.decay_rate", problems),
+    )
 
 
 def latches(value: Any, problems: list[str]) -> tuple[Latch, ...]:
     """Latches."""
     found = []
-    for k, item in enumerate(normalise.sequence(value, "latches", problems)):
+    for k, item in enumerate(normalize.sequence(value, "latches", problems)):
         where = f"latches[{k}]"
         if _is(item, Latch, where, problems):
-            constraint = normalise.scalar(item.constraint, f"{where}.constraint", problems)
-            drift = normalise.scalar(item.drift, f"{where}.drift", problems)
+            constraint = normalize.scalar(item.constraint, f"{where}.constraint", problems)
+            decay_rate = normalize.scalar(item.decay_rate, f"{where}.decay_rate", problems)
             acts = _acts(item.acts, where, problems)
             closed = _flag(item.closed, f"{where}.closed", problems)
-            found.append(replace(item, constraint=constraint, drift=drift, closed=closed, acts=acts))
+            found.append(replace(item, constraint=constraint, decay_rate=decay_rate, closed=closed, acts=acts))
     return tuple(found)
 
 
 def events(value: Any, problems: list[str]) -> tuple[Event, ...]:
     """Events; one name stands for a list of one in ``impose`` and ``remove``."""
     found = []
-    for k, item in enumerate(normalise.sequence(value, "events", problems)):
+    for k, item in enumerate(normalize.sequence(value, "events", problems)):
         where = f"events[{k}]"
         if _is(item, Event, where, problems):
             before = len(problems)
-            guard = normalise.scalar(item.guard, f"{where}.guard", problems)
+            guard = normalize.scalar(item.guard, f"{where}.guard", problems)
             impose, remove = (
                 _names(getattr(item, field), f"{where}.{field}", problems) for field in ("impose", "remove")
             )
@@ -112,7 +116,7 @@ def impulses(value: Any, problems: list[str]) -> dict[str, tuple[tuple[Any, Any]
             problems.append(f"impulses has the name {name!r}: expected a string that is not empty")
             continue
         before = len(problems)
-        found[name] = normalise.loads(_pairs(item), problems, f"impulses[{name!r}]")
+        found[name] = normalize.loads(_pairs(item), problems, f"impulses[{name!r}]")
         if not found[name] and len(problems) == before:
             problems.append(
                 f"impulses[{name!r}] contains no impulse: give (point, impulse vector) or (frame, angular impulse)"
@@ -170,4 +174,4 @@ def _expressions(law: Any, where: str, problems: list[str]) -> Iterator[tuple[st
     for field in fields(law):
         value = getattr(law, field.name)
         if field.name != "acts" and value is not None:
-            yield field.name, normalise.scalar(value, f"{where} {field.name}", problems)
+            yield field.name, normalize.scalar(value, f"{where} {field.name}", problems)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from kanegen.errors import ModelError
-from kanegen.model import normalise
+from kanegen.model import normalize
 from kanegen.model.expressions import symbol_name
 from kanegen.model.inputs import Input
 
@@ -39,7 +39,7 @@ class ControlConstraints:
         ``kg.Input(tau, rate=tau1)`` where accelerations contain tau', and ``acceleration=tau2`` where they contain
         tau''; the highest one is then w.
     theta
-        Stabilisation, None for none: a number or expression of parameters for all constraints, or one entry for each:
+        Stabilization, None for none: a number or expression of parameters for all constraints, or one entry for each:
         None, Theta of ``phi' = Theta phi``, or ``(Theta1, ..., Thetak)`` of
         ``phi^(k) = Theta1 phi^(k-1) + ... + Thetak phi`` for a constraint that is differentiated k times. In 1/s,
         1/s**2, ...
@@ -61,12 +61,12 @@ class ControlConstraints:
 
     def __init__(self, constraints: Any = (), controls: Any = None, theta: Any = None, y: Any = None) -> None:
         problems: list[str] = []
-        phi = normalise.scalars(constraints, "constraints", problems)
+        phi = normalize.scalars(constraints, "constraints", problems)
         fields = {
             "constraints": phi,
             "controls": None if controls is None else _controls(controls, problems),
             "theta": _theta(theta, len(phi), problems),
-            "y": (sympy.S.Zero,) if y is None else normalise.scalars(_listed(y), "y", problems),
+            "y": (sympy.S.Zero,) if y is None else normalize.scalars(_listed(y), "y", problems),
         }
         if problems:
             raise ModelError(tuple(f"ControlConstraints: {problem}" for problem in problems))
@@ -86,7 +86,7 @@ class ControlConstraints:
         return self.y * n_tau if len(self.y) == 1 else self.y
 
 
-def normalised_control_constraints(value: Any, problems: list[str]) -> ControlConstraints | None:
+def normalized_control_constraints(value: Any, problems: list[str]) -> ControlConstraints | None:
     """The record, a bare constraint or a list of them as a record, or None."""
     if value is None or isinstance(value, ControlConstraints):
         return value
@@ -137,7 +137,7 @@ def _listed(value: Any) -> Any:
 
 def _controls(value: Any, problems: list[str]) -> tuple[Any, ...]:
     """The symbols of the controls."""
-    listed = [value] if isinstance(value, Input) else normalise.sequence(value, "controls", problems)
+    listed = [value] if isinstance(value, Input) else normalize.sequence(value, "controls", problems)
     symbols = tuple(item.symbol if isinstance(item, Input) else item for item in listed)
     twice = sorted({symbol_name(x) for x in symbols if symbols.count(x) > 1})
     problems.extend(f"control {name} is given twice: each control once" for name in twice)
@@ -157,7 +157,7 @@ def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ..
     found = []
     for k, entry in enumerate(entries):
         listed = () if entry is None else entry if isinstance(entry, list | tuple) else (entry,)
-        coefficients = tuple(normalise.scalar(x, f"theta[{k}]", problems) for x in listed)
+        coefficients = tuple(normalize.scalar(x, f"theta[{k}]", problems) for x in listed)
         found.append(coefficients)
         if coefficients and all(x.is_number for x in coefficients):
             problems.extend(_growth(coefficients, k))

@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 
 from kanegen.errors import ModelError, ModelWarning
-from kanegen.model import normalise
+from kanegen.model import normalize
 from kanegen.model.expressions import atoms, base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input
 from kanegen.model.motions import Kinematics, Motions
@@ -98,9 +98,9 @@ def _rates_follow(description: Mapping[str, Any], positions: Sequence[Any]) -> S
 def _kinematics(description: Mapping[str, Any], positions: Sequence[Any]) -> Kinematics:
     """The kinematics of a description that is not checked yet; unknown dynamic symbols count as inputs."""
     ignored: list[str] = []
-    rows = normalise.scalars(description["nonholonomic_constraints"], "nonholonomic_constraints", ignored)
-    equations = normalise.kinematics(description["kinematics"], ignored)
-    phi = normalise.scalars(positions, "configuration_constraints", ignored)
+    rows = normalize.scalars(description["nonholonomic_constraints"], "nonholonomic_constraints", ignored)
+    equations = normalize.kinematics(description["kinematics"], ignored)
+    phi = normalize.scalars(positions, "configuration_constraints", ignored)
     found = atoms((*rows, *equations, *phi))
     known = {*description["coordinates"], *description["speeds"], *description["auxiliary_speeds"]}
     others = {base_symbol(atom) for atom in found} - known

@@ -9,20 +9,20 @@ from typing import Any
 import sympy
 
 from kanegen.errors import ModelError
-from kanegen.model import contact_records, normalise
+from kanegen.model import contact_records, normalize
 from kanegen.model.check_motions import motion_problems
 from kanegen.model.checks import model_problems
 from kanegen.model.contact import Friction, Latch, Unilateral
-from kanegen.model.control_constraints import ControlConstraints, normalised_control_constraints
+from kanegen.model.control_constraints import ControlConstraints, normalized_control_constraints
 from kanegen.model.euler_parameters import euler_parameter_groups
 from kanegen.model.events import Event
 from kanegen.model.expressions import atoms, natural_key, symbol_name
 from kanegen.model.geometry import Geometry
 from kanegen.model.inputs import Input, input_symbols, resolved_inputs
 from kanegen.model.places import survey
-from kanegen.model.reactions import Reaction, normalised_reactions
+from kanegen.model.reactions import Reaction, normalized_reactions
 from kanegen.model.records import FrozenMapping, Output
-from kanegen.model.servo import Servo, normalised_servo
+from kanegen.model.servo import Servo, normalized_servo
 from kanegen.model.speeds import SpeedChange, default_names, definitions_of
 
 
@@ -42,12 +42,12 @@ class Model:
         n_q expressions or equations that are zero, affine in q' and u with a regular matrix of q'; or a
         mapping from q' to its expression in u.
     bodies
-        ``Particle`` and ``RigidBody`` objects. The mass centres' velocities in ``frame`` must be set or
+        ``Particle`` and ``RigidBody`` objects. The mass centers' velocities in ``frame`` must be set or
         follow from positions. Masses and inertias may depend on t, parameters and inputs with rates, and then
         obey ``F* = -(m v)'``, as in ``KanesMethod``; the inertia must not change with the coordinates as seen
         from the body's frame.
     loads
-        Pairs ``(point, force)``, ``(frame, torque)`` or ``(body, force at the mass centre)``, SymPy
+        Pairs ``(point, force)``, ``(frame, torque)`` or ``(body, force at the mass center)``, SymPy
         ``Force`` and ``Torque``. They may depend on t, q, q', u, inputs and parameters.
     holonomic_constraints, nonholonomic_constraints, acceleration_constraints
         Expressions or equations in (q, t), in (q, q', u, t), and in (q, u, u', t), the last linear in u'.
@@ -169,34 +169,34 @@ class Model:
     ) -> None:
         problems: list[str] = []
         self._set(
-            name=normalise.name(name, problems),
-            frame=normalise.frame(frame),
-            coordinates=normalise.time_functions(coordinates, "coordinates", problems),
-            speeds=normalise.time_functions(speeds, "speeds", problems),
-            kinematics=normalise.kinematics(kinematics, problems),
-            bodies=normalise.bodies(bodies, problems),
-            loads=normalise.loads(loads, problems),
-            dependent_speeds=normalise.dependent_speeds(dependent_speeds, problems),
-            inputs=resolved_inputs(normalise.sequence(inputs, "inputs", problems), problems),
-            gravity=normalise.vector_or_none(gravity, "gravity", problems),
-            outputs=FrozenMapping(normalise.outputs(outputs, problems)),
-            auxiliary_speeds=normalise.time_functions(auxiliary_speeds, "auxiliary_speeds", problems),
-            reactions=FrozenMapping(normalised_reactions(reactions, problems)),
+            name=normalize.name(name, problems),
+            frame=normalize.frame(frame),
+            coordinates=normalize.time_functions(coordinates, "coordinates", problems),
+            speeds=normalize.time_functions(speeds, "speeds", problems),
+            kinematics=normalize.kinematics(kinematics, problems),
+            bodies=normalize.bodies(bodies, problems),
+            loads=normalize.loads(loads, problems),
+            dependent_speeds=normalize.dependent_speeds(dependent_speeds, problems),
+            inputs=resolved_inputs(normalize.sequence(inputs, "inputs", problems), problems),
+            gravity=normalize.vector_or_none(gravity, "gravity", problems),
+            outputs=FrozenMapping(normalize.outputs(outputs, problems)),
+            auxiliary_speeds=normalize.time_functions(auxiliary_speeds, "auxiliary_speeds", problems),
+            reactions=FrozenMapping(normalized_reactions(reactions, problems)),
             unilateral_constraints=contact_records.unilateral_constraints(unilateral_constraints, problems),
             friction=contact_records.frictions(friction, problems),
             latches=contact_records.latches(latches, problems),
             events=contact_records.events(events, problems),
             impulses=FrozenMapping(contact_records.impulses(impulses, problems)),
-            servo=normalised_servo(servo, problems),
-            control_constraints=normalised_control_constraints(control_constraints, problems),
+            servo=normalized_servo(servo, problems),
+            control_constraints=normalized_control_constraints(control_constraints, problems),
             speed_change=None,
         )
         self._set(
-            holonomic_constraints=normalise.scalars(holonomic_constraints, "holonomic_constraints", problems),
-            nonholonomic_constraints=normalise.scalars(nonholonomic_constraints, "nonholonomic_constraints", problems),
-            acceleration_constraints=normalise.scalars(acceleration_constraints, "acceleration_constraints", problems),
-            implied_constraints=normalise.scalars(implied_constraints, "implied_constraints", problems),
-            potential_energy=normalise.potential_energy(
+            holonomic_constraints=normalize.scalars(holonomic_constraints, "holonomic_constraints", problems),
+            nonholonomic_constraints=normalize.scalars(nonholonomic_constraints, "nonholonomic_constraints", problems),
+            acceleration_constraints=normalize.scalars(acceleration_constraints, "acceleration_constraints", problems),
+            implied_constraints=normalize.scalars(implied_constraints, "implied_constraints", problems),
+            potential_energy=normalize.potential_energy(
                 potential_energy, self.bodies, self.gravity is not None, problems
             ),
         )
@@ -210,7 +210,7 @@ class Model:
         found = survey(self)
         problems.extend(found.problems)
         symbols = _parameter_symbols(self, found.places)
-        values, strangers = normalise.parameter_values(parameters, symbols, problems)
+        values, strangers = normalize.parameter_values(parameters, symbols, problems)
         matrices = [item.expressions for item in found.places if item.kind == "orientation" and len(item.atoms) > 3]
         groups = euler_parameter_groups(self.coordinates, matrices)
         self._set(parameters=FrozenMapping(values), geometry=found.geometry, euler_parameters=groups)
@@ -296,16 +296,16 @@ class Model:
             For definitions that are not affine in u, or cannot be solved for it.
         """
         problems: list[str] = []
-        new = normalise.time_functions(speeds, "speeds", problems)
+        new = normalize.time_functions(speeds, "speeds", problems)
         change = SpeedChange(self, definitions_of(new, definitions, problems))
-        dependent = normalise.dependent_speeds(dependent_speeds, problems)
+        dependent = normalize.dependent_speeds(dependent_speeds, problems)
         fields = {"speeds": new, "speed_change": change, "dependent_speeds": dependent}
         return self._changed(fields, {**self.parameters, **(parameters or {})}, problems)
 
     def with_orthogonal_speeds(self, speeds: Any = None, *, dependent_speeds: Any = None) -> Model:
         """The same system in speeds that make the kinetic-energy matrix diagonal.
 
-        Gram-Schmidt orthogonalisation of the partial velocities in the order of the speeds, in the metric of the
+        Gram-Schmidt orthogonalization of the partial velocities in the order of the speeds, in the metric of the
         masses: with ``Q = L D L^T`` (L unit lower triangular), ``w = L^T u`` has ``Q_w = D`` (Bajodah 2003,
         section 2.6). L is formed when the model is derived, as nodes, not as SymPy expressions.
 
@@ -323,8 +323,8 @@ class Model:
             where Q is singular, naming the speed that moves no mass.
         """
         problems: list[str] = []
-        new = default_names(self.speeds) if speeds is None else normalise.time_functions(speeds, "speeds", problems)
-        dependent = normalise.dependent_speeds(dependent_speeds, problems)
+        new = default_names(self.speeds) if speeds is None else normalize.time_functions(speeds, "speeds", problems)
+        dependent = normalize.dependent_speeds(dependent_speeds, problems)
         fields = {"speeds": new, "speed_change": SpeedChange(self, None), "dependent_speeds": dependent}
         return self._changed(fields, self.parameters, problems)
 
@@ -337,7 +337,7 @@ class Model:
         for bodies, points, loads and constraints that are not part of the model.
         """
         problems: list[str] = []
-        merged = {**self.reactions, **normalised_reactions(reactions, problems)}
+        merged = {**self.reactions, **normalized_reactions(reactions, problems)}
         fields = {"reactions": FrozenMapping(merged)}
         return self._changed(fields, {**self.parameters, **(parameters or {})}, problems)
 

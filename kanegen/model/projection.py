@@ -13,7 +13,7 @@ from kanegen.errors import ModelError
 class Projection:
     """Positions, then speeds are corrected after the steps of a run, by the smallest change in the mass metric.
 
-    The equations that are integrated have no stabilising terms; energy and momenta are not affected by gains. Source:
+    The equations that are integrated have no stabilizing terms; energy and momenta are not affected by gains. Source:
     Hairer, Lubich and Wanner, Geometric Numerical Integration (2006), sections IV.4 and VII.1.
 
     Parameters
@@ -29,7 +29,7 @@ class Projection:
     integrals
         Integrals of motion that keep the value they have at the start: ``"energy"`` and names of outputs of the model,
         such as an angular momentum, in the order of their precedence. The speeds are corrected, after the constraints;
-        see docs/stabilisation.md. That they are constants of the motion is for the user to know: an integral that is
+        see docs/stabilization.md. That they are constants of the motion is for the user to know: an integral that is
         not conserved is forced to be.
 
     Raises

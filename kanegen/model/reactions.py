@@ -36,12 +36,12 @@ class Reaction:
         The set: names of bodies of the model, or the bodies.
     point
         Where the force is applied and about which the torque is taken, such as the point of the joint. A position
-        must connect it with the mass centres of the set.
+        must connect it with the mass centers of the set.
     frame
         The frame in which force and torque are measured.
     loads
         Places (points, frames) of those loads of the model that act on the set. None finds them: a load on the mass
-        centre or frame of a body, or on a point or frame fixed in it; loads on points at rest and on frames that do
+        center or frame of a body, or on a point or frame fixed in it; loads on points at rest and on frames that do
         not turn act on the ground. Needed only where that is not unique, as on the point of a joint between two
         bodies, or on a point that moves with none.
     multipliers
@@ -127,7 +127,7 @@ def _is_pair(value: Any) -> bool:
     )
 
 
-def normalised_reactions(value: Any, problems: list[str]) -> dict[str, Reaction]:
+def normalized_reactions(value: Any, problems: list[str]) -> dict[str, Reaction]:
     """The reactions of a model by name."""
     if value is None:
         return {}
@@ -178,7 +178,7 @@ def _point_problems(model: Model, reaction: Reaction) -> list[str]:
         known = breadth_first(body.masscenter, lambda point: point._pos_dict)
         if reaction.point not in known:
             problems.append(
-                f"point {reaction.point} is not part of the model: no position connects it with the mass centre of "
+                f"point {reaction.point} is not part of the model: no position connects it with the mass center of "
                 f"body {body.name}; position it with set_pos, or name one of the points "
                 f"{', '.join(sorted(str(point) for point in known))}"
             )

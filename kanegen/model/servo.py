@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sympy
 
 from kanegen.errors import ModelError
-from kanegen.model import normalise
+from kanegen.model import normalize
 
 if TYPE_CHECKING:
     from kanegen.model.model import Model
@@ -40,7 +40,7 @@ class Servo:
         forces affinely and stand nowhere else.
     resolution
         ``"moore_penrose"``: ``tau = S^+ z + (I - S^+ S) y``, the controls nearest to y. ``"weighted"``: those that
-        minimise ``(tau - y)^T W (tau - y)``. ``"ideal"``: those that act as constraint forces of passive constraints
+        minimize ``(tau - y)^T W (tau - y)``. ``"ideal"``: those that act as constraint forces of passive constraints
         would, so that the accelerations satisfy Gauss' principle.
     weight
         W of ``"weighted"``: n_tau positive numbers or expressions (its diagonal), or a symmetric positive definite
@@ -88,17 +88,17 @@ class Servo:
         name: str | None = None,
     ) -> None:
         problems: list[str] = []
-        psi = normalise.scalars(constraints, "constraints", problems)
+        psi = normalize.scalars(constraints, "constraints", problems)
         if not psi and not problems:
             problems.append("constraints is empty: expected at least one expression that shall become zero")
         fields = {
             "constraints": psi,
             "theta": _dynamics(theta, len(psi), problems),
-            "controls": None if controls is None else normalise.sequence(controls, "controls", problems),
+            "controls": None if controls is None else normalize.sequence(controls, "controls", problems),
             "resolution": _resolution(resolution, weight, damping, problems),
             "weight": None if weight is None else _weight(weight, problems),
-            "y": None if y is None else normalise.scalars(_listed(y), "y", problems),
-            "damping": None if damping is None else normalise.scalar(damping, "damping", problems),
+            "y": None if y is None else normalize.scalars(_listed(y), "y", problems),
+            "damping": None if damping is None else normalize.scalar(damping, "damping", problems),
             "limits": None if limits is None else control_limits(limits, problems),
             "name": "servo" if name is None else name,
         }
@@ -152,7 +152,7 @@ def _dynamics(theta: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...],
         if len(values) not in (1, 2):
             problems.append(f"theta[{k}] is {entry!r}: expected a number, or a pair (Theta1, Theta2)")
             continue
-        found.append(tuple(normalise.scalar(value, f"theta[{k}]", problems) for value in values))
+        found.append(tuple(normalize.scalar(value, f"theta[{k}]", problems) for value in values))
     return tuple(found)
 
 
@@ -194,7 +194,7 @@ def _weight(weight: Any, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
         matrix = [[*row] if _is_sequence(row) else [row] for row in rows]
     else:
         matrix = [[entry if i == j else 0 for j in range(len(rows))] for i, entry in enumerate(rows)]
-    found = tuple(tuple(normalise.scalar(x, "weight", problems) for x in row) for row in matrix)
+    found = tuple(tuple(normalize.scalar(x, "weight", problems) for x in row) for row in matrix)
     if any(len(row) != len(found) for row in found):
         problems.append(f"weight has rows of {[len(row) for row in found]} entries: expected a square matrix")
     elif any(found[i][j] != found[j][i] for i in range(len(found)) for j in range(i)):
@@ -230,7 +230,7 @@ def _limit(item: Any) -> tuple[float, float]:
         return math.nan, math.nan
 
 
-def normalised_servo(value: Any, problems: list[str]) -> Servo | None:
+def normalized_servo(value: Any, problems: list[str]) -> Servo | None:
     """The servo-constraints of a model, or none."""
     if value is None or isinstance(value, Servo):
         return value

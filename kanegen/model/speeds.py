@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.model import normalise
+from kanegen.model import normalize
 from kanegen.model.expressions import atoms, base_symbol, symbol_name
 from kanegen.model.linear import coefficients, is_affine, is_regular
 
@@ -30,7 +30,7 @@ class SpeedChange:
 
     @property
     def orthogonal(self) -> bool:
-        """Whether the speeds diagonalise the kinetic-energy matrix."""
+        """Whether the speeds diagonalize the kinetic-energy matrix."""
         return self.definitions is None
 
 
@@ -54,16 +54,16 @@ def all_speeds(model: Model) -> tuple[Any, ...]:
 def definitions_of(speeds: tuple[Any, ...], given: Any, problems: list[str]) -> tuple[Any, ...]:
     """The definitions in the order of the speeds, from a list, equations or a mapping ``w: expression``."""
     if not isinstance(given, Mapping):
-        items = normalise.sequence(given, "definitions", problems)
+        items = normalize.sequence(given, "definitions", problems)
         if not items or not all(isinstance(item, sympy.Equality) for item in items):
-            return normalise.scalars(items, "definitions", problems)
+            return normalize.scalars(items, "definitions", problems)
         given = {item.lhs: item.rhs for item in items}
     if set(given) != set(speeds):
         problems.append(
             f"definitions are of ({', '.join(map(str, given))}): expected one for each of the new speeds "
             f"({', '.join(map(str, speeds))})"
         )
-    return normalise.scalars([given[speed] for speed in speeds if speed in given], "definitions", problems)
+    return normalize.scalars([given[speed] for speed in speeds if speed in given], "definitions", problems)
 
 
 def default_names(speeds: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -38,9 +38,9 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     if form in momentum_form.FORMS:
         require_speeds(equations.model, form)
     functions = Functions(equations, "reduced" if form in momentum_form.FORMS else form)
-    right_hand_side(functions, stabilised=False)
-    if functions.stabilisable:
-        right_hand_side(functions, stabilised=True)
+    right_hand_side(functions, stabilized=False)
+    if functions.stabilizable:
+        right_hand_side(functions, stabilized=True)
     jacobians = Jacobians(functions)
     for name in dict.fromkeys((*options.functions, *needed_by_events(equations.model))):
         if name == "outputs":
@@ -94,7 +94,7 @@ def form_costs(equations: Equations, forms: Iterable[str] = tuple(FORMS)) -> dic
     for form in forms:
         functions = Functions(equations, form)
         try:
-            function = right_hand_side(functions, stabilised=False)
+            function = right_hand_side(functions, stabilized=False)
         except BuildError:
             continue
         costs[form] = cost_estimate(function, hoist(program_of(functions)).constants)

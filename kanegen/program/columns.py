@@ -1,11 +1,11 @@
-"""Accelerations for several right sides at once, with one factorisation."""
+"""Accelerations for several right sides at once, with one factorization."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kanegen.derive import forms
-from kanegen.derive.cholesky import factorise
+from kanegen.derive.cholesky import factorize
 from kanegen.derive.equations import PIVOT_LIMIT
 from kanegen.graph import Node
 from kanegen.program.generalized import RANK_REVEALING
@@ -30,11 +30,11 @@ def reduced_columns(
     ``rights`` (m, n_i), ``shifts`` (m, n_d); where the partition fails the function named ``otherwise`` takes over.
     """
     e, part = f.equations, f.equations.partition
-    lower, n, m = e.reduced(stabilised=False).lower, len(part.independent), len(rights)
+    lower, n, m = e.reduced(stabilized=False).lower, len(part.independent), len(rights)
     arrays: dict[str, int] = {}
     if n * n * m <= WRITTEN_OUT:
         try:
-            factor = factorise(lower)
+            factor = factorize(lower)
         except ZeroDivisionError as error:
             raise e.massless(part.independent[error.args[0]]) from error
         solved = [factor.solve(right) for right in rights]

@@ -195,7 +195,7 @@ def _reduced(
 ) -> tuple[Columns, tuple[Step, ...], dict[str, int]]:
     e, part = f.equations, f.equations.partition
     zeros = [f.graph.zero] * len(part.dependent)
-    sides = [(_free_force(f), part.B_stabilised if f.stabilisable else part.B)]
+    sides = [(_free_force(f), part.B_stabilized if f.stabilizable else part.B)]
     sides += [(list(row.W), tuple(zeros)) for row in found.rows]
     rights = [e.simplified(forms.reduced(f.graph, e.mass_matrix, P, part, B).right) for P, B in sides]
     return reduced_columns(f, rights, [B for _, B in sides], otherwise)
@@ -205,7 +205,7 @@ def _general(f: Functions, found: ContactRows) -> tuple[Columns, tuple[Step, ...
     """Constraints and momentum rows together: whatever speeds the constraints determine."""
     e, rows = f.equations, found.rows
     right = [x for i, p in enumerate(_free_force(f)) for x in (p, *(row.W[i] for row in rows))]
-    b = (e.b_stabilised if f.stabilisable else e.b).nodes
+    b = (e.b_stabilized if f.stabilizable else e.b).nodes
     right += [x for entry in b for x in (entry, *(f.graph.zero for _ in rows))]
     return bordered_columns(f, right, 1 + len(rows))
 
@@ -214,7 +214,7 @@ def _rank_revealing(f: Functions, found: ContactRows) -> tuple[Columns, tuple[St
     """Generalized inverses, for constraints of any rank: the kernel once for each right side."""
     e, n_u, n_c = f.equations, f.n_u, f.n_c
     e.require_full_mass()
-    b = (e.b_stabilised if f.stabilisable else e.b).nodes
+    b = (e.b_stabilized if f.stabilizable else e.b).nodes
     sides = [(_free_force(f), b), *((row.W, (f.graph.zero,) * n_c) for row in found.rows)]
     arrays = {"Q": n_u * n_u, "J": n_c * n_u, "scratch": udwadia_kalaba_work(n_u, n_c), "lambda": n_c, "rank": 1}
     steps: list[Step] = []

@@ -36,7 +36,7 @@ def why_not(equations: Equations, name: str) -> str:
 
 def _not_conserved(model: Model) -> str:
     """Why contacts do not leave the energy as it is between impacts; empty when they do."""
-    taking = [c.name for c in contacts_of(model) if c.friction is not None or c.kind in ("compliant", "stabilised")]
+    taking = [c.name for c in contacts_of(model) if c.friction is not None or c.kind in ("compliant", "stabilized")]
     if not taking:
         return ""
     return (

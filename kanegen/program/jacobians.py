@@ -1,6 +1,6 @@
 """Functions for the Jacobians of the right-hand side, of the constraints' residuals and of the outputs.
 
-The Jacobian is that of the stabilised right-hand side where the model can be stabilised: with gains of zero it is the
+The Jacobian is that of the stabilized right-hand side where the model can be stabilized: with gains of zero it is the
 bare one. See :mod:`kanegen.derive.sensitivities` for the equations.
 """
 
@@ -99,7 +99,7 @@ class Jacobians:
         return Function(name, found.shape, (Block("", stores("out", found.nodes)),), {}, summary)
 
     def _of_rates(self, name: str, argument: str) -> Function:
-        """u' by the reduced equations with the factorisation shared by all columns, or for rows of any rank."""
+        """u' by the reduced equations with the factorization shared by all columns, or for rows of any rank."""
         f = self.functions
         if self._rank_revealing:
             return replace(self._general(name, argument), internal=False)

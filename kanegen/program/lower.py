@@ -45,7 +45,7 @@ def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
     """The values of the nodes the roots need.
 
     Nodes in ``positions`` are loaded from the array ``c`` and not entered. A denominator that divides more
-    than one numerator is inverted once: with the 36 quotients of an 8 by 8 factorisation among 2,000 operations
+    than one numerator is inverted once: with the 36 quotients of an 8 by 8 factorization among 2,000 operations
     that takes 0.92 of the time, though it adds an operation per denominator.
     """
     needed = _needed(roots, positions)

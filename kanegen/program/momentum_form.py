@@ -80,8 +80,8 @@ def add_momentum_form(f: Functions, form: str) -> None:
     _add_speeds(f, recovered)
     _add(f, "momentum", "generalized momenta Q u + N", f.equations.momentum.nodes, (f.n_u,))
     rate = momenta.canonical_rate if form == "hamilton" else momenta.rate
-    for stabilised in (False, True) if f.stabilisable else (False,):
-        _add_unreduced(f, recovered, rate, stabilised)
+    for stabilized in (False, True) if f.stabilizable else (False,):
+        _add_unreduced(f, recovered, rate, stabilized)
 
 
 def _add_reduced(f: Functions, momenta: Momenta) -> None:
@@ -161,17 +161,17 @@ def _guard(f: Functions, conditions: Sequence[Node], otherwise: str | None) -> t
 # -- the unreduced right-hand side ------------------------------------------------------------------------------
 
 
-def _add_unreduced(f: Functions, recovered: Recovered, rate: Sequence[Node], stabilised: bool) -> None:
+def _add_unreduced(f: Functions, recovered: Recovered, rate: Sequence[Node], stabilized: bool) -> None:
     """``mom' = e + ehat + J^T lambda``, the constraint forces being ``Q u' - P``."""
-    name = "momentum_rhs_stabilised" if stabilised else "momentum_rhs"
+    name = "momentum_rhs_stabilized" if stabilized else "momentum_rhs"
     if not f.n_c:
         _add_rates(f, name, recovered, rate, (), {}, False)
         return
     general = f"{name}_general"
-    _add_general(f, general, recovered, rate, stabilised)
+    _add_general(f, general, recovered, rate, stabilized)
     e = f.equations
-    part, small = e.partition, e.reduced(stabilised)
-    B = part.B_stabilised if stabilised else part.B
+    part, small = e.partition, e.reduced(stabilized)
+    B = part.B_stabilized if stabilized else part.B
     n = len(small.right)
     rows = [*(x for row in small.lower for x in row), *small.right]
     pivots = [pivot.holds(PIVOT_LIMIT) for pivot in part.pivots]
@@ -193,10 +193,10 @@ def _add_unreduced(f: Functions, recovered: Recovered, rate: Sequence[Node], sta
     _add_rates(f, name, recovered, total, steps, arrays, False)
 
 
-def _add_general(f: Functions, name: str, recovered: Recovered, rate: Sequence[Node], stabilised: bool) -> None:
+def _add_general(f: Functions, name: str, recovered: Recovered, rate: Sequence[Node], stabilized: bool) -> None:
     """The same with dependent speeds chosen at run time."""
     e, n_u, n_c = f.equations, f.n_u, f.n_c
-    b = e.b_stabilised if stabilised else e.b
+    b = e.b_stabilized if stabilized else e.b
     arrays = {"Q": n_u * n_u, "P": n_u, "J": n_c * n_u, "b": n_c}
     values = iter(recovered.replaced(f, [*e.Q.nodes, *e.P.nodes, *e.J.nodes, *b.nodes]))
     filled = [stores(array, [next(values) for _ in range(length)]) for array, length in arrays.items()]

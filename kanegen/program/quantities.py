@@ -17,21 +17,21 @@ from kanegen.program.registry import Functions, Made, stores
 SINGULAR_LIMIT = 1e-12
 """Constraint pivots below this fraction of their row leave no correct digits: the named partition is singular."""
 
-STABILISED: Final = {"b": "b_stabilised", "b_bare": "b", "B": "B_stabilised"}
+STABILIZED: Final = {"b": "b_stabilized", "b_bare": "b", "B": "B_stabilized"}
 """Quantities of the equations behind functions of another name: what is evaluated contains the gains given."""
 
 PARTITIONED_QUANTITIES: Final = ("T", "V", "A", "B", "A1", "A2")
 
 SUMMARIES: Final = {
     "T": "T of T u' = V: rows of the constraints, then momentum rows",
-    "V": "V of T u' = V, stabilised with the gains given",
+    "V": "V of T u' = V, stabilized with the gains given",
     "Q": "kinetic-energy matrix",
     "P": "generalized active forces less inertia forces at u' = 0",
     "J": "constraint rows at acceleration level",
-    "b": "right sides of J u' = b, stabilised with the gains given",
-    "b_bare": "right sides of J u' = b without stabilisation",
+    "b": "right sides of J u' = b, stabilized with the gains given",
+    "b_bare": "right sides of J u' = b without stabilization",
     "A": "A of u_D' = A u_I' + B",
-    "B": "B of u_D' = A u_I' + B, stabilised with the gains given",
+    "B": "B of u_D' = A u_I' + B, stabilized with the gains given",
     "A1": "A1 = [-A I]",
     "A2": "A2 = [I A^T]",
     "N": "part of the momenta that is left at u = 0",
@@ -44,7 +44,7 @@ SUMMARIES: Final = {
     "constraint_force": "generalized constraint forces",
     "multipliers": "multipliers of the constraint rows, Q u' = P + J^T lambda",
     "rank": "number of independent constraint rows",
-    "parts": "u' and w' = (Q^1/2 u)': constraint-enforcing part, momentum-balance part, for each",
+    "acceleration_parts": "u' and w' = (Q^1/2 u)': constraint-enforcing part, momentum-balance part, for each",
     "old_speeds": "generalized speeds before the change of speeds",
     "new_speeds": "generalized speeds from those before the change, which u holds",
     "residuals": "residuals of the constraints: phi and invariants, then phi' and psi",
@@ -94,7 +94,7 @@ def quantity(f: Functions, name: str) -> Function:
 
 def _plain(f: Functions, name: str) -> Made:
     """Straight-line code of one quantity of the equations."""
-    found: Quantity = getattr(f.equations, STABILISED.get(name, name))
+    found: Quantity = getattr(f.equations, STABILIZED.get(name, name))
     guard = f.pivot_guard(SINGULAR_LIMIT, None) if name in ("A", "B", "A1", "A2") else ()
     return (*guard, Block("", stores("out", found.nodes))), found.shape, {}
 
@@ -118,7 +118,7 @@ def _V(f: Functions) -> Made:
     e, n = f.equations, f.n_u
     if not f.n_c:
         return (Invoke(quantity(f, "P"), "out"),), (n,), {}
-    P, B = _column(f, "P", e.P), _column(f, "B", e.B_stabilised)
+    P, B = _column(f, "P", e.P), _column(f, "B", e.B_stabilized)
     momentum = matrix_vector(f.graph, f.loaded("A2", e.A2), P)
     block = Block("V = [B; A2 P]", stores("out", [*B, *momentum]))
     return (*_invoked(f, "B", "A2", "P"), block), (n,), {"B": f.n_c, "A2": (n - f.n_c) * n, "P": n}
@@ -149,7 +149,7 @@ def _multipliers(f: Functions) -> Made:
     if not n_c:
         return (), (0,), {}
     if f.form in RANK_REVEALING:
-        found, arrays = udwadia_kalaba_steps(f, f.stabilisable)
+        found, arrays = udwadia_kalaba_steps(f, f.stabilizable)
         return (*found, Block("", stores("out", f.array("lambda", n_c)))), (n_c,), arrays
     steps = (
         Invoke(quantity(f, "constraint_force"), "force"),
@@ -160,12 +160,12 @@ def _multipliers(f: Functions) -> Made:
 
 
 def _rank(f: Functions) -> Made:
-    steps, arrays = udwadia_kalaba_steps(f, f.stabilisable)
+    steps, arrays = udwadia_kalaba_steps(f, f.stabilizable)
     return (*steps, Block("", stores("out", f.array("rank", 1)))), (), arrays
 
 
 def _parts(f: Functions) -> Made:
-    steps, arrays = canonical_steps(f, f.stabilisable)
+    steps, arrays = canonical_steps(f, f.stabilizable)
     shape = (4, f.n_u)
     return (*steps, Block("", stores("out", f.array("parts", 4 * f.n_u)))), shape, arrays
 
@@ -178,7 +178,7 @@ MAKERS: Final[dict[str, Callable[[Functions], Made]]] = {
     "residuals": _residuals,
     **momentum_form.MAKERS,
     "rank": _rank,
-    "parts": _parts,
+    "acceleration_parts": _parts,
     **consistency.MAKERS,
     **servo.MAKERS,
     **path.MAKERS,
@@ -188,7 +188,7 @@ MAKERS: Final[dict[str, Callable[[Functions], Made]]] = {
 
 
 def outputs(f: Functions) -> list[Function]:
-    """The user's outputs, evaluated with the solved (stabilised) accelerations where they contain u'."""
+    """The user's outputs, evaluated with the solved (stabilized) accelerations where they contain u'."""
     return [f.add(_output(f, name, found)) for name, found in f.equations.outputs.items()]
 
 

@@ -24,7 +24,7 @@ class Functions:
         self.n_q = len(equations.system.q)
         self.n_u = len(equations.system.u)
         self.n_c = len(equations.constraints.rows)
-        self.stabilisable = bool(equations.gain_names)
+        self.stabilizable = bool(equations.gain_names)
         self.known: dict[str, Function] = {}
 
     def add(self, function: Function) -> Function:
@@ -49,7 +49,7 @@ class Functions:
 
     def accelerations(self) -> tuple[Invoke, list[Node]]:
         """The step that evaluates the right-hand side into the array ``a`` (n_q + n_u), and u' there."""
-        function = self.known["rhs_stabilised" if self.stabilisable else "rhs"]
+        function = self.known["rhs_stabilized" if self.stabilizable else "rhs"]
         return Invoke(function, "a"), self.array("a", self.n_q + self.n_u)[self.n_q :]
 
     def pivot_guard(self, limit: float, otherwise: str | None, *conditions: Node) -> tuple[Step, ...]:

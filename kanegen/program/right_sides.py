@@ -26,16 +26,16 @@ class Solved:
 
 
 Form: TypeAlias = Callable[[Functions, bool, str | None], Solved]
-"""From (functions, whether stabilised, the function that takes over where the partition fails) to u'."""
+"""From (functions, whether stabilized, the function that takes over where the partition fails) to u'."""
 
 
-def reduced(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
+def reduced(f: Functions, stabilized: bool, otherwise: str | None) -> Solved:
     """u_I' from ``A2 Q A2^T``, written out up to SQUARE_LIMIT unknowns, then ``u_D' = A u_I' + B``."""
-    part, small = f.equations.partition, f.equations.reduced(stabilised)
-    B = part.B_stabilised if stabilised else part.B
+    part, small = f.equations.partition, f.equations.reduced(stabilized)
+    B = part.B_stabilized if stabilized else part.B
     n = len(small.right)
     if n <= SQUARE_LIMIT:
-        found = f.equations.accelerations(stabilised)
+        found = f.equations.accelerations(stabilized)
         condition = all_hold(f.graph, found.conditions)
         return Solved(() if condition is None else (Guard(condition, otherwise),), found.udot, {})
     matrix = Block(
@@ -49,11 +49,11 @@ def reduced(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
     return Solved(steps, complete(f.graph, part, B, f.array("f", n)), {"S": n * n, "f": n})
 
 
-def nonminimal(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
+def nonminimal(f: Functions, stabilized: bool, otherwise: str | None) -> Solved:
     """``T u' = V`` by LU with row pivoting."""
     e, n = f.equations, f.n_u
     e.require_mass()
-    V = e.V_stabilised if stabilised else e.V
+    V = e.V_stabilized if stabilized else e.V
     steps = (
         *f.pivot_guard(PIVOT_LIMIT, otherwise),
         Block("T u' = V", (*stores("T", e.T.nodes), *stores("V", V.nodes))),
@@ -62,11 +62,11 @@ def nonminimal(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
     return Solved(steps, tuple(f.array("V", n)), {"T": n * n, "V": n})
 
 
-def range_space(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
+def range_space(f: Functions, stabilized: bool, otherwise: str | None) -> Solved:
     """Q u' = P + J^T lambda with ``J Q^-1 J^T`` for lambda: straight-line, no pivots, no branch."""
     e, graph = f.equations, f.graph
     e.require_independent_constraints()
-    b = (e.b_stabilised if stabilised else e.b).nodes
+    b = (e.b_stabilized if stabilized else e.b).nodes
     rows = [row.J for row in e.constraints.rows]
     try:
         found = range_space_accelerations(graph, e.mass_matrix, e.right_side, rows, b)
@@ -76,17 +76,17 @@ def range_space(f: Functions, stabilised: bool, otherwise: str | None) -> Solved
     return Solved(() if condition is None else (Check(condition),), found.udot, {})
 
 
-def pseudoinverse(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
+def pseudoinverse(f: Functions, stabilized: bool, otherwise: str | None) -> Solved:
     """Constraints of any rank (Udwadia and Kalaba 1992): singular values decide."""
     f.equations.require_full_mass()
-    steps, arrays = udwadia_kalaba_steps(f, stabilised)
+    steps, arrays = udwadia_kalaba_steps(f, stabilized)
     return Solved(steps, tuple(f.array("a", f.n_u)), arrays)
 
 
-def canonical(f: Functions, stabilised: bool, otherwise: str | None) -> Solved:
+def canonical(f: Functions, stabilized: bool, otherwise: str | None) -> Solved:
     """The sum of the constraint-enforcing and the momentum-balance part (Bajodah and Chen 2018)."""
     f.equations.require_full_mass()
-    steps, arrays = canonical_steps(f, stabilised)
+    steps, arrays = canonical_steps(f, stabilized)
     parts = f.array("parts", 2 * f.n_u)
     return Solved(steps, tuple(parts[i] + parts[f.n_u + i] for i in range(f.n_u)), arrays)
 
@@ -103,23 +103,23 @@ PARTITIONED: Final = ("reduced", "nonminimal")
 """Forms that solve for dependent speeds, and fall back to others where the model's own ones fail."""
 
 
-def right_hand_side(f: Functions, stabilised: bool) -> Function:
-    """``rhs`` or ``rhs_stabilised``; where constraints are solved, with a fallback to any dependent speeds."""
-    name = "rhs_stabilised" if stabilised else "rhs"
+def right_hand_side(f: Functions, stabilized: bool) -> Function:
+    """``rhs`` or ``rhs_stabilized``; where constraints are solved, with a fallback to any dependent speeds."""
+    name = "rhs_stabilized" if stabilized else "rhs"
     general = None
     if f.n_c and f.form in PARTITIONED:
         summary = "q' and u' with dependent speeds chosen by pivoting"
-        general = _function(f, f"{name}_general", _general(f, stabilised), summary, internal=True).name
-    gains = ", with stabilised constraints" if stabilised else ""
-    return _function(f, name, FORMS[f.form](f, stabilised, general), f"q' and u' ({f.form} form{gains})")
+        general = _function(f, f"{name}_general", _general(f, stabilized), summary, internal=True).name
+    gains = ", with stabilized constraints" if stabilized else ""
+    return _function(f, name, FORMS[f.form](f, stabilized, general), f"q' and u' ({f.form} form{gains})")
 
 
-def _general(f: Functions, stabilised: bool) -> Solved:
+def _general(f: Functions, stabilized: bool) -> Solved:
     """u' with dependent speeds chosen at run time."""
     n_u, n_c = f.n_u, f.n_c
     steps: tuple[Step, ...] = (
         *(Invoke(quantity(f, name), name) for name in ("Q", "P", "J")),
-        Invoke(quantity(f, "b" if stabilised else "b_bare"), "b"),
+        Invoke(quantity(f, "b" if stabilized else "b_bare"), "b"),
         Call("constrained_solve", (n_u, n_c, "Q", "P", "J", "b", "scratch", "a")),
     )
     arrays = {"Q": n_u * n_u, "P": n_u, "J": n_c * n_u, "b": n_c}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from kanegen.derive.cholesky import Factor, factorise
+from kanegen.derive.cholesky import Factor, factorize
 from kanegen.derive.equations import Equations
 from kanegen.derive.servo import Compliance, compliance, lowered
 from kanegen.graph import Node
@@ -115,7 +115,7 @@ def _fast(f: Functions, linear: ServoLinear, inverse: Compliance) -> Solved | No
     right = linear.system.right if unique else without_free(f, linear.system)
     damping = None if servo.damping is None else lowered(f.equations, [servo.damping])[0]
     change, conditions = _least_norm(f, system.rows, right, damping)
-    moved = change if metric is None else metric.coloured(change)
+    moved = change if metric is None else metric.colored(change)
     tau = tuple(moved) if unique else tuple(a + b for a, b in zip(y, moved, strict=True))
     held = () if metric is None else metric.conditions
     present = () if damping is not None else _not_zero(f, linear.system)
@@ -135,7 +135,7 @@ def _least_norm(
         size = gram[0][0] if damping is None else graph.apply("max", gram[0][0], damping * damping)
         factor = right[0] / size
         return [factor * column[0] for column in columns], ()
-    factors = factorise(gram)
+    factors = factorize(gram)
     x = factors.solve(right)
     return [product(graph, column, x) for column in columns], _regular(f, gram, factors)
 
@@ -162,7 +162,7 @@ def _fast_ideal(f: Functions, linear: ServoLinear, inverse: Compliance) -> Solve
     if max(n_i, n_tau) > WRITTEN_OUT:
         return None
     gram = [row[: i + 1] for i, row in enumerate(linear.gram)]
-    factors = factorise(gram)
+    factors = factorize(gram)
     mu = factors.solve(linear.system.right)
     force = [product(graph, column, mu) for column in zip(*found.J, strict=True)]
     columns = [e.simplified(inverse.reduced(column)) for column in found.controls.columns]
@@ -182,7 +182,7 @@ def _solved_ideal(
         change, conditions = _least_norm(f, rows, rest)
         return tuple(a + b for a, b in zip(y, change, strict=True)), conditions
     gram = [[product(graph, a, b) for b in columns[: i + 1]] for i, a in enumerate(columns)]
-    factors = factorise(gram)
+    factors = factorize(gram)
     tau = tuple(factors.solve([product(graph, column, right) for column in columns]))
     conditions = _regular(f, gram, factors)
     if len(rows) == len(columns):

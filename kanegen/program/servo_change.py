@@ -83,4 +83,4 @@ class _Changes:
             Call(self._kernel, (m, n, "A", "z", self._extra, "solving", name)),
         ]
         change = self._f.array(name, n)
-        return tuple(change) if self._metric is None else tuple(self._metric.coloured(change))
+        return tuple(change) if self._metric is None else tuple(self._metric.colored(change))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kanegen.derive.cholesky import Factor, factorise
+from kanegen.derive.cholesky import Factor, factorize
 from kanegen.derive.equations import PIVOT_LIMIT
 from kanegen.derive.forms import matrix_vector
 from kanegen.derive.servo import Compliance, compliance, lowered, servo_system
@@ -86,7 +86,7 @@ def by_kernels(f: Functions, controls: bool = False) -> ServoLinear:
     answers = Accelerations(f)
     zeros = [f.graph.zero] * f.n_c
     responses = tuple(answers.to(f"row{k}", row, zeros) for k, row in enumerate(found.J))
-    free = answers.to("unforced", found.controls.free, e.b_stabilised.nodes)
+    free = answers.to("unforced", found.controls.free, e.b_stabilized.nodes)
     S = tuple(tuple(matrix_vector(f.graph, found.controls.columns, row)) for row in responses)
     z = tuple(b - x for b, x in zip(found.bias, matrix_vector(f.graph, found.J, free), strict=True))
     gram = tuple(tuple(matrix_vector(f.graph, found.J, row)) for row in responses)
@@ -158,7 +158,7 @@ def metric_of(f: Functions) -> Factor | None:
     weight = f.equations.servo.servo.weight
     if weight is None:
         return None
-    return factorise([lowered(f.equations, row[: i + 1]) for i, row in enumerate(weight)])
+    return factorize([lowered(f.equations, row[: i + 1]) for i, row in enumerate(weight)])
 
 
 def in_metric(system: Linear, metric: Factor | None) -> Linear:

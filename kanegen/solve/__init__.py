@@ -9,8 +9,8 @@ from kanegen.solve.hybrid import EventRecord as EventRecord
 from kanegen.solve.hybrid import Phase as Phase
 from kanegen.solve.impulse import Impulse as Impulse
 from kanegen.solve.inverse_dynamics import InverseDynamics as InverseDynamics
-from kanegen.solve.linearise import Jacobian as Jacobian
-from kanegen.solve.linearise import Linearisation as Linearisation
+from kanegen.solve.linearize import Jacobian as Jacobian
+from kanegen.solve.linearize import Linearization as Linearization
 from kanegen.solve.outcome import Outcome as Outcome
 from kanegen.solve.outcome import Statistics as Statistics
 from kanegen.solve.results import Wrench as Wrench

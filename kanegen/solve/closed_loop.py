@@ -132,9 +132,9 @@ class ClosedLoop:
 
 
 def closed_loop(
-    functions: Functions, options: ControlOptions, span: Any, q0: Any, u0: Any, r: Any, consistency: float | None
+    functions: Functions, options: ControlOptions, t_span: Any, q0: Any, u0: Any, r: Any, start_tolerance: float | None
 ) -> ClosedLoop:
-    """The controls of a run over ``span`` from (q0, u0).
+    """The controls of a run over ``t_span`` from (q0, u0).
 
     Raises
     ------
@@ -147,7 +147,7 @@ def closed_loop(
     if options.control == "servo":
         return _servo(functions, options, r)
     if options.control == "constraints":
-        return _joined(functions, options, number(span[0], "t0"), q0, u0, r, consistency)
+        return _joined(functions, options, number(t_span[0], "t0"), q0, u0, r, start_tolerance)
     raise SolveError(f"control is {options.control!r}; expected one of {', '.join(KINDS)}, or None for an open loop")
 
 
@@ -180,7 +180,7 @@ def _servo(functions: Functions, options: ControlOptions, r: Any) -> ClosedLoop:
 
 
 def _joined(
-    functions: Functions, options: ControlOptions, t0: float, q0: Any, u0: Any, r: Any, consistency: float | None
+    functions: Functions, options: ControlOptions, t0: float, q0: Any, u0: Any, r: Any, start_tolerance: float | None
 ) -> ClosedLoop:
     d, names = functions.description, joined_names(functions)
     for name in ("sample_time", "limits", "y"):
@@ -189,15 +189,15 @@ def _joined(
     inputs = other_inputs(functions, names, r)
     at_start = inputs.at(t0)
     if options.tau0 is None:
-        z = consistent_controls(functions, t0, q0, u0, None, at_start, consistency or 1e-12)
+        z = consistent_controls(functions, t0, q0, u0, None, at_start, start_tolerance or 1e-12)
     else:
         z = numbers(options.tau0, "tau0", names)
-    problems = [] if consistency is None else start_problems(functions, t0, q0, u0, z, at_start, consistency)
+    problems = [] if start_tolerance is None else start_problems(functions, t0, q0, u0, z, at_start, start_tolerance)
     if problems:
         raise SolveError(
             "\n  - ".join([f"the start at t = {t0!r} s violates {len(problems)} control constraint(s):", *problems])
             + "\nleave tau0 out, or correct it or the state; theta= of ControlConstraints lets the error decay, and "
-            "consistency=None integrates from there all the same"
+            "start_tolerance=None integrates from there all the same"
         )
 
     def at(t: float) -> Array:

@@ -65,27 +65,27 @@ def make_consistent(
     raise SolveError(_impossible(start, stays, values))
 
 
-def projection_of(stabilisation: Baumgarte | Projection | None, functions: Functions) -> Projection | None:
-    """The projection among the kinds of stabilisation; None for the others.
+def projection_of(stabilization: Baumgarte | Projection | None, functions: Functions) -> Projection | None:
+    """The projection among the kinds of stabilization; None for the others.
 
     Raises
     ------
     SolveError
         For a form whose state does not contain the speeds, and a model built without the functions it takes.
     """
-    if not isinstance(stabilisation, Projection):
+    if not isinstance(stabilization, Projection):
         return None
     form = functions.description.form
     if is_momentum_form(form):
         raise SolveError(
             f'the state of form="{form}" holds momenta, and Projection corrects speeds: use another form, or '
-            "integrate with_stabilisation(None)"
+            "integrate with_stabilization(None)"
         )
-    if stabilisation.integrals:
+    if stabilization.integrals:
         functions.get("Q")
     if functions.description.positions or functions.description.velocities:
         _require(functions)
-    return stabilisation
+    return stabilization
 
 
 def _require(functions: Functions) -> list[str]:

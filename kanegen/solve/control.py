@@ -87,15 +87,11 @@ class Controlled:
         value: Array = self._evaluate_servo("control", t, q, u, self._servo_inputs(y, r))
         return value
 
-    def servo_matrix(self, t: float, q: Any, u: Any, r: Any = None) -> Array:
-        """S (n_s, n_tau) of ``S tau = z``."""
-        value: Array = self._evaluate_servo("servo_matrix", t, q, u, self._servo_inputs(None, r))
-        return value
-
-    def servo_right_side(self, t: float, q: Any, u: Any, r: Any = None) -> Array:
-        """z (n_s,) of ``S tau = z``."""
-        value: Array = self._evaluate_servo("servo_right_side", t, q, u, self._servo_inputs(None, r))
-        return value
+    def servo_system(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+        """``(S, z)`` of ``S tau = z``, (n_s, n_tau) and (n_s,): what the controls must satisfy."""
+        inputs = self._servo_inputs(None, r)
+        S, z = (self._evaluate_servo(name, t, q, u, inputs) for name in ("servo_matrix", "servo_right_side"))
+        return S, z
 
     def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """psi (n_s,) of the servo-constraints, and psi' of the holonomic ones, zero on the desired motion."""

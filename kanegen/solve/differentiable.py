@@ -12,7 +12,7 @@ from kanegen.errors import SolveError
 from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.integrate import violations
-from kanegen.solve.linearise import Evaluate, Jacobian, Linearisation, jacobian, linearise
+from kanegen.solve.linearize import Evaluate, Jacobian, Linearization, jacobian, linearize
 
 Array = NDArray[np.float64]
 
@@ -26,14 +26,14 @@ class Differentiable:
     _functions: Functions
 
     def jacobian(self, t: float, q: Any, u: Any, r: Any = None) -> Jacobian:
-        """Derivatives of (q', u') with the stabilisation of the solver, by implicit differentiation, in C.
+        """Derivatives of (q', u') with the stabilization of the solver, by implicit differentiation, in C.
 
         Returns
         -------
         Jacobian
             Arrays (n_q + n_u, n) in ``q``, ``u``, the inputs ``r`` (rates of inputs are inputs of their own) and the
             parameters ``p`` in the order of ``description.parameters``. Off the constraint manifold they are those of
-            ``rhs`` there. The slope of a root is taken as 0 where the root is 0 (docs/linearisation.md).
+            ``rhs`` there. The slope of a root is taken as 0 where the root is 0 (docs/linearization.md).
 
         Raises
         ------
@@ -42,7 +42,7 @@ class Differentiable:
         """
         return jacobian(self._at(t, q, u, r), self.description)
 
-    def linearise(
+    def linearize(
         self,
         t: float,
         q: Any,
@@ -52,7 +52,7 @@ class Differentiable:
         coordinates: Sequence[Any] | None = None,
         speeds: Sequence[Any] | None = None,
         tolerance: float = 1e-8,
-    ) -> Linearisation:
+    ) -> Linearization:
         """The linear model in a minimal state about an equilibrium or a steady motion.
 
         Parameters
@@ -74,11 +74,11 @@ class Differentiable:
         violated = violations(self.description, position, velocity, q, u, tolerance)
         if violated:
             raise SolveError(
-                f"the model {self.description.name!r} cannot be linearised at t = {t!r} s, the state violates "
+                f"the model {self.description.name!r} cannot be linearized at t = {t!r} s, the state violates "
                 f"{len(violated)} constraint(s):\n  - " + "\n  - ".join(violated) + "\nsolve them first: "
                 "q, u = solver.make_consistent(t, q, u), with fixed= for what shall stay; or allow more by tolerance="
             )
-        return linearise(self._at(t, q, u, r), self.description, self.rhs(t, q, u, r), coordinates, speeds)
+        return linearize(self._at(t, q, u, r), self.description, self.rhs(t, q, u, r), coordinates, speeds)
 
     def _at(self, t: float, q: Any, u: Any, r: Any) -> Evaluate:
         def evaluate(name: str) -> Array:

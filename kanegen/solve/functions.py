@@ -20,14 +20,23 @@ _NEED_POTENTIAL = ("potential_energy", "energy", "hamiltonian", "jacobi_integral
 _NEED_PARTITION = frozenset({"T", "V", "A", "B", "A1", "A2"})
 _ON_REQUEST = frozenset(
     (
-        *("rhs", "rhs_stabilised", "T", "V", "Q", "P", "J", "b", "A", "B", "A1", "A2", "N", "L", "F", "Dm", "e"),
+        *("rhs", "rhs_stabilized", "T", "V", "Q", "P", "J", "b", "A", "B", "A1", "A2", "N", "L", "F", "Dm", "e"),
         *("momentum", "constraint_force", "multipliers", "kinetic_energy", "potential_energy", "energy"),
-        *("hamiltonian", "jacobi_integral", "rank", "parts", "old_speeds", "new_speeds", "jacobian_r", "jacobian_p"),
+        *(
+            "hamiltonian",
+            "jacobi_integral",
+            "rank",
+            "acceleration_parts",
+            "old_speeds",
+            "new_speeds",
+            "jacobian_r",
+            "jacobian_p",
+        ),
     )
 )
 _OF_USERS = ("output:", "reaction:", "outputs_")
 """Functions that are evaluated when the user asks for them, not from within a run."""
-_KNOWN = frozenset((*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS, "rhs_stabilised", "reduced_momentum"))
+_KNOWN = frozenset((*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS, "rhs_stabilized", "reduced_momentum"))
 """Functions that a user may ask for; the others belong to runs."""
 _OF_FORMS = {
     "hamiltonian": ("hamilton",),

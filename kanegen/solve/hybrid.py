@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
-from kanegen.model.contact_records import events as normalised_events
+from kanegen.model.contact_records import events as normalized_events
 from kanegen.model.events import Event
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.description import Description
@@ -103,7 +103,7 @@ def watched_events(module: ModuleType, description: Description, events: Any) ->
 
 def _spelled(event: Event) -> str:
     """The event as the description of a model with it has it."""
-    return "".join(map(repr, normalised_events([event], [])))
+    return "".join(map(repr, normalized_events([event], [])))
 
 
 def start_modes(module: ModuleType, modes: Mapping[str, str] | None) -> dict[int, int]:
@@ -176,7 +176,7 @@ def _events(module: ModuleType, description: Description, rows: Array) -> tuple[
 
 
 def _phases(contacts: tuple[str, ...], rows: Array, end: float) -> tuple[Phase, ...]:
-    """Phases from their starts; those of no length are left out, and equal neighbours are one."""
+    """Phases from their starts; those of no length are left out, and equal neighbors are one."""
     phases: list[Phase] = []
     ends = [*rows[1:, 0].tolist(), end]
     for row, t_end in zip(rows, ends, strict=True):

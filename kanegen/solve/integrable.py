@@ -32,7 +32,7 @@ class Integrable:
     description: Description
     extension: Extension
     parameters: Mapping[str, float | None]
-    stabilisation: Baumgarte | Projection | None
+    stabilization: Baumgarte | Projection | None
     residuals: Callable[..., tuple[Array, Array]]
     momentum: Callable[..., Array]
     reduced_momentum: Callable[..., Array]
@@ -42,7 +42,7 @@ class Integrable:
 
     def integrate(
         self,
-        span: tuple[float, float],
+        t_span: tuple[float, float],
         q0: Any,
         u0: Any,
         r: Any = None,
@@ -57,16 +57,16 @@ class Integrable:
         t_eval: Any = None,
         events: Any = None,
         modes: Mapping[str, str] | None = None,
-        dense: bool = True,
+        dense_output: bool = True,
         progress: bool | Callable[[float], None] = False,
-        consistency: float | None = 1e-6,
+        start_tolerance: float | None = 1e-6,
         control: str | None = None,
         sample_time: float | None = None,
         limits: Any = None,
         y: Any = None,
         tau0: Any = None,
     ) -> Solution:
-        """Integrate the motion from ``t0`` to ``t1`` (``span``, s; backwards when ``t1 < t0``) without Python.
+        """Integrate the motion from ``t0`` to ``t1`` (``t_span``, s; backwards when ``t1 < t0``) without Python.
 
         Parameters
         ----------
@@ -92,12 +92,12 @@ class Integrable:
         modes
             Modes of contacts at the start, ``{"floor": "slip"}``, where several agree with the state
             (:data:`kanegen.solve.hybrid.MODES`); one that does not agree is replaced. None: the only ones that agree.
-        dense
+        dense_output
             Keep what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4 to 8, and with dop853
             three more evaluations a step.
         progress
             Show a bar when it takes long, or a function to be called with the time, about every 20 ms.
-        consistency
+        start_tolerance
             How far the start may violate the constraints (:func:`kanegen.solve.integrate.check_start`); None:
             not checked.
         control
@@ -146,15 +146,15 @@ class Integrable:
             t_eval=t_eval,
             events=events,
             modes=modes,
-            dense=dense,
+            dense_output=dense_output,
             progress=progress,
-            consistency=consistency,
-            projection=projection_of(self.stabilisation, self._functions),
+            start_tolerance=start_tolerance,
+            projection=projection_of(self.stabilization, self._functions),
         )
         module = self.extension.module
         how = ControlOptions(control, sample_time, limits, y, tau0)
         closed = any(option is not None for option in how)
-        loop = closed_loop(self._functions, how, span, q0, u0, r, consistency) if closed else None
+        loop = closed_loop(self._functions, how, t_span, q0, u0, r, start_tolerance) if closed else None
         for name in self._functions.in_run():
             self._functions.get(name)
         usual = state_function(self.description.form, self._rhs_name)
@@ -168,7 +168,7 @@ class Integrable:
             momenta=RunMomenta(self, r) if is_momentum_form(self.description.form) and loop is None else None,
             loop=loop,
         )
-        return integrate(problem, span, q0, u0, options)
+        return integrate(problem, t_span, q0, u0, options)
 
     def consistent_controls(
         self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12
@@ -196,7 +196,7 @@ class Integrable:
         return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)
 
     def inverse_dynamics(
-        self, path: Any, times: Any, r: Any = None, *, consistency: float | None = 1e-6
+        self, path: Any, times: Any, r: Any = None, *, path_tolerance: float | None = 1e-6
     ) -> InverseDynamics:
         """The controls, multipliers and reactions of a motion that is given, at all times in one compiled call.
 
@@ -211,7 +211,7 @@ class Integrable:
         r
             The inputs that are no controls: a mapping as for :meth:`integrate`. The controls are those of the
             servo-constraints, else all inputs that act through the forces only.
-        consistency
+        path_tolerance
             How far the path may violate the constraints, relative to the largest coordinate, speed or acceleration,
             which counts as 1 at least; None: not checked.
 
@@ -225,7 +225,7 @@ class Integrable:
         SolveError
             For a path that violates the constraints, naming the worst time of each; for wrong arguments.
         """
-        return inverse_dynamics(self._functions, self.parameters, path, times, r, consistency)
+        return inverse_dynamics(self._functions, self.parameters, path, times, r, path_tolerance)
 
     def low_level_callable(self, r: Any = None) -> Any:
         """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.

@@ -42,9 +42,9 @@ class Options(NamedTuple):
     max_step: float | None
     max_steps: int | None
     t_eval: Any
-    dense: bool
+    dense_output: bool
     progress: bool | Callable[[float], None]
-    consistency: float | None
+    start_tolerance: float | None
     events: Any = None
     modes: Mapping[str, str] | None = None
     projection: Projection | None = None
@@ -74,8 +74,10 @@ class Options(NamedTuple):
             raise SolveError(f"max_steps is {steps!r}; expected a positive integer or None for no limit")
         _check_positive(self.rtol, "rtol", zero=False)
         _check_positive(self.atol, "atol", zero=True)
-        if self.consistency is not None and not number(self.consistency, "consistency") > 0.0:
-            raise SolveError(f"consistency is {self.consistency!r}; expected a positive number, or None for no check")
+        if self.start_tolerance is not None and not number(self.start_tolerance, "start_tolerance") > 0.0:
+            raise SolveError(
+                f"start_tolerance is {self.start_tolerance!r}; expected a positive number, or None for no check"
+            )
 
 
 class Problem(NamedTuple):
@@ -96,10 +98,10 @@ class Problem(NamedTuple):
     loop: ClosedLoop | None = None
 
 
-def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -> Solution:
+def integrate(problem: Problem, t_span: Any, q0: Any, u0: Any, options: Options) -> Solution:
     """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are."""
     options.check()
-    t0, t1 = _span(span)
+    t0, t1 = _span(t_span)
     events = watched_events(problem.module, problem.description, options.events)
     if t1 < t0:
         refuse_backwards(problem.module, events)
@@ -108,8 +110,8 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
         refuse_joined(problem.module, events, problem.loop.law is None)
     if problem.description.contact_values:
         problem.check_values(t0, q0, u0, problem.inputs.at(t0) if problem.description.inputs else None)
-    if options.consistency is not None:
-        check_start(problem, t0, q0, u0, options.consistency)
+    if options.start_tolerance is not None:
+        check_start(problem, t0, q0, u0, options.start_tolerance)
     with _progress(options.progress, problem.description.name, t0, t1) as call:
         outcome = problem.module.integrate(
             problem.function,
@@ -126,7 +128,7 @@ def integrate(problem: Problem, span: Any, q0: Any, u0: Any, options: Options) -
             max_step=options.max_step,
             max_steps=options.max_steps,
             t_eval=options.t_eval,
-            dense=options.dense,
+            dense=options.dense_output,
             progress=call,
             events=events,
             modes=start_modes(problem.module, options.modes),
@@ -170,9 +172,9 @@ def check_start(problem: Problem, t: float, q: Any, u: Any, tolerance: float) ->
     if violated:
         raise SolveError(
             f"the start at t = {t!r} s violates {len(violated)} constraint(s):\n  - " + "\n  - ".join(violated) + "\n"
-            "correct q0 and u0, allow more by consistency=, or pass consistency=None to integrate from there "
+            "correct q0 and u0, allow more by start_tolerance=, or pass start_tolerance=None to integrate from there "
             "all the "
-            "same (with a stabilisation the violation decays)"
+            "same (with a stabilization the violation decays)"
         )
 
 
@@ -201,11 +203,11 @@ def _short(label: str) -> str:
     return label if len(label) <= 120 else f"{label[:75]} ... {label[-40:]}"
 
 
-def _span(span: Any) -> tuple[float, float]:
+def _span(t_span: Any) -> tuple[float, float]:
     try:
-        t0, t1 = span
+        t0, t1 = t_span
     except (TypeError, ValueError) as error:
-        raise SolveError(f"the span of time is {span!r}; expected a pair (t0, t1) in seconds") from error
+        raise SolveError(f"t_span is {t_span!r}; expected a pair (t0, t1) in seconds") from error
     return number(t0, "t0"), number(t1, "t1")
 
 

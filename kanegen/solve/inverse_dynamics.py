@@ -64,7 +64,7 @@ def inverse_dynamics(
     path: Any,
     times: Any,
     r: Any,
-    consistency: float | None,
+    path_tolerance: float | None,
 ) -> InverseDynamics:
     """See :meth:`kanegen.Solver.inverse_dynamics`, whose arguments these are."""
     d, module = functions.description, functions.module
@@ -84,8 +84,8 @@ def inverse_dynamics(
         functions.prepared, inputs.compiled, *motion, (*reactions, *residuals)
     )
     _require_evaluated(functions, motion, found, inputs)
-    if consistency is not None:
-        _require_consistent(functions, motion, found, consistency)
+    if path_tolerance is not None:
+        _require_consistent(functions, motion, found, path_tolerance)
     scale = np.abs(found["controls"]).max(axis=1, initial=0.0) + np.abs(found["multipliers"]).max(axis=1, initial=0.0)
     forces = np.abs(found["residual"]).max(axis=1, initial=0.0)
     return InverseDynamics(
@@ -147,7 +147,7 @@ def _require_consistent(functions: Functions, motion: Path, found: Mapping[str, 
         raise SolveError(
             "\n  - ".join([f"the path violates {len(problems)} constraint(s) of the model {d.name!r}:", *problems])
             + "\ncorrect the path (solver.make_consistent gives states on the constraints), allow more by "
-            "consistency=, or pass consistency=None"
+            "path_tolerance=, or pass path_tolerance=None"
         )
 
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_NO_STABILISATION = (
-    "the reduced momentum form takes no stabilisation: its speeds satisfy the velocity-level constraints exactly; "
-    'integrate with_stabilisation(None), or build with form="momentum_unreduced" or "reduced"'
+_NO_STABILIZATION = (
+    "the reduced momentum form takes no stabilization: its speeds satisfy the velocity-level constraints exactly; "
+    'integrate with_stabilization(None), or build with form="momentum_unreduced" or "reduced"'
 )
 
 
@@ -32,17 +32,17 @@ def is_momentum_form(form: str) -> bool:
 
 
 def state_function(form: str, rhs_name: str) -> str:
-    """Name of the function that is integrated: ``rhs_name``, or the momentum form's of the same stabilisation.
+    """Name of the function that is integrated: ``rhs_name``, or the momentum form's of the same stabilization.
 
     Raises
     ------
     SolveError
-        For stabilisation in the reduced momentum form.
+        For stabilization in the reduced momentum form.
     """
     if not is_momentum_form(form):
         return rhs_name
     if form == "momentum" and rhs_name != "rhs":
-        raise SolveError(_NO_STABILISATION)
+        raise SolveError(_NO_STABILIZATION)
     return f"momentum_{rhs_name}"
 
 
@@ -53,7 +53,7 @@ def functions_of_momenta(functions: Functions, rhs_name: str) -> dict[str, Calla
     """
     form, n_q = functions.description.form, len(functions.description.coordinates)
     if form == "momentum" and rhs_name != "rhs":
-        rates: Callable[..., Any] = refusal(_NO_STABILISATION)
+        rates: Callable[..., Any] = refusal(_NO_STABILIZATION)
     else:
         rates = _of_momenta(functions, f"momentum_{rhs_name}" if is_momentum_form(form) else "momentum_rhs")
 

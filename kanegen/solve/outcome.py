@@ -51,7 +51,7 @@ class Outcome(Enum):
     GAP_VIOLATED = (
         "gap violated",
         -20,
-        "start with gap >= 0, or use a law that acts on violated gaps: Stabilised, KelvinVoigt, HuntCrossley",
+        "start with gap >= 0, or use a law that acts on violated gaps: Stabilized, KelvinVoigt, HuntCrossley",
     )
     INTERRUPTED = ("interrupted", -14, "the solution up to its last time is valid: go on from there")
 
@@ -101,7 +101,7 @@ class Statistics(NamedTuple):
     largest local error estimate of an accepted step as a fraction of the tolerance, 0 for methods without an
     estimate; ``projections`` that moved the state; ``integrals_left``: projections that left an integral of motion as
     it was, and ``integral_drift``, the largest error of one before its correction, relative to its terms (see
-    :class:`kanegen.Projection`); evaluations of ``jacobians`` and ``factorisations`` of
+    :class:`kanegen.Projection`); evaluations of ``jacobians`` and ``factorizations`` of
     matrices made from them, by the method for stiff equations.
     """
 
@@ -115,7 +115,7 @@ class Statistics(NamedTuple):
     largest_error: float
     projections: int = 0
     jacobians: int = 0
-    factorisations: int = 0
+    factorizations: int = 0
     integrals_left: int = 0
     integral_drift: float = 0.0
 

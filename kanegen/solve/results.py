@@ -52,3 +52,8 @@ class NamedResults:
         if name not in known:
             raise SolveError(unknown(name, known, "reaction (reactions= of kanegen.Model) that was built"))
         return Wrench.of(self._functions.get(REACTION + name).value(t, q, u, r))
+
+    def reactions(self, t: float, q: Any, u: Any, r: Any = None) -> dict[str, Wrench]:
+        """All reactions of the model by name."""
+        names = (f.removeprefix(REACTION) for f in self.description.functions if f.startswith(REACTION))
+        return {name: self.reaction(name, t, q, u, r) for name in names}

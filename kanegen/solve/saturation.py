@@ -54,9 +54,9 @@ def continuous_saturations(
     found = []
     for k, limit, first, last in _runs(controls, limits):
         ends = [float(times[first]), float(times[last])]
-        for which, neighbour in ((0, first - 1), (1, last + 1)):
-            if controls_at is not None and 0 <= neighbour < len(times):
-                ends[which] = _boundary(ends[which], float(times[neighbour]), k, limit, controls_at)
+        for which, neighbor in ((0, first - 1), (1, last + 1)):
+            if controls_at is not None and 0 <= neighbor < len(times):
+                ends[which] = _boundary(ends[which], float(times[neighbor]), k, limit, controls_at)
         found.append(Saturation(names[k], ends[0], ends[1], limit))
     return found
 

@@ -107,7 +107,7 @@ class Solution:
 
         The accuracy is about that of the integration (dense output of the method: order 4 for dopri5, 7 for
         dop853, 3 for rodas and the methods with a fixed step). Raises `SolveError` for times outside the part that was
-        integrated, and when the run was made with ``dense=False``.
+        integrated, and when the run was made with ``dense_output=False``.
         """
         times = np.asarray(t, dtype=np.float64)
         if times.ndim > 1:

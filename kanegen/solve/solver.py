@@ -52,12 +52,12 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     an error arrays given as ``out`` hold nothing of use.
 
     Threads may share a solver; integrations run at the same time, without the interpreter's lock. A pickle
-    holds the sources, parameters and stabilisation, and is built, or found in the cache, where it is loaded.
+    holds the sources, parameters and stabilization, and is built, or found in the cache, where it is loaded.
 
     Attributes
     ----------
     rhs
-        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilisation of the solver. Like all that
+        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilization of the solver. Like all that
         follow with contacts open, unless ``r`` holds their multipliers behind the inputs; :meth:`contacts` decides.
     T, V
         ``T u' = V``, (n_u, n_u) and (n_u,): constraint rows in the order of the dependent speeds, then
@@ -87,14 +87,14 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         a `SolveError` that ends the run, also in a trial step beyond the domain of an expression: a smaller
         ``max_step`` avoids it, and :meth:`integrate` shortens its step by itself. (SciPy's RK45 does not return from
         NaN at the start, and its LSODA reports success.)
-    description, extension, parameters, stabilisation, options
+    description, extension, parameters, stabilization, options
         What it was made from; ``parameters`` maps names to values, None where one is missing.
     """
 
     description: Description
     extension: Extension
     parameters: Mapping[str, float | None]
-    stabilisation: Baumgarte | Projection | None
+    stabilization: Baumgarte | Projection | None
     options: CompilerOptions | None
     rhs: Callable[..., tuple[Array, Array]]
     ode: Callable[..., Array]
@@ -135,21 +135,21 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         extension: Extension,
         description: Description,
         parameters: Mapping[Any, float | None] | None = None,
-        stabilisation: Baumgarte | Projection | None = None,
+        stabilization: Baumgarte | Projection | None = None,
         options: CompilerOptions | None = None,
     ) -> None:
         values = parameter_values(parameters or {}, description)
-        gains = gain_values(stabilisation, description)
+        gains = gain_values(stabilization, description)
         vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
         functions = Functions(extension.module, description, vector, gains)
         require_decay(functions)
-        rhs_name = "rhs_stabilised" if gains.any() else "rhs"
+        rhs_name = "rhs_stabilized" if gains.any() else "rhs"
         rhs = functions.get(rhs_name) if functions.problem(rhs_name) is None else None
         self.__dict__.update(
             extension=extension,
             description=description,
             parameters=FrozenMapping(values),
-            stabilisation=stabilisation,
+            stabilization=stabilization,
             options=options,
             rhs=rhs.pair if rhs else functions.call(rhs_name),
             ode=rhs.ode if rhs else functions.call(rhs_name),
@@ -163,7 +163,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(
-            f"a Solver is immutable, {name} cannot be set: with_parameters and with_stabilisation give a new one"
+            f"a Solver is immutable, {name} cannot be set: with_parameters and with_stabilization give a new one"
         )
 
     def __delattr__(self, name: str) -> NoReturn:
@@ -184,15 +184,15 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         numbers = {name: number(value, f"parameter {name}") for name, value in given.items()}
         needed = {name: value for name, value in numbers.items() if name in self.parameters}
         merged = {**self.parameters, **needed}
-        return Solver(self.extension, self.description, merged, self.stabilisation, self.options)
+        return Solver(self.extension, self.description, merged, self.stabilization, self.options)
 
-    def with_stabilisation(self, stabilisation: Baumgarte | Projection | None) -> Solver:
+    def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:
         """A solver with other gains, or none; it shares the extension.
 
-        Raises `SolveError` for a model without constraints to stabilise, `ModelError` for gains of the wrong
+        Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong
         size.
         """
-        return Solver(self.extension, self.description, self.parameters, stabilisation, self.options)
+        return Solver(self.extension, self.description, self.parameters, stabilization, self.options)
 
     # -- evaluation -----------------------------------------------------------------------------------------
 
@@ -259,9 +259,9 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         """Labels of the constraints that follow from the ones before them at this state; needs ``J``."""
         return tuple(self.description.constraints[i] for i in redundant_rows(self.J(t, q, u, r)))
 
-    def parts(self, t: float, q: Any, u: Any, r: Any = None) -> Parts:
-        """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has "parts"."""
-        return Parts(*self._functions.get("parts").value(t, q, u, r))
+    def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None) -> Parts:
+        """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has it."""
+        return Parts(*self._functions.get("acceleration_parts").value(t, q, u, r))
 
     # -- about it -------------------------------------------------------------------------------------------
 
@@ -292,14 +292,14 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:
         parameters = dict(self.parameters)
-        return (_restored, (self.sources, self.description, parameters, self.stabilisation, self.options))
+        return (_restored, (self.sources, self.description, parameters, self.stabilization, self.options))
 
 
 def _restored(
     sources: Sources,
     description: Description,
     parameters: dict[str, float | None],
-    stabilisation: Baumgarte | Projection | None,
+    stabilization: Baumgarte | Projection | None,
     options: CompilerOptions | None,
 ) -> Solver:
-    return Solver(build(sources, options), description, parameters, stabilisation, options)
+    return Solver(build(sources, options), description, parameters, stabilization, options)

@@ -24,22 +24,22 @@ def parameter_values(given: Mapping[Any, float | None], description: Description
     }
 
 
-def gain_values(stabilisation: Baumgarte | Projection | None, description: Description) -> NDArray[np.float64]:
-    """The gains (n_g,), zero without stabilisation and with projection, which has none.
+def gain_values(stabilization: Baumgarte | Projection | None, description: Description) -> NDArray[np.float64]:
+    """The gains (n_g,), zero without stabilization and with projection, which has none.
 
-    Raises `SolveError` for a model without anything to stabilise, and integrals that cannot be kept.
+    Raises `SolveError` for a model without anything to stabilize, and integrals that cannot be kept.
     """
     n_h, n_v = description.n_holonomic, description.n_nonholonomic
     none = np.zeros(2 * n_h**2 + n_v**2)
-    if isinstance(stabilisation, Projection):
-        check_integrals(stabilisation, description)
-    if stabilisation is None or (
-        isinstance(stabilisation, Projection) and (description.positions or stabilisation.integrals)
+    if isinstance(stabilization, Projection):
+        check_integrals(stabilization, description)
+    if stabilization is None or (
+        isinstance(stabilization, Projection) and (description.positions or stabilization.integrals)
     ):
         return none
     if n_h + n_v == 0:
         raise SolveError(
             f"the model {description.name!r} has no holonomic or nonholonomic constraint that binds a speed: there "
-            "is nothing to stabilise; leave stabilisation out"
+            "is nothing to stabilize; leave stabilization out"
         )
-    return none if isinstance(stabilisation, Projection) else stabilisation.flatten(n_h, n_v)
+    return none if isinstance(stabilization, Projection) else stabilization.flatten(n_h, n_v)

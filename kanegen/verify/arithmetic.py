@@ -117,7 +117,7 @@ def kkt_sizes(Q: Matrix, J: Matrix, P: Vector, b: Vector, solution: Vector) -> N
 
 
 def independent_rows(matrix: Matrix) -> tuple[int, ...]:
-    """Indices of rows that span all others, first ones first, by orthogonalisation of the unit rows."""
+    """Indices of rows that span all others, first ones first, by orthogonalization of the unit rows."""
     chosen: list[int] = []
     basis: list[NDArray[np.float64]] = []
     for index, row in enumerate(matrix):

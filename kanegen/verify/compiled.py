@@ -32,16 +32,16 @@ NUDGE: Final = 1e-7
 
 
 class Compiled:
-    """The compiled functions of a solver at the parameters of states; ``stabilised`` with their gains, else none."""
+    """The compiled functions of a solver at the parameters of states; ``stabilized`` with their gains, else none."""
 
-    def __init__(self, solver: Solver, stabilised: bool) -> None:
+    def __init__(self, solver: Solver, stabilized: bool) -> None:
         self._module = solver.extension.module
-        self._stabilised = stabilised
+        self._stabilized = stabilized
         self.names: tuple[str, ...] = tuple(self._module.FUNCTIONS)
 
     def __call__(self, name: str, state: State) -> Array:
         """The value as a flat array. Raises SolveError where the function does not exist."""
-        gains = state.gains if self._stabilised else np.zeros(len(state.gains))
+        gains = state.gains if self._stabilized else np.zeros(len(state.gains))
         prepared = self._module.Prepared(state.p, gains)
         function = self._module.Function(name, prepared)
         return np.atleast_1d(np.array(function.value(state.t, state.q, state.u, state.r))).ravel()
@@ -86,7 +86,7 @@ def _difference(
 
 
 def _compiled(subject: Subject) -> Callable[[str, State], Array | None]:
-    compiled = Compiled(subject.solver, stabilised=True)
+    compiled = Compiled(subject.solver, stabilized=True)
 
     def evaluate(name: str, state: State) -> Array | None:
         try:
@@ -137,7 +137,7 @@ def _disturbed(
 
 def constrained_motion(subject: Subject) -> Check:
     """``Q u' = P + J^T lambda``, ``J u' = b`` and ``T u' = V`` of the compiled functions together."""
-    compiled = Compiled(subject.solver, stabilised=False)
+    compiled = Compiled(subject.solver, stabilized=False)
     worst = Worst("equations of motion", DOUBLE)
     laws = ["Q u' = P + J^T lambda"]
     if subject.equations.constraints.rows:
@@ -179,7 +179,7 @@ def form_check(subject: Subject, form: str, build: Callable[[str], Solver]) -> C
     """q' and u' of another form, compiled, against the motion in the numbers of the subject."""
     name = f"form {form}"
     try:
-        compiled = Compiled(build(form), stabilised=False)
+        compiled = Compiled(build(form), stabilized=False)
     except BuildError as error:
         return not_applicable(name, str(error))
     worst = Worst(name, DOUBLE)

@@ -23,7 +23,7 @@ STATES = 3
 
 def rates(subject: Subject) -> Check:
     """``jacobian_q``, ``_u``, ``_r``, ``_p``, ``_t`` against central differences of (q', u') in 50 digits."""
-    compiled = Compiled(subject.solver, stabilised=True)
+    compiled = Compiled(subject.solver, stabilized=True)
     names = [name for name in compiled.names if name.startswith(PREFIX)]
     if not names:
         return not_applicable(PRINCIPLE, "none is compiled")
@@ -47,7 +47,7 @@ def rates(subject: Subject) -> Check:
 def _differences(subject: Subject, state: State, array: str) -> list[Any] | None:
     """Derivatives of (q', u') in the elements of an array, row-major; None where the motion does not exist."""
     values = subject.values(state)
-    stabilised = any(function.name == "rhs_stabilised" for function in subject.program.functions)
+    stabilized = any(function.name == "rhs_stabilized" for function in subject.program.functions)
     columns = []
     for k in range(len(subject.equations.system.r) if array == "r" else len(values[array])):
         ends = []
@@ -55,7 +55,7 @@ def _differences(subject: Subject, state: State, array: str) -> list[Any] | None
             moved = list(values[array])
             moved[k] = moved[k] + sign * mpmath.mpf(STEP)
             arrays = {**values, array: moved}
-            name = "rhs_stabilised" if stabilised else "rhs"
+            name = "rhs_stabilized" if stabilized else "rhs"
             status, result = interpret(subject.program, name, arrays, subject.arithmetic.context)
             if status < 0:
                 return None

@@ -178,7 +178,7 @@ def added_speeds(subject: Subject) -> Check:
 
 
 def _dependent(rows: list[list[Any]]) -> list[int]:
-    """Speeds for which the constraint rows can be solved well, by pivoted orthogonalisation."""
+    """Speeds for which the constraint rows can be solved well, by pivoted orthogonalization."""
     J = np.array(rows, dtype=np.float64)
     J = J / np.abs(J).max(axis=1, keepdims=True)
     chosen: list[int] = []
@@ -208,7 +208,7 @@ def power_balance(subject: Subject) -> Check:
 
 
 def gauss(subject: Subject) -> Check:
-    """Gauss' principle: a numeric minimisation of the constraint in the null space of J, against u'."""
+    """Gauss' principle: a numeric minimization of the constraint in the null space of J, against u'."""
     name = "Gauss"
     worst = Worst(name, 1e-8)
     for state, motion in zip(subject.states, subject.motions, strict=True):
@@ -220,7 +220,7 @@ def gauss(subject: Subject) -> Check:
 
 
 def _least_constraint(motion: Motion) -> NDArray[np.float64] | None:
-    """The minimiser in double precision, in speeds scaled to unit inertia."""
+    """The minimizer in double precision, in speeds scaled to unit inertia."""
     Q, P = np.array(motion.Q, dtype=np.float64), np.array(motion.P, dtype=np.float64)
     b = np.array([motion.b[k] for k in motion.rows], dtype=np.float64)
     if np.any(np.diag(Q) <= 0.0):

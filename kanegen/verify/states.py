@@ -83,7 +83,7 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
             return tuple(found)
     raise VerificationError(
         f"only {len(found)} of {count} random states of {equations.model.name!r} are regular (finite, condition number "
-        f"below {CONDITION:g}); pass start=, a state in whose neighbourhood the model is defined, or seed=, or check "
+        f"below {CONDITION:g}); pass start=, a state in whose neighborhood the model is defined, or seed=, or check "
         f"the model for redundant constraints and massless speeds"
     )
 
@@ -133,11 +133,11 @@ def _candidates(
         )
 
 
-def _around(rng: np.random.Generator, centre: Array | None, n: int, spread: float) -> Array:
+def _around(rng: np.random.Generator, center: Array | None, n: int, spread: float) -> Array:
     """Near the start; without one, of either sign, away from zero and from right angles."""
     found: Array
-    if centre is not None:
-        found = centre + spread * np.maximum(1.0, np.abs(centre)) * rng.uniform(-1.0, 1.0, n)
+    if center is not None:
+        found = center + spread * np.maximum(1.0, np.abs(center)) * rng.uniform(-1.0, 1.0, n)
     else:
         found = rng.uniform(0.2, 1.1, n) * rng.choice([-1.0, 1.0], n)
     return found

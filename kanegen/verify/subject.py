@@ -33,7 +33,7 @@ SINGULAR = 1e-12
 
 @dataclass(frozen=True)
 class Motion:
-    """What the equations say at one state, in the numbers of the subject: b and u' without stabilisation.
+    """What the equations say at one state, in the numbers of the subject: b and u' without stabilization.
 
     ``J`` and ``b`` are all rows; ``rows`` are the independent ones, whose ``multipliers`` are known. ``sizes`` and
     ``multiplier_sizes`` are those of the terms that u' and the multipliers are made of, ``inertia_sizes`` those of

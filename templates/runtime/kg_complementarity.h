@@ -1,7 +1,7 @@
 /* kg_complementarity.h - modes of contacts that agree with the state and with its accelerations.
  *
  * The signs are lexicographic: a gap that is open stays open; one that is closed is decided by its rate, and where that
- * vanishes by complementarity of acceleration and force, for all contacts at once (kg_mode_conflict.h). A Stabilised
+ * vanishes by complementarity of acceleration and force, for all contacts at once (kg_mode_conflict.h). A Stabilized
  * contact acts if and only if its gap is violated and the multiplier it needs is compressive, which is the same
  * complementarity with the acceleration that the law asks for.
  */
@@ -62,7 +62,7 @@ static inline int kg_normal_choices(const kg_contacts *c, int m) {
   if (state >= 0) {
     return state > 0 ? KG_WITHOUT_FORCE : both;
   }
-  if (info->law == KG_LAW_STABILISED) {
+  if (info->law == KG_LAW_STABILIZED) {
     return both | KG_VIOLATED;
   }
   return KG_VIOLATED | (kg_load_acts(c, m) ? KG_WITH_FORCE : KG_WITHOUT_FORCE);
@@ -115,7 +115,7 @@ static inline kg_real kg_guard_zero(const kg_contacts *c, int m, int k) {
 }
 
 /* Whether guard k hangs at zero as long as this mode lasts: that of a redundant contact without force, and of the gap
- * that a stabilised contact has closed. */
+ * that a stabilized contact has closed. */
 static inline int kg_guard_hangs(const kg_contacts *c, int m, int k) {
   const int row = c->model->contacts[m].normal;
   return kg_scan_idle(&c->search, m) ||

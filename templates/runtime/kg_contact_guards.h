@@ -2,7 +2,7 @@
  *
  * A contact has up to four guards; when one falls through zero the mode must change:
  *   open: the gap;
- *   penetrated: minus the gap; what the row lacks of its target (a Stabilised contact whose force is still tensile), or
+ *   penetrated: minus the gap; what the row lacks of its target (a Stabilized contact whose force is still tensile), or
  *     minus the load;
  *   closed: the normal force; minus the gap, where the law leaves the gap open; then friction:
  *   stuck: mu_s N - |lambda_t|;
@@ -91,10 +91,10 @@ static inline void kg_guards_with_force(kg_contacts *c, int m, const kg_real *la
   }
   if (law == KG_LAW_COMPLIANT) {
     guards[0] = c->s.load[m];
-  } else if ((law == KG_LAW_STABILISED || law == KG_LAW_RESTITUTION) && lambda) {
+  } else if ((law == KG_LAW_STABILIZED || law == KG_LAW_RESTITUTION) && lambda) {
     guards[0] = lambda[info->normal];
   }
-  if (law == KG_LAW_STABILISED || law == KG_LAW_COMPLIANT) {
+  if (law == KG_LAW_STABILIZED || law == KG_LAW_COMPLIANT) {
     guards[1] = -c->s.value[info->normal];
   }
 }

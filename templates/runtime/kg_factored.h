@@ -1,4 +1,4 @@
-/* kg_factored.h - one factorisation of a small dense matrix for several solves, one after the other. */
+/* kg_factored.h - one factorization of a small dense matrix for several solves, one after the other. */
 #ifndef KG_FACTORED_H
 #define KG_FACTORED_H
 

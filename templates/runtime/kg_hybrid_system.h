@@ -225,7 +225,7 @@ static inline int kg_hybrid_jacobian(void *context, kg_real t, const kg_real *y,
 /* Whether guard k of a contact follows from `gaps` alone in the present mode (kg_contact_guards.h). */
 static inline int kg_hybrid_needs_forces(const kg_contacts *c, int m, int k) {
   const int law = c->model->contacts[m].law, mode = c->mode[m];
-  const int rigid = law == KG_LAW_STABILISED || law == KG_LAW_RESTITUTION;
+  const int rigid = law == KG_LAW_STABILIZED || law == KG_LAW_RESTITUTION;
   if (k == 0) {
     return kg_closed(mode) && rigid;
   }

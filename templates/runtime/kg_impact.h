@@ -54,7 +54,7 @@ static inline int kg_impact_choices(const kg_contacts *c, int m) {
   switch (c->model->contacts[m].law) {
     case KG_LAW_RESTITUTION:
       return kg_touches(c, m) ? both : KG_WITHOUT_FORCE;
-    case KG_LAW_STABILISED:
+    case KG_LAW_STABILIZED:
       return c->mode[m] != KG_OPEN ? both : KG_WITHOUT_FORCE;
     case KG_LAW_BILATERAL:
       return KG_WITH_FORCE;
@@ -76,7 +76,7 @@ static inline kg_real kg_rebound(const kg_contacts *c, int m) {
 static inline kg_real kg_impact_row(const kg_contacts *c, int m) {
   const int row = c->model->contacts[m].normal;
   const kg_real rate = c->s.rate[row];
-  if (c->model->contacts[m].law == KG_LAW_STABILISED) {
+  if (c->model->contacts[m].law == KG_LAW_STABILIZED) {
     return rate - c->rate_before[row];
   }
   if (c->model->contacts[m].law == KG_LAW_RESTITUTION && !kg_closed(c->mode[m])) {

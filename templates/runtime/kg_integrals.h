@@ -131,7 +131,7 @@ static inline void kg_integrals_remove(int n, const kg_real *unit, kg_real *a) {
 
 /* What is left of a beside the rows of the constraints in use, orthonormal in the level, and the active integrals
  * before the k-th. */
-static inline void kg_integrals_orthogonalise(const kg_integrals *c, const kg_level *l, int k, kg_real *a) {
+static inline void kg_integrals_orthogonalize(const kg_integrals *c, const kg_level *l, int k, kg_real *a) {
   for (int i = 0; i < l->rows; ++i) {
     if (l->w.sizes[i] < KG_C(0.0)) {
       kg_integrals_remove(c->n_u, l->w.a + i * c->n_u, a);
@@ -153,7 +153,7 @@ static inline int kg_integrals_determined(kg_integrals *c, const kg_level *l, in
     c->change[j] = row[j] - previous[j];
   }
   kg_metric_lower(c->n_u, l->w.factor, c->change);
-  kg_integrals_orthogonalise(c, l, k, c->change);
+  kg_integrals_orthogonalize(c, l, k, c->change);
   change = kg_dot(c->n_u, c->change, c->change);
   return left > KG_INTEGRALS_RANK * KG_INTEGRALS_RANK * all && left >= KG_INTEGRALS_CHANGE * KG_INTEGRALS_CHANGE * change;
 }
@@ -169,8 +169,8 @@ static inline void kg_integrals_correct(kg_integrals *c, kg_level *l, int first)
     kg_metric_lower(n, l->w.factor, row);
     all = kg_dot(n, row, row);
     lacking = -kg_integrals_error(c, k) - kg_dot(n, row, l->w.z);
-    kg_integrals_orthogonalise(c, l, k, row);
-    kg_integrals_orthogonalise(c, l, k, row); /* again, for what rounding left */
+    kg_integrals_orthogonalize(c, l, k, row);
+    kg_integrals_orthogonalize(c, l, k, row); /* again, for what rounding left */
     left = kg_dot(n, row, row);
     if (first) {
       c->active[k] = kg_integrals_determined(c, l, k, left, all) ? KG_C(1.0) : KG_C(0.0);

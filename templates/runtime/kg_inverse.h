@@ -58,7 +58,7 @@ static inline size_t kg_inverse_work(const kg_inverse *m) {
   return (path > force ? path : force) + (size_t)kg_inverse_largest_work(m);
 }
 
-static inline void kg_inverse_orthogonalise(int m, int n, kg_real *M, kg_real *U) {
+static inline void kg_inverse_orthogonalize(int m, int n, kg_real *M, kg_real *U) {
   for (int i = 0; i < m * m; ++i) {
     U[i] = i % (m + 1) == 0 ? KG_C(1.0) : KG_C(0.0);
   }
@@ -102,7 +102,7 @@ static inline int kg_inverse_speeds(const kg_inverse *m, kg_real t, const kg_rea
       }
       rest[i] = rate[i] - row[n_u + pass];
     }
-    kg_inverse_orthogonalise(n_u, n_q, columns, U);
+    kg_inverse_orthogonalize(n_u, n_q, columns, U);
     if (kg_rank_of_rows(n_u, n_q, columns, sizes) < n_u) {
       return KG_SINGULAR;
     }
@@ -172,7 +172,7 @@ static inline int kg_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_r
   if (status < 0) {
     return status;
   }
-  kg_inverse_orthogonalise(n_c, n_u, J, U_J);
+  kg_inverse_orthogonalize(n_c, n_u, J, U_J);
   kg_rank_of_rows(n_c, n_u, J, sizes_J);
   kg_project_rows(n_c, n_u, J, sizes_J, f, along);
   for (int i = 0; i < n_u; ++i) {
@@ -185,7 +185,7 @@ static inline int kg_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_r
     }
     kg_inverse_beside(n_c, n_u, J, sizes_J, row, along);
   }
-  kg_inverse_orthogonalise(n_tau, n_u, rows, U);
+  kg_inverse_orthogonalize(n_tau, n_u, rows, U);
   out->rank = kg_rank_of_rows(n_tau, n_u, rows, sizes);
   kg_inverse_combine(n_tau, n_u, rows, U, sizes, beside, out->tau);
   for (int k = 0; k < n_tau; ++k) {

@@ -132,7 +132,7 @@ static inline void kg_least_norm_silence(const kg_real *noise, kg_real length, k
 }
 
 /* The shortest z with a z = b: `rows` equations in n unknowns, the first `leading` of which have precedence.
- * Gram-Schmidt with row pivoting, orthogonalised twice. Returns the rank. On return `sizes` is negative for the rows
+ * Gram-Schmidt with row pivoting, orthogonalized twice. Returns the rank. On return `sizes` is negative for the rows
  * in use, which are orthonormal, and b holds for every other row what it still lacks (zero for redundant equations
  * without contradiction). noise (2 rows), or NULL: the errors of b, kg_least_norm_silence(). */
 static inline int kg_least_norm_basis(int leading, int rows, int n, kg_real *a, kg_real *b, const kg_real *noise,

@@ -32,7 +32,7 @@ typedef struct {
   kg_real safety;     /* the next step is this fraction of the largest that the error estimate allows */
   kg_real shrink;     /* smallest and largest quotient of consecutive steps */
   kg_real grow;
-  int (*linearise)(const kg_ode *, kg_statistics *, kg_real, const kg_real *, kg_real *); /* implicit methods */
+  int (*linearize)(const kg_ode *, kg_statistics *, kg_real, const kg_real *, kg_real *); /* implicit methods */
   int (*take)(const kg_ode *, kg_statistics *, kg_real, kg_real, const kg_real *, kg_real *, kg_real *);
   void (*error)(int, const kg_real *, const kg_real *, const kg_real *, const kg_real *, const kg_real *, kg_real *);
   int (*take_dense)(const kg_ode *, kg_statistics *, kg_real, kg_real, const kg_real *, kg_real *, kg_real *);
@@ -100,7 +100,7 @@ static inline kg_method kg_get_method(int method) {
       m.safety = KG_C(0.9);
       m.shrink = KG_C(0.2);
       m.grow = KG_C(6.0);
-      m.linearise = kg_rodas_linearise;
+      m.linearize = kg_rodas_linearize;
       m.take = kg_rodas_stages;
       m.error = kg_rodas_error;
       m.fill_dense = kg_rodas_dense_rows;

@@ -142,7 +142,7 @@ static inline int kg_hold_condition(const kg_hold *h, int m, const kg_real *z, k
   const kg_modes *s = h->s;
   const kg_contact_info *info = s->info + m;
   kg_real unit;
-  if (s->mode[m] == KG_CLOSED && (info->law == KG_LAW_RESTITUTION || info->law == KG_LAW_STABILISED)) {
+  if (s->mode[m] == KG_CLOSED && (info->law == KG_LAW_RESTITUTION || info->law == KG_LAW_STABILIZED)) {
     values[0] = kg_hold_force(h, info->normal, kg_modes_unit(s, info->normal), z, h->slopes) - z[h->k];
     h->slopes[h->k] = KG_C(-1.0);
     return 1;

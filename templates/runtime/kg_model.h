@@ -37,7 +37,7 @@ typedef struct {
 } kg_function;
 
 /* What holds a contact while it is closed. */
-#define KG_LAW_STABILISED 0  /* its rows accelerate as `target` says while the gap is violated */
+#define KG_LAW_STABILIZED 0  /* its rows accelerate as `target` says while the gap is violated */
 #define KG_LAW_COMPLIANT 1   /* the force is `load` while the gap is violated and the force compressive */
 #define KG_LAW_RESTITUTION 2 /* rigid: impacts, then separation or rest */
 #define KG_LAW_BILATERAL 3   /* always closed, in both directions: friction in a joint */
@@ -76,7 +76,7 @@ typedef struct {
   int n_u;
   int n_r;
   int n_p;        /* p[0 .. n_p): parameters */
-  int n_g;        /* p[n_p .. n_p + n_g): stabilisation gains */
+  int n_g;        /* p[n_p .. n_p + n_g): stabilization gains */
   int n_prepared; /* length of p: parameters, gains, then constants filled by prepare() */
   const char *const *coordinates;
   const char *const *speeds;

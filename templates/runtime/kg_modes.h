@@ -30,7 +30,7 @@ extern "C" {
 /* Rows of the same contacts in units of the square root of their own response: a pivot below this fraction of 1 belongs
  * to a row that depends on the others. D is a square: this is an angle of 3e-5 between rows. */
 #define KG_MODES_RANK KG_SINGULAR_VALUE_TOLERANCE
-/* What redundant rows may contradict each other, as a fraction of the largest row: what a stabilised state leaves. */
+/* What redundant rows may contradict each other, as a fraction of the largest row: what a stabilized state leaves. */
 #define KG_MODES_RESIDUAL KG_C(1e-6)
 
 /* The rows, the modes and the multipliers. Arrays are the caller's. */

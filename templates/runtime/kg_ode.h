@@ -62,7 +62,7 @@ typedef struct {
   kg_real largest_error;  /* largest local error estimate of an accepted step as a fraction of the tolerance
                              (root mean square over components); 0 for methods without an estimate */
   long long jacobians;      /* evaluations of the Jacobian, and */
-  long long factorisations; /* of matrices made from it, by implicit methods */
+  long long factorizations; /* of matrices made from it, by implicit methods */
 } kg_statistics;
 
 /* Calls the right-hand side and counts. Returns the status of the right-hand side. */

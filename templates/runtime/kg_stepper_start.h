@@ -128,7 +128,7 @@ static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode,
   if (method->stages == 0 || ode->n < 1 || ode->rhs == NULL || options->max_steps < 0) {
     return 0;
   }
-  if (method->linearise && ode->jacobian == NULL) {
+  if (method->linearize && ode->jacobian == NULL) {
     return 0;
   }
   if (!method->adaptive) {

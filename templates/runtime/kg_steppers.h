@@ -36,13 +36,13 @@ static inline int kg_stepper_begin(kg_stepper *s) {
   return KG_OK;
 }
 
-/* Linearises at t where the method needs it. KG_NOT_FINITE where the Jacobian, the first square, is not finite. */
-static inline int kg_stepper_linearise(kg_stepper *s) {
+/* Linearizes at t where the method needs it. KG_NOT_FINITE where the Jacobian, the first square, is not finite. */
+static inline int kg_stepper_linearize(kg_stepper *s) {
   int status;
-  if (!s->method.linearise || s->linear_known) {
+  if (!s->method.linearize || s->linear_known) {
     return KG_OK;
   }
-  status = s->method.linearise(&s->ode, &s->statistics, s->t, s->y, s->k);
+  status = s->method.linearize(&s->ode, &s->statistics, s->t, s->y, s->k);
   if (status < 0) {
     return kg_stepper_fail(s, status);
   }
@@ -220,7 +220,7 @@ static inline int kg_stepper_step(kg_stepper *s) {
   }
   status = kg_stepper_begin(s);
   if (status == KG_OK) {
-    status = kg_stepper_linearise(s);
+    status = kg_stepper_linearize(s);
   }
   if (status < 0) {
     return status;

@@ -15,7 +15,7 @@
 #define KG_pendulum_N_CONTACTS 0
 #define KG_pendulum_N_EVENTS 0 /* of the user */
 #define KG_pendulum_N_P 3 /* parameters */
-#define KG_pendulum_N_G 0 /* gains of the stabilisation */
+#define KG_pendulum_N_G 0 /* gains of the stabilization */
 #define KG_pendulum_N_PREPARED 6 /* parameters, gains and constants */
 #define KG_pendulum_N_WORK 0 /* work values of the function that needs most */
 

@@ -37,7 +37,7 @@
  *   p: parameters
  *     p[0]  %s %n
  *
- *   g: gains of the stabilisation
+ *   g: gains of the stabilization
  *     g[0]  <U+202E>back
  *
  * In memory g stands behind p, at p[1], and behind g stands c, at p[2]: what prepare computes (1).

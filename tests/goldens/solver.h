@@ -15,7 +15,7 @@
 #define KG_solver_N_CONTACTS 3
 #define KG_solver_N_EVENTS 2 /* of the user */
 #define KG_solver_N_P 1 /* parameters */
-#define KG_solver_N_G 1 /* gains of the stabilisation */
+#define KG_solver_N_G 1 /* gains of the stabilization */
 #define KG_solver_N_PREPARED 3 /* parameters, gains and constants */
 #define KG_solver_N_WORK 6 /* work values of the function that needs most */
 

@@ -1,7 +1,7 @@
 """Jacobians of a solver, and linear models of constrained systems in a minimal state.
 
 The state x = (q, u) obeys ``phi(q, t, r) = 0`` and ``psi(q, u, t, r) = 0``, the rates of holonomic constraints among
-the latter. Independent coordinates and speeds are chosen by pivoting; the constraints, linearised, give the others:
+the latter. Independent coordinates and speeds are chosen by pivoting; the constraints, linearized, give the others:
 ``dx = M dz + N dr``. With the rows z' of the Jacobian, ``z' = A dz + B dr``: the steps of Peterson, Gede and Hubbard,
 "Symbolic linearization of equations of motion of constrained multibody systems", Multibody System Dynamics 33 (2015)
 143-161, with numbers from compiled Jacobians in place of their symbolic matrices, and inputs in the constraints.
@@ -22,7 +22,7 @@ from kanegen.solve.names import unknown
 
 Array = NDArray[np.float64]
 Evaluate = Callable[[str], Array]
-"""The value of a compiled function, by name, at the state of linearisation."""
+"""The value of a compiled function, by name, at the state of linearization."""
 
 RANK = 1e-10
 """Pivots below this fraction of the largest count as zero: some digits above the rounding of the Jacobians."""
@@ -45,8 +45,8 @@ class Jacobian:
 
 
 @dataclass(frozen=True, eq=False)
-class Linearisation:
-    """``z' = A z + B dr``, ``(dq, du) = C z + D dr``: deviations from the state of linearisation.
+class Linearization:
+    """``z' = A z + B dr``, ``(dq, du) = C z + D dr``: deviations from the state of linearization.
 
     ``z`` are the independent ``coordinates``, then the independent ``speeds``; ``inputs`` names the elements of dr,
     rates of inputs being inputs of their own. ``C`` and ``D`` have a row for each of all coordinates and speeds;
@@ -79,7 +79,7 @@ class Linearisation:
         values = np.linalg.eigvals(self.A).astype(np.complex128)
         return values[np.lexsort((-values.imag, -values.real))]
 
-    def without_ignorable(self) -> Linearisation:
+    def without_ignorable(self) -> Linearization:
         """The linear model without the coordinates that nothing else depends on (position along a road, heading).
 
         Each takes an eigenvalue zero with it.
@@ -122,13 +122,13 @@ def jacobian(evaluate: Evaluate, description: Description) -> Jacobian:
     )
 
 
-def linearise(
+def linearize(
     evaluate: Evaluate,
     description: Description,
     rates: tuple[Array, Array],
     coordinates: Sequence[Any] | None = None,
     speeds: Sequence[Any] | None = None,
-) -> Linearisation:
+) -> Linearization:
     """The minimal linear model; ``rates`` are (q', u') at the state, which satisfies the constraints.
 
     ``coordinates`` and ``speeds`` name the independent ones; None: chosen by pivoting.
@@ -154,7 +154,7 @@ def linearise(
     F_r = evaluate("jacobian_r") if n_r else np.empty((n_q + n_u, 0))
     rows = [*q_free, *(n_q + i for i in u_free)]
     names, Y, Y_r = _outputs(evaluate, d)
-    return Linearisation(
+    return Linearization(
         A=(F @ C)[rows],
         B=(F @ D + F_r)[rows],
         C=C,

@@ -1,6 +1,6 @@
-"""Measures and draws what docs/stabilisation.md shows: drift of the varying pendulum, with and without stabilisation.
+"""Measures and draws what docs/stabilization.md shows: drift of the varying pendulum, with and without stabilization.
 
-Run from anywhere: ``python docs/make_stabilisation.py`` prints the tables in Markdown and writes docs/plots/*.png.
+Run from anywhere: ``python docs/make_stabilization.py`` prints the tables in Markdown and writes docs/plots/*.png.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def example(name: str) -> ModuleType:
 
 
 def pendulum() -> kg.Solver:
-    return kg.build(example("varying_pendulum").model(), stabilisation=KINDS["with energy"])
+    return kg.build(example("varying_pendulum").model(), stabilization=KINDS["with energy"])
 
 
 def minimal() -> kg.Solver:
@@ -121,7 +121,7 @@ def drifts(solvers: Mapping[str, kg.Solver], end: float, options: Mapping[str, A
 
 def print_table(title: str, results: Mapping[str, Mapping[str, Drift]]) -> None:
     print(f"\n{title}\n")
-    print("| method | stabilisation | phi (m) | phi' (m/s) | energy (J) | time (ms) | to none |")
+    print("| method | stabilization | phi (m) | phi' (m/s) | energy (J) | time (ms) | to none |")
     print("|---|---|---|---|---|---|---|")
     for method, kinds in results.items():
         for kind, d in kinds.items():
@@ -134,7 +134,7 @@ def print_integrals() -> None:
     """The spherical pendulum: energy and momentum kept, against Hamilton's equations."""
     module = example("spherical_pendulum")
     names = ("energy", "angular_momentum")
-    solver = kg.build(module.model(), stabilisation=kg.Projection(integrals=names))
+    solver = kg.build(module.model(), stabilization=kg.Projection(integrals=names))
     times = np.linspace(0.0, 200.0, 401)
     exact = module.hamilton(times)[:, :2]
     start = (module.INITIAL["q"], module.INITIAL["u"])
@@ -144,7 +144,7 @@ def print_integrals() -> None:
     for method, options in {"rk4, 0.01 s": {"method": "rk4", "step": 0.01}, **METHODS}.items():
         solvers = {}
         for kept in ((), names[:1], names):
-            solvers[kept] = solver.with_stabilisation(kg.Projection(integrals=kept) if kept else None)
+            solvers[kept] = solver.with_stabilization(kg.Projection(integrals=kept) if kept else None)
         best = dict.fromkeys(solvers, np.inf)
         for _ in range(REPEATS):
             for kept, kind in solvers.items():
@@ -217,7 +217,7 @@ def draw_cost(results: Mapping[str, Mapping[str, Drift]]) -> Figure:
 
 def main() -> None:
     solver = pendulum()
-    solvers = {kind: solver.with_stabilisation(stabilisation) for kind, stabilisation in KINDS.items()}
+    solvers = {kind: solver.with_stabilization(stabilization) for kind, stabilization in KINDS.items()}
     results = {name: drifts(solvers, 500.0, options) for name, options in METHODS.items()}
     print_table("After 500 s", results)
     hour = {"Kutta-Merson, 0.1 s": {"method": "kutta_merson", "step": 0.1}, **METHODS}
@@ -227,9 +227,9 @@ def main() -> None:
     plots = HERE / "plots"
     plots.mkdir(exist_ok=True)
     print("\nAfter one hour, step 0.1 s")
-    draw_hour(solvers, minimal()).savefig(plots / "stabilisation_hour.png", dpi=80)
-    draw_figures(solvers).savefig(plots / "stabilisation_drift.png", dpi=80)
-    draw_cost(results).savefig(plots / "stabilisation_cost.png", dpi=80)
+    draw_hour(solvers, minimal()).savefig(plots / "stabilization_hour.png", dpi=80)
+    draw_figures(solvers).savefig(plots / "stabilization_drift.png", dpi=80)
+    draw_cost(results).savefig(plots / "stabilization_cost.png", dpi=80)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def pendulum() -> kg.Solver:
 
 def test_pendulum_with_a_moving_pivot(pendulum: kg.Solver) -> None:
     """m x'' = m g (s - x) / l + push about the hanging position; y follows at second order only."""
-    linear = pendulum.linearise(0.0, [0.0, -0.4], [0.0, 0.0], [0.0] * len(pendulum.description.inputs))
+    linear = pendulum.linearize(0.0, [0.0, -0.4], [0.0, 0.0], [0.0] * len(pendulum.description.inputs))
     m, l, g = 2.0, 0.4, 9.81
     assert linear.states == ("x", "u")
     assert linear.steady
@@ -73,7 +73,7 @@ def test_either_coordinate_may_be_chosen_where_both_determine_the_state(pendulum
     angle, l = 0.6, 0.4
     q, r = [l * sin(angle), -l * cos(angle)], [0.0] * len(pendulum.description.inputs)
     r[pendulum.description.inputs.index("push")] = 2.0 * 9.81 * np.tan(angle)
-    by_x, by_y = (pendulum.linearise(0.0, q, [0.0, 0.0], r, coordinates=(c,), speeds=(s,)) for c, s in ("xu", "yv"))
+    by_x, by_y = (pendulum.linearize(0.0, q, [0.0, 0.0], r, coordinates=(c,), speeds=(s,)) for c, s in ("xu", "yv"))
     assert (by_x.states, by_y.states) == (("x", "u"), ("y", "v"))
     assert by_x.steady
     expected = 1j * sqrt(9.81 / (l * cos(angle)))
@@ -84,11 +84,11 @@ def test_either_coordinate_may_be_chosen_where_both_determine_the_state(pendulum
     np.testing.assert_allclose(by_y.D[:2, column], [1.0, 0.0], atol=EVALUATION)
 
 
-def test_outputs_are_linearised_with_the_accelerations_in_them(pendulum: kg.Solver) -> None:
-    """Against differences of the outputs at neighbouring states that the constraints allow."""
+def test_outputs_are_linearized_with_the_accelerations_in_them(pendulum: kg.Solver) -> None:
+    """Against differences of the outputs at neighboring states that the constraints allow."""
     q, u, at = [0.24, -0.32], [-1.6, -1.2], dict.fromkeys(pendulum.description.inputs, 0.0)
     at["push"] = 0.7
-    linear = pendulum.linearise(0.0, q, u, list(at.values()), coordinates=("x",), speeds=("u",))
+    linear = pendulum.linearize(0.0, q, u, list(at.values()), coordinates=("x",), speeds=("u",))
     assert linear.outputs == ("angle", "pull[0]", "pull[1]", "lead")
     assert not linear.steady
 
@@ -113,7 +113,7 @@ def test_outputs_that_were_not_built_have_no_rows() -> None:
     solver = kg.build(
         driven_pendulum(), functions=("rhs", "residuals", *rates, "residuals_q", "residuals_u", "residuals_r")
     )
-    linear = solver.linearise(0.0, [0.0, -0.4], [0.0, 0.0], [0.0] * 4)
+    linear = solver.linearize(0.0, [0.0, -0.4], [0.0, 0.0], [0.0] * 4)
     assert linear.outputs == ()
     assert linear.C_outputs.shape == (0, 2)
     assert linear.D_outputs.shape == (0, 4)
@@ -126,7 +126,7 @@ def test_rolling_disk(spin: float) -> None:
     disk = kg.build(model_of("rolling_disk"), functions=FUNCTIONS)
     phi = 0.4
     u = (0.0, 0.0, spin, -R * cos(phi) * spin, -R * sin(phi) * spin)
-    linear = disk.linearise(2.0, (pi / 2, phi, 0.0, 1.0, 2.0), u, speeds=("u1", "u2", "u3"))
+    linear = disk.linearize(2.0, (pi / 2, phi, 0.0, 1.0, 2.0), u, speeds=("u1", "u2", "u3"))
     assert linear.steady
     assert len(linear.coordinates) == 5
     root = np.sqrt(complex((4 * g / R - 12 * spin**2) / 5))
@@ -142,16 +142,16 @@ def test_disk_in_a_steady_turn_and_one_that_falls() -> None:
     R, g, theta, u2 = 0.3, 9.81, 1.2, 0.7
     disk = kg.build(model_of("rolling_disk"), functions=FUNCTIONS)
     u3 = (u2**2 / np.tan(theta) - 4 * g / R * cos(theta)) / (6 * u2)
-    steady = disk.linearise(0.0, (theta, 0.0, 0.0, 0.0, 0.0), (0.0, u2, u3, -R * u3, 0.0), speeds=("u1", "u2", "u3"))
+    steady = disk.linearize(0.0, (theta, 0.0, 0.0, 0.0, 0.0), (0.0, u2, u3, -R * u3, 0.0), speeds=("u1", "u2", "u3"))
     assert steady.steady
     start = initial("rolling_disk")
-    assert not disk.linearise(0.0, start["q"], start["u"]).steady
+    assert not disk.linearize(0.0, start["q"], start["u"]).steady
 
 
 def test_without_constraints_nothing_is_eliminated() -> None:
     """A hanging bar (1 kg, 1 m, 1/12 kg m^2) about either axis of its joint: q'' = -(3 g / 2) q."""
     chain = kg.build(model_of("spatial_chain", n=1), functions=FUNCTIONS)
-    linear = chain.linearise(0.0, [0.0, 0.0], [0.0, 0.0])
+    linear = chain.linearize(0.0, [0.0, 0.0], [0.0, 0.0])
     zero, one = np.zeros((2, 2)), np.eye(2)
     np.testing.assert_allclose(linear.A, np.block([[zero, one], [-1.5 * 9.81 * one, zero]]), atol=EVALUATION)
     np.testing.assert_allclose(linear.C, np.eye(4))
@@ -162,7 +162,7 @@ def test_euler_parameters_leave_three_coordinates() -> None:
     """A body turning about its axis of inertia 3 of 2, 3, 5 is unstable: growth w sqrt((3-2)(5-3)/(2 5)) (Euler)."""
     body = kg.build(free_body(), functions=FUNCTIONS)
     spin = 1.3
-    linear = body.linearise(0.0, [1.0, 0.0, 0.0, 0.0], [0.0, spin, 0.0])
+    linear = body.linearize(0.0, [1.0, 0.0, 0.0, 0.0], [0.0, spin, 0.0])
     assert linear.coordinates == ("e1", "e2", "e3")
     assert not linear.B.size
     growth = spin * sqrt((3 - 2) * (5 - 3) / (2 * 5))
@@ -170,15 +170,15 @@ def test_euler_parameters_leave_three_coordinates() -> None:
 
 
 def test_linear_model_predicts_the_motion_nearby(pendulum: kg.Solver) -> None:
-    """Off equilibrium, too: z' of a neighbour on the constraints is that of the linear model to second order."""
+    """Off equilibrium, too: z' of a neighbor on the constraints is that of the linear model to second order."""
     q, u, r = [0.1, -sqrt(0.16 - 0.01)], [0.3, 0.3 * 0.1 / sqrt(0.15)], [0.0] * len(pendulum.description.inputs)
-    linear = pendulum.linearise(0.0, q, u, r, coordinates="x", speeds="u")
+    linear = pendulum.linearize(0.0, q, u, r, coordinates="x", speeds="u")
     assert not linear.steady
     h = 1e-6
     x, rate = q[0] + h, u[0] - 2 * h
     y = -sqrt(0.16 - x**2)
-    neighbour = pendulum.rhs(0.0, [x, y], [rate, -x * rate / y], r)
-    change = np.array([a[0] - b[0] for a, b in zip(neighbour, pendulum.rhs(0.0, q, u, r), strict=True)])
+    neighbor = pendulum.rhs(0.0, [x, y], [rate, -x * rate / y], r)
+    change = np.array([a[0] - b[0] for a, b in zip(neighbor, pendulum.rhs(0.0, q, u, r), strict=True)])
     np.testing.assert_allclose(change / h, linear.A @ [1.0, -2.0], atol=1e-3)
 
 
@@ -193,17 +193,17 @@ def test_linear_model_predicts_the_motion_nearby(pendulum: kg.Solver) -> None:
         ({"speeds": ("v",)}, "do not determine the other speeds from v"),
     ],
 )
-def test_points_and_choices_that_cannot_be_honoured(pendulum: kg.Solver, change: dict[str, Any], message: str) -> None:
+def test_points_and_choices_that_cannot_be_honored(pendulum: kg.Solver, change: dict[str, Any], message: str) -> None:
     arguments = {"q": [0.0, -0.4], "u": [0.0, 0.0], "r": None} | change
     with pytest.raises(kg.SolveError, match=f"(?s){message}"):
-        pendulum.linearise(0.0, **arguments)
+        pendulum.linearize(0.0, **arguments)
     if "q" in change:
-        assert pendulum.linearise(0.0, **(arguments | {"tolerance": 0.1})).coordinates == ("x",)
+        assert pendulum.linearize(0.0, **(arguments | {"tolerance": 0.1})).coordinates == ("x",)
 
 
 def test_symbols_name_states_too(pendulum: kg.Solver) -> None:
     model = driven_pendulum()
-    linear = pendulum.linearise(
+    linear = pendulum.linearize(
         0.0, [0.0, -0.4], [0.0, 0.0], coordinates=model.coordinates[:1], speeds=model.speeds[:1]
     )
     assert linear.states == ("x", "u")
@@ -215,7 +215,7 @@ def test_every_example_has_a_linear_model_at_its_start() -> None:
         solver = kg.build(example(name).model(), functions=FUNCTIONS)
         start = initial(name)
         state = (start["t"], start["q"], start["u"])
-        linear = solver.linearise(*state)
+        linear = solver.linearize(*state)
         position = len(solver.description.positions)
         slopes = {k: solver._functions.get(f"residuals_{k}").value(*state) for k in "qu"}
         n_q = len(start["q"])

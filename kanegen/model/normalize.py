@@ -118,7 +118,7 @@ def bodies(value: Any, problems: list[str]) -> tuple[Any, ...]:
 
 
 def _location(item: Any) -> Any:
-    """Where a load acts; a body stands for its mass centre (a force)."""
+    """Where a load acts; a body stands for its mass center (a force)."""
     return item.masscenter if isinstance(item, Particle | RigidBody) else item
 
 
