@@ -75,7 +75,7 @@ def test_requested_times_and_dense_output_agree(method: str, t0: float, t1: floa
     times = np.linspace(t0, t1, 17)
     options = {"method": method, "step": 1e-3, "t0": t0, "t1": t1, "max_step": 0.1}
     requested = run(**options, t_eval=times)
-    dense = run(**options, dense_output=True)
+    dense = run(**options, dense=True)
     np.testing.assert_array_equal(requested.t, times)
     np.testing.assert_allclose(pendulum_module().interpolate(*dense.dense, times), requested.y, rtol=1e-12, atol=1e-13)
     np.testing.assert_array_equal(requested.y[-1], dense.y[-1])
@@ -170,14 +170,14 @@ def test_an_error_in_a_python_input_ends_the_run_and_keeps_the_results(method: s
             raise ZeroDivisionError("no torque")
         return [0.0]
 
-    outcome = run(pendulum_module().Inputs.python(torque), method=method, step=0.01, dense_output=True)
+    outcome = run(pendulum_module().Inputs.python(torque), method=method, step=0.01, dense=True)
     assert outcome.status == pendulum_module().STATUS_INTERRUPTED
     assert isinstance(outcome.error, ZeroDivisionError)
     assert 0.5 < outcome.t[-1] <= 1.0
     assert outcome.last[0] == outcome.t[-1]
     full = run()
     np.testing.assert_allclose(
-        outcome.y[-1], pendulum_module().interpolate(*run(dense_output=True).dense, outcome.t[-1:])[0], rtol=1e-6
+        outcome.y[-1], pendulum_module().interpolate(*run(dense=True).dense, outcome.t[-1:])[0], rtol=1e-6
     )
     assert full.t[-1] == 2.0
 

@@ -68,7 +68,7 @@ def test_order_of_dense_output(host: Host, method: str, order: int) -> None:
 @pytest.mark.parametrize("method", st.METHODS)
 def test_stored_dense_output_is_the_streamed_one(host: Host, method: str) -> None:
     times = np.linspace(0.0, 2.0, 37)
-    run = with_step(host, method, 0.1, t_eval=times, dense_output=True)
+    run = with_step(host, method, 0.1, t_eval=times, dense=True)
     assert run.dense.shape[0] == len(run.t) - 1
     for t, y in zip(times, run.queried, strict=True):
         assert host.evaluate(run, t) == pytest.approx(y, rel=STEPPER_ROUNDING)
@@ -87,7 +87,7 @@ def test_output_at_accepted_points_is_exact(host: Host, method: str) -> None:
 @pytest.mark.parametrize("method", ADAPTIVE)
 def test_output_times_do_not_change_the_steps(host: Host, method: str) -> None:
     free = host.integrate(method, st.SMOOTH, START, 0.0, 2.0)
-    run = host.integrate(method, st.SMOOTH, START, 0.0, 2.0, t_eval=np.linspace(0, 2, 50), dense_output=True)
+    run = host.integrate(method, st.SMOOTH, START, 0.0, 2.0, t_eval=np.linspace(0, 2, 50), dense=True)
     np.testing.assert_array_equal(run.y, free.y)
     extra = run.statistics.evaluations - free.statistics.evaluations
     # DOP853: three stages more in each step; both: the derivative at the very end.
@@ -109,7 +109,7 @@ def test_backward_integration_returns_to_the_start(host: Host, method: str) -> N
     options = {"step": 0.01, "rtol": 1e-10, "atol": 1e-10}
     times = [2.0, 1.3, 0.4, 0.0]
     end = exact(2.0)
-    run = host.integrate(method, st.SMOOTH, tuple(end), 2.0, 0.0, t_eval=times, dense_output=True, **options)
+    run = host.integrate(method, st.SMOOTH, tuple(end), 2.0, 0.0, t_eval=times, dense=True, **options)
     assert run.status == st.FINISHED
     assert np.all(np.diff(run.t) < 0)
     assert run.queried == pytest.approx(exact(times), abs=FINE_INTEGRATION)
