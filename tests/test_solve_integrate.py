@@ -213,7 +213,7 @@ def test_too_many_steps_keep_the_results() -> None:
 
 @pytest.mark.parametrize("options", [{"method": "rk4", "step": 0.01}, {"method": "dopri5"}])
 def test_a_singular_position_is_told(options: dict[str, Any]) -> None:
-    error = failed(span=(999.5, 1000.5), **options)
+    error = failed(t_span=(999.5, 1000.5), **options)
     assert error.solution.status is Outcome.RIGHT_HAND_SIDE_FAILED
     assert "singular" in str(error)
     assert error.solution.last[0] == pytest.approx(1000.0, abs=0.02)
