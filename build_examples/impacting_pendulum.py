@@ -69,7 +69,7 @@ def model(law: str = "acceleration") -> kg.Model:
         kinematics=(u1 - theta1.diff(time), u2 - theta2.diff(time)),
         bodies=(disc, bar),
         gravity=g * N.x,
-        unilateral_constraints=(kg.Unilateral(-x, law=_law(law), name=CONTACT),),
+        contacts=(kg.Unilateral(-x, law=_law(law), name=CONTACT),),
         outputs={"x": x, "x_rate": x.diff(time)},
         parameters=values,
     )

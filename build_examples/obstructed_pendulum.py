@@ -56,7 +56,7 @@ def model() -> kg.Model:
         bodies=(disc, bar),
         loads=((disc_frame, (tau1 - tau2) * N.z), (bar_frame, tau2 * N.z)),
         gravity=g * N.x,
-        unilateral_constraints=(kg.Unilateral(gap, law=kg.Stabilized(Delta1, Delta2), name=CONTACT),),
+        contacts=(kg.Unilateral(gap, law=kg.Stabilized(Delta1, Delta2), name=CONTACT),),
         outputs={"gap": gap, "gap_rate": gap.diff(time)},
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
     )

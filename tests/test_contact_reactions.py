@@ -74,14 +74,14 @@ class Leg:
         slip = sm.sympify(where.dot(self.N.x)).diff(t).xreplace(turned)
         tip, tip_slip, bumper, brake, latch = self.acts
         return {
-            "unilateral_constraints": [
+            "contacts": [
                 kg.Unilateral(
                     where.dot(self.N.y) + 1.6, kg.Restitution(0.5), kg.Coulomb(0.4), slip, "tip", (*tip, *tip_slip)
                 ),
                 kg.Unilateral(self.span.magnitude() - 0.1, kg.KelvinVoigt(900, 3), name="bumper", acts=[bumper]),
+                kg.Friction(ub - ua, kg.Coulomb(0.2), 5, "brake", [brake]),
+                kg.Latch("latch", b - a, acts=[latch]),
             ],
-            "friction": [kg.Friction(ub - ua, kg.Coulomb(0.2), 5, "brake", [brake])],
-            "latches": [kg.Latch("latch", b - a, acts=[latch])],
         }
 
     def model(self, **changes: Any) -> kg.Model:
@@ -186,6 +186,6 @@ def test_each_row_needs_a_place() -> None:
 
 def _touching_at(acts: Any) -> kg.Model:
     model = ball()
-    (floor,) = model.unilateral_constraints
+    (floor,) = model.contacts
     changed = replace(floor, acts=acts(model.bodies[0].masscenter, model.frame))
-    return ball(bodies=model.bodies, frame=model.frame, gravity=None, unilateral_constraints=[changed])
+    return ball(bodies=model.bodies, frame=model.frame, gravity=None, contacts=[changed])

@@ -11,7 +11,7 @@ from contact_models import ball
 
 import kanegen as kg
 
-NAMES = "e drift mu_s mu_k creep k c lam n D1 D2 load"
+NAMES = "e decay_rate mu_s mu_k creep k c lam n D1 D2 load"
 GOOD = dict(zip(NAMES.split(), (0.5, 9, 0.3, 0.2, 1e-3, 50, 1, 2, 1.5, -30, -100, 4), strict=True))
 START = ([0.0, 1.0], [0.0, 0.0])
 
@@ -19,16 +19,16 @@ START = ([0.0, 1.0], [0.0, 0.0])
 @cache
 def solver() -> kg.Solver:
     """Every law with parameters for values; built without any."""
-    e, drift, mu_s, mu_k, creep, k, c, lam, n, D1, D2, load = sm.symbols(NAMES)
+    e, decay_rate, mu_s, mu_k, creep, k, c, lam, n, D1, D2, load = sm.symbols(NAMES)
     x, z, u = me.dynamicsymbols("x z u")
     model = ball(
-        unilateral_constraints=[
-            kg.Unilateral(z, kg.Restitution(e, drift), kg.Coulomb(mu_s, mu_k, creep), u, "floor"),
+        contacts=[
+            kg.Unilateral(z, kg.Restitution(e, decay_rate), kg.Coulomb(mu_s, mu_k, creep), u, "floor"),
             kg.Unilateral(3 - x, kg.KelvinVoigt(k / 2, c), name="spring"),
             kg.Unilateral(4 - x, kg.HuntCrossley(k, lam, n), name="pad"),
             kg.Unilateral(5 - x, kg.Stabilized(D1, D2), name="wall"),
+            kg.Friction(u, kg.Coulomb(0.1), load * (2 - z), "brake"),
         ],
-        friction=[kg.Friction(u, kg.Coulomb(0.1), load * (2 - z), "brake")],
     )
     return kg.build(model, functions=["rhs", "Q", "momentum"]).with_parameters(m=1.0, g=9.81)
 

@@ -26,7 +26,7 @@ def contact_problems(model: Model, places: Sequence[Place]) -> list[str]:
     return [
         *_name_problems(model, contacts),
         *(problem for contact in contacts for problem in _contact_problems(model, contact, values)),
-        *(problem for k, event in enumerate(model.events) for problem in _event_problems(model, k, event)),
+        *(problem for k, event in enumerate(model.events) for problem in _event_problems(model, contacts, k, event)),
         *_multiplier_problems(contacts, places),
         *_reaction_problems(model, contacts),
     ]
@@ -112,7 +112,7 @@ def _slip_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
             yield f"{title} has the slip velocity {expr}, which is nonlinear in the speeds: expected one affine in u"
 
 
-def _event_problems(model: Model, k: int, event: Event) -> Iterator[str]:
+def _event_problems(model: Model, contacts: Sequence[Contact], k: int, event: Event) -> Iterator[str]:
     title = f"event {event.name!r} (events[{k}])"
     if not event.guard.free_symbols and not atoms((event.guard,)):
         yield f"{title} has the guard {event.guard}, which never changes its sign: expected an expression of the motion"
@@ -120,7 +120,7 @@ def _event_problems(model: Model, k: int, event: Event) -> Iterator[str]:
         yield f"{title} has direction={event.direction!r}: expected +1 (rising), -1 (falling) or 0 (both)"
     if event.impulse is not None and event.impulse not in model.impulses:
         yield f"{title} has impulse={event.impulse!r}: expected one of the model's impulses, {_listed(model.impulses)}"
-    known = [latch.name for latch in model.latches]
+    known = [contact.name for contact in contacts if contact.kind == "latch"]
     for field in ("impose", "remove"):
         for name in getattr(event, field):
             if name not in known:
