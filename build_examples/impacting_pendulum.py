@@ -78,7 +78,7 @@ def model(law: str = "acceleration") -> kg.Model:
 def _law(law: str) -> Any:
     k, lam, c, e = sm.symbols("k lam c e")
     return {
-        "acceleration": kg.HuntCrossley(k, lam, acts="acceleration"),
+        "acceleration": kg.HuntCrossley(k, lam, quantity="acceleration"),
         "force": kg.HuntCrossley(k, lam),
         "kelvin_voigt": kg.KelvinVoigt(k, c),
         "restitution": kg.Restitution(e),

@@ -53,7 +53,7 @@ ONE_PROBLEM = [
     (contact(law=kg.KelvinVoigt(1, -1)), "has c = -1: expected a number >= 0"),
     (contact(law=kg.HuntCrossley(1, -7.5e7)), "has lam = -7.5e+07: expected a number >= 0"),
     (contact(law=kg.HuntCrossley(1, 1, n=0.5)), "has n = 0.5: expected a number >= 1"),
-    (contact(law=kg.HuntCrossley(1, 1, acts="twice")), "has acts='twice': expected 'force' or 'acceleration'"),
+    (contact(law=kg.HuntCrossley(1, 1, quantity="twice")), "has quantity='twice': expected 'force' or 'acceleration'"),
     (contact(law=kg.Restitution(u)), "the law of contact 'contact 1' contains u: it may depend on t, parameters only"),
     (contact(law=0.5), "contacts[0].law is 0.5: expected one of kg.Stabilized, kg.Restitution"),
     # gaps
@@ -63,7 +63,7 @@ ONE_PROBLEM = [
     ({"contacts": [("z", 1)]}, "contacts[0] is ('z', 1): expected a kg.Unilateral"),
     (contact(name=""), "contacts[0] has the name ''"),
     # where forces act
-    (contact(acts=(ONE, x)), "contacts[0].acts[0][0] on one is x(t): expected a Vector"),
+    (contact(applied_at=(ONE, x)), "contacts[0].applied_at[0][0] on one is x(t): expected a Vector"),
     # friction
     (contact(friction=COULOMB), "has friction and 0 components of slip velocity: expected slip=(v1,) or (v1, v2)"),
     (contact(friction=COULOMB, slip=(u, w, u + w)), "has friction and 3 components of slip velocity"),
@@ -233,7 +233,7 @@ CHANGES = [
     contact(law=kg.Restitution(0.5), friction=COULOMB, slip=2 * u),
     contact(gap=2 * z, law=kg.Restitution(0.5)),
     contact(law=kg.KelvinVoigt(1, 2)),
-    contact(law=kg.KelvinVoigt(1, 2, acts="acceleration")),
+    contact(law=kg.KelvinVoigt(1, 2, quantity="acceleration")),
     contact(law=kg.HuntCrossley(1, 2)),
     contact(law=kg.HuntCrossley(1, 2, n=2)),
     {"contacts": [kg.Latch("hook", z)]},

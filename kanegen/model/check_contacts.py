@@ -48,9 +48,9 @@ def _contact_problems(model: Model, contact: Contact, values: Mapping[Any, float
     title = f"contact {contact.name!r} ({contact.where})"
     yield from _gap_problems(model, contact, title)
     yield from _slip_problems(model, contact, title)
-    if contact.acts and len(contact.acts) != contact.n_rows:
+    if contact.applied_at and len(contact.applied_at) != contact.n_rows:
         yield (
-            f"{title} has acts for {len(contact.acts)} row(s): expected (point, direction) for each of its "
+            f"{title} has applied_at for {len(contact.applied_at)} row(s): expected (point, direction) for each of its "
             f"{contact.n_rows}, {', '.join(contact.row_names)}"
         )
     load = None if contact.load is None else known_value(contact.load, values)
@@ -147,12 +147,12 @@ def _multiplier_problems(contacts: Sequence[Contact], places: Sequence[Place]) -
 def _reaction_problems(model: Model, contacts: Sequence[Contact]) -> Iterator[str]:
     """A gap does not tell at which point of which body its force acts, which a reaction must contain."""
     asked = {"reactions": model.reactions, "auxiliary_speeds": tuple(map(symbol_name, model.auxiliary_speeds))}
-    silent = [contact.name for contact in contacts if not contact.acts]
+    silent = [contact.name for contact in contacts if not contact.applied_at]
     for field, items in asked.items():
         if items and silent:
             yield (
                 f"the model has {field} ({', '.join(items)}), and a gap does not tell on which body its force acts: "
-                f"give acts=((point, direction), ...), one for each row, to the contacts {_listed(silent)}"
+                f"give applied_at=((point, direction), ...), one for each row, to the contacts {_listed(silent)}"
             )
 
 

@@ -33,7 +33,7 @@ class Unilateral:
         alone do not tell, enter ``|F_t| <= mu N``.
     name
         Name in messages and results; None: "contact 1" and so on, counted among the unilateral constraints.
-    acts
+    applied_at
         Where and along which unit vectors the force of each row acts: only a model with ``reactions`` or
         ``auxiliary_speeds`` must know. For the normal and then each direction of slip ``(point, direction)``, a point
         of the body; between two bodies a pair for each, ``((P1, n), (P2, -n))``; for a torque ``(frame, axis)``.
@@ -44,7 +44,7 @@ class Unilateral:
     friction: Coulomb | None = None
     slip: Any = ()
     name: str | None = None
-    acts: Any = ()
+    applied_at: Any = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Friction:
         which the model has no other row, whose multiplier it is.
     name
         None: "friction 1" and so on, counted among the frictions.
-    acts
+    applied_at
         As for :class:`Unilateral`; under a given load there is no normal row.
     """
 
@@ -87,7 +87,7 @@ class Friction:
     law: Coulomb
     normal: Any
     name: str | None = None
-    acts: Any = ()
+    applied_at: Any = ()
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Latch:
         Whether it is closed when a run starts.
     decay_rate
         Rate, 1/s, at which a violation decays.
-    acts
+    applied_at
         As for :class:`Unilateral`.
     """
 
@@ -112,7 +112,7 @@ class Latch:
     constraint: Any
     closed: bool = False
     decay_rate: Any = 10.0
-    acts: Any = ()
+    applied_at: Any = ()
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Contact:
     """One contact of a model: a normal row or a given load, then the rows of its slip velocity.
 
     ``where`` says where the user wrote it. ``level`` is 2 for a gap in positions, 1 in velocities. ``gap`` None: the
-    normal force is ``load``. ``acts``: for each row pairs of place and direction, or nothing.
+    normal force is ``load``. ``applied_at``: for each row pairs of place and direction, or nothing.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Contact:
     friction: Coulomb | None
     slip: tuple[Any, ...]
     closed: bool
-    acts: tuple[tuple[tuple[Any, Any], ...], ...]
+    applied_at: tuple[tuple[tuple[Any, Any], ...], ...]
 
     @property
     def n_rows(self) -> int:
@@ -151,7 +151,7 @@ class Contact:
     @property
     def forces(self) -> tuple[tuple[Any, Any], ...]:
         """Place and direction of the forces of all rows."""
-        return tuple(pair for pairs in self.acts for pair in pairs)
+        return tuple(pair for pairs in self.applied_at for pair in pairs)
 
     def values(self) -> tuple[Value, ...]:
         """The values of the laws, with the intervals they must lie in."""
@@ -210,7 +210,7 @@ def _unilateral(model: Model, where: str, item: Unilateral, name: str) -> Contac
         friction=item.friction,
         slip=item.slip,
         closed=False,
-        acts=item.acts,
+        applied_at=item.applied_at,
     )
 
 
@@ -228,7 +228,7 @@ def _friction(model: Model, where: str, item: Friction, name: str) -> Contact:
         friction=item.law,
         slip=item.slip,
         closed=True,
-        acts=item.acts,
+        applied_at=item.applied_at,
     )
 
 
@@ -245,5 +245,5 @@ def _latch(model: Model, where: str, item: Latch) -> Contact:
         friction=None,
         slip=(),
         closed=item.closed,
-        acts=item.acts,
+        applied_at=item.applied_at,
     )

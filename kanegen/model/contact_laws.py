@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import sympy
 
-ACTS = ("force", "acceleration")
+QUANTITIES = ("force", "acceleration")
 
 
 @dataclass(frozen=True)
@@ -103,19 +103,20 @@ class KelvinVoigt:
     Parameters
     ----------
     k, c
-        Stiffness, N/m, and damping, N s/m; with ``acts="acceleration"`` 1/s^2 and 1/s.
-    acts
-        ``"force"``: the contact force; ``"acceleration"``: ``x'' + c x' + k x = 0`` (Bajodah 2003, (367) divided by m).
+        Stiffness, N/m, and damping, N s/m; with ``quantity="acceleration"`` 1/s^2 and 1/s.
+    quantity
+        What the law gives. ``"force"``: the contact force; ``"acceleration"``: ``x'' + c x' + k x = 0`` (Bajodah 2003,
+        (367) divided by m).
     """
 
     k: Any
     c: Any
-    acts: str = "force"
+    quantity: str = "force"
 
     @property
     def kind(self) -> str:
         """How the contact is closed."""
-        return kind_of(self.acts)
+        return kind_of(self.quantity)
 
     def values(self) -> tuple[Value, ...]:
         return Value("k", self.k, 0.0), Value("c", self.c, 0.0)
@@ -125,7 +126,7 @@ class KelvinVoigt:
         return self.k * x + self.c * rate
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
-        """The acceleration of the closed row, where the law acts as one."""
+        """The acceleration of the closed row, where the law gives one."""
         return self.force(-gap, -rate)
 
 
@@ -136,23 +137,23 @@ class HuntCrossley:
     Parameters
     ----------
     k, lam
-        Stiffness, N/m^n, and damping, N s/m^(n + 1); with ``acts="acceleration"`` those of
+        Stiffness, N/m^n, and damping, N s/m^(n + 1); with ``quantity="acceleration"`` those of
         ``x'' + lam x^n x' + k x^n = 0``. Positive damping takes energy (the thesis prints a negative alpha in (369)).
     n
         Exponent, at least 1; 3/2 for a Hertzian contact.
-    acts
-        ``"force"`` or ``"acceleration"``.
+    quantity
+        What the law gives: ``"force"`` or ``"acceleration"``.
     """
 
     k: Any
     lam: Any
     n: Any = field(default_factory=lambda: sympy.Rational(3, 2))
-    acts: str = "force"
+    quantity: str = "force"
 
     @property
     def kind(self) -> str:
         """How the contact is closed."""
-        return kind_of(self.acts)
+        return kind_of(self.quantity)
 
     def values(self) -> tuple[Value, ...]:
         return Value("k", self.k, 0.0), Value("lam", self.lam, 0.0), Value("n", self.n, 1.0)
@@ -163,13 +164,13 @@ class HuntCrossley:
         return x * sympy.Abs(x) ** (n - 1) * (self.k + self.lam * rate)
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
-        """The acceleration of the closed row, where the law acts as one."""
+        """The acceleration of the closed row, where the law gives one."""
         return self.force(-gap, -rate)
 
 
-def kind_of(acts: str) -> str:
-    """A law that acts as an acceleration holds its row as a stabilized constraint does."""
-    return "compliant" if acts == "force" else "stabilized"
+def kind_of(quantity: str) -> str:
+    """A law that gives an acceleration holds its row as a stabilized constraint does."""
+    return "compliant" if quantity == "force" else "stabilized"
 
 
 def decay(decay_rate: Any, gap: Any, rate: Any, level: int) -> Any:

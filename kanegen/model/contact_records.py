@@ -10,7 +10,7 @@ import sympy
 
 from kanegen.model import normalize
 from kanegen.model.contact import Bilateral, Friction, Latch, Unilateral
-from kanegen.model.contact_laws import ACTS, LAWS, Coulomb, HuntCrossley, KelvinVoigt, Restitution, Stabilized
+from kanegen.model.contact_laws import LAWS, QUANTITIES, Coulomb, HuntCrossley, KelvinVoigt, Restitution, Stabilized
 from kanegen.model.events import Event
 
 R = TypeVar("R")
@@ -47,31 +47,31 @@ def _unilateral(item: Unilateral, where: str, problems: list[str]) -> Unilateral
     slip = normalize.scalars(item.slip, f"{where}.slip", problems)
     before = len(problems)
     gap = normalize.scalar(item.gap, f"{where}.gap", problems)
-    acts = _acts(item.acts, where, problems)
+    applied_at = _applied_at(item.applied_at, where, problems)
     if len(problems) > before:
         return None
-    return replace(item, gap=gap, law=law, friction=friction, slip=slip, acts=acts)
+    return replace(item, gap=gap, law=law, friction=friction, slip=slip, applied_at=applied_at)
 
 
 def _friction(item: Friction, where: str, problems: list[str]) -> Friction:
     law = _coulomb(item.law, where, problems)
     slip = normalize.scalars(item.slip, f"{where}.slip", problems)
-    normal, acts = _normal(item.normal, where, problems), _acts(item.acts, where, problems)
-    return replace(item, slip=slip, law=law, normal=normal, acts=acts)
+    normal, applied_at = _normal(item.normal, where, problems), _applied_at(item.applied_at, where, problems)
+    return replace(item, slip=slip, law=law, normal=normal, applied_at=applied_at)
 
 
 def _latch(item: Latch, where: str, problems: list[str]) -> Latch:
     constraint = normalize.scalar(item.constraint, f"{where}.constraint", problems)
     decay_rate = normalize.scalar(item.decay_rate, f"{where}.decay_rate", problems)
-    acts = _acts(item.acts, where, problems)
+    applied_at = _applied_at(item.applied_at, where, problems)
     closed = _flag(item.closed, f"{where}.closed", problems)
-    return replace(item, constraint=constraint, decay_rate=decay_rate, closed=closed, acts=acts)
+    return replace(item, constraint=constraint, decay_rate=decay_rate, closed=closed, applied_at=applied_at)
 
 
-def _acts(value: Any, where: str, problems: list[str]) -> tuple[tuple[tuple[Any, Any], ...], ...]:
+def _applied_at(value: Any, where: str, problems: list[str]) -> tuple[tuple[tuple[Any, Any], ...], ...]:
     """For each row the pairs (point, direction) and (frame, axis)."""
-    rows = normalize.sequence(_pairs(value), f"{where}.acts", problems)
-    return tuple(normalize.loads(_pairs(row), problems, f"{where}.acts[{k}]") for k, row in enumerate(rows))
+    rows = normalize.sequence(_pairs(value), f"{where}.applied_at", problems)
+    return tuple(normalize.loads(_pairs(row), problems, f"{where}.applied_at[{k}]") for k, row in enumerate(rows))
 
 
 def _pairs(item: Any) -> Any:
@@ -156,9 +156,9 @@ def _law(value: Any, where: str, problems: list[str]) -> Any:
         expected = ", ".join(f"kg.{law.__name__}" for law in LAWS)
         problems.append(f"{where}.law is {value!r}: expected one of {expected}")
         return _with_expressions(Restitution(), where, problems)
-    if isinstance(value, KelvinVoigt | HuntCrossley) and value.acts not in ACTS:
-        problems.append(f"{where}.law has acts={value.acts!r}: expected 'force' or 'acceleration'")
-        value = replace(value, acts="force")
+    if isinstance(value, KelvinVoigt | HuntCrossley) and value.quantity not in QUANTITIES:
+        problems.append(f"{where}.law has quantity={value.quantity!r}: expected 'force' or 'acceleration'")
+        value = replace(value, quantity="force")
     return _with_expressions(value, f"{where}.law", problems)
 
 
@@ -177,5 +177,5 @@ def _with_expressions(law: L, where: str, problems: list[str]) -> L:
 def _expressions(law: Any, where: str, problems: list[str]) -> Iterator[tuple[str, Any]]:
     for field in fields(law):
         value = getattr(law, field.name)
-        if field.name != "acts" and value is not None:
+        if field.name != "quantity" and value is not None:
             yield field.name, normalize.scalar(value, f"{where} {field.name}", problems)
