@@ -78,9 +78,9 @@ def model(law: str = "acceleration") -> kg.Model:
 def _law(law: str) -> Any:
     k, lam, c, e = sm.symbols("k lam c e")
     return {
-        "acceleration": kg.HuntCrossley(k, lam, quantity="acceleration"),
-        "force": kg.HuntCrossley(k, lam),
-        "kelvin_voigt": kg.KelvinVoigt(k, c),
+        "acceleration": kg.HuntCrossley(stiffness=k, damping=lam, quantity="acceleration"),
+        "force": kg.HuntCrossley(stiffness=k, damping=lam),
+        "kelvin_voigt": kg.KelvinVoigt(stiffness=k, damping=c),
         "restitution": kg.Restitution(e),
     }[law]
 

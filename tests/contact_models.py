@@ -106,10 +106,10 @@ class Sledge:
                 kg.Unilateral(
                     gaps["floor"], kg.Restitution(e, decay_rate=7), kg.Coulomb(mu, mu / 2), slips["floor"], "floor"
                 ),
-                kg.Unilateral(gaps["stop"], kg.Stabilized(-300, -100), name="stop"),
+                kg.Unilateral(gaps["stop"], kg.Stabilized(damping=300, stiffness=100), name="stop"),
                 kg.Unilateral(gaps["spring"], kg.KelvinVoigt(k, 3), name="spring"),
                 kg.Unilateral(gaps["pad"], kg.HuntCrossley(k, 0.6, quantity="acceleration"), name="pad"),
-                kg.Unilateral(gaps["ratchet"], kg.Stabilized(-9), name="ratchet"),
+                kg.Unilateral(gaps["ratchet"], kg.Stabilized(damping=9), name="ratchet"),
                 kg.Friction(
                     slips["guide"], kg.Coulomb(0.4, creep=1e-3, decay_rate=2), kg.Bilateral(gaps["guide"]), "guide"
                 ),

@@ -79,11 +79,11 @@ def _gap_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
     if contact.level == 1 and isinstance(law, KelvinVoigt | HuntCrossley):
         yield (
             f"{title} has the law {type(law).__name__}, whose force follows from a penetration, but its gap {gap} "
-            "contains speeds: expected a gap in positions, or Stabilized(Delta) or Restitution for one in speeds"
+            "contains speeds: expected a gap in positions, or Stabilized(damping) or Restitution for one in speeds"
         )
-    if isinstance(law, Stabilized) and (law.Delta2 is None) != (contact.level == 1):
-        given = "Stabilized(Delta)" if law.Delta2 is None else "Stabilized(Delta1, Delta2)"
-        expected = "Stabilized(Delta1, Delta2)" if law.Delta2 is None else "Stabilized(Delta)"
+    if isinstance(law, Stabilized) and (law.stiffness is None) != (contact.level == 1):
+        forms = ("Stabilized(damping)", "Stabilized(damping, stiffness)")
+        given, expected = forms if law.stiffness is None else forms[::-1]
         kind = "positions" if contact.level == 2 else "speeds"
         yield f"{title} has the law {given}, but its gap {gap} is one in {kind}: expected {expected}"
 
