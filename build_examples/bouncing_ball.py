@@ -42,7 +42,7 @@ def model() -> kg.Model:
         kinematics=(u1 - z.diff(me.dynamicsymbols._t),),
         bodies=(ball,),
         gravity=-g * N.z,
-        unilateral_constraints=(kg.Unilateral(z, law=kg.Restitution(e), name=CONTACT),),
+        contacts=(kg.Unilateral(z, law=kg.Restitution(e), name=CONTACT),),
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
     )
 

@@ -69,7 +69,7 @@ def model(law: str = "acceleration") -> kg.Model:
         kinematics=(u1 - theta1.diff(time), u2 - theta2.diff(time)),
         bodies=(disc, bar),
         gravity=g * N.x,
-        unilateral_constraints=(kg.Unilateral(-x, law=_law(law), name=CONTACT),),
+        contacts=(kg.Unilateral(-x, law=_law(law), name=CONTACT),),
         outputs={"x": x, "x_rate": x.diff(time)},
         parameters=values,
     )
@@ -78,9 +78,9 @@ def model(law: str = "acceleration") -> kg.Model:
 def _law(law: str) -> Any:
     k, lam, c, e = sm.symbols("k lam c e")
     return {
-        "acceleration": kg.HuntCrossley(k, lam, acts="acceleration"),
-        "force": kg.HuntCrossley(k, lam),
-        "kelvin_voigt": kg.KelvinVoigt(k, c),
+        "acceleration": kg.HuntCrossley(stiffness=k, damping=lam, quantity="acceleration"),
+        "force": kg.HuntCrossley(stiffness=k, damping=lam),
+        "kelvin_voigt": kg.KelvinVoigt(stiffness=k, damping=c),
         "restitution": kg.Restitution(e),
     }[law]
 

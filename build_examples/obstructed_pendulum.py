@@ -4,7 +4,7 @@ A disc (radius ``R``, central inertia ``I_D``, center fixed) carries at its rim 
 ``L``, ``I_B``). x points down, y is horizontal; theta1 and theta2 are the absolute angles of the disc and of the bar,
 measured from x. Gravity ``g``; constant motor torques ``tau1`` of the ground on the disc and ``tau2`` of the disc on
 the bar. The tip must not fall below an obstacle: gap = R + 3 L / 4 - R cos theta1 - L cos theta2 >= 0. While the gap
-is violated and the force this needs is compressive, gap'' = ``Delta1`` gap' + ``Delta2`` gap.
+is violated and the force this needs is compressive, gap'' = ``Delta1`` gap' + ``Delta2`` gap, both negative.
 
 Source: Bajodah (2003), Example 5.1. ``--plot`` draws figures 25 to 30; R, L, m_B, I_D, I_B are not given there, so
 that times and amplitudes are of this system.
@@ -56,7 +56,7 @@ def model() -> kg.Model:
         bodies=(disc, bar),
         loads=((disc_frame, (tau1 - tau2) * N.z), (bar_frame, tau2 * N.z)),
         gravity=g * N.x,
-        unilateral_constraints=(kg.Unilateral(gap, law=kg.Stabilized(Delta1, Delta2), name=CONTACT),),
+        contacts=(kg.Unilateral(gap, law=kg.Stabilized(damping=-Delta1, stiffness=-Delta2), name=CONTACT),),
         outputs={"gap": gap, "gap_rate": gap.diff(time)},
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
     )

@@ -79,7 +79,7 @@ def model(friction: float | None = None) -> kg.Model:
     held: dict[str, Any] = {"nonholonomic_constraints": slip, "dependent_speeds": (u4, u5), "parameters": DEFAULTS}
     if friction is not None:
         contact = kg.Unilateral(Z - height, friction=kg.Coulomb(mu), slip=slip, name=PLANE)
-        held = {"unilateral_constraints": (contact,), "parameters": {**DEFAULTS, "mu": friction}}
+        held = {"contacts": (contact,), "parameters": {**DEFAULTS, "mu": friction}}
         height = Z
         coordinates, speeds, kinematics = [*coordinates, Z], [*speeds, u6], [*kinematics, u6 - Z.diff(time)]
 

@@ -52,7 +52,7 @@ def model(mu_s: float | None = None, creep: float | None = None) -> kg.Model:
         bodies=(me.Particle("B1", B1, m1), me.Particle("B2", B2, m2)),
         loads=((B1, (spring2 - spring1) * N.x), (B2, (A * sm.sin(omega * time) - spring2) * N.x)),
         potential_energy=(spring1**2 / K1 + spring2**2 / K2) / 2,
-        friction=(
+        contacts=(
             kg.Friction((u1,), law, normal=m1 * g, name="B1"),
             kg.Friction((u2,), law, normal=m2 * g, name="B2"),
         ),

@@ -102,22 +102,21 @@ class Sledge:
         mu, k, e = sm.symbols("mu k e")
         _, y, _, _ = self.q
         return {
-            "unilateral_constraints": [
+            "contacts": [
                 kg.Unilateral(
                     gaps["floor"], kg.Restitution(e, decay_rate=7), kg.Coulomb(mu, mu / 2), slips["floor"], "floor"
                 ),
-                kg.Unilateral(gaps["stop"], kg.Stabilized(-300, -100), name="stop"),
+                kg.Unilateral(gaps["stop"], kg.Stabilized(damping=300, stiffness=100), name="stop"),
                 kg.Unilateral(gaps["spring"], kg.KelvinVoigt(k, 3), name="spring"),
-                kg.Unilateral(gaps["pad"], kg.HuntCrossley(k, 0.6, acts="acceleration"), name="pad"),
-                kg.Unilateral(gaps["ratchet"], kg.Stabilized(-9), name="ratchet"),
-            ],
-            "friction": [
+                kg.Unilateral(gaps["pad"], kg.HuntCrossley(k, 0.6, quantity="acceleration"), name="pad"),
+                kg.Unilateral(gaps["ratchet"], kg.Stabilized(damping=9), name="ratchet"),
                 kg.Friction(
                     slips["guide"], kg.Coulomb(0.4, creep=1e-3, decay_rate=2), kg.Bilateral(gaps["guide"]), "guide"
                 ),
                 kg.Friction(slips["brake"], kg.Coulomb(0.5), 2 + y**2, "brake"),
+                kg.Latch("hook", gaps["hook"]),
+                kg.Latch("clutch", gaps["clutch"], closed=True, decay_rate=4),
             ],
-            "latches": [kg.Latch("hook", gaps["hook"]), kg.Latch("clutch", gaps["clutch"], closed=True, decay_rate=4)],
             "events": [
                 kg.Event("overload", kg.Multiplier("floor", 2) - 5, impose="hook", remove="clutch"),
                 kg.Event("knock", y - 1, direction=-1, terminal=True, impulse="blow"),
@@ -177,6 +176,6 @@ def ball(**changes: Any) -> kg.Model:
         "kinematics": (x.diff(TIME) - u, z.diff(TIME) - w),
         "bodies": (me.Particle("ball", P, sm.Symbol("m")),),
         "gravity": -sm.Symbol("g") * N.z,
-        "unilateral_constraints": [kg.Unilateral(z, kg.Restitution(e), kg.Coulomb(mu), u, "floor")],
+        "contacts": [kg.Unilateral(z, kg.Restitution(e), kg.Coulomb(mu), u, "floor")],
     }
     return kg.Model(**{**arguments, **changes})

@@ -41,7 +41,7 @@ def rough_block(e: Any = 0, hold: tuple[float, float] | None = None) -> kg.Model
         gravity=-10 * N.z,
         loads=((center, F * N.x),),
         inputs=(kg.Input(F, default=0.0),),
-        unilateral_constraints=(floor,),
+        contacts=(floor,),
         impulses={"hit": [(center, 3 * N.x)]},
         events=(
             kg.Event("passes", x - sm.Rational(1, 2), direction=1),
@@ -91,7 +91,7 @@ def painleve() -> kg.Solver:
         kinematics=(x.diff(time) - u, y.diff(time) - v, theta.diff(time) - w),
         bodies=(me.RigidBody("rod", center, B, sm.Integer(1), (me.inertia(B, 0, 0, sm.Rational(1, 3)), center)),),
         gravity=-10 * N.y,
-        unilateral_constraints=(tip,),
+        contacts=(tip,),
     )
     return kg.build(model, functions=("rhs",))
 
@@ -125,8 +125,7 @@ def wall_pendulum() -> kg.Solver:
         bodies=(me.Particle("bob", bob, sm.Integer(1)),),
         gravity=-10 * N.z,
         holonomic_constraints=(x**2 + z**2 - 1,),
-        unilateral_constraints=(kg.Unilateral(x - d, kg.Restitution(e), name="wall"),),
-        latches=(kg.Latch("catch", height),),
+        contacts=(kg.Unilateral(x - d, kg.Restitution(e), name="wall"), kg.Latch("catch", height)),
         events=(
             kg.Event("caught", height, direction=1, impose=("catch",)),
             kg.Event("released", time - 3, direction=1, remove=("catch",)),

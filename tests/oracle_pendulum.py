@@ -51,7 +51,7 @@ def instant(y: np.ndarray, p: Mapping[str, float], level: float) -> Instant:
 
 @dataclass(frozen=True)
 class Pendulum:
-    """The pendulum with a law, which acts as an acceleration or as a force.
+    """The pendulum with a law, which gives an acceleration or a force (``quantity``).
 
     ``factor``: for a law that vanishes with x, the factor of it whose sign says whether the force is compressive. The
     law itself and x would fall through zero at the same instant, and rounding would decide which of them SciPy sees.
@@ -60,13 +60,13 @@ class Pendulum:
     parameters: Mapping[str, float]
     level: float
     law: Law
-    acts: str
+    quantity: str
     factor: Law | None = None
 
     def force(self, y: np.ndarray) -> float:
         """The contact force that the law asks for, whatever its sign."""
         now = instant(y, self.parameters, self.level)
-        if self.acts == "force":
+        if self.quantity == "force":
             return self.law(now.x, now.rate)
         free = now.normal @ np.linalg.solve(now.Q, now.P) + now.curvature
         wanted = -self.law(now.x, now.rate)

@@ -27,7 +27,7 @@ def hoist(floor: bool = False, limits: Any = None) -> kg.Solver:
     O.set_vel(N, 0)
     P = O.locatenew("P", x * N.x)
     P.set_vel(N, u * N.x)
-    contacts = {"unilateral_constraints": [kg.Unilateral(x + 1, kg.Restitution(0.5), name="floor")]} if floor else {}
+    contacts = {"contacts": [kg.Unilateral(x + 1, kg.Restitution(0.5), name="floor")]} if floor else {}
     model = kg.Model(
         name="hoist",
         frame=N,

@@ -37,7 +37,7 @@ def press() -> kg.Solver:
         kinematics=(x.diff(TIME) - v, y.diff(TIME) - w),
         bodies=(me.Particle("P", P, sm.Integer(1)),),
         gravity=-10 * N.y,
-        unilateral_constraints=(
+        contacts=(
             kg.Unilateral(y, friction=kg.Coulomb(mu, mu), slip=v, name="floor"),
             kg.Unilateral(x, friction=kg.Coulomb(mu, mu), slip=w, name="wall"),
             kg.Unilateral(1 - TIME - x, name="press"),

@@ -27,11 +27,11 @@ def floor(**changes: Any) -> kg.Unilateral:
 
 
 def contact(**changes: Any) -> dict[str, Any]:
-    return {"unilateral_constraints": [floor(**changes)]}
+    return {"contacts": [floor(**changes)]}
 
 
 def walls(*gaps: Any, **changes: Any) -> dict[str, Any]:
-    return {"unilateral_constraints": [floor(gap=gap, **changes) for gap in gaps]}
+    return {"contacts": [floor(gap=gap, **changes) for gap in gaps]}
 
 
 def event(guard: Any = z, **changes: Any) -> dict[str, Any]:
@@ -40,30 +40,33 @@ def event(guard: Any = z, **changes: Any) -> dict[str, Any]:
 
 ONE_PROBLEM = [
     # laws
-    (contact(law=kg.Restitution(1.2)), "'contact 1' (unilateral_constraints[0]) has e = 1.2: expected a number in"),
+    (contact(law=kg.Restitution(1.2)), "'contact 1' (contacts[0]) has e = 1.2: expected a number in"),
     (contact(law=kg.Restitution(-0.1)), "has e = -0.1: expected a number in [0, 1]"),
     (contact(law=kg.Restitution(e)) | {"parameters": {e: 2.0}}, "has e = 2 = e: expected a number in [0, 1]"),
     (contact(law=kg.Restitution(0.5, decay_rate=-1)), "has decay_rate = -1: expected a number >= 0"),
-    (contact(law=kg.Stabilized(300, -100)), "has Delta1 = 300: expected a number < 0"),
-    (contact(law=kg.Stabilized(-300, 0)), "has Delta2 = 0: expected a number < 0"),
-    (contact(law=kg.Stabilized(-300)), "has the law Stabilized(Delta), but its gap z(t) is one in positions: expected"),
-    (contact(gap=w, law=kg.Stabilized(-3, -1)), "is one in speeds: expected Stabilized(Delta)"),
+    (contact(law=kg.Stabilized(-300, 100)), "has damping = -300: expected a number > 0"),
+    (contact(law=kg.Stabilized(300, 0)), "has stiffness = 0: expected a number > 0"),
+    (
+        contact(law=kg.Stabilized(300)),
+        "the law Stabilized(damping), but its gap z(t) is one in positions: expected Stabilized(damping, stiffness)",
+    ),
+    (contact(gap=w, law=kg.Stabilized(3, 1)), "is one in speeds: expected Stabilized(damping)"),
     (contact(gap=z.diff(), law=kg.KelvinVoigt(1, 1)), "has the law KelvinVoigt, whose force follows from"),
-    (contact(law=kg.KelvinVoigt(-1, 1)), "has k = -1: expected a number >= 0"),
-    (contact(law=kg.KelvinVoigt(1, -1)), "has c = -1: expected a number >= 0"),
-    (contact(law=kg.HuntCrossley(1, -7.5e7)), "has lam = -7.5e+07: expected a number >= 0"),
-    (contact(law=kg.HuntCrossley(1, 1, n=0.5)), "has n = 0.5: expected a number >= 1"),
-    (contact(law=kg.HuntCrossley(1, 1, acts="twice")), "has acts='twice': expected 'force' or 'acceleration'"),
+    (contact(law=kg.KelvinVoigt(-1, 1)), "has stiffness = -1: expected a number >= 0"),
+    (contact(law=kg.KelvinVoigt(1, -1)), "has damping = -1: expected a number >= 0"),
+    (contact(law=kg.HuntCrossley(1, -7.5e7)), "has damping = -7.5e+07: expected a number >= 0"),
+    (contact(law=kg.HuntCrossley(1, 1, exponent=0.5)), "has exponent = 0.5: expected a number >= 1"),
+    (contact(law=kg.HuntCrossley(1, 1, quantity="twice")), "has quantity='twice': expected 'force' or 'acceleration'"),
     (contact(law=kg.Restitution(u)), "the law of contact 'contact 1' contains u: it may depend on t, parameters only"),
-    (contact(law=0.5), "unilateral_constraints[0].law is 0.5: expected one of kg.Stabilized, kg.Restitution"),
+    (contact(law=0.5), "contacts[0].law is 0.5: expected one of kg.Stabilized, kg.Restitution"),
     # gaps
     (contact(gap=sm.Symbol("h") - 1), "has the gap h - 1, which depends on no coordinate and no speed"),
     (contact(gap=z + w.diff()), "the gap of contact 'contact 1' contains w': it may depend on t, q, q', u"),
-    (contact(gap="z"), "unilateral_constraints[0].gap is 'z': expected a SymPy expression"),
-    ({"unilateral_constraints": [("z", 1)]}, "unilateral_constraints[0] is ('z', 1): expected a kg.Unilateral"),
-    (contact(name=""), "unilateral_constraints[0] has the name ''"),
+    (contact(gap="z"), "contacts[0].gap is 'z': expected a SymPy expression"),
+    ({"contacts": [("z", 1)]}, "contacts[0] is ('z', 1): expected a kg.Unilateral"),
+    (contact(name=""), "contacts[0] has the name ''"),
     # where forces act
-    (contact(acts=(ONE, x)), "unilateral_constraints[0].acts[0][0] on one is x(t): expected a Vector"),
+    (contact(applied_at=(ONE, x)), "contacts[0].applied_at[0][0] on one is x(t): expected a Vector"),
     # friction
     (contact(friction=COULOMB), "has friction and 0 components of slip velocity: expected slip=(v1,) or (v1, v2)"),
     (contact(friction=COULOMB, slip=(u, w, u + w)), "has friction and 3 components of slip velocity"),
@@ -78,26 +81,26 @@ ONE_PROBLEM = [
         "has mu_k = 0.2 and mu_s = 0.1: expected mu_k <= mu_s; Coulomb(mu_s, mu_k) takes the static coefficient first",
     ),
     (contact(friction=kg.Coulomb(0.3, creep=0), slip=u), "has creep = 0: expected a number > 0"),
-    (contact(friction=0.3, slip=u), "unilateral_constraints[0] has the friction law 0.3: expected a kg.Coulomb"),
-    ({"friction": [kg.Friction((), COULOMB, 9.81)]}, "'friction 1' (friction[0]) has friction and 0 components"),
-    ({"friction": [kg.Friction(u, COULOMB, z * w.diff())]}, "the normal force of contact 'friction 1' contains w'"),
-    ({"friction": [kg.Friction(u, COULOMB, -2)]}, "has the normal force -2 N: expected one that is not negative"),
-    ({"friction": [kg.Friction(u, COULOMB, kg.Bilateral(1))]}, "has the gap 1, which depends on no coordinate"),
+    (contact(friction=0.3, slip=u), "contacts[0] has the friction law 0.3: expected a kg.Coulomb"),
+    ({"contacts": [kg.Friction((), COULOMB, 9.81)]}, "'friction 1' (contacts[0]) has friction and 0 components"),
+    ({"contacts": [kg.Friction(u, COULOMB, z * w.diff())]}, "the normal force of contact 'friction 1' contains w'"),
+    ({"contacts": [kg.Friction(u, COULOMB, -2)]}, "has the normal force -2 N: expected one that is not negative"),
+    ({"contacts": [kg.Friction(u, COULOMB, kg.Bilateral(1))]}, "has the gap 1, which depends on no coordinate"),
     # names
-    ({"unilateral_constraints": [floor(name="a")] * 2}, "[0] and unilateral_constraints[1] are both named 'a'"),
-    (contact(name="knock") | event(), "unilateral_constraints[0] and events[0] are both named 'knock'"),
-    ({"latches": [kg.Latch("a", x - z), kg.Latch("a", x)]}, "latches[0] and latches[1] are both named 'a'"),
+    ({"contacts": [floor(name="a")] * 2}, "[0] and contacts[1] are both named 'a'"),
+    (contact(name="knock") | event(), "contacts[0] and events[0] are both named 'knock'"),
+    ({"contacts": [kg.Latch("a", x - z), kg.Latch("a", x)]}, "contacts[0] and contacts[1] are both named 'a'"),
     # events
     (event(impose="hook"), "event 'knock' (events[0]) has impose='hook': expected one of the model's latches, none"),
-    (event(remove=("hok",)) | {"latches": [kg.Latch("hook", x)]}, "remove='hok': expected one of the model's latches"),
+    (event(remove=("hok",)) | {"contacts": [kg.Latch("hook", x)]}, "remove='hok': expected one of the model's latches"),
     (
-        event(impose="hook", remove="hook") | {"latches": [kg.Latch("hook", x)]},
+        event(impose="hook", remove="hook") | {"contacts": [kg.Latch("hook", x)]},
         "event 'knock' (events[0]) both imposes and removes the latch 'hook'",
     ),
     (event(impose=[3]), "events[0].impose contains 3: expected names of latches"),
     (event(terminal="no"), "events[0].terminal is 'no': expected True or False"),
     (event(guard="z"), "events[0].guard is 'z': expected a SymPy expression or a number"),
-    ({"latches": [kg.Latch("hook", z, closed=1)]}, "latches[0].closed is 1: expected True or False"),
+    ({"contacts": [kg.Latch("hook", z, closed=1)]}, "contacts[0].closed is 1: expected True or False"),
     (event(impulse="kick"), "has impulse='kick': expected one of the model's impulses, none"),
     (event(direction=2), "has direction=2: expected +1 (rising), -1 (falling) or 0 (both)"),
     (event(sm.Integer(3)), "has the guard 3, which never changes its sign"),
@@ -122,7 +125,7 @@ def test_one_problem(changes: dict[str, Any], words: str) -> None:
 
 
 def plain(**changes: Any) -> kg.Model:
-    return ball(**{"unilateral_constraints": (), **changes})
+    return ball(**{"contacts": (), **changes})
 
 
 def test_all_problems_together() -> None:
@@ -142,7 +145,7 @@ UNDERIVABLE = [
     ),
     (walls(x - e, e - x - 0.1), "'contact 1' and 'contact 2' contradict each other: .* add up to -0.1, so that one of"),
     (walls(w, -z.diff() - 2), "'contact 1' and 'contact 2' contradict each other: their gaps w.* add up to -2"),
-    (walls(x, sm.cos(x) ** 2 - 2 - x + sm.sin(x) ** 2, law=kg.Stabilized(-3, -2)), "contradict each other: .* to -1,"),
+    (walls(x, sm.cos(x) ** 2 - 2 - x + sm.sin(x) ** 2, law=kg.Stabilized(3, 2)), "contradict each other: .* to -1,"),
 ]
 DERIVABLE = [
     (walls(x - e, e - x), "a slot without play"),
@@ -190,7 +193,7 @@ def test_parameters_of_laws_gaps_and_guards_are_parameters() -> None:
 
 
 def test_a_bare_gap_is_rigid_without_rebound() -> None:
-    (only,) = contacts_of(plain(unilateral_constraints=[z]))
+    (only,) = contacts_of(plain(contacts=[z]))
     assert (only.name, only.kind, float(only.law.e), only.level) == ("contact 1", "restitution", 0.0, 2)
 
 
@@ -208,7 +211,7 @@ def test_speeds_and_adapters_keep_contacts() -> None:
         model.frame, q_ind=model.coordinates, u_ind=model.speeds, kd_eqs=model.kinematics, bodies=model.bodies,
         forcelist=[(model.bodies[0].masscenter, -9.81 * model.bodies[0].mass * model.frame.z)],
     )  # fmt: skip
-    read = kg.Model.from_kane(km, unilateral_constraints=model.unilateral_constraints, events=model.events)
+    read = kg.Model.from_kane(km, contacts=model.contacts, events=model.events)
     assert contacts_of(read) == contacts_of(model)
     assert set(map(str, read.parameters)) == {"e", "m", "mu"}
 
@@ -233,11 +236,11 @@ CHANGES = [
     contact(law=kg.Restitution(0.5), friction=COULOMB, slip=2 * u),
     contact(gap=2 * z, law=kg.Restitution(0.5)),
     contact(law=kg.KelvinVoigt(1, 2)),
-    contact(law=kg.KelvinVoigt(1, 2, acts="acceleration")),
+    contact(law=kg.KelvinVoigt(1, 2, quantity="acceleration")),
     contact(law=kg.HuntCrossley(1, 2)),
-    contact(law=kg.HuntCrossley(1, 2, n=2)),
-    {"latches": [kg.Latch("hook", z)]},
-    {"latches": [kg.Latch("hook", z, closed=True)]},
+    contact(law=kg.HuntCrossley(1, 2, exponent=2)),
+    {"contacts": [kg.Latch("hook", z)]},
+    {"contacts": [kg.Latch("hook", z, closed=True)]},
     event(),
     event(direction=1),
     event(terminal=True),

@@ -54,8 +54,8 @@ class Leg:
         return self.pads[0].pos_from(self.pads[1])
 
     @property
-    def acts(self) -> tuple[tuple[tuple[Any, Any], ...], ...]:
-        """Where each row acts."""
+    def applied_at(self) -> tuple[tuple[tuple[Any, Any], ...], ...]:
+        """Where the force of each row is applied."""
         along, axis, N = self.span.normalize(), self.N.z, self.N
         first, second = self.pads
         return (
@@ -72,16 +72,16 @@ class Leg:
         where = self.tip.pos_from(self.hip)
         turned = {q.diff(t): u for q, u in zip(self.q, self.u, strict=True)}
         slip = sm.sympify(where.dot(self.N.x)).diff(t).xreplace(turned)
-        tip, tip_slip, bumper, brake, latch = self.acts
+        tip, tip_slip, bumper, brake, latch = self.applied_at
         return {
-            "unilateral_constraints": [
+            "contacts": [
                 kg.Unilateral(
                     where.dot(self.N.y) + 1.6, kg.Restitution(0.5), kg.Coulomb(0.4), slip, "tip", (*tip, *tip_slip)
                 ),
-                kg.Unilateral(self.span.magnitude() - 0.1, kg.KelvinVoigt(900, 3), name="bumper", acts=[bumper]),
+                kg.Unilateral(self.span.magnitude() - 0.1, kg.KelvinVoigt(900, 3), name="bumper", applied_at=[bumper]),
+                kg.Friction(ub - ua, kg.Coulomb(0.2), 5, "brake", [brake]),
+                kg.Latch("latch", b - a, applied_at=[latch]),
             ],
-            "friction": [kg.Friction(ub - ua, kg.Coulomb(0.2), 5, "brake", [brake])],
-            "latches": [kg.Latch("latch", b - a, acts=[latch])],
         }
 
     def model(self, **changes: Any) -> kg.Model:
@@ -115,7 +115,9 @@ def with_loads() -> kg.Solver:
     """The same forces as loads whose sizes are inputs."""
     leg = Leg()
     sizes = me.dynamicsymbols("s:5")
-    loads = [(place, size * vector) for size, pairs in zip(sizes, leg.acts, strict=True) for place, vector in pairs]
+    loads = [
+        (place, size * vector) for size, pairs in zip(sizes, leg.applied_at, strict=True) for place, vector in pairs
+    ]
     model = leg.model(loads=loads, inputs=[kg.Input(size) for size in sizes], reactions=leg.reactions)
     return kg.build(model, functions=["rhs", "reactions"])
 
@@ -167,25 +169,25 @@ def _momentum_rate(q: Any, u: Any, udot: Any) -> Any:
 
 CONTRADICTIONS = [
     ("sign", lambda P, N: ((P, -N.z), (P, N.x)), r"row 'floor': .* \(P, - N.z\) have .* -1 in speed w, the row 1;"),
-    ("order", lambda P, N: ((P, N.x), (P, N.z)), "acts of contact 'floor' contradicts its row 'floor'"),
+    ("order", lambda P, N: ((P, N.x), (P, N.z)), "applied_at of contact 'floor' contradicts its row 'floor'"),
     ("length", lambda P, N: ((P, N.z), (P, 2 * N.x)), "row 'floor slip': .* 2 in speed u, the row 1; expected unit"),
 ]
 
 
-@pytest.mark.parametrize(("what", "acts", "words"), CONTRADICTIONS, ids=[what for what, _, _ in CONTRADICTIONS])
-def test_places_that_contradict_the_rows_are_refused(what: str, acts: Any, words: str) -> None:
+@pytest.mark.parametrize(("what", "applied_at", "words"), CONTRADICTIONS, ids=[what for what, _, _ in CONTRADICTIONS])
+def test_places_that_contradict_the_rows_are_refused(what: str, applied_at: Any, words: str) -> None:
     with pytest.raises(kg.DerivationError, match=words):
-        assemble(kg.derive(_touching_at(acts)), BuildOptions.of("reduced"))
+        assemble(kg.derive(_touching_at(applied_at)), BuildOptions.of("reduced"))
 
 
 def test_each_row_needs_a_place() -> None:
-    words = r"has acts for 1 row\(s\): expected \(point, direction\) for each of its 2, floor, floor slip"
+    words = r"has applied_at for 1 row\(s\): expected \(point, direction\) for each of its 2, floor, floor slip"
     with pytest.raises(kg.ModelError, match=words):
         _touching_at(lambda P, N: (P, N.z))
 
 
-def _touching_at(acts: Any) -> kg.Model:
+def _touching_at(applied_at: Any) -> kg.Model:
     model = ball()
-    (floor,) = model.unilateral_constraints
-    changed = replace(floor, acts=acts(model.bodies[0].masscenter, model.frame))
-    return ball(bodies=model.bodies, frame=model.frame, gravity=None, unilateral_constraints=[changed])
+    (floor,) = model.contacts
+    changed = replace(floor, applied_at=applied_at(model.bodies[0].masscenter, model.frame))
+    return ball(bodies=model.bodies, frame=model.frame, gravity=None, contacts=[changed])

@@ -11,24 +11,24 @@ from contact_models import ball
 
 import kanegen as kg
 
-NAMES = "e drift mu_s mu_k creep k c lam n D1 D2 load"
-GOOD = dict(zip(NAMES.split(), (0.5, 9, 0.3, 0.2, 1e-3, 50, 1, 2, 1.5, -30, -100, 4), strict=True))
+NAMES = "e decay_rate mu_s mu_k creep k c lam n D1 D2 load"
+GOOD = dict(zip(NAMES.split(), (0.5, 9, 0.3, 0.2, 1e-3, 50, 1, 2, 1.5, 30, 100, 4), strict=True))
 START = ([0.0, 1.0], [0.0, 0.0])
 
 
 @cache
 def solver() -> kg.Solver:
     """Every law with parameters for values; built without any."""
-    e, drift, mu_s, mu_k, creep, k, c, lam, n, D1, D2, load = sm.symbols(NAMES)
+    e, decay_rate, mu_s, mu_k, creep, k, c, lam, n, D1, D2, load = sm.symbols(NAMES)
     x, z, u = me.dynamicsymbols("x z u")
     model = ball(
-        unilateral_constraints=[
-            kg.Unilateral(z, kg.Restitution(e, drift), kg.Coulomb(mu_s, mu_k, creep), u, "floor"),
+        contacts=[
+            kg.Unilateral(z, kg.Restitution(e, decay_rate), kg.Coulomb(mu_s, mu_k, creep), u, "floor"),
             kg.Unilateral(3 - x, kg.KelvinVoigt(k / 2, c), name="spring"),
             kg.Unilateral(4 - x, kg.HuntCrossley(k, lam, n), name="pad"),
             kg.Unilateral(5 - x, kg.Stabilized(D1, D2), name="wall"),
+            kg.Friction(u, kg.Coulomb(0.1), load * (2 - z), "brake"),
         ],
-        friction=[kg.Friction(u, kg.Coulomb(0.1), load * (2 - z), "brake")],
     )
     return kg.build(model, functions=["rhs", "Q", "momentum"]).with_parameters(m=1.0, g=9.81)
 
@@ -40,12 +40,12 @@ WRONG = [
     ({"mu_k": -0.1}, "contact 'floor' has mu_k = -0.1: expected a number >= 0"),
     ({"mu_k": 0.4}, r"contact 'floor' has mu_s - mu_k = -mu_k \+ mu_s = -0.1: expected a number >= 0"),
     ({"creep": 0}, "contact 'floor' has creep = 0: expected a number > 0"),
-    ({"k": -4}, "contact 'spring' has k = k/2 = -2: .*; contact 'pad' has k = -4: expected a number >= 0"),
-    ({"c": -1}, "contact 'spring' has c = -1: expected a number >= 0"),
-    ({"lam": -1}, "contact 'pad' has lam = -1: expected a number >= 0"),
-    ({"n": 0.5}, "contact 'pad' has n = 0.5: expected a number >= 1"),
-    ({"D1": 30}, "contact 'wall' has Delta1 = D1 = 30: expected a number < 0"),
-    ({"D2": 0}, "contact 'wall' has Delta2 = D2 = 0: expected a number < 0"),
+    ({"k": -4}, "'spring' has stiffness = k/2 = -2: .*; contact 'pad' has stiffness = k = -4: expected a number >= 0"),
+    ({"c": -1}, "contact 'spring' has damping = c = -1: expected a number >= 0"),
+    ({"lam": -1}, "contact 'pad' has damping = lam = -1: expected a number >= 0"),
+    ({"n": 0.5}, "contact 'pad' has exponent = n = 0.5: expected a number >= 1"),
+    ({"D1": -30}, "contact 'wall' has damping = D1 = -30: expected a number > 0"),
+    ({"D2": 0}, "contact 'wall' has stiffness = D2 = 0: expected a number > 0"),
     ({"load": -4}, r"contact 'brake' has normal force = load\*\(2 - z\(t\)\) = -4: expected a number >= 0"),
 ]
 

@@ -40,7 +40,7 @@ def particle(floor: bool) -> kg.Model:
         inputs=(g, F),
         parameters={m: 2.0},
         servo=kg.Servo(x - sm.sin(time), theta=(-4, -4), controls=(F,), limits=[(None, 4.0)]),
-        unilateral_constraints=(kg.Unilateral(y, law=kg.Restitution(0.5), name="floor"),) if floor else (),
+        contacts=(kg.Unilateral(y, law=kg.Restitution(0.5), name="floor"),) if floor else (),
     )
 
 

@@ -49,7 +49,7 @@ def groove() -> kg.Solver:
         kinematics=(x.diff(TIME) - v, y.diff(TIME) - w, turn.diff(TIME) - spin),
         bodies=(me.RigidBody("disc", C, B, sm.Float(MASS), (me.inertia(N, 0, 0, sm.Float(INERTIA)), C)),),
         loads=((C, -WEIGHT * N.y + push * N.x), (B, (constant + rate * TIME) * N.z)),
-        unilateral_constraints=contacts,
+        contacts=contacts,
         parameters={rate: 0.0, constant: 0.0, push: 0.0},
     )
     return kg.build(model)

@@ -36,7 +36,7 @@ def puck_model() -> kg.Model:
         kinematics=(u1 - x.diff(time), u2 - y.diff(time)),
         bodies=(puck,),
         loads=((puck.point, 3 * time * N.x + (1 + sm.sin(2 * time)) * N.y),),
-        friction=(kg.Friction((u1, u2), kg.Coulomb(mu_s, mu_k), sm.Float(9.81), name="ground"),),
+        contacts=(kg.Friction((u1, u2), kg.Coulomb(mu_s, mu_k), sm.Float(9.81), name="ground"),),
         parameters={mu_s: 0.3, mu_k: 0.3},
     )
 

@@ -321,7 +321,7 @@ def falling(mass: Any) -> kg.Model:
         kinematics=[z.diff(t) - w],
         bodies=[me.Particle("ball", O.locatenew("P", z * N.z), mass)],
         gravity=-9.81 * N.z,
-        unilateral_constraints=(kg.Unilateral(z, law=kg.Restitution(0.5), name="floor"),),
+        contacts=(kg.Unilateral(z, law=kg.Restitution(0.5), name="floor"),),
     )
 
 

@@ -80,7 +80,7 @@ def contact_loads(system: System) -> Iterator[Force | Torque]:
     """The contact forces of the contacts that tell where they act."""
     contacts = contacts_of(system.model)
     for contact, first in zip(contacts, first_rows(contacts), strict=True):
-        for multiplier, pairs in zip(system.hidden[first:], contact.acts, strict=False):
+        for multiplier, pairs in zip(system.hidden[first:], contact.applied_at, strict=False):
             for load in lowered(system, pairs):
                 parts = {frame: scaled(multiplier, a) for frame, a in load.parts.items()}
                 yield replace(load, parts=parts)

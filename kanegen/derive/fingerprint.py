@@ -151,8 +151,8 @@ class _Reader:
             yield from self._scalars("contact", map(lower, parts))
             yield from (value.name for value in contact.values())
             yield from self._scalars("law", [lower(value.expression) for value in contact.values()])
-            for pairs in contact.acts:
-                yield "acts"
+            for pairs in contact.applied_at:
+                yield "applied_at"
                 for place, vector in pairs:
                     yield from (self._place(place), *self._vector(vector))
         for event in model.events:

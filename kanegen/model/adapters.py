@@ -167,11 +167,7 @@ def _draft(description: dict[str, Any]) -> Any:
     fields["loads"] = normalize.loads(fields["loads"], ignored)
     fields["outputs"] = normalize.outputs(fields.get("outputs"), ignored)
     fields["reactions"] = normalized_reactions(fields.get("reactions"), ignored)
-    fields["unilateral_constraints"] = contact_records.unilateral_constraints(
-        fields.get("unilateral_constraints"), ignored
-    )
-    fields["friction"] = contact_records.frictions(fields.get("friction"), ignored)
-    fields["latches"] = contact_records.latches(fields.get("latches"), ignored)
+    fields["contacts"] = contact_records.contacts(fields.get("contacts"), ignored)
     fields["events"] = contact_records.events(fields.get("events"), ignored)
     fields["impulses"] = contact_records.impulses(fields.get("impulses"), ignored)
     fields["servo"] = normalized_servo(fields.get("servo"), ignored)

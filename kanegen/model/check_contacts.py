@@ -26,7 +26,7 @@ def contact_problems(model: Model, places: Sequence[Place]) -> list[str]:
     return [
         *_name_problems(model, contacts),
         *(problem for contact in contacts for problem in _contact_problems(model, contact, values)),
-        *(problem for k, event in enumerate(model.events) for problem in _event_problems(model, k, event)),
+        *(problem for k, event in enumerate(model.events) for problem in _event_problems(model, contacts, k, event)),
         *_multiplier_problems(contacts, places),
         *_reaction_problems(model, contacts),
     ]
@@ -48,9 +48,9 @@ def _contact_problems(model: Model, contact: Contact, values: Mapping[Any, float
     title = f"contact {contact.name!r} ({contact.where})"
     yield from _gap_problems(model, contact, title)
     yield from _slip_problems(model, contact, title)
-    if contact.acts and len(contact.acts) != contact.n_rows:
+    if contact.applied_at and len(contact.applied_at) != contact.n_rows:
         yield (
-            f"{title} has acts for {len(contact.acts)} row(s): expected (point, direction) for each of its "
+            f"{title} has applied_at for {len(contact.applied_at)} row(s): expected (point, direction) for each of its "
             f"{contact.n_rows}, {', '.join(contact.row_names)}"
         )
     load = None if contact.load is None else known_value(contact.load, values)
@@ -79,11 +79,11 @@ def _gap_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
     if contact.level == 1 and isinstance(law, KelvinVoigt | HuntCrossley):
         yield (
             f"{title} has the law {type(law).__name__}, whose force follows from a penetration, but its gap {gap} "
-            "contains speeds: expected a gap in positions, or Stabilized(Delta) or Restitution for one in speeds"
+            "contains speeds: expected a gap in positions, or Stabilized(damping) or Restitution for one in speeds"
         )
-    if isinstance(law, Stabilized) and (law.Delta2 is None) != (contact.level == 1):
-        given = "Stabilized(Delta)" if law.Delta2 is None else "Stabilized(Delta1, Delta2)"
-        expected = "Stabilized(Delta1, Delta2)" if law.Delta2 is None else "Stabilized(Delta)"
+    if isinstance(law, Stabilized) and (law.stiffness is None) != (contact.level == 1):
+        forms = ("Stabilized(damping)", "Stabilized(damping, stiffness)")
+        given, expected = forms if law.stiffness is None else forms[::-1]
         kind = "positions" if contact.level == 2 else "speeds"
         yield f"{title} has the law {given}, but its gap {gap} is one in {kind}: expected {expected}"
 
@@ -112,7 +112,7 @@ def _slip_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
             yield f"{title} has the slip velocity {expr}, which is nonlinear in the speeds: expected one affine in u"
 
 
-def _event_problems(model: Model, k: int, event: Event) -> Iterator[str]:
+def _event_problems(model: Model, contacts: Sequence[Contact], k: int, event: Event) -> Iterator[str]:
     title = f"event {event.name!r} (events[{k}])"
     if not event.guard.free_symbols and not atoms((event.guard,)):
         yield f"{title} has the guard {event.guard}, which never changes its sign: expected an expression of the motion"
@@ -120,7 +120,7 @@ def _event_problems(model: Model, k: int, event: Event) -> Iterator[str]:
         yield f"{title} has direction={event.direction!r}: expected +1 (rising), -1 (falling) or 0 (both)"
     if event.impulse is not None and event.impulse not in model.impulses:
         yield f"{title} has impulse={event.impulse!r}: expected one of the model's impulses, {_listed(model.impulses)}"
-    known = [latch.name for latch in model.latches]
+    known = [contact.name for contact in contacts if contact.kind == "latch"]
     for field in ("impose", "remove"):
         for name in getattr(event, field):
             if name not in known:
@@ -147,12 +147,12 @@ def _multiplier_problems(contacts: Sequence[Contact], places: Sequence[Place]) -
 def _reaction_problems(model: Model, contacts: Sequence[Contact]) -> Iterator[str]:
     """A gap does not tell at which point of which body its force acts, which a reaction must contain."""
     asked = {"reactions": model.reactions, "auxiliary_speeds": tuple(map(symbol_name, model.auxiliary_speeds))}
-    silent = [contact.name for contact in contacts if not contact.acts]
+    silent = [contact.name for contact in contacts if not contact.applied_at]
     for field, items in asked.items():
         if items and silent:
             yield (
                 f"the model has {field} ({', '.join(items)}), and a gap does not tell on which body its force acts: "
-                f"give acts=((point, direction), ...), one for each row, to the contacts {_listed(silent)}"
+                f"give applied_at=((point, direction), ...), one for each row, to the contacts {_listed(silent)}"
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +32,8 @@ class Unilateral:
         multipliers are components of a force along the same directions: their lengths and their angle, which velocities
         alone do not tell, enter ``|F_t| <= mu N``.
     name
-        Name in messages and results; None: "contact 1" and so on.
-    acts
+        Name in messages and results; None: "contact 1" and so on, counted among the unilateral constraints.
+    applied_at
         Where and along which unit vectors the force of each row acts: only a model with ``reactions`` or
         ``auxiliary_speeds`` must know. For the normal and then each direction of slip ``(point, direction)``, a point
         of the body; between two bodies a pair for each, ``((P1, n), (P2, -n))``; for a torque ``(frame, axis)``.
@@ -45,7 +44,7 @@ class Unilateral:
     friction: Coulomb | None = None
     slip: Any = ()
     name: str | None = None
-    acts: Any = ()
+    applied_at: Any = ()
 
 
 @dataclass(frozen=True)
@@ -79,8 +78,8 @@ class Friction:
         The normal force, N: an expression of t, q, u, inputs and parameters; or :class:`Bilateral`, a constraint of
         which the model has no other row, whose multiplier it is.
     name
-        None: "friction 1" and so on.
-    acts
+        None: "friction 1" and so on, counted among the frictions.
+    applied_at
         As for :class:`Unilateral`; under a given load there is no normal row.
     """
 
@@ -88,7 +87,7 @@ class Friction:
     law: Coulomb
     normal: Any
     name: str | None = None
-    acts: Any = ()
+    applied_at: Any = ()
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class Latch:
         Whether it is closed when a run starts.
     decay_rate
         Rate, 1/s, at which a violation decays.
-    acts
+    applied_at
         As for :class:`Unilateral`.
     """
 
@@ -113,7 +112,7 @@ class Latch:
     constraint: Any
     closed: bool = False
     decay_rate: Any = 10.0
-    acts: Any = ()
+    applied_at: Any = ()
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ class Contact:
     """One contact of a model: a normal row or a given load, then the rows of its slip velocity.
 
     ``where`` says where the user wrote it. ``level`` is 2 for a gap in positions, 1 in velocities. ``gap`` None: the
-    normal force is ``load``. ``acts``: for each row pairs of place and direction, or nothing.
+    normal force is ``load``. ``applied_at``: for each row pairs of place and direction, or nothing.
     """
 
     name: str
@@ -135,7 +134,7 @@ class Contact:
     friction: Coulomb | None
     slip: tuple[Any, ...]
     closed: bool
-    acts: tuple[tuple[tuple[Any, Any], ...], ...]
+    applied_at: tuple[tuple[tuple[Any, Any], ...], ...]
 
     @property
     def n_rows(self) -> int:
@@ -152,7 +151,7 @@ class Contact:
     @property
     def forces(self) -> tuple[tuple[Any, Any], ...]:
         """Place and direction of the forces of all rows."""
-        return tuple(pair for pairs in self.acts for pair in pairs)
+        return tuple(pair for pairs in self.applied_at for pair in pairs)
 
     def values(self) -> tuple[Value, ...]:
         """The values of the laws, with the intervals they must lie in."""
@@ -168,8 +167,8 @@ class Contact:
 
 
 def contacts_of(model: Model) -> tuple[Contact, ...]:
-    """The contacts of a model in the order of their rows: unilateral constraints, friction, latches."""
-    return (*_unilateral(model), *_frictions(model), *_latches(model))
+    """The contacts of a model, in the order in which the user gave them, which is that of their rows."""
+    return tuple(_contact(model, k, item) for k, item in enumerate(model.contacts) if item is not None)
 
 
 def first_rows(contacts: tuple[Contact, ...]) -> tuple[int, ...]:
@@ -187,56 +186,64 @@ def level_of(model: Model, expression: Any) -> int:
     return 1 if any(moving) else 2
 
 
-def _unilateral(model: Model) -> Iterator[Contact]:
-    for k, item in enumerate(model.unilateral_constraints):
-        yield Contact(
-            name=f"contact {k + 1}" if item.name is None else item.name,
-            where=f"unilateral_constraints[{k}]",
-            kind=item.law.kind,
-            level=level_of(model, item.gap),
-            gap=item.gap,
-            law=item.law,
-            decay_rate=None,
-            load=None,
-            friction=item.friction,
-            slip=item.slip,
-            closed=False,
-            acts=item.acts,
-        )
+def _contact(model: Model, k: int, item: Unilateral | Friction | Latch) -> Contact:
+    where = f"contacts[{k}]"
+    if isinstance(item, Latch):
+        return _latch(model, where, item)
+    # Names are counted by kind: a latch more leaves "friction 1" what it was.
+    number = sum(isinstance(other, type(item)) for other in model.contacts[: k + 1])
+    if isinstance(item, Unilateral):
+        return _unilateral(model, where, item, f"contact {number}")
+    return _friction(model, where, item, f"friction {number}")
 
 
-def _frictions(model: Model) -> Iterator[Contact]:
-    for k, item in enumerate(model.friction):
-        held = item.normal if isinstance(item.normal, Bilateral) else None
-        yield Contact(
-            name=f"friction {k + 1}" if item.name is None else item.name,
-            where=f"friction[{k}]",
-            kind="load" if held is None else "bilateral",
-            level=2 if held is None else level_of(model, held.constraint),
-            gap=None if held is None else held.constraint,
-            law=None,
-            decay_rate=None if held is None else held.decay_rate,
-            load=item.normal if held is None else None,
-            friction=item.law,
-            slip=item.slip,
-            closed=True,
-            acts=item.acts,
-        )
+def _unilateral(model: Model, where: str, item: Unilateral, name: str) -> Contact:
+    return Contact(
+        name=name if item.name is None else item.name,
+        where=where,
+        kind=item.law.kind,
+        level=level_of(model, item.gap),
+        gap=item.gap,
+        law=item.law,
+        decay_rate=None,
+        load=None,
+        friction=item.friction,
+        slip=item.slip,
+        closed=False,
+        applied_at=item.applied_at,
+    )
 
 
-def _latches(model: Model) -> Iterator[Contact]:
-    for k, item in enumerate(model.latches):
-        yield Contact(
-            name=item.name,
-            where=f"latches[{k}]",
-            kind="latch",
-            level=level_of(model, item.constraint),
-            gap=item.constraint,
-            law=None,
-            decay_rate=item.decay_rate,
-            load=None,
-            friction=None,
-            slip=(),
-            closed=item.closed,
-            acts=item.acts,
-        )
+def _friction(model: Model, where: str, item: Friction, name: str) -> Contact:
+    held = item.normal if isinstance(item.normal, Bilateral) else None
+    return Contact(
+        name=name if item.name is None else item.name,
+        where=where,
+        kind="load" if held is None else "bilateral",
+        level=2 if held is None else level_of(model, held.constraint),
+        gap=None if held is None else held.constraint,
+        law=None,
+        decay_rate=None if held is None else held.decay_rate,
+        load=item.normal if held is None else None,
+        friction=item.law,
+        slip=item.slip,
+        closed=True,
+        applied_at=item.applied_at,
+    )
+
+
+def _latch(model: Model, where: str, item: Latch) -> Contact:
+    return Contact(
+        name=item.name,
+        where=where,
+        kind="latch",
+        level=level_of(model, item.constraint),
+        gap=item.constraint,
+        law=None,
+        decay_rate=item.decay_rate,
+        load=None,
+        friction=None,
+        slip=(),
+        closed=item.closed,
+        applied_at=item.applied_at,
+    )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import sympy
 
-ACTS = ("force", "acceleration")
+QUANTITIES = ("force", "acceleration")
 
 
 @dataclass(frozen=True)
@@ -42,31 +42,31 @@ class Value:
 
 @dataclass(frozen=True)
 class Stabilized:
-    """A violated gap decays: ``gap'' = Delta1 gap' + Delta2 gap`` (Bajodah 2003, (328)).
+    """A violated gap decays: ``gap'' + damping gap' + stiffness gap = 0`` (Bajodah 2003, (328), signs turned).
 
-    With one value, for a gap at velocity level: ``gap' = Delta1 gap`` (Bajodah 2003, (329)). The contact acts where the
-    gap is violated and the multiplier it needs is compressive.
+    Without a stiffness, for a gap at velocity level: ``gap' + damping gap = 0`` (Bajodah 2003, (329)). The contact acts
+    where the gap is violated and the multiplier it needs is compressive.
 
     Parameters
     ----------
-    Delta1
-        1/s, negative.
-    Delta2
-        1/s^2, negative; None at velocity level.
+    damping
+        1/s, positive; ``-Delta1`` of the source.
+    stiffness
+        1/s^2, positive, ``-Delta2`` of the source; None at velocity level.
     """
 
-    Delta1: Any
-    Delta2: Any = None
+    damping: Any
+    stiffness: Any = None
     kind: ClassVar[str] = "stabilized"
 
     def values(self) -> tuple[Value, ...]:
-        """Both gains: negative ones are those whose motion decays (Hurwitz)."""
-        given = (("Delta1", self.Delta1), ("Delta2", self.Delta2))
-        return tuple(Value(name, x, greatest=0.0, strict=True) for name, x in given if x is not None)
+        """Both gains: positive ones are those whose motion decays (Hurwitz)."""
+        given = (("damping", self.damping), ("stiffness", self.stiffness))
+        return tuple(Value(name, x, 0.0, strict=True) for name, x in given if x is not None)
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
         """The acceleration of the closed row."""
-        return self.Delta1 * rate + self.Delta2 * gap if level == 2 else self.Delta1 * gap
+        return -self.damping * rate - self.stiffness * gap if level == 2 else -self.damping * gap
 
 
 @dataclass(frozen=True)
@@ -98,78 +98,83 @@ class Restitution:
 
 @dataclass(frozen=True)
 class KelvinVoigt:
-    """A linear spring and damper: ``k x + c x'``, never tensile.
+    """A linear spring and damper: ``stiffness x + damping x'``, never tensile.
 
     Parameters
     ----------
-    k, c
-        Stiffness, N/m, and damping, N s/m; with ``acts="acceleration"`` 1/s^2 and 1/s.
-    acts
-        ``"force"``: the contact force; ``"acceleration"``: ``x'' + c x' + k x = 0`` (Bajodah 2003, (367) divided by m).
+    stiffness, damping
+        N/m and N s/m; with ``quantity="acceleration"`` 1/s^2 and 1/s.
+    quantity
+        What the law gives. ``"force"``: the contact force; ``"acceleration"``: ``x'' + damping x' + stiffness x = 0``
+        (Bajodah 2003, (367) divided by m).
     """
 
-    k: Any
-    c: Any
-    acts: str = "force"
+    stiffness: Any
+    damping: Any
+    quantity: str = "force"
 
     @property
     def kind(self) -> str:
         """How the contact is closed."""
-        return kind_of(self.acts)
+        return kind_of(self.quantity)
 
     def values(self) -> tuple[Value, ...]:
-        return Value("k", self.k, 0.0), Value("c", self.c, 0.0)
+        return Value("stiffness", self.stiffness, 0.0), Value("damping", self.damping, 0.0)
 
     def force(self, x: Any, rate: Any) -> Any:
         """The force, N, at the penetration x and its rate."""
-        return self.k * x + self.c * rate
+        return self.stiffness * x + self.damping * rate
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
-        """The acceleration of the closed row, where the law acts as one."""
+        """The acceleration of the closed row, where the law gives one."""
         return self.force(-gap, -rate)
 
 
 @dataclass(frozen=True)
 class HuntCrossley:
-    """``k x^n + lam x^n x'``, never tensile (Hunt and Crossley 1975; Bajodah 2003, (368)).
+    """``x^n (stiffness + damping x')``, n the exponent, never tensile (Hunt and Crossley 1975; Bajodah 2003, (368)).
 
     Parameters
     ----------
-    k, lam
-        Stiffness, N/m^n, and damping, N s/m^(n + 1); with ``acts="acceleration"`` those of
-        ``x'' + lam x^n x' + k x^n = 0``. Positive damping takes energy (the thesis prints a negative alpha in (369)).
-    n
-        Exponent, at least 1; 3/2 for a Hertzian contact.
-    acts
-        ``"force"`` or ``"acceleration"``.
+    stiffness, damping
+        N/m^n and N s/m^(n + 1); with ``quantity="acceleration"`` those of ``x'' + x^n (stiffness + damping x') = 0``.
+        Positive damping takes energy (the thesis prints a negative alpha in (369)).
+    exponent
+        At least 1; 3/2 for a Hertzian contact.
+    quantity
+        What the law gives: ``"force"`` or ``"acceleration"``.
     """
 
-    k: Any
-    lam: Any
-    n: Any = field(default_factory=lambda: sympy.Rational(3, 2))
-    acts: str = "force"
+    stiffness: Any
+    damping: Any
+    exponent: Any = field(default_factory=lambda: sympy.Rational(3, 2))
+    quantity: str = "force"
 
     @property
     def kind(self) -> str:
         """How the contact is closed."""
-        return kind_of(self.acts)
+        return kind_of(self.quantity)
 
     def values(self) -> tuple[Value, ...]:
-        return Value("k", self.k, 0.0), Value("lam", self.lam, 0.0), Value("n", self.n, 1.0)
+        return (
+            Value("stiffness", self.stiffness, 0.0),
+            Value("damping", self.damping, 0.0),
+            Value("exponent", self.exponent, 1.0),
+        )
 
     def force(self, x: Any, rate: Any) -> Any:
         """The force, N, at the penetration x and its rate; odd in x, so that it changes sign where the gap opens."""
-        n = sympy.nsimplify(self.n, rational=True)
-        return x * sympy.Abs(x) ** (n - 1) * (self.k + self.lam * rate)
+        n = sympy.nsimplify(self.exponent, rational=True)
+        return x * sympy.Abs(x) ** (n - 1) * (self.stiffness + self.damping * rate)
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
-        """The acceleration of the closed row, where the law acts as one."""
+        """The acceleration of the closed row, where the law gives one."""
         return self.force(-gap, -rate)
 
 
-def kind_of(acts: str) -> str:
-    """A law that acts as an acceleration holds its row as a stabilized constraint does."""
-    return "compliant" if acts == "force" else "stabilized"
+def kind_of(quantity: str) -> str:
+    """A law that gives an acceleration holds its row as a stabilized constraint does."""
+    return "compliant" if quantity == "force" else "stabilized"
 
 
 def decay(decay_rate: Any, gap: Any, rate: Any, level: int) -> Any:

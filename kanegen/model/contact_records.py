@@ -10,50 +10,68 @@ import sympy
 
 from kanegen.model import normalize
 from kanegen.model.contact import Bilateral, Friction, Latch, Unilateral
-from kanegen.model.contact_laws import ACTS, LAWS, Coulomb, HuntCrossley, KelvinVoigt, Restitution, Stabilized
+from kanegen.model.contact_laws import LAWS, QUANTITIES, Coulomb, HuntCrossley, KelvinVoigt, Restitution, Stabilized
 from kanegen.model.events import Event
 
 R = TypeVar("R")
 L = TypeVar("L", Stabilized, Restitution, KelvinVoigt, HuntCrossley, Coulomb)
 
 
-def unilateral_constraints(value: Any, problems: list[str]) -> tuple[Unilateral, ...]:
-    """Unilateral constraints; a bare expression is a rigid one without rebound."""
-    found = []
-    for k, item in enumerate(normalize.sequence(value, "unilateral_constraints", problems)):
-        where = f"unilateral_constraints[{k}]"
-        given = Unilateral(item) if isinstance(item, sympy.Expr) else item
-        if not _is(given, Unilateral, where, problems):
-            continue
-        law = _law(given.law, where, problems)
-        friction = None if given.friction is None else _coulomb(given.friction, where, problems)
-        slip = normalize.scalars(given.slip, f"{where}.slip", problems)
-        before = len(problems)
-        gap = normalize.scalar(given.gap, f"{where}.gap", problems)
-        acts = _acts(given.acts, where, problems)
-        if len(problems) == before:
-            found.append(replace(given, gap=gap, law=law, friction=friction, slip=slip, acts=acts))
-    return tuple(found)
+def contacts(value: Any, problems: list[str]) -> tuple[Any, ...]:
+    """Unilateral constraints, frictions at joints and latches; a bare expression is a rigid gap without rebound.
+
+    An entry that cannot be read is None, so that the others keep their numbers in the messages of later checks.
+    """
+    items = normalize.sequence(value, "contacts", problems)
+    return tuple(_contact(item, f"contacts[{k}]", problems) for k, item in enumerate(items))
 
 
-def frictions(value: Any, problems: list[str]) -> tuple[Friction, ...]:
-    """Frictions at joints."""
-    found = []
-    for k, item in enumerate(normalize.sequence(value, "friction", problems)):
-        where = f"friction[{k}]"
-        if not _is(item, Friction, where, problems):
-            continue
-        law = _coulomb(item.law, where, problems)
-        slip = normalize.scalars(item.slip, f"{where}.slip", problems)
-        normal, acts = _normal(item.normal, where, problems), _acts(item.acts, where, problems)
-        found.append(replace(item, slip=slip, law=law, normal=normal, acts=acts))
-    return tuple(found)
+def _contact(item: Any, where: str, problems: list[str]) -> Unilateral | Friction | Latch | None:
+    if isinstance(item, sympy.Expr):
+        return _unilateral(Unilateral(item), where, problems)
+    if isinstance(item, Unilateral):
+        return _unilateral(item, where, problems)
+    if isinstance(item, Friction):
+        return _friction(item, where, problems)
+    if isinstance(item, Latch):
+        return _latch(item, where, problems)
+    problems.append(
+        f"{where} is {item!r}: expected a kg.Unilateral, kg.Friction or kg.Latch, or the expression of a gap"
+    )
+    return None
 
 
-def _acts(value: Any, where: str, problems: list[str]) -> tuple[tuple[tuple[Any, Any], ...], ...]:
+def _unilateral(item: Unilateral, where: str, problems: list[str]) -> Unilateral | None:
+    law = _law(item.law, where, problems)
+    friction = None if item.friction is None else _coulomb(item.friction, where, problems)
+    slip = normalize.scalars(item.slip, f"{where}.slip", problems)
+    before = len(problems)
+    gap = normalize.scalar(item.gap, f"{where}.gap", problems)
+    applied_at = _applied_at(item.applied_at, where, problems)
+    if len(problems) > before:
+        return None
+    return replace(item, gap=gap, law=law, friction=friction, slip=slip, applied_at=applied_at)
+
+
+def _friction(item: Friction, where: str, problems: list[str]) -> Friction:
+    law = _coulomb(item.law, where, problems)
+    slip = normalize.scalars(item.slip, f"{where}.slip", problems)
+    normal, applied_at = _normal(item.normal, where, problems), _applied_at(item.applied_at, where, problems)
+    return replace(item, slip=slip, law=law, normal=normal, applied_at=applied_at)
+
+
+def _latch(item: Latch, where: str, problems: list[str]) -> Latch:
+    constraint = normalize.scalar(item.constraint, f"{where}.constraint", problems)
+    decay_rate = normalize.scalar(item.decay_rate, f"{where}.decay_rate", problems)
+    applied_at = _applied_at(item.applied_at, where, problems)
+    closed = _flag(item.closed, f"{where}.closed", problems)
+    return replace(item, constraint=constraint, decay_rate=decay_rate, closed=closed, applied_at=applied_at)
+
+
+def _applied_at(value: Any, where: str, problems: list[str]) -> tuple[tuple[tuple[Any, Any], ...], ...]:
     """For each row the pairs (point, direction) and (frame, axis)."""
-    rows = normalize.sequence(_pairs(value), f"{where}.acts", problems)
-    return tuple(normalize.loads(_pairs(row), problems, f"{where}.acts[{k}]") for k, row in enumerate(rows))
+    rows = normalize.sequence(_pairs(value), f"{where}.applied_at", problems)
+    return tuple(normalize.loads(_pairs(row), problems, f"{where}.applied_at[{k}]") for k, row in enumerate(rows))
 
 
 def _pairs(item: Any) -> Any:
@@ -70,20 +88,6 @@ def _normal(value: Any, where: str, problems: list[str]) -> Any:
         constraint=constraint,
         decay_rate=normalize.scalar(value.decay_rate, f"{where}.normal.decay_rate", problems),
     )
-
-
-def latches(value: Any, problems: list[str]) -> tuple[Latch, ...]:
-    """Latches."""
-    found = []
-    for k, item in enumerate(normalize.sequence(value, "latches", problems)):
-        where = f"latches[{k}]"
-        if _is(item, Latch, where, problems):
-            constraint = normalize.scalar(item.constraint, f"{where}.constraint", problems)
-            decay_rate = normalize.scalar(item.decay_rate, f"{where}.decay_rate", problems)
-            acts = _acts(item.acts, where, problems)
-            closed = _flag(item.closed, f"{where}.closed", problems)
-            found.append(replace(item, constraint=constraint, decay_rate=decay_rate, closed=closed, acts=acts))
-    return tuple(found)
 
 
 def events(value: Any, problems: list[str]) -> tuple[Event, ...]:
@@ -152,9 +156,9 @@ def _law(value: Any, where: str, problems: list[str]) -> Any:
         expected = ", ".join(f"kg.{law.__name__}" for law in LAWS)
         problems.append(f"{where}.law is {value!r}: expected one of {expected}")
         return _with_expressions(Restitution(), where, problems)
-    if isinstance(value, KelvinVoigt | HuntCrossley) and value.acts not in ACTS:
-        problems.append(f"{where}.law has acts={value.acts!r}: expected 'force' or 'acceleration'")
-        value = replace(value, acts="force")
+    if isinstance(value, KelvinVoigt | HuntCrossley) and value.quantity not in QUANTITIES:
+        problems.append(f"{where}.law has quantity={value.quantity!r}: expected 'force' or 'acceleration'")
+        value = replace(value, quantity="force")
     return _with_expressions(value, f"{where}.law", problems)
 
 
@@ -173,5 +177,5 @@ def _with_expressions(law: L, where: str, problems: list[str]) -> L:
 def _expressions(law: Any, where: str, problems: list[str]) -> Iterator[tuple[str, Any]]:
     for field in fields(law):
         value = getattr(law, field.name)
-        if field.name != "acts" and value is not None:
+        if field.name != "quantity" and value is not None:
             yield field.name, normalize.scalar(value, f"{where} {field.name}", problems)

@@ -74,8 +74,9 @@ class Model:
         Speeds that are always zero and bring reactions into evidence (Kane and Levinson 1985, section 4.9).
     reactions
         Named :class:`Reaction` records: force and torque that the rest exerts on a set of bodies.
-    unilateral_constraints, friction, latches
-        :class:`Unilateral` (or bare gaps, then rigid), :class:`Friction` and :class:`Latch` records.
+    contacts
+        :class:`Unilateral` (or bare gaps, then rigid), :class:`Friction` and :class:`Latch` records in any order, which
+        is that of the contact rows.
     events
         :class:`Event` records.
     impulses
@@ -125,9 +126,7 @@ class Model:
     outputs: Mapping[str, Output]
     auxiliary_speeds: tuple[Any, ...]
     reactions: Mapping[str, Reaction]
-    unilateral_constraints: tuple[Unilateral, ...]
-    friction: tuple[Friction, ...]
-    latches: tuple[Latch, ...]
+    contacts: tuple[Unilateral | Friction | Latch, ...]
     events: tuple[Event, ...]
     impulses: Mapping[str, tuple[tuple[Any, Any], ...]]
     servo: Servo | None
@@ -158,9 +157,7 @@ class Model:
         outputs: Mapping[str, Any] | None = None,
         auxiliary_speeds: Any = (),
         reactions: Mapping[str, Reaction] | None = None,
-        unilateral_constraints: Any = (),
-        friction: Any = (),
-        latches: Any = (),
+        contacts: Any = (),
         events: Any = (),
         impulses: Mapping[str, Any] | None = None,
         servo: Servo | None = None,
@@ -182,9 +179,7 @@ class Model:
             outputs=FrozenMapping(normalize.outputs(outputs, problems)),
             auxiliary_speeds=normalize.time_functions(auxiliary_speeds, "auxiliary_speeds", problems),
             reactions=FrozenMapping(normalized_reactions(reactions, problems)),
-            unilateral_constraints=contact_records.unilateral_constraints(unilateral_constraints, problems),
-            friction=contact_records.frictions(friction, problems),
-            latches=contact_records.latches(latches, problems),
+            contacts=contact_records.contacts(contacts, problems),
             events=contact_records.events(events, problems),
             impulses=FrozenMapping(contact_records.impulses(impulses, problems)),
             servo=normalized_servo(servo, problems),

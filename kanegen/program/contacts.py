@@ -11,7 +11,7 @@ from typing import Final
 
 from kanegen.derive import forms
 from kanegen.derive.contacts import ContactRows, guards, lower_contacts
-from kanegen.derive.forces import impulse_rows, require_acts
+from kanegen.derive.forces import impulse_rows, require_places
 from kanegen.errors import BuildError
 from kanegen.graph import Node, substitute
 from kanegen.model import Model
@@ -111,7 +111,7 @@ def add_contacts(f: Functions) -> None:
     e, model = f.equations, f.equations.model
     if contacts_of(model):
         found = lower_contacts(e.system, e.simplified)
-        require_acts(e.system, found)
+        require_places(e.system, found)
         _add(f, "gaps", gap_nodes(found))
         _add_rows(f, found)
         values = [value for contact in contacts_of(model) for value in contact.run_values()]

@@ -86,9 +86,7 @@ class Contacting:
         functions = self._functions
         module = functions.module
         if not module.CONTACTS:
-            raise SolveError(
-                f"the model {self.description.name!r} has no contacts: see unilateral_constraints= of Model"
-            )
+            raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
         functions.get("contacts")
         functions.get("gaps").value(t, q, u, r)  # refuses arguments of the wrong kind
         check_contact_values(functions, t, q, u, r)
