@@ -71,14 +71,14 @@ def model(task: str = "cart") -> kg.Model:
         gravity=-g * N.y,
         inputs=(F,),
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in used},
-        servo=kg.Servo(coordinate - amplitude * sm.sin(omega * time), theta=(-2 * s, -(s**2))),
+        control=kg.Servo(coordinate - amplitude * sm.sin(omega * time), theta=(-2 * s, -(s**2))),
     )
 
 
 def simulate(task: str) -> tuple[kg.Solver, kg.Solution]:
     solver, start = kg.build(model(task), functions="all"), STARTS[task]
     span = (0.0, 10.0) if task == "cart" else (0.0, 3.0)
-    return solver, solver.integrate(span, start["q"], start["u"], control="servo", rtol=1e-11, atol=1e-12)
+    return solver, solver.integrate(span, start["q"], start["u"], control=True, rtol=1e-11, atol=1e-12)
 
 
 def error_law(t: float, psi: float, rate: float, s: float) -> float:

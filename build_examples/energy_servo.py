@@ -70,7 +70,7 @@ def model(path: bool = False, resolution: str = "moore_penrose", y: Any = None, 
         potential_energy=potential,
         inputs=(tau1, tau2),
         parameters={**values, **({Theta21: PATH_GAINS["Theta21"], Theta22: PATH_GAINS["Theta22"]} if path else {})},
-        servo=kg.Servo(constraints, theta=gains, resolution=resolution, y=y, damping=damping),
+        control=kg.Servo(constraints, theta=gains, resolution=resolution, y=y, damping=damping),
     )
 
 
@@ -86,7 +86,7 @@ def simulate(y: Any = None, E_f: float = 1.0, **options: Any) -> tuple[kg.Solver
     """On the path no energy is below m_B g L / 2 (1 - cos(asin(R / L))) = 1.314 J: E_f = 1 J is out of reach there."""
     solver = kg.build(model(**options)).with_parameters(E_f=E_f)
     start = INITIAL["q"], INITIAL["u"]
-    return solver, solver.integrate((0.0, 5.0), *start, control="servo", y=y, rtol=1e-11, atol=1e-12)
+    return solver, solver.integrate((0.0, 5.0), *start, control=True, y=y, rtol=1e-11, atol=1e-12)
 
 
 def energies(solver: kg.Solver, solution: kg.Solution) -> np.ndarray:

@@ -59,7 +59,7 @@ def model(resolution: str = "moore_penrose") -> kg.Model:
         dependent_speeds=(u3,),
         inputs=(F_theta,),
         parameters={m: 1.5, F_r: 1.3, F_phi: 2.1, c: 0.9, k: 1.0, Theta1: -2.0, Theta2: -1.0},
-        servo=kg.Servo(theta - k, theta=(Theta1, Theta2), resolution=resolution),
+        control=kg.Servo(theta - k, theta=(Theta1, Theta2), resolution=resolution),
     )
 
 
@@ -75,7 +75,7 @@ def control_law(q: np.ndarray, u: np.ndarray, p: Mapping[str, float]) -> float:
 def simulate() -> tuple[kg.Solver, kg.Solution]:
     solver = kg.build(model())
     start = INITIAL["q"], INITIAL["u"]
-    return solver, solver.integrate((0.0, 10.0), *start, control="servo", rtol=1e-11, atol=1e-12)
+    return solver, solver.integrate((0.0, 10.0), *start, control=True, rtol=1e-11, atol=1e-12)
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:

@@ -59,7 +59,7 @@ def model(y: str = "decay") -> kg.Model:
         bodies=(body,),
         loads=((B, torque),),
         inputs=tau,
-        control_constraints=kg.ControlConstraints(
+        control=kg.ControlConstraints(
             constraints=(K.diff(time) + a * K,),
             y={"zero": 0, "decay": [-x for x in tau]}[y],
         ),
@@ -72,7 +72,7 @@ def simulate(y: str = "decay") -> tuple[kg.Solver, kg.Solution]:
     solver = kg.build(model(y))
     span, options = (0.0, SPANS[y]), {"method": "dop853", "rtol": 1e-11, "atol": 1e-13}
     start = INITIAL["q"], INITIAL["u"]
-    return solver, solver.integrate(span, *start, control="constraints", tau0=INITIAL["r"], **options)
+    return solver, solver.integrate(span, *start, control=True, tau0=INITIAL["r"], **options)
 
 
 def kinetic_energy(solver: kg.Solver, u: np.ndarray) -> np.ndarray:

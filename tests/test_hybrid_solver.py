@@ -309,7 +309,7 @@ def test_held_controls_and_events_at_the_same_times() -> None:
     solver = kg.build(rough_block(hold=(-2.0, -1.0)), functions=HELD)
     solver = solver.with_parameters(mu_s=0.0, mu_k=0.0)
     solution = solver.integrate(
-        (0.0, 1.05), REST, REST, control="servo", sample_time=0.1, events=["hit"], rtol=1e-11, atol=1e-13
+        (0.0, 1.05), REST, REST, control=True, sample_time=0.1, events=["hit"], rtol=1e-11, atol=1e-13
     )
     x = v = 0.0
     for k in range(11):
@@ -323,7 +323,7 @@ def test_held_controls_and_events_at_the_same_times() -> None:
 def test_friction_balances_the_control_that_is_held() -> None:
     """Friction holds the block against the servo; each contact force is that of the sample in which it was stored."""
     solution = kg.build(rough_block(hold=(-2.0, -1.0)), functions=HELD).integrate(
-        (0.0, 0.3), REST, [0.05, 0.0], control="servo", sample_time=0.1, events=(), max_step=0.03
+        (0.0, 0.3), REST, [0.05, 0.0], control=True, sample_time=0.1, events=(), max_step=0.03
     )
     sticks = next(event.t for event in solution.events if event.kind == "sticks")
     later = solution.t > sticks

@@ -88,7 +88,7 @@ def test_samples_of_a_closed_loop_give_its_controls_back(degree: str) -> None:
     solver, start = solver_for("particle_tracking"), example("particle_tracking").INITIAL
     samples = np.linspace(0.0, 3.0, 601)
     run = solver.integrate(
-        (0.0, 3.0), start["q"], start["u"], control="servo", method="dop853", rtol=1e-12, atol=1e-13, t_eval=samples
+        (0.0, 3.0), start["q"], start["u"], control=True, method="dop853", rtol=1e-12, atol=1e-13, t_eval=samples
     )
     path: Any = (samples, run.q)
     if degree == "cubic":

@@ -37,7 +37,7 @@ class _Motion:
 @click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance (adaptive methods).")
 @click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance (adaptive methods).")
 @click.option("--step", type=float, help="Step of rk4 and kutta_merson, s.")
-@click.option("--control", type=click.Choice(("servo", "constraints")), help="Close the loop with the model's own law.")
+@click.option("--control", is_flag=True, help="Close the loop with the control law of the model.")
 @click.option("--sample-time", type=float, help="Seconds for which a servo holds its controls; default: continuous.")
 @click.option("--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step.")
 @click.option(
@@ -104,16 +104,16 @@ def _simulate(
     return _Motion(solver, solution, built - started, time.perf_counter() - built)
 
 
-def _inputs(description: Any, control: str | None, r: Any) -> dict[str, Any]:
+def _inputs(description: Any, control: bool, r: Any) -> dict[str, Any]:
     """The file's inputs without controls that come from the model's law, and the start of those of the state."""
     from kanegen.solve.closed_loop import own_inputs
 
-    if control is None or r is None:
+    if not control or r is None:
         return {"r": r}
-    slots = description.controls if control == "servo" else description.joined
+    slots = description.controls or description.joined
     owned = own_inputs(description, [description.inputs[slot] for slot in slots])
     others = {name: value for name, value in zip(description.inputs, r, strict=True) if name not in owned}
-    return {"r": others} if control == "servo" else {"r": others, "tau0": [r[slot] for slot in slots]}
+    return {"r": others} if description.controls else {"r": others, "tau0": [r[slot] for slot in slots]}
 
 
 def _summary(file: Any, motion: _Motion) -> Table:

@@ -131,7 +131,7 @@ def refuse_joined(module: ModuleType, watched: Iterable[int], joined: bool) -> N
     names = [*(f"contact {name!r}" for name in module.CONTACTS), *(f"event {module.EVENTS[k]!r}" for k in watched)]
     if joined and names:
         raise SolveError(
-            f'control="constraints" makes the controls part of the state, on which {", ".join(names)} cannot act: '
+            f"kg.ControlConstraints make the controls part of the state, on which {', '.join(names)} cannot act: "
             "leave events out by events=(), and use servo-constraints in models with contacts"
         )
 
