@@ -80,7 +80,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     at_rest = solution.t > zeno_time() + 1e-3
     yield "speed at rest (m/s)", np.abs(solution.u[at_rest]).max(), 1e-12
     weight = DEFAULTS["m"] * DEFAULTS["g"]
-    yield "contact force at rest less the weight (N)", np.abs(solution.contact_forces[at_rest] - weight).max(), 1e-9
+    yield "contact force at rest less the weight (N)", np.abs(solution.contacts.forces[at_rest] - weight).max(), 1e-9
 
 
 def _kinetic(u: np.ndarray) -> float:
@@ -99,7 +99,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     height.set_ylabel("z (m)")
     speed.plot(solution.t, solution.u)
     speed.set_ylabel("z' (m/s)")
-    force.plot(solution.t, solution.contact_forces)
+    force.plot(solution.t, solution.contacts.forces)
     force.set(xlabel="t (s)", ylabel="contact force (N)")
     for axis in (height, speed, force):
         axis.axvline(zeno_time(), color="0.6", linestyle=":")

@@ -73,7 +73,7 @@ def test_the_emitted_program_samples_the_controls(folder: Path, request: pytest.
     options = {"method": "rk4", "step": STEP, "sample_time": STEP}
     solver = kg.build(particle(floor))
     solution = solver.integrate((0.0, 1.0), START[:2], START[2:], {"g": 9.81}, control=True, **options)
-    assert solution.saturation  # the limit acts in the program as well
+    assert solution.control.saturation  # the limit acts in the program as well
     np.testing.assert_allclose(rows[-1, 1:], np.concatenate(solution.last[1:]), atol=STEPPER_ROUNDING)
 
 

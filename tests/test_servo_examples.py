@@ -63,8 +63,8 @@ def test_ideal_and_moore_penrose_controls_move_differently() -> None:
         for options in ({}, {"resolution": "ideal"})
     ]
     assert np.abs(runs[0].q[-1] - runs[1].q[-1]).max() > 0.05
-    assert np.abs(runs[1].controls[0]).max() > 1.0
-    assert np.abs(runs[1].controls[-1]).max() < 1e-3
+    assert np.abs(runs[1].control.values[0]).max() > 1.0
+    assert np.abs(runs[1].control.values[-1]).max() < 1e-3
 
 
 def test_an_energy_that_the_path_does_not_admit() -> None:

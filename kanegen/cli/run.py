@@ -142,9 +142,10 @@ def _summary(file: Any, motion: _Motion) -> Table:
     for what, residual in (("position residual", position), ("velocity residual", velocity)):
         if len(residual):
             rows.append((what, f"{np.max(np.abs(residual)):.2e} at the end"))
-    for name, column in zip(solution.control_names, np.abs(_controls(solution)).T, strict=True):
-        rows.append((f"largest |{name}|", f"{column.max():.6g}"))
-    rows += [("warning", text) for text in solution.warnings]
+    if solution.control is not None:
+        for name, column in zip(solution.control.names, np.abs(solution.control.values).T, strict=True):
+            rows.append((f"largest |{name}|", f"{column.max():.6g}"))
+        rows += [("warning", text) for text in solution.control.warnings]
     final = (*solution.q[-1], *solution.u[-1], *_controls(solution)[-1])
     rows += [(name, f"{value:.9g}") for name, value in zip(_names(motion), final, strict=True)]
     for row in rows:
@@ -169,15 +170,15 @@ def _events(events: Sequence[Any]) -> Table:
 
 
 def _names(motion: _Motion) -> list[str]:
-    description = motion.solver.description
-    return [*description.coordinates, *description.speeds, *motion.solution.control_names]
+    description, control = motion.solver.description, motion.solution.control
+    return [*description.coordinates, *description.speeds, *(control.names if control is not None else ())]
 
 
 def _controls(solution: Any) -> Any:
     """The controls of a closed loop (n_t, n_tau), without columns for an open one."""
     import numpy as np
 
-    return np.empty((len(solution.t), 0)) if solution.controls is None else solution.controls
+    return np.empty((len(solution.t), 0)) if solution.control is None else solution.control.values
 
 
 def _write(path: Path, motion: _Motion) -> None:

@@ -13,6 +13,7 @@ from kanegen.errors import SolveError
 from kanegen.model.servo import control_limits
 from kanegen.program.control_constraints import RIGHT_HAND_SIDE
 from kanegen.solve.consistent_controls import consistent_controls, joined_names, start_problems
+from kanegen.solve.control_history import ControlHistory
 from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import RunInputs, run_inputs
@@ -31,17 +32,6 @@ class ControlOptions(NamedTuple):
     limits: Any = None
     y: Any = None
     tau0: Any = None
-
-
-class ControlRecord(NamedTuple):
-    """What a :class:`~kanegen.Solution` tells of the controls of a run; see there."""
-
-    controls: Array | None = None
-    control_names: tuple[str, ...] = ()
-    servo_errors: Array | None = None
-    servo_constraints: tuple[str, ...] = ()
-    saturation: tuple[Saturation, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +71,14 @@ class ClosedLoop:
         """Name of the function that is integrated; None: the usual one."""
         return RIGHT_HAND_SIDE if self.law is None else None
 
-    def record(self, outcome: Any, dense: Any) -> ControlRecord:
+    def record(self, outcome: Any, dense: Any) -> ControlHistory:
         """The controls and servo-errors at the stored times of a run."""
         d, errors = self.functions.description, None
         if self.residuals is not None:
             errors = self._along(self.residuals, outcome.t, outcome.y)
         if self.law is None:
             controls = np.ascontiguousarray(outcome.y[:, len(d.coordinates) + len(d.speeds) :])
-            return ControlRecord(controls, self.names, errors, self.labels)
+            return ControlHistory(controls, self.names, errors, self.labels)
         found: list[Saturation] = []
         limited = bool(np.isfinite(self.limits).any())
         if len(outcome.samples):
@@ -101,7 +91,7 @@ class ClosedLoop:
             if limited:
                 found = self._continuous(outcome, controls, dense)
         told = warnings_of(found, outcome.t, errors, self.labels)
-        return ControlRecord(controls, self.names, errors, self.labels, tuple(found), told)
+        return ControlHistory(controls, self.names, errors, self.labels, tuple(found), told)
 
     def _continuous(self, outcome: Any, controls: Array, dense: Any) -> list[Saturation]:
         """Saturation between five points of each step; where no dense output is kept, between the stored ones."""

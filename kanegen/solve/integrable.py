@@ -109,7 +109,8 @@ class Integrable:
             always.
         limits
             Servo: largest magnitude of each control, ``(lowest, highest)`` or None, in their order, or a mapping by
-            name; None: those of the model. ``saturation`` and ``warnings`` of the solution tell what they prevented.
+            name; None: those of the model. ``saturation`` and ``warnings`` of ``solution.control`` tell what they
+            prevented.
         y
             Servo: free vector, a number or (n_tau,), where the model leaves it to the run; None: zero.
         tau0
