@@ -64,7 +64,7 @@ def simulate() -> tuple[kg.Solver, kg.Solution]:
     return solver, solver.integrate((0.0, 6.0), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
 
 
-def bounces(solution: kg.Solution) -> list[kg.EventRecord]:
+def bounces(solution: kg.Solution) -> list[kg.results.EventRecord]:
     """The impacts after which the ball flies; the last one, on its way to rest, is without rebound."""
     return [event for event in solution.events if event.kind == "impact" and event.u_after[0] > 0.0]
 
@@ -87,7 +87,7 @@ def _kinetic(u: np.ndarray) -> float:
     return float(DEFAULTS["m"] * u[0] ** 2 / 2)
 
 
-def _lost(event: kg.EventRecord) -> float:
+def _lost(event: kg.results.EventRecord) -> float:
     return _kinetic(event.u_before) - _kinetic(event.u_after)
 
 

@@ -160,7 +160,7 @@ def test_the_start_is_compared_at_its_own_inputs() -> None:
         ({"t_eval": [0.5, 2.0]}, "t_eval leaves the run"),
         ({"t_eval": [0.5, 0.2]}, "t_eval is not sorted"),
         ({"t_span": 1.0}, r"t_span is 1.0; expected a pair"),
-        ({"span": (0.0, np.nan)}, "t1 is nan"),
+        ({"t_span": (0.0, np.nan)}, "t1 is nan"),
         ({"q0": [0.0]}, r"q has shape \(1,\), expected \(2,\): x, y"),
         ({"u0": [np.nan, 0.0]}, r"u1 \(u\[0\]\) is nan"),
         (
@@ -170,7 +170,7 @@ def test_the_start_is_compared_at_its_own_inputs() -> None:
     ],
 )
 def test_wrong_arguments_are_refused(options: dict[str, Any], message: str) -> None:
-    arguments = {"span": (0.0, 1.0), "q0": Q, "u0": U, **options}
+    arguments = {"t_span": (0.0, 1.0), "q0": Q, "u0": U, **options}
     with pytest.raises(SolveError, match=message) as caught:
         solver().integrate(**arguments)
     assert not isinstance(caught.value, IntegrationError)
@@ -195,7 +195,7 @@ def test_no_step_beyond_the_solution() -> None:
 
 def failed(**arguments: Any) -> IntegrationError:
     with pytest.raises(IntegrationError) as caught:
-        solver().integrate(**{"span": (0.0, 1.0), "q0": Q, "u0": U, **arguments})
+        solver().integrate(**{"t_span": (0.0, 1.0), "q0": Q, "u0": U, **arguments})
     return caught.value
 
 
@@ -213,7 +213,7 @@ def test_too_many_steps_keep_the_results() -> None:
 
 @pytest.mark.parametrize("options", [{"method": "rk4", "step": 0.01}, {"method": "dopri5"}])
 def test_a_singular_position_is_told(options: dict[str, Any]) -> None:
-    error = failed(span=(999.5, 1000.5), **options)
+    error = failed(t_span=(999.5, 1000.5), **options)
     assert error.solution.status is Outcome.RIGHT_HAND_SIDE_FAILED
     assert "singular" in str(error)
     assert error.solution.last[0] == pytest.approx(1000.0, abs=0.02)
