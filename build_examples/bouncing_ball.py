@@ -64,7 +64,7 @@ def simulate() -> tuple[kg.Solver, kg.Solution]:
     return solver, solver.integrate((0.0, 6.0), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
 
 
-def bounces(solution: kg.Solution) -> list[kg.EventRecord]:
+def bounces(solution: kg.Solution) -> list[kg.results.EventRecord]:
     """The impacts after which the ball flies; the last one, on its way to rest, is without rebound."""
     return [event for event in solution.events if event.kind == "impact" and event.u_after[0] > 0.0]
 
@@ -80,14 +80,14 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     at_rest = solution.t > zeno_time() + 1e-3
     yield "speed at rest (m/s)", np.abs(solution.u[at_rest]).max(), 1e-12
     weight = DEFAULTS["m"] * DEFAULTS["g"]
-    yield "contact force at rest less the weight (N)", np.abs(solution.contact_forces[at_rest] - weight).max(), 1e-9
+    yield "contact force at rest less the weight (N)", np.abs(solution.contacts.forces[at_rest] - weight).max(), 1e-9
 
 
 def _kinetic(u: np.ndarray) -> float:
     return float(DEFAULTS["m"] * u[0] ** 2 / 2)
 
 
-def _lost(event: kg.EventRecord) -> float:
+def _lost(event: kg.results.EventRecord) -> float:
     return _kinetic(event.u_before) - _kinetic(event.u_after)
 
 
@@ -99,7 +99,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     height.set_ylabel("z (m)")
     speed.plot(solution.t, solution.u)
     speed.set_ylabel("z' (m/s)")
-    force.plot(solution.t, solution.contact_forces)
+    force.plot(solution.t, solution.contacts.forces)
     force.set(xlabel="t (s)", ylabel="contact force (N)")
     for axis in (height, speed, force):
         axis.axvline(zeno_time(), color="0.6", linestyle=":")

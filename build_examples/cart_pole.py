@@ -71,14 +71,14 @@ def model(task: str = "cart") -> kg.Model:
         gravity=-g * N.y,
         inputs=(F,),
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in used},
-        servo=kg.Servo(coordinate - amplitude * sm.sin(omega * time), theta=(-2 * s, -(s**2))),
+        control=kg.Servo(coordinate - amplitude * sm.sin(omega * time), theta=(-2 * s, -(s**2))),
     )
 
 
 def simulate(task: str) -> tuple[kg.Solver, kg.Solution]:
     solver, start = kg.build(model(task), functions="all"), STARTS[task]
     span = (0.0, 10.0) if task == "cart" else (0.0, 3.0)
-    return solver, solver.integrate(span, start["q"], start["u"], control="servo", rtol=1e-11, atol=1e-12)
+    return solver, solver.integrate(span, start["q"], start["u"], control=True, rtol=1e-11, atol=1e-12)
 
 
 def error_law(t: float, psi: float, rate: float, s: float) -> float:
@@ -109,7 +109,7 @@ def internal_motion(solver: kg.Solver, solution: kg.Solution) -> np.ndarray:
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
-    psi, rate = solution.servo_errors.T
+    psi, rate = solution.control.errors.T
     s = solver.parameters["s"]
     law = [error_law(t, psi[0], rate[0], s) for t in solution.t]
     yield "tracking error against its law", np.abs(psi - law).max(), 1e-8
@@ -119,7 +119,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
         np.abs(solution.q[:, other] - internal_motion(solver, solution)).max(),
         1e-7,
     )
-    states = list(zip(solution.t, solution.q, solution.u, solution.controls, strict=True))
+    states = list(zip(solution.t, solution.q, solution.u, solution.control.values, strict=True))
     found = [solver.underactuation(t, q, u) for t, q, u, _ in states]
     rates = [solver.rhs(t, q, u, F)[1] for t, q, u, F in states]
     left = [np.abs(row.matrix @ udot - row.right_side).max() for row, udot in zip(found, rates, strict=True)]
@@ -130,7 +130,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     panels = figure.subplots(3, len(runs), sharex="col")
     for column, (name, (_, solution)) in zip(panels.T, runs.items(), strict=True):
         for axis, values, label in zip(
-            column, (*solution.q.T, solution.controls[:, 0]), ("x (m)", "theta (rad)", "F (N)"), strict=True
+            column, (*solution.q.T, solution.control.values[:, 0]), ("x (m)", "theta (rad)", "F (N)"), strict=True
         ):
             axis.plot(solution.t, values)
             axis.set_ylabel(label)

@@ -70,7 +70,7 @@ def model(path: bool = False, resolution: str = "moore_penrose", y: Any = None, 
         potential_energy=potential,
         inputs=(tau1, tau2),
         parameters={**values, **({Theta21: PATH_GAINS["Theta21"], Theta22: PATH_GAINS["Theta22"]} if path else {})},
-        servo=kg.Servo(constraints, theta=gains, resolution=resolution, y=y, damping=damping),
+        control=kg.Servo(constraints, theta=gains, resolution=resolution, y=y, damping=damping),
     )
 
 
@@ -86,11 +86,11 @@ def simulate(y: Any = None, E_f: float = 1.0, **options: Any) -> tuple[kg.Solver
     """On the path no energy is below m_B g L / 2 (1 - cos(asin(R / L))) = 1.314 J: E_f = 1 J is out of reach there."""
     solver = kg.build(model(**options)).with_parameters(E_f=E_f)
     start = INITIAL["q"], INITIAL["u"]
-    return solver, solver.integrate((0.0, 5.0), *start, control="servo", y=y, rtol=1e-11, atol=1e-12)
+    return solver, solver.integrate((0.0, 5.0), *start, control=True, y=y, rtol=1e-11, atol=1e-12)
 
 
 def energies(solver: kg.Solver, solution: kg.Solution) -> np.ndarray:
-    states = zip(solution.t, solution.q, solution.u, solution.controls, strict=True)
+    states = zip(solution.t, solution.q, solution.u, solution.control.values, strict=True)
     return np.array([solver.energy(t, q, u, tau) for t, q, u, tau in states])
 
 
@@ -99,13 +99,15 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     law = p["E_f"] + (E[0] - p["E_f"]) * np.exp(p["Theta"] * solution.t)
     yield "E(t) against E_f + (E0 - E_f) exp(Theta t), relative", np.abs(E / law - 1).max(), 1e-8
     # Torques on the disc and on the bar: tau1 - tau2 and tau2.
-    power = solution.controls[:, 0] * solution.u[:, 0] + solution.controls[:, 1] * (solution.u[:, 1] - solution.u[:, 0])
+    power = solution.control.values[:, 0] * solution.u[:, 0] + solution.control.values[:, 1] * (
+        solution.u[:, 1] - solution.u[:, 0]
+    )
     wanted = p["Theta"] * (E - p["E_f"])
     yield "power of the controls against Theta (E - E_f), relative", np.abs(power / wanted - 1).max(), 1e-8
     path = 0.0
     if "Theta21" in p:
         # Both roots of s**2 - Theta21 s - Theta22 are Theta21 / 2.
-        psi, rate = solution.servo_errors[:, 1:].T
+        psi, rate = solution.control.errors[:, 1:].T
         s = p["Theta21"] / 2
         path = np.abs(psi - (psi[0] + (rate[0] - s * psi[0]) * solution.t) * np.exp(s * solution.t)).max()
     yield "R cos theta1 + L sin theta2 against its law", path, 1e-8
@@ -116,10 +118,10 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     panels = figure.subplots(4, len(runs), sharex=True)
     for column, (name, (_, solution)) in zip(panels.T, runs.items(), strict=True):
         rows = (
-            (solution.servo_errors[:, :1], "E - E_f", "J"),
+            (solution.control.errors[:, :1], "E - E_f", "J"),
             (solution.q, "theta", "rad"),
             (solution.u, "u", "rad/s"),
-            (solution.controls, "tau", "N m"),
+            (solution.control.values, "tau", "N m"),
         )
         for axis, (values, label, unit) in zip(column, rows, strict=True):
             axis.plot(solution.t, values, label=[f"{label}{k + 1}" for k in range(values.shape[1])])

@@ -90,7 +90,7 @@ def simulate(law: str = "acceleration") -> tuple[kg.Solver, kg.Solution]:
     return solver, solver.integrate((0.0, 10.0), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
 
 
-def lost_in_impact(solver: kg.Solver, event: kg.EventRecord) -> tuple[float, float]:
+def lost_in_impact(solver: kg.Solver, event: kg.results.EventRecord) -> tuple[float, float]:
     """Kinetic energy (J) that an impact takes, and (1 - e^2) v^2 / (2 w Q^-1 w) with the normal row w: the theory's."""
     before, after = (solver.kinetic_energy(event.t, event.q, u) for u in (event.u_before, event.u_after))
     normal = np.array([DEFAULTS["R"], DEFAULTS["L"]]) * np.sin(event.q)
@@ -100,7 +100,7 @@ def lost_in_impact(solver: kg.Solver, event: kg.EventRecord) -> tuple[float, flo
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
-    yield "tensile contact force (N)", max(0.0, -solution.contact_forces.min()), 1e-9
+    yield "tensile contact force (N)", max(0.0, -solution.contacts.forces.min()), 1e-9
     energy = np.array([solver.energy(*state) for state in zip(solution.t, solution.q, solution.u, strict=True)])
     yield "energy above its start (J)", max(0.0, (energy - energy[0]).max()), 1e-8
     drift = [np.ptp([solver.energy(t, *solution(t)) for t in times]) for times in _flights(solution)]
@@ -116,7 +116,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 def _flights(solution: kg.Solution) -> Iterator[np.ndarray]:
     """Times between two events without contact; the later one is left out, where other speeds may begin."""
     marks = np.unique([event.t for event in solution.events])
-    for phase in solution.modes:
+    for phase in solution.contacts.modes:
         if phase.modes[CONTACT] in ("open", "penetrated"):
             inside = marks[(marks > phase.t_start) & (marks < phase.t_end)]
             for start, end in pairwise([phase.t_start, *inside, phase.t_end]):

@@ -59,7 +59,7 @@ def model(resolution: str = "moore_penrose") -> kg.Model:
         dependent_speeds=(u3,),
         inputs=(F_theta,),
         parameters={m: 1.5, F_r: 1.3, F_phi: 2.1, c: 0.9, k: 1.0, Theta1: -2.0, Theta2: -1.0},
-        servo=kg.Servo(theta - k, theta=(Theta1, Theta2), resolution=resolution),
+        control=kg.Servo(theta - k, theta=(Theta1, Theta2), resolution=resolution),
     )
 
 
@@ -75,15 +75,15 @@ def control_law(q: np.ndarray, u: np.ndarray, p: Mapping[str, float]) -> float:
 def simulate() -> tuple[kg.Solver, kg.Solution]:
     solver = kg.build(model())
     start = INITIAL["q"], INITIAL["u"]
-    return solver, solver.integrate((0.0, 10.0), *start, control="servo", rtol=1e-11, atol=1e-12)
+    return solver, solver.integrate((0.0, 10.0), *start, control=True, rtol=1e-11, atol=1e-12)
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
     p = solver.parameters
     states = list(zip(solution.t, solution.q, solution.u, strict=True))
     law = np.array([control_law(q, u, p) for _, q, u in states])
-    yield "F_theta against equation (520)", np.abs(solution.controls[:, 0] - law).max(), 1e-10
-    psi, rate = solution.servo_errors[0]
+    yield "F_theta against equation (520)", np.abs(solution.control.values[:, 0] - law).max(), 1e-10
+    psi, rate = solution.control.errors[0]
     decay = (psi + (rate + psi) * solution.t) * np.exp(-solution.t)
     yield "theta - k against its second-order law", np.abs(solution.q[:, 1] - p["k"] - decay).max(), 1e-8
     yield "drift of r phi - c", np.abs(solution.q[:, 0] * solution.q[:, 2] - p["c"]).max(), 1e-8
@@ -98,7 +98,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     angles.axhline(solver.parameters["k"], color="gray", linestyle="dotted", label="k")
     angles.set_ylabel("angles (rad)")
     angles.legend()
-    force.plot(solution.t, solution.controls)
+    force.plot(solution.t, solution.control.values)
     force.set(xlabel="t (s)", ylabel="F_theta (N)")
 
 

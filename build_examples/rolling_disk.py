@@ -237,7 +237,7 @@ def own_accelerations(solver: kg.Solver | GibbsAppell, t: float, q: np.ndarray, 
 
 
 def checks(solver: kg.Solver | GibbsAppell, solution: kg.Solution | Motion) -> Iterator[tuple[str, float, float]]:
-    if isinstance(solution, kg.Solution) and solution.contact_rows:
+    if isinstance(solution, kg.Solution) and solution.contacts is not None:
         yield from plane_checks(solver, solution)
         return
     reference, motion = kane()
@@ -283,7 +283,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
         history.plot(solution.t, theta, label="theta (rad)")
         history.set(xlabel="t (s)", title=title)
     _, solution = runs["friction"]
-    normal, *friction = solution.contact_forces.T
+    normal, *friction = solution.contacts.forces.T
     history.plot(solution.t, _slip_speeds(runs["Kane"][0], solution), label="slip (m/s)")
     history.plot(solution.t, np.hypot(*friction) / normal, label="friction / normal force")
     for _, history in panels:

@@ -59,7 +59,7 @@ def model(y: str = "decay") -> kg.Model:
         bodies=(body,),
         loads=((B, torque),),
         inputs=tau,
-        control_constraints=kg.ControlConstraints(
+        control=kg.ControlConstraints(
             constraints=(K.diff(time) + a * K,),
             y={"zero": 0, "decay": [-x for x in tau]}[y],
         ),
@@ -72,7 +72,7 @@ def simulate(y: str = "decay") -> tuple[kg.Solver, kg.Solution]:
     solver = kg.build(model(y))
     span, options = (0.0, SPANS[y]), {"method": "dop853", "rtol": 1e-11, "atol": 1e-13}
     start = INITIAL["q"], INITIAL["u"]
-    return solver, solver.integrate(span, *start, control="constraints", tau0=INITIAL["r"], **options)
+    return solver, solver.integrate(span, *start, control=True, tau0=INITIAL["r"], **options)
 
 
 def kinetic_energy(solver: kg.Solver, u: np.ndarray) -> np.ndarray:
@@ -86,7 +86,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     decay = K[0] * np.exp(-solver.parameters["a"] * solution.t)
     yield "K(t) against K0 exp(-a t), relative", np.abs(K / decay - 1.0).max(), 1e-6
     inertias = np.array([solver.parameters[name] for name in ("I1", "I2", "I3")])
-    power = (inertias * solution.u * solution.controls).sum(axis=1)
+    power = (inertias * solution.u * solution.control.values).sum(axis=1)
     yield "power of the torques against -a K, relative", np.abs(power / (solver.parameters["a"] * K) + 1.0).max(), 1e-6
 
 
@@ -96,7 +96,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
         speeds.plot(solution.t, solution.u, label=["w1", "w2", "w3"])
         speeds.set(title=name, ylabel="angular velocity (rad/s)")
         speeds.legend()
-        controls.plot(solution.t, solution.controls, label=["tau1", "tau2", "tau3"])
+        controls.plot(solution.t, solution.control.values, label=["tau1", "tau2", "tau3"])
         controls.set(xlabel="t (s)", ylabel="controls (rad/s^2)")
         controls.legend()
 

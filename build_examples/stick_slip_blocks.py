@@ -67,16 +67,16 @@ def simulate(**options: Any) -> tuple[kg.Solver, kg.Solution]:
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
     limits = DEFAULTS["mu"] * DEFAULTS["g"] * np.array([DEFAULTS["m1"], DEFAULTS["m2"]])
-    excess = np.abs(solution.contact_forces) - limits
+    excess = np.abs(solution.contacts.forces) - limits
     yield "friction above mu N (N)", max(0.0, excess.max()), 1e-9
     driving, creeping = [], []
-    for phase in solution.modes:
+    for phase in solution.contacts.modes:
         inside = (solution.t > phase.t_start) & (solution.t < phase.t_end)
         decay = np.exp(-CREEP_DECAY * (solution.t[inside] - phase.t_start))
         for block, mode in enumerate(phase.modes.values()):
             speed = solution.u[inside, block]
             if mode == "slip":
-                driving.extend(solution.contact_forces[inside, block] * speed)
+                driving.extend(solution.contacts.forces[inside, block] * speed)
             else:
                 creeping.extend(np.abs(speed - solution(phase.t_start)[1][block] * decay))
     yield "power of friction on a block that slips (W)", max(0.0, *driving), 1e-9

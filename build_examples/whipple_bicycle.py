@@ -210,7 +210,7 @@ def solver(tracked: bool = True) -> kg.Solver:
     return kg.build(model(tracked), functions=("rhs", "residuals", "energies", "jacobians"))
 
 
-def linear(speed: float, bicycle: kg.Solver | None = None) -> kg.Linearization:
+def linear(speed: float, bicycle: kg.Solver | None = None) -> kg.results.Linearization:
     """Steady straight riding at ``speed`` (m/s), linearized in phi, de, phi', thR', de'."""
     bicycle = bicycle or solver()
     start = upright(speed, tracked="x" in bicycle.description.coordinates)

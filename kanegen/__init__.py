@@ -1,5 +1,6 @@
 """kanegen: constrained mechanical systems in SymPy, compiled to fast C solvers by Kane's method."""
 
+from kanegen import results as results
 from kanegen._version import __version__ as __version__
 from kanegen.derive import Equations as Equations
 from kanegen.derive import derive as derive
@@ -32,21 +33,9 @@ from kanegen.model import Stabilized as Stabilized
 from kanegen.model import Unilateral as Unilateral
 from kanegen.pipeline import build as build
 from kanegen.pipeline import emit as emit
-from kanegen.solve import Contacts as Contacts
-from kanegen.solve import ContactState as ContactState
-from kanegen.solve import EventRecord as EventRecord
-from kanegen.solve import Feasibility as Feasibility
-from kanegen.solve import Impulse as Impulse
 from kanegen.solve import IntegrationError as IntegrationError
 from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
-from kanegen.solve import InverseDynamics as InverseDynamics
-from kanegen.solve import Jacobian as Jacobian
-from kanegen.solve import Linearization as Linearization
 from kanegen.solve import Outcome as Outcome
-from kanegen.solve import Phase as Phase
-from kanegen.solve import Saturation as Saturation
 from kanegen.solve import Solution as Solution
 from kanegen.solve import Solver as Solver
-from kanegen.solve import Statistics as Statistics
-from kanegen.solve import Wrench as Wrench
 from kanegen.verify import verify as verify

@@ -37,7 +37,7 @@ def slider(constraints: Any = None, **options: Any) -> kg.Model:
         loads=[(P, (tau - k * x) * N.x)],
         inputs=[tau],
         parameters={m: 2.0, k: 3.0},
-        control_constraints=record,
+        control=record,
     )
 
 
@@ -63,7 +63,7 @@ def steered_particle() -> kg.Model:
         loads=[(P, F * direction)],
         inputs=[F, kg.Input(delta, rate=rate, acceleration=acceleration)],
         parameters={m: 1.5, R: 2.0},
-        control_constraints=kg.ControlConstraints(
+        control=kg.ControlConstraints(
             [x - R * sm.cos(t), y - R * sm.sin(t)], controls=[F, delta], theta=[(-6, -12, -8)] * 2
         ),
     )
@@ -89,7 +89,7 @@ def belt() -> kg.Model:
         loads=[(P, -k * x * N.x)],
         inputs=[kg.Input(tau, rate=rate)],
         parameters={m: 2.0, k: 3.0},
-        control_constraints=kg.ControlConstraints([u - sm.cos(t)]),
+        control=kg.ControlConstraints([u - sm.cos(t)]),
     )
 
 
@@ -114,7 +114,7 @@ def variable_gear() -> kg.Model:
         nonholonomic_constraints=[u1 - tau * u2],
         inputs=[kg.Input(tau, rate=rate)],
         parameters={I1: 1.2, I2: 0.7},
-        control_constraints=kg.ControlConstraints([u2 - 2 - sm.sin(t) / 2]),
+        control=kg.ControlConstraints([u2 - 2 - sm.sin(t) / 2]),
     )
 
 
@@ -137,7 +137,7 @@ def winch() -> kg.Model:
         holonomic_constraints=[(x**2 + y**2 - length**2) / 2],
         inputs=[kg.Input(length, rate=rate, acceleration=acceleration)],
         parameters={m: 1.1, g: 9.81},
-        control_constraints=kg.ControlConstraints(y=-4 * (length - 1)),
+        control=kg.ControlConstraints(y=-4 * (length - 1)),
     )
 
 
@@ -158,7 +158,7 @@ def actuator() -> kg.Model:
         loads=[(P, tau * N.x)],
         inputs=[tau, v],
         parameters={m: 2.0, T: 0.5},
-        control_constraints=kg.ControlConstraints(controls=[tau], y=(v - tau) / T),
+        control=kg.ControlConstraints(controls=[tau], y=(v - tau) / T),
     )
 
 

@@ -50,7 +50,7 @@ def rough_block(e: Any = 0, hold: tuple[float, float] | None = None) -> kg.Model
             kg.Event("loaded", kg.Multiplier("floor") - 15),
         ),
         parameters={mu_s: MU_S, mu_k: MU_K},
-        servo=None if hold is None else kg.Servo((x - sm.Rational(3, 10),), theta=(hold,)),
+        control=None if hold is None else kg.Servo((x - sm.Rational(3, 10),), theta=(hold,)),
     )
 
 

@@ -33,7 +33,7 @@ class Plant:
 
     @property
     def slots(self) -> list[int]:
-        return list(self.model.servo.slots(self.model.inputs))
+        return list(self.model.control.slots(self.model.inputs))
 
     def inputs(self, tau: Any) -> np.ndarray:
         r = np.array(self.r, dtype=float)
@@ -45,15 +45,15 @@ class Plant:
 
     def deviation(self, udot: Any, tau: Any) -> np.ndarray:
         """psi'' - Theta1 psi' - Theta2 psi, or psi' - Theta psi, along a motion with these accelerations."""
-        servo = self.model.servo
+        servo = self.model.control
         with mpmath.workdps(DIGITS):
             values = array(self.model.parameters.values())
             state = Instant(self.oracle, exact(self.t), array(self.q), array(self.u), values, array(self.inputs(tau)))
             return np.array([float(self._deviation(state, array(udot), k)) for k in range(len(servo.constraints))])
 
     def _deviation(self, state: Instant, udot: Any, k: int) -> Any:
-        psi = self.model.servo.constraints[k]
-        theta = [self.oracle.value(value, state) for value in self.model.servo.theta[k]]
+        psi = self.model.control.constraints[k]
+        theta = [self.oracle.value(value, state) for value in self.model.control.theta[k]]
         if len(theta) == 1:
             rate = derivative(lambda s: self.oracle.value(psi, s), state, udot, OUTER_STEP)
             return rate - theta[0] * self.oracle.value(psi, state)
@@ -132,7 +132,7 @@ def rod(redundant: bool = False, dependent: Any = None, wind: float | None = 0.3
             F3,
         ),
         parameters={m1: 1.2, m2: 0.8, l: 1.3, k: 2.0, d: 0.4, g: 9.81, s: 3.0},
-        servo=kg.Servo(
+        control=kg.Servo(
             (x2 - target, sm.Eq(spin, sm.sin(2 * time))),
             theta=((-2 * s, -(s**2)), -1.5),
             controls=(F1, F2, F3),
@@ -185,5 +185,5 @@ def line(n: int, **servo: Any) -> kg.Model:
         loads=[(point, force * N.x) for point, force in zip(points, forces, strict=True)],
         inputs=F,
         parameters={k: 2.0},
-        servo=kg.Servo([b - a - 1 for a, b in pairwise(x)], theta=[(-2, -3)] * (n - 1), **servo),
+        control=kg.Servo([b - a - 1 for a, b in pairwise(x)], theta=[(-2, -3)] * (n - 1), **servo),
     )

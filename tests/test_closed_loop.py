@@ -15,7 +15,7 @@ from systems import example, solver_for
 import kanegen as kg
 
 START = {"q": (0.1, -0.1), "u": (0.3, -0.2)}
-STRICT: dict[str, Any] = {"control": "servo", "method": "dop853", "rtol": 1e-11, "atol": 1e-13}
+STRICT: dict[str, Any] = {"control": True, "method": "dop853", "rtol": 1e-11, "atol": 1e-13}
 
 
 @cache
@@ -39,7 +39,7 @@ def hoist(floor: bool = False, limits: Any = None) -> kg.Solver:
         gravity=-g * N.x,
         inputs=[force, kg.Input(wind, default=0.0)],
         parameters={m: 1.0, g: 0.0},
-        servo=kg.Servo([x], theta=[(-2, -1)], controls=[force], limits=limits),
+        control=kg.Servo([x], theta=[(-2, -1)], controls=[force], limits=limits),
         **contacts,
     )
     return kg.build(model)
@@ -58,11 +58,11 @@ def test_the_loop_in_c_is_the_loop_in_python() -> None:
     peer = solve_ivp(motion, (0.0, 2.0), [*START["q"], *START["u"]], method="DOP853", rtol=1e-11, atol=1e-13)
     run = solver.integrate((0.0, 2.0), START["q"], START["u"], y=y, **STRICT)
     np.testing.assert_allclose([*run.q[-1], *run.u[-1]], peer.y[:, -1], rtol=0, atol=1e-9)
-    assert run.control_names == ("tau1", "tau2")
+    assert run.control.names == ("tau1", "tau2")
     for k in (0, len(run.t) // 2, -1):
-        np.testing.assert_allclose(run.controls[k], solver.control(run.t[k], run.q[k], run.u[k], y=y), rtol=1e-12)
+        np.testing.assert_allclose(run.control.values[k], solver.control(run.t[k], run.q[k], run.u[k], y=y), rtol=1e-12)
         (psi,) = solver.servo_residuals(run.t[k], run.q[k], run.u[k])[0]
-        assert run.servo_errors[k, 0] == pytest.approx(psi, rel=1e-12)
+        assert run.control.errors[k, 0] == pytest.approx(psi, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])
@@ -80,7 +80,7 @@ def test_other_inputs_come_from_a_mapping() -> None:
     run = solver.integrate((0.0, 3.0), [1.0], [0.0], {"w": (np.array([0.0, 3.0]), np.array([0.0, 1.5]))}, **STRICT)
     np.testing.assert_allclose(run.q[:, 0], (1.0 + run.t) * np.exp(-run.t), atol=1e-9)
     # x'' = F + w
-    np.testing.assert_allclose(run.controls[:, 0], (run.t - 1.0) * np.exp(-run.t) - 0.5 * run.t, atol=1e-8)
+    np.testing.assert_allclose(run.control.values[:, 0], (run.t - 1.0) * np.exp(-run.t) - 0.5 * run.t, atol=1e-8)
 
 
 # -- sampled control -----------------------------------------------------------------------------------------
@@ -99,19 +99,19 @@ def test_sampled_controls_are_held_between_multiples_of_the_sample_time() -> Non
     times = period * np.arange(9)
     run = solver.integrate((0.0, 2.0), [1.0], [0.5], sample_time=period, t_eval=times, **STRICT)
     np.testing.assert_allclose(np.hstack([run.q, run.u]), states, atol=1e-11)
-    np.testing.assert_allclose(run.controls[:, 0], forces, atol=1e-11)
+    np.testing.assert_allclose(run.control.values[:, 0], forces, atol=1e-11)
     between = solver.integrate((0.0, 2.0), [1.0], [0.5], sample_time=period, t_eval=[0.1, 0.26, 1.9], **STRICT)
-    np.testing.assert_allclose(between.controls[:, 0], [forces[0], forces[1], forces[7]], atol=1e-11)
+    np.testing.assert_allclose(between.control.values[:, 0], [forces[0], forces[1], forces[7]], atol=1e-11)
 
 
 @pytest.mark.parametrize("method", ["rk4", "dopri5", "dop853"])
 def test_samples_need_not_divide_the_run_nor_steps_the_samples(method: str) -> None:
     step = {"step": 0.07} if method == "rk4" else {"rtol": 1e-10, "atol": 1e-12}
-    run = hoist().integrate((0.5, 1.6), [1.0], [0.5], control="servo", sample_time=0.3, method=method, **step)
+    run = hoist().integrate((0.5, 1.6), [1.0], [0.5], control=True, sample_time=0.3, method=method, **step)
     assert run.t[-1] == 1.6
     for time in (0.8, 1.1, 1.4):
         assert np.abs(run.t - time).min() < 1e-12
-    assert len(np.unique(run.controls[:, 0])) == 5  # four samples, and the one at the end
+    assert len(np.unique(run.control.values[:, 0])) == 5  # four samples, and the one at the end
     x, v = 1.0, 0.5
     for length in (0.3, 0.3, 0.3, 0.2):
         force = -2.0 * v - x
@@ -133,7 +133,7 @@ def test_faster_samples_approach_the_continuous_loop_in_first_order() -> None:
 def test_the_stiff_method_runs_between_samples() -> None:
     model = example("energy_servo").model()
     solver = kg.build(model, functions=("rhs", "control", "servo_residuals", "servo_gains", "jacobians"))
-    options: dict[str, Any] = {"control": "servo", "sample_time": 0.05, "rtol": 1e-8, "atol": 1e-10}
+    options: dict[str, Any] = {"control": True, "sample_time": 0.05, "rtol": 1e-8, "atol": 1e-10}
     stiff = solver.integrate((0.0, 1.0), START["q"], START["u"], method="rodas", **options)
     plain = solver.integrate((0.0, 1.0), START["q"], START["u"], method="dop853", **options)
     np.testing.assert_allclose(stiff.q[-1], plain.q[-1], atol=1e-6)
@@ -147,22 +147,22 @@ def test_the_first_saturated_interval_ends_where_the_closed_form_says(given: str
     solver = hoist(limits=1.0) if given == "model" else hoist()
     limits = {"model": None, "run": [(-1.0, 1.0)], "name": {"F": 1.0}}[given]
     run = solver.integrate((0.0, 8.0), [-10.0], [0.0], limits=limits, **STRICT)
-    assert np.abs(run.controls).max() == 1.0
-    first = run.saturation[0]
+    assert np.abs(run.control.values).max() == 1.0
+    first = run.control.saturation[0]
     # x = t^2 / 2 - 10 until -2 x' - x = 1
     assert (first.control, first.t_start, first.limit) == ("F", 0.0, 1.0)
     assert first.t_end == pytest.approx(np.sqrt(22.0) - 2.0, abs=1e-9)
-    total = sum(item.duration for item in run.saturation)
-    assert run.warnings[0].startswith(
-        f"control F was at a limit for {total:.4g} s in {len(run.saturation)} interval(s)"
+    total = sum(item.duration for item in run.control.saturation)
+    assert run.control.warnings[0].startswith(
+        f"control F was at a limit for {total:.4g} s in {len(run.control.saturation)} interval(s)"
     )
 
 
 def test_without_saturation_limits_change_nothing() -> None:
     free, limited = (hoist().integrate((0.0, 2.0), [1.0], [0.0], limits=x, **STRICT) for x in (None, 1.1))
     np.testing.assert_array_equal(free.q, limited.q)
-    assert limited.saturation == ()
-    assert limited.warnings == ()
+    assert limited.control.saturation == ()
+    assert limited.control.warnings == ()
 
 
 def test_a_target_out_of_reach_is_reported() -> None:
@@ -170,16 +170,16 @@ def test_a_target_out_of_reach_is_reported() -> None:
     for options in ({}, {"sample_time": 0.01}):
         run = heavy.integrate((0.0, 2.0), [0.5], [0.0], limits=5.0, **STRICT, **options)
         np.testing.assert_allclose(run.q[-1, 0], 0.5 + 0.5 * (5.0 - 9.81) * 4.0, atol=1e-9)
-        (interval,) = run.saturation
+        (interval,) = run.control.saturation
         assert (interval.t_start, interval.t_end, interval.limit) == (0.0, 2.0, 5.0)
-        assert "the target was not reached: F stayed at the limit to the end of the run" in run.warnings[1]
-        assert "x(t) = -9.12" in run.warnings[1]
+        assert "the target was not reached: F stayed at the limit to the end of the run" in run.control.warnings[1]
+        assert "x(t) = -9.12" in run.control.warnings[1]
 
 
 def test_saturation_without_dense_output_is_told_to_the_steps() -> None:
     run = hoist().integrate((0.0, 8.0), [-10.0], [0.0], limits=1.0, dense_output=False, **STRICT)
-    assert run.saturation[0].t_end in run.t
-    assert run.saturation[0].t_end == pytest.approx(np.sqrt(22.0) - 2.0, abs=0.5)
+    assert run.control.saturation[0].t_end in run.t
+    assert run.control.saturation[0].t_end == pytest.approx(np.sqrt(22.0) - 2.0, abs=0.5)
 
 
 # -- with impacts --------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_a_servo_goes_on_after_an_impact(sample_time: float | None) -> None:
     (impact,) = [event for event in run.events if event.kind == "impact"]
     assert impact.u_after[0] == pytest.approx(-0.5 * impact.u_before[0], rel=1e-9)
     assert np.abs(run.q[-1, 0]) < 1e-3
-    assert len(run.controls) == len(run.t)
+    assert len(run.control.values) == len(run.t)
     if sample_time is None:
         after = run.t > impact.t
         t = run.t[after] - impact.t
@@ -205,15 +205,17 @@ def test_a_servo_goes_on_after_an_impact(sample_time: float | None) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"control": "serve"}, "control is 'serve'; expected one of servo, constraints"),
-        ({"control": None, "sample_time": 0.1}, "sample_time belong"),
-        ({"control": "constraints"}, "has no control constraints"),
+        ({"control": "servo"}, "control is 'servo'; expected True .* or False"),
+        ({"control": None}, "control is None; expected True .* or False"),
+        ({"control": False, "sample_time": 0.1}, r"sample_time belong.*: give control=True as well"),
+        ({"control": False, "limits": 1.0, "y": 0.0}, r"limits, y belong"),
+        ({"control": False, "tau0": [1.0]}, "tau0 belong"),
         ({"sample_time": 0.0}, "sample_time is 0.0; expected a positive number"),
         ({"limits": [1.0, 1.0]}, "limits has 2 entries for 1 controls: F"),
         ({"limits": {"G": 1.0}}, "there is no control 'G'"),
         ({"limits": -1.0}, "limits"),
         ({"y": [1.0, 2.0]}, r"y is .*expected 1 finite number.*for F"),
-        ({"tau0": [1.0]}, 'tau0 belongs to control="constraints"'),
+        ({"tau0": [1.0]}, r"tau0 belongs to kg\.ControlConstraints"),
         ({"r": [0.0, 0.0]}, "give a mapping from the names of the other inputs \\(w\\)"),
         ({"r": {"F": 1.0}}, "r gives F, which come"),
         ({"method": "rodas"}, "the closed loop is not compiled"),
@@ -221,23 +223,23 @@ def test_a_servo_goes_on_after_an_impact(sample_time: float | None) -> None:
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(kg.SolveError, match=message):
-        hoist().integrate((0.0, 1.0), [1.0], [0.0], **{"control": "servo", **options})
+        hoist().integrate((0.0, 1.0), [1.0], [0.0], **{"control": True, **options})
 
 
 def test_samples_do_not_go_back_in_time() -> None:
     with pytest.raises(kg.SolveError, match="sampled controls cannot run backwards"):
-        hoist().integrate((1.0, 0.0), [1.0], [0.0], control="servo", sample_time=0.1)
+        hoist().integrate((1.0, 0.0), [1.0], [0.0], control=True, sample_time=0.1)
 
 
 def test_momentum_forms_have_no_closed_loop() -> None:
     solver = kg.build(example("energy_servo").model(), form="momentum_unreduced")
     with pytest.raises(kg.SolveError, match="integrates momenta, not speeds"):
-        solver.integrate((0.0, 1.0), START["q"], START["u"], control="servo")
+        solver.integrate((0.0, 1.0), START["q"], START["u"], control=True)
 
 
-def test_models_without_a_servo_say_so() -> None:
-    with pytest.raises(kg.SolveError, match="has no servo-constraints"):
-        solver_for("spherical_pendulum").integrate((0.0, 1.0), [0.8, 0.2], [0.5, 1.5], control="servo")
+def test_models_without_a_control_law_say_so() -> None:
+    with pytest.raises(kg.SolveError, match=r"'spherical_pendulum' has none: give control=kg\.Servo"):
+        solver_for("spherical_pendulum").integrate((0.0, 1.0), [0.8, 0.2], [0.5, 1.5], control=True)
 
 
 def test_a_python_input_that_raises_ends_the_run() -> None:
@@ -247,4 +249,4 @@ def test_a_python_input_that_raises_ends_the_run() -> None:
         return 0.0
 
     with pytest.raises(kg.IntegrationError, match="no wind"):
-        hoist().integrate((0.0, 1.0), [1.0], [0.0], {"w": wind}, control="servo")
+        hoist().integrate((0.0, 1.0), [1.0], [0.0], {"w": wind}, control=True)

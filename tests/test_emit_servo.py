@@ -39,7 +39,7 @@ def particle(floor: bool) -> kg.Model:
         loads=((P, F * N.x - m * g * N.y),),
         inputs=(g, F),
         parameters={m: 2.0},
-        servo=kg.Servo(x - sm.sin(time), theta=(-4, -4), controls=(F,), limits=[(None, 4.0)]),
+        control=kg.Servo(x - sm.sin(time), theta=(-4, -4), controls=(F,), limits=[(None, 4.0)]),
         contacts=(kg.Unilateral(y, law=kg.Restitution(0.5), name="floor"),) if floor else (),
     )
 
@@ -72,8 +72,8 @@ def test_the_emitted_program_samples_the_controls(folder: Path, request: pytest.
     assert ("# t = 0.4515" in done.stdout) == floor
     options = {"method": "rk4", "step": STEP, "sample_time": STEP}
     solver = kg.build(particle(floor))
-    solution = solver.integrate((0.0, 1.0), START[:2], START[2:], {"g": 9.81}, control="servo", **options)
-    assert solution.saturation  # the limit acts in the program as well
+    solution = solver.integrate((0.0, 1.0), START[:2], START[2:], {"g": 9.81}, control=True, **options)
+    assert solution.control.saturation  # the limit acts in the program as well
     np.testing.assert_allclose(rows[-1, 1:], np.concatenate(solution.last[1:]), atol=STEPPER_ROUNDING)
 
 

@@ -74,15 +74,15 @@ def test_a_latch_catches_and_releases() -> None:
     np.testing.assert_allclose(held.q[waiting], np.tile([0.8, -0.6], (waiting.sum(), 1)), atol=1e-8)
     released = next(event for event in held.events if event.name == "released")
     assert released.t == pytest.approx(3.0, abs=1e-12)
-    assert [phase.modes["catch"] for phase in held.modes][:3] == ["open", "closed", "open"]
+    assert [phase.modes["catch"] for phase in held.contacts.modes][:3] == ["open", "closed", "open"]
     after = held.t > 3.0
     np.testing.assert_allclose(energies(held)[after], -6.0, atol=1e-7)
-    assert held.contact_rows == ("wall", "catch")
+    assert held.contacts.names == ("wall", "catch")
     # The particle rests on circle and latch: their forces carry its weight.
     reaction = np.array([[1.6, 0.0], [-1.2, 1.0]])
     forces = np.linalg.solve(reaction, [0.0, 10.0])
-    assert held.contact_forces is not None
-    np.testing.assert_allclose(held.contact_forces[waiting, 1], forces[1], rtol=1e-7)
+    assert held.contacts is not None
+    np.testing.assert_allclose(held.contacts.forces[waiting, 1], forces[1], rtol=1e-7)
 
 
 def test_interrupt_in_a_run_with_contacts(interruptible: None) -> None:
@@ -95,7 +95,7 @@ def test_interrupt_in_a_run_with_contacts(interruptible: None) -> None:
     solution = caught.value.solution
     assert solution.events
     assert solution.events[-1].t <= solution.last[0]
-    assert len(solution.contact_forces) == len(solution.t)
+    assert len(solution.contacts.forces) == len(solution.t)
 
 
 def test_the_command_line_prints_events(session_cache: Path) -> None:

@@ -68,16 +68,16 @@ def test_a_pushed_block_sticks_and_slips(method: str, accuracy: float) -> None:
     position, speed = pushed(solution.t)
     np.testing.assert_allclose(solution.q[:, 0], position, atol=10.0 * accuracy)
     np.testing.assert_allclose(solution.u[:, 0], speed, atol=10.0 * accuracy)
-    stick, slip = solution.modes
+    stick, slip = solution.contacts.modes
     assert (stick.t_start, stick.t_end, slip.t_end) == (0.0, slips.t, 4.0)
     assert (stick.modes["floor"], slip.modes["floor"]) == ("stick", "slip")
 
 
 def test_contact_forces_are_those_of_the_mode() -> None:
     solution = block().integrate((0.0, 4.0), REST, REST, RAMP, events=(), t_eval=np.linspace(0.0, 4.0, 40))
-    assert solution.contact_rows == ("floor", "floor slip")
-    assert solution.contact_forces is not None
-    normal, friction = solution.contact_forces.T
+    assert solution.contacts.names == ("floor", "floor slip")
+    assert solution.contacts is not None
+    normal, friction = solution.contacts.forces.T
     np.testing.assert_allclose(normal, WEIGHT, rtol=1e-9)
     sticking = solution.t < SLIPS_AT
     np.testing.assert_allclose(friction[sticking], -RATE * solution.t[sticking], atol=1e-8)
@@ -88,7 +88,7 @@ def test_python_inputs_act_as_compiled_ones() -> None:
     compiled = block().integrate((0.0, 3.0), REST, REST, RAMP, events=())
     called = block().integrate((0.0, 3.0), REST, REST, lambda t: [RATE * t], events=())
     np.testing.assert_allclose(called.q, compiled.q, atol=1e-13)
-    np.testing.assert_allclose(called.contact_forces, compiled.contact_forces, atol=1e-9)
+    np.testing.assert_allclose(called.contacts.forces, compiled.contacts.forces, atol=1e-9)
 
 
 def test_a_bouncing_ball_rests_behind_its_accumulation_point() -> None:
@@ -96,10 +96,10 @@ def test_a_bouncing_ball_rests_behind_its_accumulation_point() -> None:
     solution = solver.integrate((0.0, 5.0), [1.0], [0.0], rtol=1e-10, atol=1e-12)
     rest = next(event for event in solution.events if event.kind == "rests")
     assert rest.t == pytest.approx(ball.zeno_time(), abs=1e-8)
-    assert solution.modes[-1].modes["floor"] == "closed"
+    assert solution.contacts.modes[-1].modes["floor"] == "closed"
     later = solution.t > rest.t
     np.testing.assert_allclose(solution.u[later], 0.0, atol=1e-12)
-    np.testing.assert_allclose(solution.contact_forces[later], 0.5 * 9.81, rtol=1e-9)
+    np.testing.assert_allclose(solution.contacts.forces[later], 0.5 * 9.81, rtol=1e-9)
 
 
 def test_ten_thousand_contacts_cost_no_more_than_their_arcs() -> None:
@@ -150,7 +150,7 @@ def test_requested_times_at_an_event_get_the_state_after() -> None:
     np.testing.assert_array_equal(asked.t, [0.0, 0.5, event.t, event.t, 2.0])
     np.testing.assert_allclose(asked.u[2:4, 0], event.u_after[0], atol=1e-12)
     np.testing.assert_allclose(asked.q[:, 0], height(asked.t)[0], atol=1e-10)
-    assert asked.contact_forces.shape == (5, 1)
+    assert asked.contacts.forces.shape == (5, 1)
 
 
 def test_a_jump_at_either_end_of_a_run() -> None:
@@ -170,9 +170,9 @@ def test_solutions_pickle_with_their_records() -> None:
     solution = bounces()
     copy = pickle.loads(pickle.dumps(solution))
     assert [(event.t, event.kind) for event in copy.events] == [(event.t, event.kind) for event in solution.events]
-    assert dict(copy.modes[0].modes) == {"floor": "open"}
+    assert dict(copy.contacts.modes[0].modes) == {"floor": "open"}
     np.testing.assert_array_equal(copy(1.3)[0], solution(1.3)[0])
-    np.testing.assert_array_equal(copy.contact_forces, solution.contact_forces)
+    np.testing.assert_array_equal(copy.contacts.forces, solution.contacts.forces)
 
 
 # -- events ---------------------------------------------------------------------------------------------------
@@ -291,11 +291,11 @@ def test_painleves_rod_has_no_motion_or_several() -> None:
     with pytest.raises(SolveError, match="of contact 'tip'"):
         rod.contacts(0.0, *state)
     lifted = rod.integrate((0.0, 1e-3), *state, modes={"tip": "open"})
-    assert lifted.modes[0].modes["tip"] == "open"
+    assert lifted.contacts.modes[0].modes["tip"] == "open"
     pressed = rod.integrate((0.0, 1e-3), *state, modes={"tip": "slip"})
-    assert pressed.modes[0].modes["tip"] == "slip"
+    assert pressed.contacts.modes[0].modes["tip"] == "slip"
     force = (16.0 * np.sqrt(0.8) - 10.0) / 0.8
-    np.testing.assert_allclose(pressed.contact_forces[0], [force, 2.0 * force], rtol=1e-9)
+    np.testing.assert_allclose(pressed.contacts.forces[0], [force, 2.0 * force], rtol=1e-9)
     for modes, message in (({"top": "open"}, "no contact 'top'"), ({"tip": "slipp"}, "did you mean 'slip'")):
         with pytest.raises(SolveError, match=message):
             rod.integrate((0.0, 1e-3), *state, modes=modes)
@@ -309,7 +309,7 @@ def test_held_controls_and_events_at_the_same_times() -> None:
     solver = kg.build(rough_block(hold=(-2.0, -1.0)), functions=HELD)
     solver = solver.with_parameters(mu_s=0.0, mu_k=0.0)
     solution = solver.integrate(
-        (0.0, 1.05), REST, REST, control="servo", sample_time=0.1, events=["hit"], rtol=1e-11, atol=1e-13
+        (0.0, 1.05), REST, REST, control=True, sample_time=0.1, events=["hit"], rtol=1e-11, atol=1e-13
     )
     x = v = 0.0
     for k in range(11):
@@ -317,15 +317,15 @@ def test_held_controls_and_events_at_the_same_times() -> None:
         x, v = x + v * duration + 0.5 * a * duration**2, v + a * duration + (1.5 if k == 9 else 0.0)
     np.testing.assert_allclose(solution.last[1:], [[x, 0.0], [v, 0.0]], atol=1e-10)
     assert [event.name for event in solution.events] == ["hit"]
-    assert dict(solution.modes[0].modes) == {"floor": "slip"}
+    assert dict(solution.contacts.modes[0].modes) == {"floor": "slip"}
 
 
 def test_friction_balances_the_control_that_is_held() -> None:
     """Friction holds the block against the servo; each contact force is that of the sample in which it was stored."""
     solution = kg.build(rough_block(hold=(-2.0, -1.0)), functions=HELD).integrate(
-        (0.0, 0.3), REST, [0.05, 0.0], control="servo", sample_time=0.1, events=(), max_step=0.03
+        (0.0, 0.3), REST, [0.05, 0.0], control=True, sample_time=0.1, events=(), max_step=0.03
     )
     sticks = next(event.t for event in solution.events if event.kind == "sticks")
     later = solution.t > sticks
-    assert solution.contact_forces is not None
-    np.testing.assert_allclose(solution.contact_forces[later, 1], -solution.controls[later, 0], atol=1e-8)
+    assert solution.contacts is not None
+    np.testing.assert_allclose(solution.contacts.forces[later, 1], -solution.control.values[later, 0], atol=1e-8)

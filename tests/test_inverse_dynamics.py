@@ -88,7 +88,7 @@ def test_samples_of_a_closed_loop_give_its_controls_back(degree: str) -> None:
     solver, start = solver_for("particle_tracking"), example("particle_tracking").INITIAL
     samples = np.linspace(0.0, 3.0, 601)
     run = solver.integrate(
-        (0.0, 3.0), start["q"], start["u"], control="servo", method="dop853", rtol=1e-12, atol=1e-13, t_eval=samples
+        (0.0, 3.0), start["q"], start["u"], control=True, method="dop853", rtol=1e-12, atol=1e-13, t_eval=samples
     )
     path: Any = (samples, run.q)
     if degree == "cubic":
@@ -99,9 +99,10 @@ def test_samples_of_a_closed_loop_give_its_controls_back(degree: str) -> None:
     found = solver.inverse_dynamics(path, samples[inner], path_tolerance=1e-3 if degree == "mapping" else 1e-6)
     accuracy = 1e-3 if degree == "mapping" else 1e-6
     np.testing.assert_allclose(found.u, run.u[inner], atol=accuracy)
-    np.testing.assert_allclose(found.controls, run.controls[inner], atol=accuracy)
+    np.testing.assert_allclose(found.controls, run.control.values[inner], atol=accuracy)
     forces = [
-        solver.multipliers(time, q, u, tau) for time, q, u, tau in zip(samples, run.q, run.u, run.controls, strict=True)
+        solver.multipliers(time, q, u, tau)
+        for time, q, u, tau in zip(samples, run.q, run.u, run.control.values, strict=True)
     ]
     np.testing.assert_allclose(found.multipliers, forces[inner], atol=10 * accuracy)
     assert np.abs(found.residual).max() < 10 * accuracy

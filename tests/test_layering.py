@@ -24,6 +24,7 @@ ORDER = (
     "emit",
     "build",
     "solve",
+    "results",
     "pipeline",
     "verify",
     "bench",

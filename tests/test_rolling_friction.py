@@ -54,7 +54,7 @@ def test_it_starts_slipping_and_ends_rolling() -> None:
     assert event.t == pytest.approx(onset.t, abs=SWITCH_TIME)
     np.testing.assert_allclose(event.q, onset.q, rtol=0.0, atol=SWITCH_STATE)
     np.testing.assert_allclose(event.u_after, onset.u, rtol=0.0, atol=SWITCH_STATE)
-    assert [phase.modes[PLANE] for phase in solution.modes] == ["slip", "stick"]
+    assert [phase.modes[PLANE] for phase in solution.contacts.modes] == ["slip", "stick"]
 
 
 def test_where_it_has_rolled_to() -> None:
@@ -82,8 +82,8 @@ def test_what_rolling_keeps() -> None:
         np.testing.assert_allclose(slip_velocity(q, u, parameters()), 0.0, atol=SWITCH_STATE)
     heights = solution.q[:, 5] - parameters()["R"] * np.sin(solution.q[:, 0])
     np.testing.assert_allclose(heights, 0.0, atol=SWITCH_STATE)
-    friction = np.hypot(solution.contact_forces[rolling, 1], solution.contact_forces[rolling, 2])
-    assert (friction < MU * solution.contact_forces[rolling, 0]).all()
+    friction = np.hypot(solution.contacts.forces[rolling, 1], solution.contacts.forces[rolling, 2])
+    assert (friction < MU * solution.contacts.forces[rolling, 0]).all()
 
 
 def test_slip_takes_the_power_of_friction() -> None:

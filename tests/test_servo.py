@@ -205,7 +205,7 @@ def pushed() -> Callable[[str], kg.Solver]:
                 bodies=(me.Particle("P", P, 2),),
                 loads=((P, F * N.x),),
                 inputs=(F,),
-                servo=kg.Servo(x + y, theta=(-2, -1), resolution=resolution),
+                control=kg.Servo(x + y, theta=(-2, -1), resolution=resolution),
             )
         )
 
@@ -242,7 +242,7 @@ def test_what_a_passive_constraint_fixes_at_a_state_is_left_alone(resolution: st
         loads=((P, F * N.x + G * N.y),),
         holonomic_constraints=(x**2 + y**2 - 1,),
         inputs=(F, G),
-        servo=kg.Servo(x - 0.5, theta=(-2, -1), resolution=resolution),
+        control=kg.Servo(x - 0.5, theta=(-2, -1), resolution=resolution),
     )
     solver, oracle = kg.build(ring), Oracle(ring)
     for angle in (0.7, 1e-3):
@@ -365,5 +365,5 @@ def test_gains_that_become_unstable_at_run_time() -> None:
 def test_a_model_without_servo_constraints_says_so() -> None:
     solver = solver_for("slider_crank")
     start = example("slider_crank").INITIAL
-    with pytest.raises(kg.SolveError, match=r"has no servo-constraints\. Give servo=kg\.Servo"):
+    with pytest.raises(kg.SolveError, match=r"has no servo-constraints\. Give control=kg\.Servo"):
         solver.control(0.0, start["q"], start["u"])

@@ -30,7 +30,7 @@ def model(servo: Any, force: Any = F * N.x + G * N.y, inputs: Any = (F, G), **op
         bodies=(me.Particle("P", P, m),),
         loads=((P, force),),
         inputs=inputs,
-        servo=servo,
+        control=servo,
         **options,
     )
 
@@ -80,7 +80,8 @@ def test_records(arguments: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("servo", "options", "message"),
     [
-        (lambda: "track x", {}, "servo is 'track x': expected a kg.Servo"),
+        (lambda: "track x", {}, r"control is 'track x': expected a kg\.Servo .* or a kg\.ControlConstraints"),
+        (lambda: [v - 1], {}, r"control is \[v\(t\) - 1\]: expected a kg\.Servo .* or a kg\.ControlConstraints"),
         (lambda: kg.Servo(x, STABLE, controls=(H,)), {}, "controls contains H, which is no input: the inputs are F, G"),
         (lambda: kg.Servo(x, STABLE, controls=(F, F)), {}, "controls contains F twice"),
         (lambda: kg.Servo(x - F, STABLE), {}, r"constraints\[0\] contains the control F: .*name those that are"),

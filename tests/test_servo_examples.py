@@ -35,7 +35,7 @@ def test_the_energy_follows_its_law_whatever_y_is(options: dict[str, Any]) -> No
     module, solver = example("energy_servo"), solver_for("energy_servo", **options)
     y = np.random.default_rng(41).uniform(-1.0, 1.0, 2)
     span, start = (0.0, 5.0), (module.INITIAL["q"], module.INITIAL["u"])
-    solution = solver.integrate(span, *start, control="servo", y=y, method="dop853", rtol=1e-11, atol=1e-12)
+    solution = solver.integrate(span, *start, control=True, y=y, method="dop853", rtol=1e-11, atol=1e-12)
     E = module.energies(solver, solution)
     law = 1.0 + (E[0] - 1.0) * np.exp(-solution.t)
     assert np.abs(E / law - 1.0).max() < SERVO_LAWS
@@ -49,7 +49,7 @@ def test_a_free_vector_of_the_state() -> None:
     u1 = me.dynamicsymbols("u1")
     solver = kg.build(module.model(y=(-0.5 * u1, 0)), functions=("control", "servo_residuals", "energies"))
     start = (module.INITIAL["q"], module.INITIAL["u"])
-    solution = solver.integrate((0.0, 5.0), *start, control="servo", rtol=1e-11, atol=1e-12)
+    solution = solver.integrate((0.0, 5.0), *start, control=True, rtol=1e-11, atol=1e-12)
     E = module.energies(solver, solution)
     assert np.abs(E / (1.0 + (E[0] - 1.0) * np.exp(-solution.t)) - 1.0).max() < SERVO_LAWS
 
@@ -59,19 +59,19 @@ def test_ideal_and_moore_penrose_controls_move_differently() -> None:
     module = example("energy_servo")
     start = (module.INITIAL["q"], module.INITIAL["u"])
     runs = [
-        solver_for("energy_servo", **options).integrate((0.0, 12.0), *start, control="servo", rtol=1e-10, atol=1e-12)
+        solver_for("energy_servo", **options).integrate((0.0, 12.0), *start, control=True, rtol=1e-10, atol=1e-12)
         for options in ({}, {"resolution": "ideal"})
     ]
     assert np.abs(runs[0].q[-1] - runs[1].q[-1]).max() > 0.05
-    assert np.abs(runs[1].controls[0]).max() > 1.0
-    assert np.abs(runs[1].controls[-1]).max() < 1e-3
+    assert np.abs(runs[1].control.values[0]).max() > 1.0
+    assert np.abs(runs[1].control.values[-1]).max() < 1e-3
 
 
 def test_an_energy_that_the_path_does_not_admit() -> None:
     """On the path the energy is at least 1.314 J: with E_f = 1 J the run ends where no controls are left."""
     module, solver = example("energy_servo"), solver_for("energy_servo", path=True)
     with pytest.raises(kg.IntegrationError):
-        solver.integrate((0.0, 5.0), module.INITIAL["q"], module.INITIAL["u"], control="servo")
+        solver.integrate((0.0, 5.0), module.INITIAL["q"], module.INITIAL["u"], control=True)
 
 
 def test_particle_tracking() -> None:

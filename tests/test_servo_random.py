@@ -49,7 +49,7 @@ def controlled(system: RandomSystem, resolution: str, holonomic: bool) -> kg.Mod
         holonomic_constraints=model.holonomic_constraints,
         nonholonomic_constraints=model.nonholonomic_constraints,
         acceleration_constraints=model.acceleration_constraints,
-        servo=kg.Servo(psi, (-3, -2) if holonomic else -2, controls=CONTROLS, resolution=resolution),
+        control=kg.Servo(psi, (-3, -2) if holonomic else -2, controls=CONTROLS, resolution=resolution),
     )
 
 
@@ -113,7 +113,7 @@ def test_the_interpreter_in_fifty_digits() -> None:
         holonomic_constraints=(x**2 + y**2 - 1,),
         dependent_speeds=(w,),
         inputs=(F,),
-        servo=kg.Servo(y, (-2, -1)),
+        control=kg.Servo(y, (-2, -1)),
     )
     # At y = 0 the ring cannot be solved for w: there F alone moves the bead, y'' = F / 2.
     state = {"t": [0.0], "q": [1.0, 0.0], "u": [0.0, 0.3], "r": [0.0, 0.0], "g": [0.0, 0.0]}

@@ -37,7 +37,7 @@ class _Motion:
 @click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance (adaptive methods).")
 @click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance (adaptive methods).")
 @click.option("--step", type=float, help="Step of rk4 and kutta_merson, s.")
-@click.option("--control", type=click.Choice(("servo", "constraints")), help="Close the loop with the model's own law.")
+@click.option("--control", is_flag=True, help="Close the loop with the control law of the model.")
 @click.option("--sample-time", type=float, help="Seconds for which a servo holds its controls; default: continuous.")
 @click.option("--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step.")
 @click.option(
@@ -104,16 +104,16 @@ def _simulate(
     return _Motion(solver, solution, built - started, time.perf_counter() - built)
 
 
-def _inputs(description: Any, control: str | None, r: Any) -> dict[str, Any]:
+def _inputs(description: Any, control: bool, r: Any) -> dict[str, Any]:
     """The file's inputs without controls that come from the model's law, and the start of those of the state."""
     from kanegen.solve.closed_loop import own_inputs
 
-    if control is None or r is None:
+    if not control or r is None:
         return {"r": r}
-    slots = description.controls if control == "servo" else description.joined
+    slots = description.controls or description.joined
     owned = own_inputs(description, [description.inputs[slot] for slot in slots])
     others = {name: value for name, value in zip(description.inputs, r, strict=True) if name not in owned}
-    return {"r": others} if control == "servo" else {"r": others, "tau0": [r[slot] for slot in slots]}
+    return {"r": others} if description.controls else {"r": others, "tau0": [r[slot] for slot in slots]}
 
 
 def _summary(file: Any, motion: _Motion) -> Table:
@@ -142,9 +142,10 @@ def _summary(file: Any, motion: _Motion) -> Table:
     for what, residual in (("position residual", position), ("velocity residual", velocity)):
         if len(residual):
             rows.append((what, f"{np.max(np.abs(residual)):.2e} at the end"))
-    for name, column in zip(solution.control_names, np.abs(_controls(solution)).T, strict=True):
-        rows.append((f"largest |{name}|", f"{column.max():.6g}"))
-    rows += [("warning", text) for text in solution.warnings]
+    if solution.control is not None:
+        for name, column in zip(solution.control.names, np.abs(solution.control.values).T, strict=True):
+            rows.append((f"largest |{name}|", f"{column.max():.6g}"))
+        rows += [("warning", text) for text in solution.control.warnings]
     final = (*solution.q[-1], *solution.u[-1], *_controls(solution)[-1])
     rows += [(name, f"{value:.9g}") for name, value in zip(_names(motion), final, strict=True)]
     for row in rows:
@@ -169,15 +170,15 @@ def _events(events: Sequence[Any]) -> Table:
 
 
 def _names(motion: _Motion) -> list[str]:
-    description = motion.solver.description
-    return [*description.coordinates, *description.speeds, *motion.solution.control_names]
+    description, control = motion.solver.description, motion.solution.control
+    return [*description.coordinates, *description.speeds, *(control.names if control is not None else ())]
 
 
 def _controls(solution: Any) -> Any:
     """The controls of a closed loop (n_t, n_tau), without columns for an open one."""
     import numpy as np
 
-    return np.empty((len(solution.t), 0)) if solution.controls is None else solution.controls
+    return np.empty((len(solution.t), 0)) if solution.control is None else solution.control.values
 
 
 def _write(path: Path, motion: _Motion) -> None:

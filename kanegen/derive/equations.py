@@ -35,6 +35,7 @@ from kanegen.derive.underactuation import Underactuation, underactuation
 from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, count_operations
 from kanegen.model import Model
+from kanegen.model.control_constraints import control_constraints_of
 from kanegen.model.expressions import symbol_name
 
 SQUARE_LIMIT = 24
@@ -333,7 +334,7 @@ class Equations:
     @cached_property
     def controlled_motion(self) -> ControlledMotion | None:
         """The motion under the control constraints of the model, if it has any."""
-        record = self.model.control_constraints
+        record = control_constraints_of(self.model)
         return None if record is None else ControlledMotion(self, record)
 
     @cached_property

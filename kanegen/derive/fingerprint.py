@@ -117,10 +117,10 @@ class _Reader:
         )
         if model.potential_energy is not None:
             yield from self._scalars("potential", [lower(model.potential_energy)])
-        if model.control_constraints is not None:
-            yield from self._control_constraints(model.control_constraints)
-        if model.servo is not None:
-            yield from self._servo(model.servo)
+        if isinstance(model.control, Servo):
+            yield from self._servo(model.control)
+        elif model.control is not None:
+            yield from self._control_constraints(model.control)
         for name, output in model.outputs.items():
             yield from self._scalars(f"output {name} {output.shape}", [lower(x) for x in output.expressions])
 

@@ -12,7 +12,7 @@ from kanegen.derive.forms import complete, matrix_vector
 from kanegen.derive.servo_checks import servo_problems
 from kanegen.errors import ModelError
 from kanegen.graph import Graph, Node, Tangent, reachable, substitute
-from kanegen.model.servo import Servo, free_names
+from kanegen.model.servo import Servo, free_names, servo_of
 
 if TYPE_CHECKING:
     from kanegen.derive.equations import Equations
@@ -79,9 +79,9 @@ def servo_equations(equations: Equations) -> ServoEquations:
     ModelError
         With every reason for which the controls cannot enforce them.
     """
-    system, servo = equations.system, equations.model.servo
+    system, servo = equations.system, servo_of(equations.model)
     if servo is None:
-        raise ModelError(f"the model {equations.model.name!r} has no servo-constraints: give servo=kg.Servo(...)")
+        raise ModelError(f"the model {equations.model.name!r} has no servo-constraints: give control=kg.Servo(...)")
     controls = affine_controls(equations, servo.slots(equations.model.inputs))
     rows = [_row(equations, servo, k) for k in range(len(servo.constraints))]
     gains = [tuple(system.lower(value) for value in theta) for theta in servo.theta]

@@ -17,6 +17,7 @@ from kanegen.derive.quantity import Quantity
 from kanegen.derive.servo import AffineControls, affine_controls
 from kanegen.errors import ModelError
 from kanegen.graph import Node
+from kanegen.model.servo import servo_of
 
 if TYPE_CHECKING:
     from kanegen.derive.equations import Equations
@@ -33,7 +34,7 @@ class Underactuation:
 def plant_controls(equations: Equations) -> AffineControls:
     """The controls of the servo-constraints, else all inputs on which the forces, and nothing else, depend affinely."""
     model = equations.model
-    if model.servo is not None:
+    if servo_of(model) is not None:
         return equations.servo.controls
     slots = [k for k in range(len(model.inputs)) if _is_control(equations, k)]
     return affine_controls(equations, slots)

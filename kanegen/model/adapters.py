@@ -16,14 +16,13 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen.errors import ModelError
 from kanegen.model import contact_records, normalize
 from kanegen.model.check_symbols import needed_rates
-from kanegen.model.control_constraints import normalized_control_constraints
+from kanegen.model.control import normalized_control
 from kanegen.model.expressions import base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input, resolved_inputs
 from kanegen.model.kane_constraints import sorted_positions
 from kanegen.model.linear import in_span
 from kanegen.model.places import survey
 from kanegen.model.reactions import normalized_reactions
-from kanegen.model.servo import normalized_servo
 
 
 def kane_description(kanes_method: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
@@ -170,9 +169,7 @@ def _draft(description: dict[str, Any]) -> Any:
     fields["contacts"] = contact_records.contacts(fields.get("contacts"), ignored)
     fields["events"] = contact_records.events(fields.get("events"), ignored)
     fields["impulses"] = contact_records.impulses(fields.get("impulses"), ignored)
-    fields["servo"] = normalized_servo(fields.get("servo"), ignored)
-    given = fields.get("control_constraints")
-    fields["control_constraints"] = normalized_control_constraints(given, ignored)
+    fields["control"] = normalized_control(fields.get("control"), ignored)
     fields["inputs"] = resolved_inputs(_listed(fields.get("inputs")), ignored)
     fields["gravity"] = normalize.vector_or_none(fields["gravity"], "gravity", ignored)
     if fields["potential_energy"] is not None:

@@ -9,11 +9,11 @@ import sympy
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name
+from kanegen.model.servo import Servo, servo_of
 from kanegen.model.speeds import all_speeds
 
 if TYPE_CHECKING:
     from kanegen.model.model import Model
-    from kanegen.model.servo import Servo
 
 
 def servo_expressions(servo: Servo) -> list[tuple[str, str, tuple[Any, ...], int]]:
@@ -35,7 +35,7 @@ def servo_expressions(servo: Servo) -> list[tuple[str, str, tuple[Any, ...], int
 
 def servo_problems(model: Model) -> list[str]:
     """Problems of the servo-constraints that the model decides."""
-    servo = model.servo
+    servo = servo_of(model)
     if servo is None:
         return []
     problems = [

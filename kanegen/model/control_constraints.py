@@ -26,7 +26,7 @@ class ControlConstraints:
 
         w = AA^+ BB + (I - AA^+ AA) y,
 
-    and (q, u, tau, and tau' where w is tau'') is the state of ``solver.integrate(..., control="constraints")``.
+    and (q, u, tau, and tau' where w is tau'') is the state of ``solver.integrate(..., control=True)``.
 
     Parameters
     ----------
@@ -86,28 +86,22 @@ class ControlConstraints:
         return self.y * n_tau if len(self.y) == 1 else self.y
 
 
-def normalized_control_constraints(value: Any, problems: list[str]) -> ControlConstraints | None:
-    """The record, a bare constraint or a list of them as a record, or None."""
-    if value is None or isinstance(value, ControlConstraints):
-        return value
-    try:
-        return ControlConstraints(value)
-    except ModelError as error:
-        problems.extend(error.problems)
-        return None
+def control_constraints_of(model: Model) -> ControlConstraints | None:
+    """The control constraints of a model; None where it has none, or servo-constraints."""
+    return model.control if isinstance(model.control, ControlConstraints) else None
 
 
 def control_constraint_expressions(record: ControlConstraints) -> Iterator[tuple[str, str, tuple[Any, ...], int]]:
     """Kind, place, expressions and number of differentiations; the derivation finds how often to differentiate phi."""
     for k, (phi, theta) in enumerate(zip(record.constraints, record.theta, strict=True)):
-        yield "control constraint", f"control_constraints[{k}]", (phi,), 0
-        yield "servo gain", f"theta[{k}] of control_constraints", theta, 0
-    yield "servo law", "y of control_constraints", record.y, 0
+        yield "control constraint", f"ControlConstraints constraints[{k}]", (phi,), 0
+        yield "servo gain", f"ControlConstraints theta[{k}]", theta, 0
+    yield "servo law", "ControlConstraints y", record.y, 0
 
 
 def control_constraint_problems(model: Model) -> Iterator[str]:
     """What is wrong with the control constraints of a model, one sentence each."""
-    record = model.control_constraints
+    record = control_constraints_of(model)
     if record is None:
         return
     symbols = {item.symbol for item in model.inputs}

@@ -13,7 +13,7 @@ from kanegen.model import contact_records, normalize
 from kanegen.model.check_motions import motion_problems
 from kanegen.model.checks import model_problems
 from kanegen.model.contact import Friction, Latch, Unilateral
-from kanegen.model.control_constraints import ControlConstraints, normalized_control_constraints
+from kanegen.model.control import ControlLaw, normalized_control
 from kanegen.model.euler_parameters import euler_parameter_groups
 from kanegen.model.events import Event
 from kanegen.model.expressions import atoms, natural_key, symbol_name
@@ -22,7 +22,6 @@ from kanegen.model.inputs import Input, input_symbols, resolved_inputs
 from kanegen.model.places import survey
 from kanegen.model.reactions import Reaction, normalized_reactions
 from kanegen.model.records import FrozenMapping, Output
-from kanegen.model.servo import Servo, normalized_servo
 from kanegen.model.speeds import SpeedChange, default_names, definitions_of
 
 
@@ -82,9 +81,8 @@ class Model:
     impulses
         Named impulses for events and ``solver.impulse``: lists of ``(point, impulse)``, N s, and
         ``(frame, angular impulse)``, N m s.
-    servo
-        :class:`Servo`: servo-constraints, and the inputs that enforce them.
-    control_constraints
+    control
+        The control law, None for none. :class:`Servo`: servo-constraints, and the inputs that enforce them.
         :class:`ControlConstraints`: constraints in which the controls appear, which make controls part of the state.
     check_kinematics
         Compare the velocity and angular velocity of every body with the rates of its position and orientation, where
@@ -129,8 +127,7 @@ class Model:
     contacts: tuple[Unilateral | Friction | Latch, ...]
     events: tuple[Event, ...]
     impulses: Mapping[str, tuple[tuple[Any, Any], ...]]
-    servo: Servo | None
-    control_constraints: ControlConstraints | None
+    control: ControlLaw | None
     speed_change: SpeedChange | None
     geometry: Geometry
     euler_parameters: tuple[tuple[Any, Any, Any, Any], ...]
@@ -160,8 +157,7 @@ class Model:
         contacts: Any = (),
         events: Any = (),
         impulses: Mapping[str, Any] | None = None,
-        servo: Servo | None = None,
-        control_constraints: ControlConstraints | None = None,
+        control: ControlLaw | None = None,
         check_kinematics: bool = True,
     ) -> None:
         problems: list[str] = []
@@ -182,8 +178,7 @@ class Model:
             contacts=contact_records.contacts(contacts, problems),
             events=contact_records.events(events, problems),
             impulses=FrozenMapping(contact_records.impulses(impulses, problems)),
-            servo=normalized_servo(servo, problems),
-            control_constraints=normalized_control_constraints(control_constraints, problems),
+            control=normalized_control(control, problems),
             speed_change=None,
         )
         self._set(

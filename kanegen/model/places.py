@@ -31,6 +31,7 @@ from kanegen.model.geometry import (
     position_path,
     steps,
 )
+from kanegen.model.servo import Servo
 from kanegen.model.speeds import speed_changes
 
 if TYPE_CHECKING:
@@ -120,10 +121,10 @@ def _scalar_places(model: Model) -> list[Place]:
         definitions = enumerate(change.definitions or ())
         found.extend(place("speed definition", f"definitions[{k}]", (expr,), 1) for k, expr in definitions)
     found.extend(place("output", f"outputs[{name!r}]", item) for name, item in model.outputs.items())
-    if model.servo is not None:
-        found.extend(place(*item) for item in servo_expressions(model.servo))
-    if model.control_constraints is not None:
-        found.extend(place(*item) for item in control_constraint_expressions(model.control_constraints))
+    if isinstance(model.control, Servo):
+        found.extend(place(*item) for item in servo_expressions(model.control))
+    elif model.control is not None:
+        found.extend(place(*item) for item in control_constraint_expressions(model.control))
     return [*found, *_contact_places(model)]
 
 

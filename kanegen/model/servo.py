@@ -55,7 +55,7 @@ class Servo:
         met. None: such states are refused. Not with ``"ideal"``.
     limits
         Largest magnitude of each control, or ``(lowest, highest)``, numbers in the order of the controls (None: no
-        limit, also in a pair: ``(0, None)`` pulls only). They act in ``solver.integrate(..., control="servo")``.
+        limit, also in a pair: ``(0, None)`` pulls only). They act in ``solver.integrate(..., control=True)``.
     name
         How messages call it.
 
@@ -230,16 +230,14 @@ def _limit(item: Any) -> tuple[float, float]:
         return math.nan, math.nan
 
 
-def normalized_servo(value: Any, problems: list[str]) -> Servo | None:
-    """The servo-constraints of a model, or none."""
-    if value is None or isinstance(value, Servo):
-        return value
-    problems.append(f"servo is {value!r}: expected a kg.Servo")
-    return None
+def servo_of(model: Model) -> Servo | None:
+    """The servo-constraints of a model; None where it has none, or control constraints."""
+    return model.control if isinstance(model.control, Servo) else None
 
 
 def free_names(model: Model) -> tuple[str, ...]:
     """Names of the hidden inputs that hold the free vector y, where it is given at run time."""
-    if model.servo is None or model.servo.y is not None:
+    servo = servo_of(model)
+    if servo is None or servo.y is not None:
         return ()
-    return tuple(f"y {model.inputs[k].name}" for k in model.servo.slots(model.inputs))
+    return tuple(f"y {model.inputs[k].name}" for k in servo.slots(model.inputs))

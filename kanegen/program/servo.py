@@ -14,6 +14,7 @@ from kanegen.derive.cholesky import Factor, factorize
 from kanegen.derive.equations import Equations
 from kanegen.derive.servo import Compliance, compliance, lowered
 from kanegen.graph import Node
+from kanegen.model.servo import servo_of
 from kanegen.program.kernels_control import control_work
 from kanegen.program.kernels_servo import control_feasibility_work
 from kanegen.program.records import Block, Call, Function, Guard, Step
@@ -55,7 +56,7 @@ SUMMARIES: Final = {
 
 
 def exists(equations: Equations) -> bool:
-    return equations.model.servo is not None
+    return servo_of(equations.model) is not None
 
 
 def _control(f: Functions) -> Made:

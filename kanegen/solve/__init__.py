@@ -3,8 +3,11 @@
 from kanegen.solve.contact import Contacts as Contacts
 from kanegen.solve.contact import ContactState as ContactState
 from kanegen.solve.control import Feasibility as Feasibility
+from kanegen.solve.control import Underactuation as Underactuation
+from kanegen.solve.control_history import ControlHistory as ControlHistory
 from kanegen.solve.description import DESCRIPTION_FILE as DESCRIPTION_FILE
 from kanegen.solve.description import Description as Description
+from kanegen.solve.hybrid import ContactHistory as ContactHistory
 from kanegen.solve.hybrid import EventRecord as EventRecord
 from kanegen.solve.hybrid import Phase as Phase
 from kanegen.solve.impulse import Impulse as Impulse

@@ -13,6 +13,7 @@ from kanegen.errors import SolveError
 from kanegen.model.servo import control_limits
 from kanegen.program.control_constraints import RIGHT_HAND_SIDE
 from kanegen.solve.consistent_controls import consistent_controls, joined_names, start_problems
+from kanegen.solve.control_history import ControlHistory
 from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs import RunInputs, run_inputs
@@ -22,28 +23,15 @@ from kanegen.solve.saturation import Saturation, continuous_saturations, held_sa
 
 Array = NDArray[np.float64]
 
-KINDS = ("servo", "constraints")
-
 
 class ControlOptions(NamedTuple):
     """How a run is controlled: arguments of :meth:`kanegen.Solver.integrate`."""
 
-    control: str | None = None
+    control: bool = False
     sample_time: float | None = None
     limits: Any = None
     y: Any = None
     tau0: Any = None
-
-
-class ControlRecord(NamedTuple):
-    """What a :class:`~kanegen.Solution` tells of the controls of a run; see there."""
-
-    controls: Array | None = None
-    control_names: tuple[str, ...] = ()
-    servo_errors: Array | None = None
-    servo_constraints: tuple[str, ...] = ()
-    saturation: tuple[Saturation, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +71,14 @@ class ClosedLoop:
         """Name of the function that is integrated; None: the usual one."""
         return RIGHT_HAND_SIDE if self.law is None else None
 
-    def record(self, outcome: Any, dense: Any) -> ControlRecord:
+    def record(self, outcome: Any, dense: Any) -> ControlHistory:
         """The controls and servo-errors at the stored times of a run."""
         d, errors = self.functions.description, None
         if self.residuals is not None:
             errors = self._along(self.residuals, outcome.t, outcome.y)
         if self.law is None:
             controls = np.ascontiguousarray(outcome.y[:, len(d.coordinates) + len(d.speeds) :])
-            return ControlRecord(controls, self.names, errors, self.labels)
+            return ControlHistory(controls, self.names, errors, self.labels)
         found: list[Saturation] = []
         limited = bool(np.isfinite(self.limits).any())
         if len(outcome.samples):
@@ -103,7 +91,7 @@ class ClosedLoop:
             if limited:
                 found = self._continuous(outcome, controls, dense)
         told = warnings_of(found, outcome.t, errors, self.labels)
-        return ControlRecord(controls, self.names, errors, self.labels, tuple(found), told)
+        return ControlHistory(controls, self.names, errors, self.labels, tuple(found), told)
 
     def _continuous(self, outcome: Any, controls: Array, dense: Any) -> list[Saturation]:
         """Saturation between five points of each step; where no dense output is kept, between the stored ones."""
@@ -133,32 +121,41 @@ class ClosedLoop:
 
 def closed_loop(
     functions: Functions, options: ControlOptions, t_span: Any, q0: Any, u0: Any, r: Any, start_tolerance: float | None
-) -> ClosedLoop:
-    """The controls of a run over ``t_span`` from (q0, u0).
+) -> ClosedLoop | None:
+    """The controls that the law of the model gives in a run over ``t_span`` from (q0, u0); None for an open loop.
 
     Raises
     ------
     SolveError
         For options that contradict each other or the model, and for a start that violates control constraints.
     """
-    if options.control is None:
-        given = ", ".join(name for name in options._fields if getattr(options, name) is not None)
-        raise SolveError(f"{given} belong(s) to a closed loop: give control= as well, one of {', '.join(KINDS)}")
-    if options.control == "servo":
+    if not isinstance(options.control, bool):
+        raise SolveError(
+            f"control is {options.control!r}; expected True (the loop is closed with the control law of the model) or "
+            "False (the controls are inputs like others)"
+        )
+    if not options.control:
+        given = ", ".join(name for name in options._fields[1:] if getattr(options, name) is not None)
+        if given:
+            raise SolveError(f"{given} belong(s) to a closed loop: give control=True as well, or leave {given} out")
+        return None
+    d = functions.description
+    if d.controls:
         return _servo(functions, options, r)
-    if options.control == "constraints":
+    if d.joined:
         return _joined(functions, options, number(t_span[0], "t0"), q0, u0, r, start_tolerance)
-    raise SolveError(f"control is {options.control!r}; expected one of {', '.join(KINDS)}, or None for an open loop")
+    raise SolveError(
+        f"control=True closes the loop with the control law of the model, and {d.name!r} has none: give "
+        "control=kg.Servo(...) or control=kg.ControlConstraints(...) to kg.Model, or leave control=True out"
+    )
 
 
 def _servo(functions: Functions, options: ControlOptions, r: Any) -> ClosedLoop:
     d = functions.description
-    if not d.controls:
-        raise SolveError(f"the model {d.name!r} has no servo-constraints: give servo=kg.Servo(...) to kg.Model")
     if is_momentum_form(d.form):
-        raise SolveError(f'form={d.form!r} integrates momenta, not speeds: build with form="auto" for control="servo"')
+        raise SolveError(f'form={d.form!r} integrates momenta, not speeds: build with form="auto" for control=True')
     if options.tau0 is not None:
-        raise SolveError('tau0 belongs to control="constraints": the controls of a servo have no start, they follow')
+        raise SolveError("tau0 belongs to kg.ControlConstraints: the controls of a kg.Servo have no start, they follow")
     if options.sample_time is not None and not number(options.sample_time, "sample_time") > 0.0:
         raise SolveError(f"sample_time is {options.sample_time!r}; expected a positive number of seconds")
     names = tuple(d.inputs[slot] for slot in d.controls)
@@ -185,7 +182,7 @@ def _joined(
     d, names = functions.description, joined_names(functions)
     for name in ("sample_time", "limits", "y"):
         if getattr(options, name) is not None:
-            raise SolveError(f'{name} belongs to control="servo": here the controls are part of the state')
+            raise SolveError(f"{name} belongs to kg.Servo: kg.ControlConstraints make the controls part of the state")
     inputs = other_inputs(functions, names, r)
     at_start = inputs.at(t0)
     if options.tau0 is None:

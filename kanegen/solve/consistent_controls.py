@@ -24,7 +24,9 @@ def joined_names(functions: Functions) -> tuple[str, ...]:
     """The names of the controls (and rates) that are part of the state. SolveError for a model without."""
     d = functions.description
     if not d.joined:
-        raise SolveError(f"the model {d.name!r} has no control constraints: give control_constraints= to kanegen.Model")
+        raise SolveError(
+            f"the model {d.name!r} has no control constraints: give control=kg.ControlConstraints(...) to kg.Model"
+        )
     return tuple(d.inputs[slot] for slot in d.joined)
 
 

@@ -53,7 +53,7 @@ class Underactuation(NamedTuple):
 
 
 class Controlled:
-    """Controls of a model with servo-constraints (``servo=`` of ``kanegen.Model``)."""
+    """Controls of a model with servo-constraints (``control=kg.Servo(...)`` of ``kg.Model``)."""
 
     description: Description
     _servo: dict[str, Callable[..., Any]]

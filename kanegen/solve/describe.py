@@ -10,6 +10,7 @@ from kanegen.derive.momenta import Momenta
 from kanegen.model.check_symbols import spare_parameters
 from kanegen.model.contact import contacts_of
 from kanegen.model.expressions import symbol_name
+from kanegen.model.servo import servo_of
 from kanegen.program.count import operation_count
 from kanegen.program.integrals import ENERGY, why_not
 from kanegen.program.path import path_controls
@@ -66,7 +67,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
 
 def _servo(equations: Equations) -> dict[str, Any]:
     """What describes the servo-constraints, if there are some."""
-    servo = equations.model.servo
+    servo = servo_of(equations.model)
     if servo is None:
         return {}
     found = equations.servo

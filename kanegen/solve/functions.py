@@ -137,7 +137,7 @@ class Functions:
             )
         if name in SERVO and not self.description.controls:
             return (
-                f"{name} does not exist: the model {model!r} has no servo-constraints. Give servo=kg.Servo(...) to "
+                f"{name} does not exist: the model {model!r} has no servo-constraints. Give control=kg.Servo(...) to "
                 "kanegen.Model"
             )
         if name in _OF_FORMS and self.description.form not in _OF_FORMS[name]:

@@ -42,8 +42,8 @@ class EventRecord:
     u_before, u_after
         Speeds, (n_u,), equal unless an impulse acted.
     impulse
-        Impulses of all contact rows, (n_rows,), N s, in the order of :attr:`Solution.contact_rows`; zero without
-        impact.
+        Impulses of all contact rows, (n_rows,), N s, in the order of ``names`` of :class:`ContactHistory`; zero
+        without impact.
     """
 
     t: float
@@ -67,6 +67,26 @@ class Phase:
     t_start: float
     t_end: float
     modes: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactHistory:
+    """The contacts of a run.
+
+    Attributes
+    ----------
+    modes
+        Modes of all contacts over time, one :class:`Phase` after the other.
+    forces
+        Multipliers of the contact rows at the stored times, (n_t, n_rows), N: the normal force of each contact, then
+        friction along its directions of slip.
+    names
+        Names of the rows, n_rows: the contact's, and ``"<contact> slip"``.
+    """
+
+    modes: tuple[Phase, ...]
+    forces: Array
+    names: tuple[str, ...]
 
 
 def watched_events(module: ModuleType, description: Description, events: Any) -> tuple[int, ...]:
@@ -131,7 +151,7 @@ def refuse_joined(module: ModuleType, watched: Iterable[int], joined: bool) -> N
     names = [*(f"contact {name!r}" for name in module.CONTACTS), *(f"event {module.EVENTS[k]!r}" for k in watched)]
     if joined and names:
         raise SolveError(
-            f'control="constraints" makes the controls part of the state, on which {", ".join(names)} cannot act: '
+            f"kg.ControlConstraints make the controls part of the state, on which {', '.join(names)} cannot act: "
             "leave events out by events=(), and use servo-constraints in models with contacts"
         )
 
@@ -140,9 +160,7 @@ class Hybrid(NamedTuple):
     """What a run with contacts or events adds to its solution; empty for others."""
 
     events: tuple[EventRecord, ...] = ()
-    modes: tuple[Phase, ...] = ()
-    contact_forces: Array | None = None
-    contact_rows: tuple[str, ...] = ()
+    contacts: ContactHistory | None = None
 
 
 def hybrid_of(module: ModuleType, description: Description, outcome: Any) -> Hybrid:
@@ -155,12 +173,11 @@ def hybrid_of(module: ModuleType, description: Description, outcome: Any) -> Hyb
     if outcome.hybrid is None:
         return Hybrid()
     found = outcome.hybrid
-    return Hybrid(
-        events=_events(module, description, found.events),
-        modes=_phases(module.CONTACTS, found.phases, outcome.last[0]),
-        contact_forces=found.forces if description.contact_rows else None,
-        contact_rows=description.contact_rows,
-    )
+    events = _events(module, description, found.events)
+    if not module.CONTACTS:
+        return Hybrid(events)
+    phases = _phases(module.CONTACTS, found.phases, outcome.last[0])
+    return Hybrid(events, ContactHistory(phases, found.forces, description.contact_rows))
 
 
 def _events(module: ModuleType, description: Description, rows: Array) -> tuple[EventRecord, ...]:

@@ -60,7 +60,7 @@ class Integrable:
         dense_output: bool = True,
         progress: bool | Callable[[float], None] = False,
         start_tolerance: float | None = 1e-6,
-        control: str | None = None,
+        control: bool = False,
         sample_time: float | None = None,
         limits: Any = None,
         y: Any = None,
@@ -101,15 +101,16 @@ class Integrable:
             How far the start may violate the constraints (:func:`kanegen.solve.integrate.check_start`); None:
             not checked.
         control
-            None: the controls are inputs like others. ``"servo"``: the servo-constraints of the model give them.
-            ``"constraints"``: the control constraints of the model make them part of the state. ``r`` is then a mapping
-            that gives the other inputs. See docs/control.md.
+            False: the controls are inputs like others. True: the control law of the model closes the loop; the
+            servo-constraints of a ``Servo`` give the controls, ``ControlConstraints`` make them part of the state.
+            ``r`` is then a mapping that gives the other inputs. See docs/control.md.
         sample_time
             Servo: the controls are computed at multiples of this time (s) after ``t0`` and held in between. None:
             always.
         limits
             Servo: largest magnitude of each control, ``(lowest, highest)`` or None, in their order, or a mapping by
-            name; None: those of the model. ``saturation`` and ``warnings`` of the solution tell what they prevented.
+            name; None: those of the model. ``saturation`` and ``warnings`` of ``solution.control`` tell what they
+            prevented.
         y
             Servo: free vector, a number or (n_tau,), where the model leaves it to the run; None: zero.
         tau0
@@ -153,8 +154,7 @@ class Integrable:
         )
         module = self.extension.module
         how = ControlOptions(control, sample_time, limits, y, tau0)
-        closed = any(option is not None for option in how)
-        loop = closed_loop(self._functions, how, t_span, q0, u0, r, start_tolerance) if closed else None
+        loop = closed_loop(self._functions, how, t_span, q0, u0, r, start_tolerance)
         for name in self._functions.in_run():
             self._functions.get(name)
         usual = state_function(self.description.form, self._rhs_name)

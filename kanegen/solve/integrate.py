@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kanegen.errors import SolveError
 from kanegen.model import Projection
 from kanegen.program.generalized import RANK_REVEALING
-from kanegen.solve.closed_loop import ClosedLoop, ControlRecord
+from kanegen.solve.closed_loop import ClosedLoop
 from kanegen.solve.description import Description
 from kanegen.solve.hybrid import hybrid_of, refuse_backwards, refuse_joined, start_modes, watched_events
 from kanegen.solve.inputs import RunInputs
@@ -229,7 +229,6 @@ def _solution(problem: Problem, outcome: Any) -> Solution:
     t, y = outcome.last
     dense = outcome.dense if outcome.dense is None or isinstance(outcome.dense, Dense) else Dense(*outcome.dense)
     hybrid = hybrid_of(problem.module, problem.description, outcome)
-    controls = ControlRecord() if problem.loop is None else problem.loop.record(outcome, dense)
     return Solution(
         t=outcome.t,
         q=np.ascontiguousarray(outcome.y[:, :n_q]),
@@ -240,7 +239,7 @@ def _solution(problem: Problem, outcome: Any) -> Solution:
         last=(t, y[:n_q], y[n_q:n]),
         dense=dense.ending_at(t, y) if dense is not None and hybrid.events else dense,
         **hybrid._asdict(),
-        **controls._asdict(),
+        control=None if problem.loop is None else problem.loop.record(outcome, dense),
     )
 
 

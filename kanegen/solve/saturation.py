@@ -94,8 +94,8 @@ def warnings_of(
         own = [item for item in found if item.control == name]
         total = sum(item.duration for item in own)
         told.append(
-            f"control {name} was at a limit for {total:.4g} s in {len(own)} interval(s) (Solution.saturation): the "
-            "servo-constraints were not enforced there"
+            f"control {name} was at a limit for {total:.4g} s in {len(own)} interval(s) "
+            "(solution.control.saturation): the servo-constraints were not enforced there"
         )
     last = [item for item in found if times.size and item.t_end == times[-1]]
     if last and errors is not None:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
-from kanegen.solve.hybrid import EventRecord, Phase
+from kanegen.solve.control_history import ControlHistory
+from kanegen.solve.hybrid import ContactHistory, EventRecord
 from kanegen.solve.outcome import Outcome, Statistics
-from kanegen.solve.saturation import Saturation
 
 Array = NDArray[np.float64]
 
@@ -67,15 +67,10 @@ class Solution:
     ``last`` is the last accepted state (t, q, u), whatever ``t_eval`` asked for. Called with a time it gives
     the state there.
 
-    Runs with contacts or events have more: ``events``, what happened, in order; ``modes``, the contacts' modes over
-    time, one :class:`Phase` after the other; ``contact_forces`` (n_t, n_rows), N, multipliers of the contact rows at
-    the stored times, in the order of ``contact_rows``: the normal force of each contact, then friction along its
-    directions of slip. Where the speeds jump, ``t`` holds the time twice, with the states before and after;
-    ``solution(t)`` and ``t_eval`` give the state after.
-
-    Closed loops have ``controls`` (n_t, n_tau) in the order of ``control_names``, the values that act from each stored
-    time on; ``servo_errors`` (n_t, n_e), what the constraints in ``servo_constraints`` leave; ``saturation``, the
-    intervals in which a control was at a limit; ``warnings``, sentences on what the limits prevented.
+    ``events``: what happened in a run with contacts or events, in order. ``contacts``, a :class:`ContactHistory`: modes
+    over time and contact forces; None for a model without contacts. ``control``, a :class:`ControlHistory`: controls,
+    servo-errors and saturation; None for an open loop. Where the speeds jump, ``t`` holds the time twice, with the
+    states before and after; ``solution(t)`` and ``t_eval`` give the state after.
     """
 
     t: Array
@@ -87,15 +82,8 @@ class Solution:
     last: tuple[float, Array, Array]
     dense: Dense | None = field(default=None, repr=False)
     events: tuple[EventRecord, ...] = ()
-    modes: tuple[Phase, ...] = ()
-    contact_forces: Array | None = None
-    contact_rows: tuple[str, ...] = ()
-    controls: Array | None = None
-    control_names: tuple[str, ...] = ()
-    servo_errors: Array | None = None
-    servo_constraints: tuple[str, ...] = ()
-    saturation: tuple[Saturation, ...] = ()
-    warnings: tuple[str, ...] = ()
+    contacts: ContactHistory | None = None
+    control: ControlHistory | None = None
 
     @property
     def success(self) -> bool:
@@ -121,7 +109,9 @@ class Solution:
 
     def _states(self, times: Array) -> Array:
         if self.dense is None:
-            raise SolveError("the solution has no dense output: integrate with dense=True (the default) or give t_eval")
+            raise SolveError(
+                "the solution has no dense output: integrate with dense_output=True (the default) or give t_eval"
+            )
         end = self.last[0]
         start = float(self.dense.t_old[0]) if self.dense.t_old.size else end
         outside = ~((times >= min(start, end)) & (times <= max(start, end)))

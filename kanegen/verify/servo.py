@@ -7,6 +7,7 @@ from typing import Any
 
 import mpmath
 
+from kanegen.model.servo import servo_of
 from kanegen.program.interpret import interpret
 from kanegen.verify.arithmetic import STEP, kkt
 from kanegen.verify.differences import NO_DIGITS, motion_path
@@ -19,9 +20,10 @@ from kanegen.verify.worst import Worst, not_applicable
 def servo_constraints(subject: Subject) -> Check:
     """``psi'' = Theta1 psi' + Theta2 psi`` and ``psi' = Theta psi`` along the motion under the controls."""
     name, e = "servo-constraints", subject.equations
-    if e.model.servo is None:
+    servo = servo_of(e.model)
+    if servo is None:
         return not_applicable(name, "the model has none")
-    if e.model.servo.damping is not None:
+    if servo.damping is not None:
         return not_applicable(name, "damped controls leave them near singular states")
     if not subject.arithmetic.exact:
         return not_applicable(name, NO_DIGITS)
