@@ -8,7 +8,7 @@ does not depend on the hash seed, so the same expressions give the same nodes in
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -63,10 +63,6 @@ class Lowering:
             raise DerivationError(f"{problem}{_where(expr, problem.culprit)}") from None
         except ZeroDivisionError:
             raise DerivationError(f"division by zero in {_quoted(expr)}: a denominator is zero identically") from None
-
-    def lower_all(self, expressions: Iterable[Any]) -> list[Node]:
-        """The nodes of ``expressions``, in order."""
-        return [self.lower(expr) for expr in expressions]
 
     def visit(self, expr: Any) -> Node:
         """The node of a subexpression; what :meth:`lower` and the rules of single types call."""

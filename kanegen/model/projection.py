@@ -29,8 +29,7 @@ class Projection:
     integrals
         Integrals of motion that keep the value they have at the start: ``"energy"`` and names of outputs of the model,
         such as an angular momentum, in the order of their precedence. The speeds are corrected, after the constraints;
-        see docs/stabilization.md. That they are constants of the motion is for the user to know: an integral that is
-        not conserved is forced to be.
+        see docs/stabilization.md. kanegen does not check that they are conserved: one that is not is forced to be.
 
     Raises
     ------

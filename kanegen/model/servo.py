@@ -56,8 +56,6 @@ class Servo:
     limits
         Largest magnitude of each control, or ``(lowest, highest)``, numbers in the order of the controls (None: no
         limit, also in a pair: ``(0, None)`` pulls only). They act in ``solver.integrate(..., control=True)``.
-    name
-        How messages call it.
 
     Raises
     ------
@@ -73,7 +71,6 @@ class Servo:
     y: tuple[Any, ...] | None = None
     damping: Any = None
     limits: tuple[tuple[float, float], ...] | None = None
-    name: str = "servo"
 
     def __init__(
         self,
@@ -85,7 +82,6 @@ class Servo:
         y: Any = None,
         damping: Any = None,
         limits: Any = None,
-        name: str | None = None,
     ) -> None:
         problems: list[str] = []
         psi = normalize.scalars(constraints, "constraints", problems)
@@ -100,7 +96,6 @@ class Servo:
             "y": None if y is None else normalize.scalars(_listed(y), "y", problems),
             "damping": None if damping is None else normalize.scalar(damping, "damping", problems),
             "limits": None if limits is None else control_limits(limits, problems),
-            "name": "servo" if name is None else name,
         }
         if problems:
             raise ModelError(tuple(f"Servo: {problem}" for problem in problems))

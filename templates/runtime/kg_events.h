@@ -2,7 +2,8 @@
  *
  * After each accepted step kg_finder_step() looks for the first zero on its dense output (kg_zeros.h), and
  * kg_finder_locate() takes the step again so that it ends there, with the accuracy of a step, correcting the time by
- * secant steps until the guard is zero. What happens at the event is the host's affair; kg_finder_restart() follows.
+ * secant steps until the guard is zero. The host decides what happens at the event, and calls kg_finder_restart()
+ * afterwards.
  */
 #ifndef KG_EVENTS_H
 #define KG_EVENTS_H

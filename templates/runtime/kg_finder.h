@@ -1,7 +1,7 @@
 /* kg_finder.h - guards g_i(t, y) of an integration whose zeros are events: their values, signs and resolution.
  *
- * A guard that is zero where the run starts or goes on is on its surface: that it leaves is no event, that it returns
- * is one. What counts as zero follows from the tolerances of the integration and from rounding.
+ * If a guard is zero at a start or restart, leaving zero is not an event; returning to zero is. What counts as zero
+ * follows from the tolerances of the integration and from rounding.
  */
 #ifndef KG_FINDER_H
 #define KG_FINDER_H

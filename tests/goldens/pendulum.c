@@ -28,7 +28,8 @@
  *     p[1]  l
  *     p[2]  g
  *
- * In memory g stands behind p, at p[3], and behind g stands c, at p[3]: what prepare computes (3).
+ * The array p holds, in this order: p (3 parameters), g (0 gains, from p[3]), c (3 constants computed by
+ * prepare, from p[3]).
  * z0, z1, ...: intermediate results.
  */
 

@@ -40,7 +40,8 @@
  *   g: gains of the stabilization
  *     g[0]  <U+202E>back
  *
- * In memory g stands behind p, at p[1], and behind g stands c, at p[2]: what prepare computes (1).
+ * The array p holds, in this order: p (1 parameters), g (1 gains, from p[1]), c (1 constants computed by
+ * prepare, from p[2]).
  * z0, z1, ...: intermediate results.
  */
 

@@ -51,7 +51,7 @@ def pytest_runtest_setup() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Run SymPy's test, then judge its models. A test that fails by itself is SymPy's affair and only reported."""
+    """Run SymPy's test, then judge its models. A test that fails by itself is only reported."""
     failure = ""
     try:
         yield
