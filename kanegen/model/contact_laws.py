@@ -68,6 +68,10 @@ class Stabilized:
         """The acceleration of the closed row."""
         return -self.damping * rate - self.stiffness * gap if level == 2 else -self.damping * gap
 
+    def force(self, x: Any, rate: Any) -> Any:
+        """The force, N, at the penetration x and its rate: none, since a constraint holds the gap."""
+        return sympy.S.Zero
+
 
 @dataclass(frozen=True)
 class Restitution:
@@ -94,6 +98,10 @@ class Restitution:
     def target(self, gap: Any, rate: Any, level: int) -> Any:
         """The acceleration of the closed row."""
         return decay(self.decay_rate, gap, rate, level)
+
+    def force(self, x: Any, rate: Any) -> Any:
+        """The force, N, at the penetration x and its rate: none, since a constraint holds the gap."""
+        return sympy.S.Zero
 
 
 @dataclass(frozen=True)
