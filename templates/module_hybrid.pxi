@@ -25,8 +25,8 @@ cdef extern from "module_runtime.h" nogil:
         const kg_impulse_rows *blows
         double t_stop
         kg_contacts contacts
-        int guilty
-        int guilty_event
+        int culprit
+        int culprit_event
     size_t kg_module_hybrid_memory(kg_hybrid *)
     int kg_module_hybrid_open(kg_hybrid *, void *)
     int kg_module_hybrid_start(kg_hybrid *, const kg_stepper_options *, double, const double *, double, double *)
@@ -268,10 +268,10 @@ cdef class HybridRun(Run):
         if status >= 0 and flat >= 0 and not MODEL.events[flat].multipliers:
             result.flat_guard = EVENTS[flat]
         result.conflict = _conflict(&self.hybrid.contacts, status)
-        if status < 0 and self.hybrid.guilty >= 0:
-            result.culprit = f"contact {CONTACTS[self.hybrid.guilty]!r}"
-        elif status < 0 and self.hybrid.guilty_event >= 0:
-            result.culprit = f"event {EVENTS[self.hybrid.guilty_event]!r}"
+        if status < 0 and self.hybrid.culprit >= 0:
+            result.culprit = f"contact {CONTACTS[self.hybrid.culprit]!r}"
+        elif status < 0 and self.hybrid.culprit_event >= 0:
+            result.culprit = f"event {EVENTS[self.hybrid.culprit_event]!r}"
         return result
 
     cdef object samples_of(self, times):

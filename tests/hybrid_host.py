@@ -185,7 +185,7 @@ static int store(void *context, const kg_record *record) {
 /* Runs from t0 to t_end; *t and y become the last state. `stops`: every so often, 0 never; *stopped counts. */
 int run(int number, const double *p, const kg_stepper_options *options, double *t, double t_end, double *y,
         const int *watched, double stops, int *stopped, entry *entries, int capacity, int *count,
-        kg_statistics *statistics, int *guilty, int *guilty_event) {
+        kg_statistics *statistics, int *culprit, int *culprit_event) {
   double work[2000], memory[2000], r[1] = {0.0};
   const kg_model model = model_of(number);
   const kg_impulse_rows blows = {2, 0, NULL, &mass, NULL, NULL};
@@ -228,8 +228,8 @@ int run(int number, const double *p, const kg_stepper_options *options, double *
   }
   *count = own.count;
   *statistics = stepper.statistics;
-  *guilty = h.guilty;
-  *guilty_event = h.guilty_event;
+  *culprit = h.culprit;
+  *culprit_event = h.culprit_event;
   if (status >= 0) {
     *t = stepper.t;
     memcpy(y, stepper.y, (size_t)own.n * sizeof(double));
@@ -267,8 +267,8 @@ class HybridRun:
     impulse: Floats
     statistics: Any
     stops: int
-    guilty: int
-    guilty_event: int
+    culprit: int
+    culprit_event: int
 
     def times(self, kind: int) -> Floats:
         return self.t[np.array(self.kind, int) == kind]
@@ -301,7 +301,7 @@ class HybridHost:
         options = Options(METHODS[method], step, 0.0, 0.0, max_steps, pointer(tolerances), pointer(tolerances))
         flags = (ctypes.c_int * 3)(*watched)
         t = ctypes.c_double(t0)
-        stopped, count, guilty, guilty_event = (ctypes.c_int() for _ in range(4))
+        stopped, count, culprit, culprit_event = (ctypes.c_int() for _ in range(4))
         entries, statistics = (Entry * capacity)(), Statistics()
         status = self.library.run(
             model,
@@ -317,8 +317,8 @@ class HybridHost:
             capacity,
             ctypes.byref(count),
             ctypes.byref(statistics),
-            ctypes.byref(guilty),
-            ctypes.byref(guilty_event),
+            ctypes.byref(culprit),
+            ctypes.byref(culprit_event),
         )
         found = entries[: count.value]
         return HybridRun(
@@ -334,6 +334,6 @@ class HybridHost:
             np.array([e.impulse for e in found]),
             statistics,
             stopped.value,
-            guilty.value,
-            guilty_event.value,
+            culprit.value,
+            culprit_event.value,
         )

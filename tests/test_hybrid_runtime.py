@@ -172,7 +172,7 @@ def test_starts_on_and_below_the_floor(
     run = host.run(hh.BALL, ball(), start, 0.3, watched=(1, 0, 0) if not kinds else (0, 0, 0))
     assert run.status == status
     assert run.kind[:2] == kinds
-    assert run.guilty == (0 if status == GAP_VIOLATED else -1)
+    assert run.culprit == (0 if status == GAP_VIOLATED else -1)
     assert run.t[:1].tolist() == [0.0] * bool(kinds)
 
 
@@ -181,7 +181,7 @@ def test_starts_on_and_below_the_floor(
 def test_sliding_along_a_switching_surface_is_chattering(host: HybridHost, method: str, tolerance: float) -> None:
     run = host.run(hh.RELAY, (0.0,), (1.0, 0.0), 20.0, method=method, tolerance=tolerance, watched=(1, 0, 0))
     assert run.status == CHATTERING
-    assert run.guilty_event == 0
+    assert run.culprit_event == 0
     assert run.t[0] == pytest.approx(np.sqrt(3) - 1, abs=np.sqrt(tolerance))
 
 
@@ -224,10 +224,10 @@ int main(void) {
     for (int number = 0; number < 2; ++number) {
       const kg_stepper_options options = {method, 0.01, 0.0, 0.0, 20000, tolerances, tolerances};
       double t = 0.0, y[4] = {0.0, number == 0 ? 1.0 : 0.0, 0.3, 0.0};
-      int stopped = 0, count = 0, guilty, guilty_event;
+      int stopped = 0, count = 0, culprit, culprit_event;
       kg_statistics statistics;
       printf("%d ", run(number, number == 0 ? ball_p : block_p, &options, &t, 5.0, y, watched, 0.3, &stopped, entries,
-                        1000, &count, &statistics, &guilty, &guilty_event));
+                        1000, &count, &statistics, &culprit, &culprit_event));
     }
   }
   return 0;

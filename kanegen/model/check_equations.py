@@ -147,10 +147,10 @@ def _dependent_problems(model: Model) -> list[str]:
     if model.dependent_speeds is None:
         return []
     problems = []
-    strangers = [u for u in model.dependent_speeds if u not in model.speeds]
-    if strangers:
+    unknown_symbols = [u for u in model.dependent_speeds if u not in model.speeds]
+    if unknown_symbols:
         problems.append(
-            f"dependent_speeds contains {names(strangers)}: expected some of the speeds ({names(model.speeds)})"
+            f"dependent_speeds contains {names(unknown_symbols)}: expected some of the speeds ({names(model.speeds)})"
         )
     n_d = len(model.dependent_speeds)
     n_c = len(model.holonomic_constraints) + len(model.nonholonomic_constraints) + len(model.acceleration_constraints)

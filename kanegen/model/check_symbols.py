@@ -77,7 +77,7 @@ _ADVICE = {
 }
 
 
-def symbol_problems(model: Model, places: Sequence[Place], strangers: Sequence[Any]) -> list[str]:
+def symbol_problems(model: Model, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:
     """Problems of duplicated, ambiguous, unknown, misplaced and unused symbols."""
     return [
         *_duplicates(model),
@@ -87,7 +87,7 @@ def symbol_problems(model: Model, places: Sequence[Place], strangers: Sequence[A
         *_missing_rates(model, places),
         *_constant_inputs(model, places),
         *_unused_inputs(model, places),
-        *_unused_parameters(model, strangers),
+        *_unused_parameters(model, unknown_symbols),
     ]
 
 
@@ -273,19 +273,21 @@ def _unneeded(model: Model) -> frozenset[Any]:
     return frozenset(base_symbol(atom) for atom in found)
 
 
-def _unused_parameters(model: Model, strangers: Sequence[Any]) -> list[str]:
-    if strangers:
+def _unused_parameters(model: Model, unknown_symbols: Sequence[Any]) -> list[str]:
+    if unknown_symbols:
         spare = spare_parameters(model)
         spare_names = {symbol_name(symbol) for symbol in spare}
-        strangers = [item for item in strangers if item not in (spare_names if isinstance(item, str) else spare)]
+        unknown_symbols = [
+            item for item in unknown_symbols if item not in (spare_names if isinstance(item, str) else spare)
+        ]
     names = [symbol_name(symbol) for symbol in model.parameters]
     others = {symbol: group for group, symbols in _groups(model).items() for symbol in symbols}
     problems = []
-    for stranger in strangers:
-        name = symbol_name(stranger)
-        if stranger in others:
-            problems.append(f"parameters gives {name} a value, but it stands in {others[stranger]}")
-        elif name in names and not isinstance(stranger, str):
+    for unknown_symbol in unknown_symbols:
+        name = symbol_name(unknown_symbol)
+        if unknown_symbol in others:
+            problems.append(f"parameters gives {name} a value, but it stands in {others[unknown_symbol]}")
+        elif name in names and not isinstance(unknown_symbol, str):
             problems.append(
                 f"parameters gives a value to a symbol printed {name!r}, but the model has another symbol of "
                 "this name: use the same symbol (SymPy tells symbols of different assumptions apart)"

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from kanegen.model.model import Model
 
 
-def model_problems(model: Model, places: Sequence[Place], strangers: Sequence[Any]) -> list[str]:
-    """Every problem of ``model``, one sentence each; ``strangers`` are given parameters that do not occur."""
+def model_problems(model: Model, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:
+    """Every problem of ``model``, one sentence each; ``unknown_symbols`` are given parameters that do not occur."""
     return [
-        *symbol_problems(model, places, strangers),
+        *symbol_problems(model, places, unknown_symbols),
         *speed_change_problems(model),
         *equation_problems(model),
         *body_problems(model),

@@ -140,10 +140,10 @@ def _with_acceleration(item: Input, slots: dict[Any, Input], problems: list[str]
     if _is_input_symbol(item.rate):
         follows = slots[item.rate].rate
     else:
-        strangers = sorted(symbol_name(f) for f in item.rate.atoms(AppliedUndef))
-        if strangers:
+        unknown_symbols = sorted(symbol_name(f) for f in item.rate.atoms(AppliedUndef))
+        if unknown_symbols:
             problems.append(
-                f"the rate of input {item.name} contains {', '.join(strangers)}: expected a symbol of its "
+                f"the rate of input {item.name} contains {', '.join(unknown_symbols)}: expected a symbol of its "
                 "own, a number, or an expression of time and parameters"
             )
             return item

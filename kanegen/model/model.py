@@ -200,11 +200,11 @@ class Model:
         found = survey(self)
         problems.extend(found.problems)
         symbols = _parameter_symbols(self, found.places)
-        values, strangers = normalize.parameter_values(parameters, symbols, problems)
+        values, unknown_symbols = normalize.parameter_values(parameters, symbols, problems)
         matrices = [item.expressions for item in found.places if item.kind == "orientation" and len(item.atoms) > 3]
         groups = euler_parameter_groups(self.coordinates, matrices)
         self._set(parameters=FrozenMapping(values), geometry=found.geometry, euler_parameters=groups)
-        problems.extend(model_problems(self, found.places, strangers))
+        problems.extend(model_problems(self, found.places, unknown_symbols))
         if problems:
             raise ModelError(tuple(dict.fromkeys(problems)))
 

@@ -233,18 +233,18 @@ def parameter_values(
         given = {}
     by_name = {symbol_name(symbol): symbol for symbol in symbols}
     values: dict[Any, float | None] = {}
-    strangers: list[Any] = []
+    unknown_symbols: list[Any] = []
     for key, value in given.items():
         symbol = by_name.get(key, key) if isinstance(key, str) else key
         if symbol not in by_name.values():
-            strangers.append(symbol)
+            unknown_symbols.append(symbol)
             continue
         if symbol in values:
             problems.append(f"parameter {symbol} is given twice, by its symbol and by its name: give it once")
         values[symbol] = _number(value, symbol_name(symbol), problems)
     for symbol in symbols:
         values.setdefault(symbol, None)
-    return values, tuple(strangers)
+    return values, tuple(unknown_symbols)
 
 
 def _number(value: Any, name: str, problems: list[str]) -> float | None:

@@ -187,11 +187,11 @@ def _point_problems(model: Model, reaction: Reaction) -> list[str]:
 
 def _load_problems(model: Model, reaction: Reaction) -> list[str]:
     places = [place for place, _ in (*model.loads, *(pair for item in contacts_of(model) for pair in item.forces))]
-    strangers = [place for place in reaction.loads or () if place not in places]
-    if not strangers:
+    unknown = [place for place in reaction.loads or () if place not in places]
+    if not unknown:
         return []
     known = ", ".join(dict.fromkeys(map(str, places))) or "nothing"
-    return [f"no load acts on {', '.join(map(str, strangers))}: the loads of the model act on {known}"]
+    return [f"no load acts on {', '.join(map(str, unknown))}: the loads of the model act on {known}"]
 
 
 def _row_problems(model: Model, reaction: Reaction) -> list[str]:

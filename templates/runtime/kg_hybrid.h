@@ -58,7 +58,7 @@ static inline int kg_hybrid_open(kg_hybrid *h, void *memory) {
   h->mode_before = integers + 2 * g;
   kg_finder_layout(&h->finder, h->finder.start, h->mode_before + h->model->n_contacts, found);
   h->has_contacts = h->model->n_contacts > 0;
-  h->guilty = h->guilty_event = -1;
+  h->culprit = h->culprit_event = -1;
   if (h->has_contacts) {
     status = kg_contacts_start(&h->contacts, h->model, h->p,
                                h->mode_before + h->model->n_contacts + kg_finder_integers(g), work + length);
@@ -131,7 +131,7 @@ static inline void kg_hybrid_set_start_speed(kg_hybrid *h, const kg_stepper_opti
 }
 
 /* Starts at (t0, y0) towards t_end; `work` as for kg_stepper_start(), whose outcomes it returns, or those of the
- * contacts, with their number in `guilty`. Impacts that are due at the start change the state at once: the stepper holds
+ * contacts, with their number in `culprit`. Impacts that are due at the start change the state at once: the stepper holds
  * that after them. */
 static inline int kg_hybrid_start(kg_hybrid *h, const kg_stepper_options *options, kg_real t0, const kg_real *y0,
                                   kg_real t_end, kg_real *work) {
@@ -186,8 +186,8 @@ static inline int kg_hybrid_progress(kg_hybrid *h) {
   }
   for (int i = 0; i < h->finder.n; ++i) {
     if (h->finder.fired[i]) {
-      h->guilty_event = i < h->model->n_events ? i : -1;
-      h->guilty = i < h->model->n_events ? -1 : (i - h->model->n_events) / KG_CONTACT_GUARDS;
+      h->culprit_event = i < h->model->n_events ? i : -1;
+      h->culprit = i < h->model->n_events ? -1 : (i - h->model->n_events) / KG_CONTACT_GUARDS;
     }
   }
   return KG_CHATTERING;

@@ -66,8 +66,8 @@ typedef struct {
 
   kg_contacts contacts; /* modes: contacts.mode */
   int has_contacts;
-  int guilty;           /* contact that a failure is about, or -1; */
-  int guilty_event;     /* or user's event, or -1 */
+  int culprit;          /* contact that a failure is about, or -1; */
+  int culprit_event;    /* or user's event, or -1 */
   kg_finder finder;
   const kg_function *events;
   const kg_function *impulses;

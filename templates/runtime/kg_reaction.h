@@ -24,7 +24,7 @@ extern "C" {
 #define KG_ZENO_IMPACTS 4
 
 static inline int kg_reaction_fail(kg_hybrid *h, int status, int culprit) {
-  h->guilty = culprit;
+  h->culprit = culprit;
   /* Outcomes stay, statuses of functions become those of the right-hand side. */
   return status <= KG_STEP_COLLAPSED && status >= KG_GAP_VIOLATED ? status : kg_stepper_fail(h->stepper, status);
 }
