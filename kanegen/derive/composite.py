@@ -112,6 +112,8 @@ class JointTree:
             zero = system.graph.zero
             joint.own = joint.own.plus(RigidMass(body.mass, null(system.graph), (zero,) * 6).moved(rho))
         if body.inertia is not None:
+            if not system.frames.is_oriented(body.inertia_frame):
+                return False
             turned = self._turn(joint, rho, body.inertia_frame)
             if turned is None or body.frame is not body.inertia_frame:
                 return False

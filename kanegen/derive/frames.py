@@ -67,6 +67,10 @@ class Frames:
             )
         return self._depth[frame]
 
+    def is_oriented(self, frame: Frame) -> bool:
+        """Whether the orientation of ``frame`` is known, not only its angular velocity."""
+        return frame in self._depth
+
     def is_below(self, frame: Frame, ancestor: Frame) -> bool:
         """Whether ``ancestor`` lies on the way from ``frame`` to the inertial frame (or is ``frame``)."""
         while self.depth(frame) > self.depth(ancestor):
@@ -118,12 +122,15 @@ class Frames:
     def express(self, vector: FrameVector, target: Frame) -> Triple:
         """The components of a sum of vectors in ``target``."""
         sums = {frame: a for frame, a in vector.items() if not is_null(a)}
+        if not sums.keys() - {target}:
+            # Also in a frame whose orientation is not known, such as that of Euler's equations.
+            return sums.get(target, null(self._graph))
         # First inwards to the ancestors of the target, deepest frames first, then outwards along its own branch.
+        self.depth(target)
         branch = [target]
         while branch[-1] is not self.inertial:
             branch.append(self._parent[branch[-1]])
         on_branch = set(branch)
-        self.depth(target)
         pending = [frame for frame in sums if frame not in on_branch]
         while pending:
             frame = max(pending, key=self.depth)

@@ -145,8 +145,8 @@ def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, 
             motion = system.points.motion(load.point)
             loads.append((motion.velocity, frames.express(load.parts, motion.frame)))
         else:
-            inertial = frames.inertial
-            loads.append((frames.omega(load.frame, inertial), frames.express(load.parts, inertial)))
+            home = frames.inertial if frames.is_oriented(load.frame) else load.frame
+            loads.append((frames.omega(load.frame, home), frames.express(load.parts, home)))
     weights: list[tuple[Triple, Triple]] = []
     if system.gravity is not None:
         for body in equations.bodies:
@@ -222,7 +222,8 @@ def placed_points(equations: Equations) -> Iterator[Placed]:
             yield Placed(body.point.name, None, velocity, null(system.graph), None)
             continue
         offset = frames.express(system.points.position(body.point), inertial)
-        rolled = None if body.frame is None else cross(frames.omega(body.frame, inertial), offset)
+        turns = body.frame is not None and frames.is_oriented(body.frame)
+        rolled = None if not turns else cross(frames.omega(body.frame, inertial), offset)
         yield Placed(body.point.name, origin.name, velocity, mapped(system.rate, offset), rolled)
 
 
@@ -250,7 +251,7 @@ def oriented_frames(equations: Equations) -> Iterator[Oriented]:
         (graph.zero, graph.zero, graph.one),
     )
     for body in equations.bodies:
-        if body.inertia is None or body.frame is None:
+        if body.inertia is None or body.frame is None or not frames.is_oriented(body.frame):
             continue
         axes = [frames.express({body.frame: unit}, inertial) for unit in units]
         rates = [mapped(system.rate, axis) for axis in axes]

@@ -271,7 +271,7 @@ class _Walk:
         for frame, where in self._written_in.items():
             if frame in self._oriented:
                 self._orientations.update(dict.fromkeys(path(self._oriented, frame)))
-            elif frame not in self._turning or frame in self._moving:
+            elif frame not in self._turning:
                 self._unconnected(frame, where)
         for parent, child in self._orientations:
             where = f"the orientation of frame {child} in {parent}"
