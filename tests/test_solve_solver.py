@@ -130,7 +130,7 @@ def test_wrong_parameters_are_refused(values: dict[str, object], message: str) -
 def test_missing_parameters_are_named_when_something_is_evaluated() -> None:
     track = solver({"g": 9.81, "mass": None})
     assert "no value of mass, slope" in repr(track)
-    message = "needs the parameters without a value at run time mass, slope"
+    message = "needs values of the parameters mass, slope"
     for call in (track.rhs, track.T, track.energy, track.residuals):
         with pytest.raises(SolveError, match=message):
             call(0.0, Q, U)

@@ -80,7 +80,7 @@ def test_a_function_asks_only_for_the_parameters_and_inputs_that_it_reads() -> N
     )
     solver = kg.build(model)
     assert solver.kinetic_energy(0.0, [0.1], [3.0]) == pytest.approx(9.0)
-    with pytest.raises(kg.SolveError, match=r"rhs needs the parameters without a value at run time g:"):
+    with pytest.raises(kg.SolveError, match=r"rhs needs values of the parameters g:"):
         solver.rhs(0.0, [0.1], [3.0], r=[1.0])
     heavy = solver.with_parameters(g=10.0)
     with pytest.raises(kg.SolveError, match=r"inputs without a default: torque"):

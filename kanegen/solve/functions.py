@@ -162,7 +162,7 @@ class Functions:
         if missing:
             example = f"solver.with_parameters({{{missing[0]!r}: ...}})"
             return (
-                f"{public} needs the parameters without a value at run time {', '.join(missing)}: give "
+                f"{public} needs values of the parameters {', '.join(missing)}: give "
                 f"parameters= to kanegen.Model, or {example}"
             )
         if self._fallible.get(name, frozenset()).intersection(self.prepared.undefined):
