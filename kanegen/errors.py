@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +29,14 @@ class ModelError(KanegenError, ValueError):
 
 class ModelWarning(UserWarning):
     """Something in a description that is legal and probably not meant, or that could not be checked."""
+
+
+def warn_user(message: str) -> None:
+    """Give a :class:`ModelWarning` that points at the line of the user's code from which kanegen was called."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "kanegen":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, ModelWarning, stacklevel=level)
 
 
 class DerivationError(KanegenError):

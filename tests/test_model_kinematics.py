@@ -207,6 +207,7 @@ def test_a_warning_when_no_state_satisfies_the_constraints() -> None:
     with pytest.warns(kg.ModelWarning, match="velocities of 'pendulum' were not compared") as caught:
         arm.model(arm.P, **impossible)
     assert "check_kinematics=False" in str(caught[0].message)
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         arm.model(arm.P, check_kinematics=False, **impossible)

@@ -63,6 +63,9 @@ def test_verification_leaves_out_what_needs_the_orientation() -> None:
     report = kg.verify(model, states=2, forms=())
     assert report.ok
     assert report.check("Lagrange").ok is None
+    assert "C of q' = C u + D has the rank 1, not 4" in report.check("Lagrange").note
+    with pytest.raises(kg.BuildError, match=r"hamilton.* needs u = q' .*1 coordinates, 4 speeds"):
+        kg.build(model, form="hamilton")
     assert report.check("Gibbs-Appell").ok
 
 

@@ -295,7 +295,7 @@ def test_a_ball_that_loses_mass_bounces() -> None:
     def height(time: float, y: np.ndarray) -> float:
         return float(y[0])
 
-    height.terminal, height.direction = True, -1  # type: ignore[attr-defined]
+    height.terminal, height.direction = True, -1
     start, y, impacts = 0.0, [1.0, 0.0], []
     while True:
         run = solve_ivp(rhs, (start, 1.0), y, method="DOP853", rtol=1e-11, atol=1e-12, events=height)

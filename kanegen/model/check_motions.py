@@ -6,7 +6,6 @@ word. Both are compared by numbers, at random states that satisfy the kinematics
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from sympy.physics.mechanics import RigidBody
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.errors import DerivationError, ModelWarning
+from kanegen.errors import DerivationError, warn_user
 from kanegen.model.expressions import (
     atoms,
     base_symbol,
@@ -81,7 +80,7 @@ def motion_problems(model: Model) -> list[str]:
         # What cannot be lowered is refused by the derivation, if it is needed.
         return []
     if not found:
-        warnings.warn(_not_compared(model), ModelWarning, stacklevel=4)
+        warn_user(_not_compared(model))
     return [*problems, *(problem for claim in claims for problem in _contradiction(model, claim, found))]
 
 

@@ -6,13 +6,12 @@ are relations between positions that the velocity constraints are expected to ke
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
 
-from kanegen.errors import ModelError, ModelWarning
+from kanegen.errors import ModelError, warn_user
 from kanegen.model import normalize
 from kanegen.model.expressions import atoms, base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input
@@ -53,17 +52,13 @@ def sorted_positions(
     if others and choice is None and rows:
         raise ModelError([_not_kept(k, positions[k], source, follows[k] is None) for k in others])
     if others and choice is None:
-        warnings.warn(_not_used([positions[k] for k in others], source), ModelWarning, stacklevel=_CALLER)
+        warn_user(_not_used([positions[k] for k in others], source))
     fields: dict[str, Any] = {
         "implied_constraints": implied,
         "holonomic_constraints": tuple(positions[k] for k in others),
     }
     # Further rows determine further speeds: which ones is left to the solver.
     return fields | ({"dependent_speeds": None} if others else {})
-
-
-_CALLER = 4
-"""Frames between the warning and the caller of ``Model.from_kane``."""
 
 
 def _not_used(positions: Sequence[Any], source: str) -> str:

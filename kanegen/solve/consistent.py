@@ -94,8 +94,7 @@ def _require(functions: Functions) -> list[str]:
     needed = ["Q", "residuals"]
     needed += ["position_level", "displacements"] if description.positions else []
     needed += ["velocity_level"] if description.velocities else []
-    for name in needed:
-        functions.get(name)
+    functions.require(needed)
     return needed
 
 

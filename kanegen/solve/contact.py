@@ -87,7 +87,7 @@ class Contacting:
         module = functions.module
         if not module.CONTACTS:
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
-        functions.get("contacts")
+        functions.require(["contacts"])
         functions.get("gaps").value(t, q, u, r)  # refuses arguments of the wrong kind
         check_contact_values(functions, t, q, u, r)
         inputs = functions.inputs(r, ("contacts", "gaps"))

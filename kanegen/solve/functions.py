@@ -74,10 +74,15 @@ class Functions:
 
     def get(self, name: str) -> Any:
         """A new ``Function`` of the module. Raises `SolveError` telling why there is none."""
-        problem = self.problem(name)
-        if problem is not None:
-            raise SolveError(problem)
+        self.require([name])
         return self.module.Function(name, self.prepared, self._values_by_default([name]))
+
+    def require(self, names: Iterable[str]) -> None:
+        """Raise `SolveError` telling why, where one of these functions cannot be called."""
+        for name in names:
+            problem = self.problem(name)
+            if problem is not None:
+                raise SolveError(problem)
 
     def missing(self, names: Iterable[str]) -> tuple[str, ...]:
         """The parameters without a value that some of these functions read."""

@@ -79,8 +79,7 @@ class Impulsive:
         before = self.momentum(t, q, u, r)  # refuses arguments of the wrong kind
         generalized = self._generalized(t, q, u, impulses, r)
         needed = ("Q", *_needed(description))
-        for name in needed:
-            functions.get(name)
+        functions.require(needed)
         inputs = functions.inputs(r, needed)
         rows = self._independent_rows(t, q, u, r)
         if len(rows) == len(description.speeds):

@@ -155,14 +155,13 @@ class Integrable:
         module = self.extension.module
         how = ControlOptions(control, sample_time, limits, y, tau0)
         loop = closed_loop(self._functions, how, t_span, q0, u0, r, start_tolerance)
-        for name in self._functions.in_run():
-            self._functions.get(name)
+        self._functions.require(self._functions.in_run())
         usual = state_function(self.description.form, self._rhs_name)
         problem = Problem(
             module=module,
             description=self.description,
             function=self._functions.get((loop and loop.right_hand_side) or usual),
-            inputs=self.run_inputs(r) if loop is None else loop.inputs,
+            inputs=self._run_inputs(r) if loop is None else loop.inputs,
             residuals=self.residuals,
             check_values=partial(check_contact_values, self._functions),
             momenta=RunMomenta(self, r) if is_momentum_form(self.description.form) and loop is None else None,
@@ -237,9 +236,9 @@ class Integrable:
         from scipy import LowLevelCallable
 
         function = self._functions.get(self._rhs_name)
-        return LowLevelCallable(function.low_level(self.run_inputs(r).compiled))
+        return LowLevelCallable(function.low_level(self._run_inputs(r).compiled))
 
-    def run_inputs(self, r: Any) -> RunInputs:
+    def _run_inputs(self, r: Any) -> RunInputs:
         """The inputs ``r`` of a run, as for :meth:`integrate`; those that no function of a run reads may be missing."""
         functions = self._functions
         usual = (state_function(self.description.form, self._rhs_name), "residuals")

@@ -74,8 +74,7 @@ def inverse_dynamics(
             "forces only, affinely, and the functions control_forces and kinematics, which are built by default"
         )
     reactions = [name for name in d.functions if name.startswith(REACTION)]
-    for name in ("control_forces", "kinematics", "Q", "P", *reactions):
-        functions.get(name)
+    functions.require(("control_forces", "kinematics", "Q", "P", *reactions))
     names = tuple(d.inputs[slot] for slot in d.path_controls)
     inputs = other_inputs(functions, names, r)
     motion = sampled_path(path, times, d, parameters)

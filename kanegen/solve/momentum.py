@@ -91,7 +91,7 @@ class RunMomenta:
         self._solver, self._r = solver, r
         self._n_q = len(solver.description.coordinates)
         self._to = solver.reduced_momentum if solver.description.form == "momentum" else solver.momentum
-        inputs = solver.run_inputs(r)
+        inputs = solver._run_inputs(r)
         self._at: Callable[[float], Array | None] = inputs.at if solver.description.inputs else _no_inputs
 
     def __reduce__(self) -> tuple[type[RunMomenta], tuple[Any, ...]]:
