@@ -2,8 +2,8 @@
 
 from kanegen import results as results
 from kanegen._version import __version__ as __version__
-from kanegen.derive import Equations as Equations
-from kanegen.derive import derive as derive
+from kanegen.derivation import Equations as Equations
+from kanegen.derivation import derive as derive
 from kanegen.errors import BuildError as BuildError
 from kanegen.errors import DerivationError as DerivationError
 from kanegen.errors import KanegenError as KanegenError
@@ -38,4 +38,4 @@ from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve import Outcome as Outcome
 from kanegen.solve import Solution as Solution
 from kanegen.solve import Solver as Solver
-from kanegen.verify import verify as verify
+from kanegen.verification import verify as verify

@@ -10,19 +10,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from kanegen.build import CompilerOptions, build_wrapper, open_cache
-from kanegen.build import build as build_extension
-from kanegen.derive import Equations, System, fingerprint
-from kanegen.emit.environment import runtime_headers
-from kanegen.emit.kernel import emit_sources
-from kanegen.emit.project import Control, emit_project, write_project
-from kanegen.emit.sources import Sources
+from kanegen.backends.cython import CompilerOptions, build_wrapper, open_cache
+from kanegen.backends.cython import build as build_extension
+from kanegen.codegen.describe import describe
+from kanegen.codegen.description import DESCRIPTION_FILE, Description
+from kanegen.codegen.environment import runtime_headers
+from kanegen.codegen.kernel import emit_sources
+from kanegen.codegen.project import Control, emit_project, write_project
+from kanegen.codegen.sources import Sources
+from kanegen.derivation import Equations, System, fingerprint
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
 from kanegen.solve import Solver
-from kanegen.solve.describe import describe
-from kanegen.solve.description import DESCRIPTION_FILE, Description
 
 
 def build(

@@ -14,14 +14,14 @@ from kanegen.bench.harness import STATES, States, TimedFunction, states_near, ti
 from kanegen.bench.kane import input_values, parameter_values
 from kanegen.bench.modelfile import ModelFile, read_model_file
 from kanegen.bench.timing import Timing, interleaved
-from kanegen.derive import derive
+from kanegen.codegen.description import Description
+from kanegen.derivation import derive
 from kanegen.errors import BuildError, SolveError
 from kanegen.model import Model
 from kanegen.pipeline import sources_of
 from kanegen.program.assemble import cheapest
-from kanegen.program.momentum_form import FORMS as MOMENTUM_FORMS
-from kanegen.program.right_sides import FORMS
-from kanegen.solve.description import Description
+from kanegen.program.functions.momentum_form import FORMS as MOMENTUM_FORMS
+from kanegen.program.functions.right_sides import FORMS
 
 VARIANTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
     "appell_hamel": ({"constraints": "nonlinear"}, {"constraints": "linear"}),

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.bench.timing import SAMPLE_SECONDS
-from kanegen.build.toolchain import (
+from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     Toolchain,
     compile_object,
@@ -20,8 +19,9 @@ from kanegen.build.toolchain import (
     link_command,
     run,
 )
-from kanegen.emit.environment import render
-from kanegen.emit.sources import write_files
+from kanegen.bench.timing import SAMPLE_SECONDS
+from kanegen.codegen.environment import render
+from kanegen.codegen.sources import write_files
 from kanegen.errors import BuildError, SolveError
 
 Array = NDArray[np.float64]

@@ -19,7 +19,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import KanegenError
 from kanegen.model import Model
-from kanegen.model.check_motions import motion_problems
+from kanegen.model.checks.velocities import motion_problems
 from kanegen.pipeline import build
 
 

@@ -11,7 +11,7 @@ import scipy
 import sympy
 
 from kanegen._version import __version__
-from kanegen.build.toolchain import CompilerOptions, compiler_version, find_toolchain
+from kanegen.backends.cython.toolchain import CompilerOptions, compiler_version, find_toolchain
 
 
 def processor_name() -> str:

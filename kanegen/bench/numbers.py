@@ -13,9 +13,9 @@ from kanegen.bench.modelfile import ModelFile, read_model_file
 from kanegen.bench.pair import Evaluation, Pair, derive_seconds, evaluate_pair, integrate_pair, make_pair
 from kanegen.bench.results import Result, Target, seconds_text
 from kanegen.bench.startup import measure_startup
+from kanegen.codegen.description import Description
 from kanegen.errors import BuildError
 from kanegen.pipeline import sources_of
-from kanegen.solve.description import Description
 
 CONSTRAINED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("constrained_particle", {}),

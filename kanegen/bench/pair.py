@@ -22,7 +22,7 @@ from kanegen.bench.modelfile import ModelFile, read_model_file
 from kanegen.bench.precision import Array, Cost, cheapest, work_precision
 from kanegen.bench.python_peer import METHODS, PythonPeer, python_peer
 from kanegen.bench.timing import Timing, interleaved, once, statement_task
-from kanegen.derive import Quantity, derive
+from kanegen.derivation import Quantity, derive
 from kanegen.errors import SolveError
 from kanegen.model import Model
 from kanegen.pipeline import build

@@ -20,7 +20,7 @@ def cache() -> None:
 @cache.command("list")
 def list_entries() -> None:
     """List the entries with their sizes."""
-    from kanegen.build.cache import open_cache
+    from kanegen.backends.cython.cache import open_cache
 
     folder = open_cache()
     entries = folder.entries()
@@ -41,7 +41,7 @@ def list_entries() -> None:
 @cache.command()
 def clear() -> None:
     """Remove every entry; they are made again when they are needed."""
-    from kanegen.build.cache import open_cache
+    from kanegen.backends.cython.cache import open_cache
 
     folder = open_cache()
     freed = folder.clear()

@@ -106,7 +106,7 @@ def _simulate(
 
 def _inputs(description: Any, control: bool, r: Any) -> dict[str, Any]:
     """The file's inputs without controls that come from the model's law, and the start of those of the state."""
-    from kanegen.solve.closed_loop import own_inputs
+    from kanegen.solve.control.closed_loop import own_inputs
 
     if not control or r is None:
         return {"r": r}

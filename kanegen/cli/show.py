@@ -41,7 +41,7 @@ def show(
 ) -> None:
     """Show the derived equations as text or LaTeX, with sizes and operation counts."""
     model = read_target(target, options).model
-    from kanegen.derive import derive
+    from kanegen.derivation import derive
 
     equations = derive(model)
     constrained = bool(model.holonomic_constraints or model.nonholonomic_constraints or model.acceleration_constraints)

@@ -22,8 +22,8 @@ def verify(target: Target, options: dict[str, Any], states: int, seed: int, form
     """
     file = read_target(target, options)
     from kanegen.errors import VerificationError
-    from kanegen.verify import Report
-    from kanegen.verify import verify as run_checks
+    from kanegen.verification import Report
+    from kanegen.verification import verify as run_checks
 
     console = Console()
     try:

@@ -9,15 +9,16 @@ from typing import Any
 import sympy
 
 from kanegen.errors import ModelError
-from kanegen.model import contact_records, normalize
-from kanegen.model.check_motions import motion_problems
-from kanegen.model.checks import model_problems
-from kanegen.model.contact import Friction, Latch, Unilateral
-from kanegen.model.control import ControlLaw, normalized_control
-from kanegen.model.euler_parameters import euler_parameter_groups
-from kanegen.model.events import Event
+from kanegen.model import normalize
+from kanegen.model.checks.problems import model_problems
+from kanegen.model.checks.velocities import motion_problems
+from kanegen.model.contact import normalize as contact_records
+from kanegen.model.contact.events import Event
+from kanegen.model.contact.records import Friction, Latch, Unilateral
+from kanegen.model.control.law import ControlLaw, normalized_control
 from kanegen.model.expressions import atoms, natural_key, symbol_name
-from kanegen.model.geometry import Geometry
+from kanegen.model.geometry.euler_parameters import euler_parameter_groups
+from kanegen.model.geometry.routes import Geometry
 from kanegen.model.inputs import Input, input_symbols, resolved_inputs
 from kanegen.model.places import survey
 from kanegen.model.reactions import Reaction, normalized_reactions
@@ -234,7 +235,7 @@ class Model:
         ModelError
             For anything that is no ``KanesMethod``, and with every problem of the model.
         """
-        from kanegen.model.adapters import kane_description
+        from kanegen.model.adapters.from_sympy import kane_description
 
         return cls(**kane_description(kanes_method, configuration_constraints, **options))
 
@@ -251,7 +252,7 @@ class Model:
         ModelError
             For anything that is no ``System``, and with every problem of the model.
         """
-        from kanegen.model.adapters import system_description
+        from kanegen.model.adapters.from_sympy import system_description
 
         return cls(**system_description(system, configuration_constraints, **options))
 

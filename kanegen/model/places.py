@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from sympy.physics.mechanics import Point, RigidBody
 
-from kanegen.model.check_servo import servo_expressions
-from kanegen.model.contact import contacts_of
-from kanegen.model.control_constraints import control_constraint_expressions
+from kanegen.model.checks.servo import servo_expressions
+from kanegen.model.contact.records import contacts_of
+from kanegen.model.control.control_constraints import control_constraint_expressions
+from kanegen.model.control.servo import Servo
 from kanegen.model.expressions import (
     atoms,
     dyadic_expressions,
@@ -18,7 +19,7 @@ from kanegen.model.expressions import (
     vector_expressions,
     vector_frames,
 )
-from kanegen.model.geometry import (
+from kanegen.model.geometry.routes import (
     Geometry,
     Pair,
     Route,
@@ -31,7 +32,6 @@ from kanegen.model.geometry import (
     position_path,
     steps,
 )
-from kanegen.model.servo import Servo
 from kanegen.model.speeds import speed_changes
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
 from kanegen.errors import ModelError
-from kanegen.model.contact import contacts_of
-from kanegen.model.geometry import breadth_first
+from kanegen.model.contact.records import contacts_of
+from kanegen.model.geometry.routes import breadth_first
 from kanegen.model.records import FrozenMapping
 
 if TYPE_CHECKING:

@@ -5,24 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kanegen.derive.equations import Equations
+from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError
 from kanegen.model.expressions import symbol_name
 from kanegen.options import BuildOptions
-from kanegen.program import momentum_form
-from kanegen.program.contacts import add_contacts, contact_table, event_table, needed_by_events, require_speeds
-from kanegen.program.control_constraints import control_constraints
-from kanegen.program.count import cost_estimate
-from kanegen.program.generalized import RANK_REVEALING
-from kanegen.program.hoist import hoist
-from kanegen.program.integrals import integrals
-from kanegen.program.jacobians import FUNCTIONS as JACOBIANS
-from kanegen.program.jacobians import Jacobians
-from kanegen.program.quantities import exists, outputs, quantity
-from kanegen.program.reactions import reactions
+from kanegen.program.functions import momentum_form
+from kanegen.program.functions.contacts import (
+    add_contacts,
+    contact_table,
+    event_table,
+    needed_by_events,
+    require_speeds,
+)
+from kanegen.program.functions.control.control_constraints import control_constraints
+from kanegen.program.functions.generalized import RANK_REVEALING
+from kanegen.program.functions.integrals import integrals
+from kanegen.program.functions.jacobians import FUNCTIONS as JACOBIANS
+from kanegen.program.functions.jacobians import Jacobians
+from kanegen.program.functions.quantities import exists, outputs, quantity
+from kanegen.program.functions.reactions import reactions
+from kanegen.program.functions.right_sides import FORMS, right_hand_side
+from kanegen.program.passes.count import cost_estimate
+from kanegen.program.passes.hoist import hoist
 from kanegen.program.records import Program, Symbols
 from kanegen.program.registry import Functions
-from kanegen.program.right_sides import FORMS, right_hand_side
 
 WRITTEN_OUT_LIMIT = 32
 """Most speeds for which ``auto`` writes out the factors of Q as range_space does: beyond, the compiler takes longer

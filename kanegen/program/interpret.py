@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from kanegen.graph.interpret import PYTHON, Context, evaluate
-from kanegen.program.kernels import KERNELS, OK, SINGULAR
+from kanegen.program.kernels.linear import KERNELS, OK, SINGULAR
 from kanegen.program.records import Block, Call, Check, Function, Invoke, Program
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from kanegen.derive.equations import Equations
-from kanegen.derive.quantity import Quantity
+from kanegen.derivation.equations import Equations
+from kanegen.derivation.quantity import Quantity
 from kanegen.graph import Graph, Node
 from kanegen.program.records import Function, Guard, Invoke, Step, Store
 

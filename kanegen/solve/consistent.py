@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.solve.functions import Functions
-from kanegen.solve.momentum import is_momentum_form
 from kanegen.solve.names import key_name, number, unknown
+from kanegen.solve.run.momentum import is_momentum_form
 
 Array = NDArray[np.float64]
 

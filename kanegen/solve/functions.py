@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
 from kanegen.options import DEFAULT_FUNCTIONS, EXTRA_FUNCTIONS
-from kanegen.program.servo import MAKERS as SERVO
-from kanegen.solve.description import Description
+from kanegen.program.functions.control.servo import MAKERS as SERVO
 
 Array = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
-from kanegen.solve.description import Description
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import unknown
 

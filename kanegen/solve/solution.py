@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
-from kanegen.solve.control_history import ControlHistory
-from kanegen.solve.hybrid import ContactHistory, EventRecord
+from kanegen.solve.control.history import ControlHistory
 from kanegen.solve.outcome import Outcome, Statistics
+from kanegen.solve.run.hybrid import ContactHistory, EventRecord
 
 Array = NDArray[np.float64]
 

@@ -8,25 +8,25 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.build import CompilerOptions, Extension, build
-from kanegen.emit.sources import Sources
+from kanegen.backends.cython import CompilerOptions, Extension, build
+from kanegen.codegen.description import Description
+from kanegen.codegen.sources import Sources
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
-from kanegen.program import kernels
+from kanegen.program.kernels import linear as kernels
+from kanegen.solve.analysis.differentiable import Differentiable
+from kanegen.solve.analysis.structure import Parts, redundant_rows
 from kanegen.solve.consistent import make_consistent
-from kanegen.solve.consistent_controls import require_decay
-from kanegen.solve.contact import Contacting
-from kanegen.solve.control import Controlled, servo_attributes
-from kanegen.solve.description import Description
-from kanegen.solve.differentiable import Differentiable
+from kanegen.solve.contact.contacts import Contacting
+from kanegen.solve.contact.impulse import Impulsive
+from kanegen.solve.control.consistent import require_decay
+from kanegen.solve.control.servo import Controlled, servo_attributes
 from kanegen.solve.functions import Functions
-from kanegen.solve.impulse import Impulsive
-from kanegen.solve.integrable import Integrable
-from kanegen.solve.momentum import functions_of_momenta
 from kanegen.solve.names import by_name, number
 from kanegen.solve.results import NamedResults
-from kanegen.solve.structure import Parts, redundant_rows
+from kanegen.solve.run.integrable import Integrable
+from kanegen.solve.run.momentum import functions_of_momenta
 from kanegen.solve.values import gain_values, parameter_values
 
 Array = NDArray[np.float64]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
-from kanegen.solve.description import Description
-from kanegen.solve.integrals import check_integrals
 from kanegen.solve.names import by_name, number
+from kanegen.solve.run.integrals import check_integrals
 
 
 def parameter_values(given: Mapping[Any, float | None], description: Description) -> dict[str, float | None]:

@@ -1,0 +1,1 @@
+"""What evaluates a program: one folder for each back end."""

@@ -1,0 +1,243 @@
+"""The cache folder: derived sources, compiled wrappers and finished extensions, each under its digest.
+
+An entry is a folder that appears by one atomic rename and carries a manifest with the SHA-256 of each file:
+a reader needs no lock and recognizes an entry that is damaged. Writers of one entry exclude each other by a
+file lock, which the operating system drops when a process dies.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from kanegen.codegen.sources import Sources
+from kanegen.errors import BuildError
+
+KINDS = ("sources", "wrappers", "extensions")
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEntry:
+    """One entry: its kind (of `KINDS`), key (hex digest), model name, size in bytes, time of change (s)."""
+
+    kind: str
+    key: str
+    name: str
+    size: int
+    modified: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A cache folder that has been checked by `open_cache`."""
+
+    root: Path
+
+    def find(self, kind: str, key: str) -> Path | None:
+        """The folder of a complete and undamaged entry, else None."""
+        folder = self.root / kind / key
+        return folder if _is_intact(folder) else None
+
+    def publish(self, kind: str, key: str, name: str, fill: Callable[[Path], None]) -> Path:
+        """The folder of the entry, filled by ``fill(folder)`` when there is none or it is damaged.
+
+        ``fill`` works in a temporary folder below the cache; when it raises `BuildError` that folder is kept
+        (the next attempt for the same key removes it). Raises `BuildError` when the cache cannot be written.
+        """
+        try:
+            with self._lock(kind, key):
+                found = self.find(kind, key)
+                if found is not None:
+                    return found
+                return self._publish_locked(kind, key, name, fill)
+        except OSError as error:
+            raise _unwritable(self.root, error) from error
+
+    def _publish_locked(self, kind: str, key: str, name: str, fill: Callable[[Path], None]) -> Path:
+        # The lock is ours: what earlier attempts for this key left behind belongs to nobody any more.
+        for leftover in (self.root / kind).glob(f".{key}.*"):
+            shutil.rmtree(leftover)
+        work = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=self.root / kind))
+        fill(work)
+        _write_manifest(work, name)
+        final = self.root / kind / key
+        if final.exists():
+            # A folder cannot be replaced in one step: the damaged one moves aside and is removed below.
+            final.rename(work.with_name(work.name + ".damaged"))
+        work.rename(final)
+        for leftover in (self.root / kind).glob(f".{key}.*"):
+            shutil.rmtree(leftover)
+        return final
+
+    def _lock(self, kind: str, key: str) -> _Lock:
+        for folder in (self.root / kind, self.root / "locks"):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        return _Lock(self.root / "locks" / f"{kind}-{key}.lock")
+
+    def load_sources(self, model_digest: str) -> Sources | None:
+        """The sources generated earlier for a model digest, so that derivation can be skipped; else None."""
+        folder = self.find("sources", model_digest)
+        if folder is None:
+            return None
+        record = json.loads((folder / "sources.json").read_text(encoding="utf-8"))
+        return Sources(record["name"], record["digest"], record["files"])
+
+    def store_sources(self, sources: Sources) -> None:
+        """Keep generated sources under their model digest. Raises `BuildError`."""
+        record = {"name": sources.name, "digest": sources.digest, "files": dict(sources.files)}
+        text = json.dumps(record, indent=0)
+
+        def fill(folder: Path) -> None:
+            (folder / "sources.json").write_text(text, encoding="utf-8")
+
+        self.publish("sources", sources.digest, sources.name, fill)
+
+    def read_note(self, name: str) -> dict[str, str]:
+        """A small dictionary kept across sessions; empty when there is none or it cannot be read as one."""
+        try:
+            note = json.loads((self.root / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return note if isinstance(note, dict) else {}
+
+    def write_note(self, name: str, note: dict[str, str]) -> None:
+        """Replace a note atomically. Raises `BuildError`."""
+        try:
+            descriptor, path = tempfile.mkstemp(prefix=f".{name}.", dir=self.root)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(note, file)
+            os.replace(path, self.root / name)
+        except OSError as error:
+            raise _unwritable(self.root, error) from error
+
+    def entries(self) -> tuple[CacheEntry, ...]:
+        """All intact entries, ordered by kind, name and key."""
+        found = []
+        for kind in KINDS:
+            folders = (self.root / kind).iterdir() if (self.root / kind).is_dir() else ()
+            found += [_entry(kind, folder) for folder in folders if _is_intact(folder)]
+        return tuple(sorted(found, key=lambda entry: (entry.kind, entry.name, entry.key)))
+
+    def clear(self) -> int:
+        """Remove all entries and what killed builds left behind; bytes freed. Waits for running builds.
+
+        Extensions that are loaded keep working on Unix. Raises `BuildError` when something cannot be removed.
+        """
+        freed = 0
+        try:
+            for kind in KINDS:
+                folders = sorted((self.root / kind).iterdir()) if (self.root / kind).is_dir() else []
+                for folder in folders:
+                    key = folder.name.lstrip(".").split(".")[0]
+                    with self._lock(kind, key):
+                        if folder.is_dir():
+                            freed += _size(folder)
+                            shutil.rmtree(folder)
+        except OSError as error:
+            raise _unwritable(self.root, error) from error
+        return freed
+
+
+class _Lock:
+    """An exclusive lock between processes; filelock is imported here because its import costs 70 ms."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> _Lock:
+        from filelock import FileLock
+
+        self._lock = FileLock(self._path, mode=0o600)
+        self._lock.acquire()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._lock.release()
+
+
+def cache_folder() -> Path:
+    """``KANEGEN_CACHE_DIR``, else the user's cache folder of this operating system (not created here)."""
+    named = os.environ.get("KANEGEN_CACHE_DIR")
+    if named:
+        return Path(named).expanduser().absolute()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("kanegen", appauthor=False)
+
+
+def open_cache(folder: Path | None = None) -> Cache:
+    """The cache in ``folder`` (default `cache_folder`), created with mode 0700 when missing.
+
+    Compiled code is loaded from it, so a folder that another user owns or may write to is refused with a
+    `BuildError`, like one that cannot be created.
+    """
+    root = cache_folder() if folder is None else folder
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = os.stat(root)
+    except OSError as error:
+        raise _unwritable(root, error) from error
+    if os.name == "posix":
+        _check_owner(root, status)
+    return Cache(root)
+
+
+def _check_owner(root: Path, status: os.stat_result) -> None:
+    if status.st_uid != os.getuid():
+        raise BuildError(
+            f"the cache folder {root} belongs to user {status.st_uid}, not to you (user {os.getuid()}); "
+            "loading code from it would run their code. Set KANEGEN_CACHE_DIR to a folder of your own."
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise BuildError(
+            f"the cache folder {root} can be written by others (mode {stat.S_IMODE(status.st_mode):04o}); "
+            f"loading code from it would run what they put there. Run: chmod 700 {root}, or set "
+            "KANEGEN_CACHE_DIR to another folder."
+        )
+
+
+def _unwritable(root: Path, error: OSError) -> BuildError:
+    return BuildError(
+        f"the cache folder {root} cannot be used: {error}. Make room or make it writable, or set "
+        "KANEGEN_CACHE_DIR to a folder that you can write to."
+    )
+
+
+def _write_manifest(folder: Path, name: str) -> None:
+    record = {"name": name, "files": {path: _checksum(folder / path) for path in _contents(folder)}}
+    (folder / MANIFEST).write_text(json.dumps(record, indent=1), encoding="utf-8")
+
+
+def _is_intact(folder: Path) -> bool:
+    if folder.name.startswith("."):
+        return False
+    try:
+        files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        return all(_checksum(folder / path) == value for path, value in files.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _checksum(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def _contents(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _entry(kind: str, folder: Path) -> CacheEntry:
+    name = str(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["name"])
+    return CacheEntry(kind, folder.name, name, _size(folder), folder.stat().st_mtime)

@@ -1,0 +1,230 @@
+"""From generated sources to a loaded extension module."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import re
+import sys
+import sysconfig
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from kanegen._version import __version__
+from kanegen.backends.cython.cache import Cache, open_cache
+from kanegen.backends.cython.toolchain import (
+    CompilerOptions,
+    Toolchain,
+    compile_object,
+    compiler_version,
+    cpu_identity,
+    find_toolchain,
+    link_command,
+    run,
+)
+from kanegen.codegen.sources import Sources, files_digest, wrapper_files, write_files
+from kanegen.errors import BuildError, SolveError
+
+MODULE = "module"
+"""The last part of every extension's module name: its init function is ``PyInit_module``."""
+
+_C_PARTS = ("steppers", "runtime")
+"""Parts of the wrapper in C, ``module_<part>.c``, with flags of the same names in CompilerOptions."""
+
+_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+_COMPILERS_NOTE = "compilers.json"
+
+
+@dataclass(frozen=True)
+class Extension:
+    """A compiled model: the loaded ``module``, its ``digest`` (over sources, compiler, flags, interpreter and
+    processor), the ``path`` of the shared library in the cache, and the ``sources`` it was built from."""
+
+    module: ModuleType
+    digest: str
+    path: Path
+    sources: Sources
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What one build works with; ``machine`` (versions, compiler, interpreter, CPU) enters every key."""
+
+    cache: Cache
+    toolchain: Toolchain
+    options: CompilerOptions
+    machine: tuple[str, ...]
+
+    def key(self, *parts: str) -> str:
+        digest = sha256()
+        for part in (*self.machine, repr(self.options), *parts):
+            digest.update(len(part.encode()).to_bytes(8, "little"))
+            digest.update(part.encode())
+        return digest.hexdigest()
+
+
+def build(sources: Sources, options: CompilerOptions | None = None, cache: Cache | None = None) -> Extension:
+    """Compile ``sources`` unless the cache holds the result, and load the extension module.
+
+    Raises `BuildError`: no compiler, a failing compiler (with its command, full stderr and the folder kept),
+    a cache that cannot be used, or a kernel made for another version of the C interface.
+    """
+    job = _job(options or CompilerOptions(), cache or open_cache())
+    wrapper = wrapper_files()
+    key = job.key(files_digest(sources.files), files_digest(wrapper))
+    folder = job.cache.find("extensions", key)
+    if folder is None:
+        folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, wrapper, work))
+    path = folder / _file_name(sources)
+    return Extension(load(path, key), key, path, sources)
+
+
+def build_wrapper(
+    headers: Mapping[str, str], options: CompilerOptions | None = None, cache: Cache | None = None
+) -> Path:
+    """Compile the part of an extension that is the same for every model, unless the cache holds it.
+
+    ``headers``: the C runtime (kanegen.codegen.environment.runtime_headers). `build` does this itself; calling
+    it in a thread while a model is derived hides the seconds it takes, once per machine. Returns the folder
+    with the objects. Raises `BuildError`.
+    """
+    return _wrapper_folder(_job(options or CompilerOptions(), cache or open_cache()), headers, wrapper_files())
+
+
+def load(path: Path, digest: str) -> ModuleType:
+    """Load the shared library at ``path`` under a module name made from ``digest``, once per process.
+
+    Models of the same name live side by side, since nothing is looked up by name. Raises `BuildError`.
+    """
+    name = f"kanegen_extension_{digest}.{MODULE}"
+    if name in sys.modules:
+        return sys.modules[name]
+    loader = importlib.machinery.ExtensionFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    if spec is None:
+        raise BuildError(f"{path} cannot be loaded as an extension module")
+    try:
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    except ImportError as error:
+        raise BuildError(f"the extension {path} cannot be loaded: {error}") from error
+    # The module does not import kanegen (an emitted project has none); here its errors are kanegen's.
+    vars(module)["SolveError"] = SolveError
+    sys.modules[name] = module
+    return module
+
+
+def _job(options: CompilerOptions, cache: Cache) -> _Job:
+    toolchain = find_toolchain()
+    machine = (
+        __version__,
+        toolchain.stamp,
+        _compiler_version(toolchain, cache),
+        " ".join(toolchain.command),
+        str(sysconfig.get_config_var("SOABI")),
+        sysconfig.get_platform(),
+        np.__version__,
+        cpu_identity() if options.depends_on_cpu else "",
+    )
+    return _Job(cache, toolchain, options, machine)
+
+
+def _compiler_version(toolchain: Toolchain, cache: Cache) -> str:
+    known = cache.read_note(_COMPILERS_NOTE)
+    if toolchain.stamp not in known:
+        known = {**known, toolchain.stamp: compiler_version(toolchain)}
+        cache.write_note(_COMPILERS_NOTE, known)
+    return known[toolchain.stamp]
+
+
+def _file_name(sources: Sources) -> str:
+    return sources.name + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
+
+
+def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path) -> None:
+    """Fill ``work`` with the sources and the shared library made of kernel, steppers and wrapper."""
+    write_files(sources.files, work)
+    kernel = work / f"{sources.name}.o"
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        # The wrapper is compiled in its own processes: the kernel need not wait for it.
+        pending = pool.submit(_wrapper_folder, job, sources.files, wrapper)
+        flags = (*job.options.common, *job.options.kernel)
+        compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
+        objects = pending.result()
+    parts = [str(kernel), *(str(objects / f"{part}.o") for part in (MODULE, *_C_PARTS))]
+    run(link_command(job.toolchain, job.options, parts, str(work / _file_name(sources))), folder=work)
+    kernel.unlink()
+
+
+def _headers_of_wrapper(available: Mapping[str, str], wrapper: Mapping[str, str]) -> dict[str, str]:
+    """The runtime headers the wrapper includes, directly or not; a change of others leaves it as it is."""
+    found: dict[str, str] = {}
+    waiting = [text for name, text in wrapper.items() if name.endswith((".c", ".h"))]
+    while waiting:
+        for name in _INCLUDE.findall(waiting.pop()):
+            if name in wrapper or name in found:
+                continue
+            if name not in available:
+                raise BuildError(f"the generated sources lack the runtime header {name!r}")
+            found[name] = available[name]
+            waiting.append(available[name])
+    return found
+
+
+def _wrapper_folder(job: _Job, available: Mapping[str, str], wrapper: Mapping[str, str]) -> Path:
+    """The cached objects of the Cython module and the steppers."""
+    headers = _headers_of_wrapper(available, wrapper)
+    tools = (sys.version, _cython_version())
+    key = job.key(files_digest(headers), files_digest(wrapper), *tools)
+    found = job.cache.find("wrappers", key)
+    if found is not None:
+        return found
+    files = {**headers, **wrapper}
+    return job.cache.publish("wrappers", key, MODULE, lambda work: _compile_wrapper(job, files, work))
+
+
+def _compile_wrapper(job: _Job, files: Mapping[str, str], work: Path) -> None:
+    write_files(files, work)
+    common = job.options.common
+    with ThreadPoolExecutor(max_workers=len(_C_PARTS)) as pool:
+        pending = [
+            pool.submit(
+                compile_object,
+                job.toolchain,
+                (*common, *flags),
+                work / f"{MODULE}_{part}.c",
+                work / f"{part}.o",
+                [str(work)],
+            )
+            for part, flags in zip(_C_PARTS, (job.options.steppers, job.options.runtime), strict=True)
+        ]
+        source = work / f"{MODULE}.c"
+        # Cython runs as a program: its errors come back as text, and nothing of it stays in this process.
+        run([sys.executable, "-m", "cython", f"{MODULE}.pyx", "-o", source.name], folder=work)
+        compile_object(
+            job.toolchain,
+            (*common, *job.options.wrapper),
+            source,
+            work / f"{MODULE}.o",
+            [str(work), *_python_headers()],
+        )
+        for compilation in pending:
+            compilation.result()
+    source.unlink()
+
+
+def _python_headers() -> list[str]:
+    paths = sysconfig.get_paths()
+    return list(dict.fromkeys([paths["include"], paths["platinclude"], np.get_include()]))
+
+
+def _cython_version() -> str:
+    from importlib.metadata import version
+
+    return version("cython")

@@ -1,0 +1,1 @@
+"""C sources from a program, the description beside them, and standalone projects."""

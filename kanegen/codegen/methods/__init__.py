@@ -1,0 +1,1 @@
+"""Integration methods: tableaux with their order conditions, rendered into C."""

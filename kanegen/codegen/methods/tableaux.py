@@ -1,0 +1,284 @@
+"""Butcher tableaux of the integrators, as records that cannot hold a wrong coefficient.
+
+A method of ``s`` stages has ``s + 1 + e`` rows of derivatives: its own stages, the derivative at the end of
+the step (row ``s``, whose row of ``a`` is ``b``), and ``e`` rows that only dense output needs. Dense output
+of every method has the nested form of Hairer's codes, with theta = (t - t_old) / h:
+
+    y(t) = y_old + theta (F0 + (1 - theta) (F1 + theta (F2 + (1 - theta) (F3 + theta (F4 + ...)))))
+    F0 = y - y_old,  F1 = h f_old - F0,  F2 = 2 F0 - h (f_old + f),  F3 ... = h ``dense`` times derivatives
+
+so cubic Hermite interpolation is the case without further rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cache, cached_property
+from types import MappingProxyType
+from typing import Final
+
+from kanegen.codegen.methods import dop853
+from kanegen.codegen.methods.trees import ElementaryWeights, Tree, bushy_tree, density, order_of, trees_of_order
+
+Row = tuple[Fraction, ...]
+
+# Importing this module must stay within milliseconds, and long decimals are slow to multiply exactly.
+CHEAP_ORDER_RATIONAL: Final = 5
+CHEAP_ORDER_DECIMAL: Final = 2
+
+
+@dataclass(frozen=True)
+class ErrorEstimate:
+    """A local error estimate ``h sum weights_i k_i``; the weights annihilate all trees up to ``order``."""
+
+    order: int
+    weights: Row
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """An explicit Runge-Kutta method with error estimates and dense output.
+
+    Parameters
+    ----------
+    name, title : identifier in C, and the name people use (with its source)
+    order : order of the solution that is carried on
+    dense_order : order of the dense output (one less than that of its local error)
+    c : nodes, (s + 1 + e,)
+    a : strictly lower triangular coefficients, rows of any length up to their own index, (s + 1 + e) rows
+    stages : s
+    errors : error estimates with (s + 1) weights
+    dense : rows 3, 4, ... of the dense output, (s + 1 + e) weights each
+    tolerance : largest defect of a condition: 0 for rational coefficients, the rounding of printed decimals
+        otherwise
+
+    Raises
+    ------
+    ValueError
+        When a row sum, an order condition of the method, of an error estimate or of the dense output does not
+        hold. All trees up to order 5 are checked for rational coefficients, the bushy trees (quadrature) and
+        those up to order 2 for decimals; :meth:`defects` checks any others.
+    """
+
+    name: str
+    title: str
+    order: int
+    dense_order: int
+    stages: int
+    c: Row
+    a: tuple[Row, ...]
+    errors: tuple[ErrorEstimate, ...] = ()
+    dense: tuple[Row, ...] = ()
+    tolerance: Fraction = Fraction(0)
+    is_adaptive: bool = False
+
+    def __post_init__(self) -> None:
+        problems = [*self._shape_problems()]
+        if not problems:
+            cheap = CHEAP_ORDER_DECIMAL if self.tolerance else CHEAP_ORDER_RATIONAL
+            bushy = map(bushy_tree, range(cheap + 1, self.order + 1))
+            problems = [
+                *self._row_sum_problems(),
+                *self.defects([*all_trees(min(self.order, cheap)), *bushy]),
+            ]
+        if problems:
+            raise ValueError(f"wrong coefficients in the tableau {self.name}: " + "; ".join(problems))
+
+    @property
+    def rows(self) -> int:
+        """Rows of derivatives, those of dense output included."""
+        return len(self.a)
+
+    @property
+    def b(self) -> Row:
+        """Weights of the solution, (s,)."""
+        return self.a[self.stages]
+
+    @property
+    def dense_rows(self) -> int:
+        """Rows of the stored dense output: the state at the start of the step, F0, F1, F2 and others."""
+        return 4 + len(self.dense)
+
+    @property
+    def estimates_from_end(self) -> bool:
+        """Whether an error estimate uses the derivative at the end, so that a trial step must evaluate it."""
+        return any(estimate.weights[self.stages] for estimate in self.errors)
+
+    @cached_property
+    def _weights(self) -> ElementaryWeights:
+        return ElementaryWeights(self.a)
+
+    def defects(self, trees: Sequence[Tree]) -> list[str]:
+        """The conditions of ``trees`` that do not hold, as sentences; each up to the order claimed."""
+        found = []
+        for tree in trees:
+            size = order_of(tree)
+            phi = self._weights.of_stages(tree)
+            if size <= self.order and self._is_wrong(_dot(self.b, phi) - Fraction(1, density(tree))):
+                found.append(f"the solution violates the condition of order {size} of the tree {tree}")
+            found.extend(
+                f"an error estimate does not annihilate the tree {tree} of order {size}"
+                for estimate in self.errors
+                if size <= estimate.order and self._is_wrong(_dot(estimate.weights, phi))
+            )
+            if size <= self.dense_order and not self._dense_holds(phi, size, Fraction(1, density(tree))):
+                found.append(f"the dense output violates the condition of order {size} of the tree {tree}")
+        return found
+
+    def _shape_problems(self) -> list[str]:
+        rows, found = len(self.a), []
+        if len(self.c) != rows or not 0 < self.stages < rows:
+            found.append(f"{len(self.c)} nodes and {self.stages} stages do not fit {rows} rows")
+        found.extend(f"row {i} of a is not explicit" for i, row in enumerate(self.a) if len(row) > i)
+        found.extend(
+            f"an error estimate has {len(e.weights)} weights" for e in self.errors if len(e.weights) != self.stages + 1
+        )
+        found.extend(f"a dense row has {len(row)} weights" for row in self.dense if len(row) != rows)
+        return found
+
+    def _row_sum_problems(self) -> list[str]:
+        pairs = enumerate(zip(self.a, self.c, strict=True))
+        return [f"row {i} of a does not sum to its node" for i, (row, c) in pairs if self._is_wrong(sum(row, start=-c))]
+
+    def _dense_holds(self, phi: Row, size: int, weight: Fraction) -> bool:
+        """Whether the interpolant gives theta^size * weight, tested at as many points as fix it."""
+        f0 = _dot(self.b, phi)
+        f1 = phi[0] - f0
+        f2 = 2 * f0 - phi[0] - phi[self.stages]
+        coefficients = [f0, f1, f2, *(_dot(row, phi) for row in self.dense)]
+        points = [Fraction(i, len(coefficients)) for i in range(1, len(coefficients) + 1)]
+        return not any(self._is_wrong(_nested(coefficients, x) - x**size * weight) for x in points)
+
+    def _is_wrong(self, defect: Fraction) -> bool:
+        return abs(defect) > self.tolerance
+
+
+def all_trees(order: int) -> list[Tree]:
+    """All rooted trees with 1 to ``order`` nodes."""
+    return [tree for size in range(1, order + 1) for tree in trees_of_order(size)]
+
+
+def terms(row: Row) -> list[tuple[int, Fraction]]:
+    """The nonzero weights of a row with their indices: what a generated sum has to add."""
+    return [(j, weight) for j, weight in enumerate(row) if weight]
+
+
+def literal(value: Fraction) -> str:
+    """A nonnegative coefficient in C: its exact decimal where that is finite, else a quotient of integers."""
+    numerator, denominator = value.as_integer_ratio()
+    rest = denominator
+    for factor in (2, 5):
+        while rest % factor == 0:
+            rest //= factor
+    if rest != 1:
+        return f"KG_C({numerator}.0) / KG_C({denominator}.0)"
+    with localcontext() as context:
+        context.prec = 60
+        text = format(Decimal(numerator) / Decimal(denominator), "f")
+    return f"KG_C({text if '.' in text else text + '.0'})"
+
+
+def _dot(weights: Row, values: Row) -> Fraction:
+    return sum((w * x for w, x in zip(weights, values, strict=False) if w), Fraction(0))
+
+
+def _nested(coefficients: Sequence[Fraction], theta: Fraction) -> Fraction:
+    value = Fraction(0)
+    for index in reversed(range(len(coefficients))):
+        value = (value + coefficients[index]) * (theta if index % 2 == 0 else 1 - theta)
+    return value
+
+
+def _row(text: str) -> Row:
+    """A row from numbers separated by blanks."""
+    return tuple(map(Fraction, text.split()))
+
+
+def _full(row: Mapping[int, str], length: int) -> Row:
+    return tuple(Fraction(row.get(j, 0)) for j in range(length))
+
+
+RK4: Final = Tableau(
+    name="rk4",
+    title="the classical Runge-Kutta method (Kutta 1901)",
+    order=4,
+    dense_order=3,
+    stages=4,
+    c=_row("0 1/2 1/2 1 1"),
+    a=(_row(""), _row("1/2"), _row("0 1/2"), _row("0 0 1"), _row("1/6 1/3 1/3 1/6")),
+)
+
+# The estimate is Merson's, exact for linear equations with constant coefficients only.
+KUTTA_MERSON: Final = Tableau(
+    name="kutta_merson",
+    title="the method of Kutta and Merson (Merson 1957)",
+    order=4,
+    dense_order=3,
+    stages=5,
+    c=_row("0 1/3 1/3 1/2 1 1"),
+    a=(
+        _row(""),
+        _row("1/3"),
+        _row("1/6 1/6"),
+        _row("1/8 0 3/8"),
+        _row("1/2 0 -3/2 2"),
+        _row("1/6 0 0 2/3 1/6"),
+    ),
+    errors=(ErrorEstimate(3, _row("1/15 0 -3/10 4/15 -1/30 0")),),
+)
+
+DOPRI5: Final = Tableau(
+    name="dopri5",
+    title="the method of Dormand and Prince of order 5(4) (1980), dense output by Shampine and Hairer",
+    order=5,
+    dense_order=4,
+    stages=6,
+    c=_row("0 1/5 3/10 4/5 8/9 1 1"),
+    a=(
+        _row(""),
+        _row("1/5"),
+        _row("3/40 9/40"),
+        _row("44/45 -56/15 32/9"),
+        _row("19372/6561 -25360/2187 64448/6561 -212/729"),
+        _row("9017/3168 -355/33 46732/5247 49/176 -5103/18656"),
+        _row("35/384 0 500/1113 125/192 -2187/6784 11/84"),
+    ),
+    errors=(ErrorEstimate(4, _row("71/57600 0 -71/16695 71/1920 -17253/339200 22/525 -1/40")),),
+    dense=(
+        _row(
+            "-12715105075/11282082432 0 87487479700/32700410799 -10690763975/1880347072"
+            " 701980252875/199316789632 -1453857185/822651844 69997945/29380423"
+        ),
+    ),
+    is_adaptive=True,
+)
+
+
+def _dop853() -> Tableau:
+    stages, rows = 12, len(dop853.C)
+    a = tuple(_full(dop853.A.get(i, {}), i) for i in range(rows))
+    b3 = _full(dop853.B3, stages)
+    third = (*(x - y for x, y in zip(a[stages], b3, strict=True)), Fraction(0))
+    return Tableau(
+        name="dop853",
+        title="the method of Dormand and Prince of order 8(5,3), with Hairer's dense output of order 7",
+        order=8,
+        dense_order=7,
+        stages=stages,
+        c=tuple(map(Fraction, dop853.C)),
+        a=a,
+        errors=(ErrorEstimate(5, _full(dop853.E5, stages + 1)), ErrorEstimate(3, third)),
+        dense=tuple(_full(row, rows) for row in dop853.D),
+        tolerance=Fraction(1, 10**24),
+        is_adaptive=True,
+    )
+
+
+@cache
+def tableaux() -> Mapping[str, Tableau]:
+    """All methods by name, in the order of the method numbers of ``kg_steppers.h``; made on first use."""
+    methods = (RK4, KUTTA_MERSON, DOPRI5, _dop853())
+    return MappingProxyType({method.name: method for method in methods})

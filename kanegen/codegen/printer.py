@@ -1,0 +1,146 @@
+"""C expressions of lowered values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Final
+
+from kanegen.errors import BuildError
+from kanegen.program.passes.code import Value
+
+SUM, PRODUCT, PREFIX, ATOM = range(4)
+"""Binding strength of an expression, weakest first."""
+
+_INFIX: Final = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("/", PRODUCT)}
+_COMPARISON: Final = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
+_LOGICAL: Final = {"and": "&", "or": "|"}  # on comparisons, which are 0 or 1: both sides, and no branch
+
+
+def literal(value: int | Fraction | float) -> str:
+    """The C literal whose double is nearest to ``value``: the shortest decimal that reads back as it.
+
+    Raises `BuildError` for a number beyond the range of doubles.
+    """
+    try:
+        number = float(value)
+    except OverflowError:
+        raise BuildError(f"the constant {value} is larger than any double; scale the model") from None
+    if math.isnan(number):
+        return "(kg_real)NAN"
+    if math.isinf(number):
+        return "(kg_real)HUGE_VAL" if number > 0 else "-(kg_real)HUGE_VAL"
+    sign = "-" if math.copysign(1.0, number) < 0 else ""
+    return f"{sign}KG_C({abs(number)!r})"
+
+
+class Printer:
+    """Spells values in C.
+
+    ``functions``: the C names of user functions. ``kept``: the values found in the array ``kept``, unless
+    they have a name of their own in ``names``. ``arrays``: the arrays named so far.
+    """
+
+    def __init__(self, functions: Mapping[object, str], kept: Mapping[Value, int]) -> None:
+        self.names: dict[Value, str] = {}
+        self.arrays: set[str] = set()
+        self._functions = functions
+        self._kept = kept
+
+    def definition(self, value: Value) -> str:
+        """The C expression that computes a value which has, or will have, a name."""
+        return self._spell(value)[0]
+
+    def expression(self, value: Value) -> str:
+        """The C expression of a value."""
+        return self._text(value)[0]
+
+    def condition(self, value: Value) -> str:
+        """The C condition that holds where the value is not zero; NaN does not hold."""
+        if value not in self.names and value not in self._kept:
+            if value.op in _COMPARISON:
+                a, b = (self._operand(x, SUM) for x in value.args)
+                return f"{a} {_COMPARISON[value.op]} {b}"
+            if value.op in _LOGICAL:
+                return f" {_LOGICAL[value.op]} ".join(f"({self.condition(x)})" for x in value.args)
+            if value.op == "not":
+                return f"!({self.condition(value.args[0])})"
+        return f"{self._operand(value, SUM)} != KG_C(0.0)"
+
+    def holds(self, value: Value) -> str:
+        """Like `condition`, and a number that is NaN does not hold either."""
+        if value.op in _COMPARISON or value.op in _LOGICAL or value.op == "not":
+            return self.condition(value)
+        text = self.expression(value)
+        return f"{text} < KG_C(0.0) || {text} > KG_C(0.0)"
+
+    def _operand(self, value: Value, at_least: int) -> str:
+        text, strength = self._text(value)
+        return text if strength >= at_least else f"({text})"
+
+    def _text(self, value: Value) -> tuple[str, int]:
+        name = self.names.get(value)
+        if name is not None:
+            return name, ATOM
+        if value in self._kept:
+            return self._element("kept", self._kept[value]), ATOM
+        return self._spell(value)
+
+    def _spell(self, value: Value) -> tuple[str, int]:
+        op, args = value.op, value.args
+        if op in _INFIX:
+            sign, strength = _INFIX[op]
+            # The right operand is bracketed at equal strength: the order of rounding is that of the graph.
+            a, b = self._operand(args[0], strength), self._operand(args[1], strength + 1)
+            return f"{a} {sign} {'(' + b + ')' if b.startswith('-') else b}", strength
+        if op == "neg":
+            return f"-{self._operand(args[0], ATOM)}", PREFIX
+        if op == "const":
+            text = literal(value.payload)
+            return text, PREFIX if text.startswith("-") else ATOM
+        return self._atom(value), ATOM
+
+    def _atom(self, value: Value) -> str:
+        op, args = value.op, value.args
+        special = _ATOMS.get(op)
+        if special is not None:
+            return special(self, value)
+        inner = ", ".join(self.expression(x) for x in args)
+        if op == "call":
+            return f"{self._functions[value.payload]}({inner})"
+        return f"KG_{op.upper()}({inner})"
+
+    def load(self, value: Value) -> str:
+        """An element of an array, or the time."""
+        array, index = value.payload
+        if array == "t":
+            self.arrays.add("t")
+            return "t"
+        return self._element(array, index)
+
+    def gathered(self, value: Value) -> str:
+        """A sine or cosine of the gathered angles."""
+        return self._element(value.op, value.payload)
+
+    def _element(self, array: str, index: int) -> str:
+        self.arrays.add(array)
+        return f"{array}[{index}]"
+
+    def select(self, value: Value) -> str:
+        """A choice between two values."""
+        condition, true, false = value.args
+        return f"KG_SELECT({self.condition(condition)}, {self.expression(true)}, {self.expression(false)})"
+
+    def truth(self, value: Value) -> str:
+        """A condition as a number, 1 or 0."""
+        return f"KG_TRUTH({self.condition(value)})"
+
+
+_ATOMS: Final[Mapping[str, Callable[[Printer, Value], str]]] = {
+    "input": Printer.load,
+    "sine": Printer.gathered,
+    "cosine": Printer.gathered,
+    "select": Printer.select,
+    **dict.fromkeys((*_COMPARISON, *_LOGICAL, "not"), Printer.truth),
+}

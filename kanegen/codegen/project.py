@@ -1,0 +1,80 @@
+"""A standalone project: the sources of a model with an example program, a build and a Python package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from kanegen._version import __version__
+from kanegen.codegen.environment import render
+from kanegen.codegen.printer import literal
+from kanegen.codegen.sources import Sources, wrapper_files, write_files
+from kanegen.errors import BuildError
+
+TEMPLATES = {
+    "README.md": "project_readme.md.jinja",
+    "Makefile": "project_makefile.jinja",
+    "example.c": "project_example.c.jinja",
+    "pyproject.toml": "project_pyproject.toml.jinja",
+    "setup.py": "project_setup.py.jinja",
+    "MANIFEST.in": "project_manifest.in.jinja",
+}
+"""Files of the project that a template gives, and the template."""
+
+
+class Control(NamedTuple):
+    """One value of the function ``control``: its slot among the inputs, its limits (infinite: none)."""
+
+    slot: int
+    name: str
+    low: float
+    high: float
+
+
+def emit_project(sources: Sources, controls: Sequence[Control] = (), joined: Sequence[tuple[str, int]] = ()) -> Sources:
+    """The sources with all that builds on its own: C by ``make``, Python by ``pip install`` (NumPy only).
+
+    The Python package is called ``<name>_model``. The example program reads parameters and initial values
+    from a text file, whose form it prints itself, and integrates with fixed steps. With ``controls``, those that the
+    function ``control`` of the sources gives, in its order, it shows a real-time loop: they are sampled and held.
+    ``joined``: names and slots of the inputs that are part of the state of ``rhs_controlled``.
+    """
+    package = f"{sources.name}_model"
+    context = {
+        "stem": sources.name,
+        "package": package,
+        "distribution": package.replace("_", "-").lower(),
+        "digest": sources.digest,
+        "version": __version__,
+        "controls": [
+            {**control._asdict(), "bounds": f"{literal(control.low)}, {literal(control.high)}"} for control in controls
+        ],
+        "joined": joined,
+        "headers": [name for name in sources.files if name.endswith(".h")],
+    }
+    files = {**sources.files}
+    files.update({name: render(template, **context) for name, template in TEMPLATES.items()})
+    files.update({f"{package}/{name}": text for name, text in wrapper_files().items()})
+    files[f"{package}/__init__.py"] = render("project_init.py.jinja", **context)
+    return Sources(sources.name, sources.digest, files)
+
+
+def write_project(project: Sources, folder: Path) -> Path:
+    """Write a project into ``folder`` and return the folder.
+
+    Raises
+    ------
+    BuildError
+        When ``folder`` holds files that an emitted project of this model does not have, or cannot be written.
+    """
+    try:
+        if folder.exists() and not (folder / project.kernel).is_file() and any(folder.iterdir()):
+            raise BuildError(
+                f"{folder} holds files, and none of them is {project.kernel}; an earlier project of the same "
+                "model is replaced, anything else is not: choose an empty folder"
+            )
+        write_files(project.files, folder)
+    except OSError as error:
+        raise BuildError(f"the project cannot be written into {folder}: {error}") from error
+    return folder

@@ -1,0 +1,1 @@
+"""Linear algebra in straight-line code over the graph."""

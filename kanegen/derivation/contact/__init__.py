@@ -1,0 +1,1 @@
+"""Rows of contacts and friction, and the inputs that the runtime fills."""

@@ -1,0 +1,1 @@
+"""Servo-constraints, control constraints and underactuation."""

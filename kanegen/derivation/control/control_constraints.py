@@ -1,0 +1,245 @@
+"""Constraints with controls, differentiated until the derivatives of the controls appear (Bajodah 2003, chapter 8).
+
+The controls tau (and tau', where tau'' appears in the accelerations) are values ``z`` of the state; the derivative
+that is not part of it is the unknown ``w`` of ``AA w = BB``. Accelerations stand in closed form: functions of q, u, z,
+t and, where velocities depend on the controls, of w.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from kanegen.derivation import forms
+from kanegen.errors import BuildError, ModelError
+from kanegen.graph import Node, Tangent, gradient, reachable, substitute
+from kanegen.model.control.control_constraints import ControlConstraints
+from kanegen.model.inputs import Input
+
+if TYPE_CHECKING:
+    from kanegen.derivation.equations import Equations
+
+UNKNOWN: Final = "w"
+"""Input array of the graph that stands for the highest derivatives of the controls."""
+
+MOST_DERIVATIVES: Final = 4
+"""Servo-constraints on the tip of an elastic arm need four; beyond, expressions swell and numbers are noise."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A constraint, or a derivative of it, that contains no w: ``order`` derivatives were taken.
+
+    ``held``: whether controls of the state can satisfy it; ``decays``: whether an error decays by theta.
+    """
+
+    label: str
+    order: int
+    residual: Node
+    held: bool
+    decays: bool
+
+
+class ControlledMotion:
+    """The motion of (q, u, z) under control constraints: q', u', z' with w as inputs of the graph."""
+
+    def __init__(self, equations: Equations, record: ControlConstraints) -> None:
+        self.equations = equations
+        self.record = record
+        model, system = equations.model, equations.system
+        self._positions = {item.symbol: k for k, item in enumerate(model.inputs)}
+        self.controls = record.inputs(model.inputs)
+        self.unknowns = tuple(system.graph.input(UNKNOWN, k) for k in range(len(self.controls)))
+        values = [item for item in self.controls if item.acceleration is not None]
+        self.slots = tuple(
+            [self._positions[item.symbol] for item in self.controls] + [self._positions[item.rate] for item in values]
+        )
+        self._highest = {
+            system.r[self._positions[symbol]]: w
+            for symbol, w in zip(map(_highest, self.controls), self.unknowns, strict=True)
+            if symbol is not None
+        }
+
+    # -- the motion -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def state(self) -> tuple[Node, ...]:
+        """z: the controls, then the rates of those whose second derivative is w."""
+        return tuple(self.equations.system.r[slot] for slot in self.slots)
+
+    @cached_property
+    def state_rates(self) -> tuple[Node, ...]:
+        """z'."""
+        first, second = [], []
+        for item, w in zip(self.controls, self.unknowns, strict=True):
+            if item.acceleration is None:
+                first.append(w)
+            else:
+                first.append(self.equations.system.r[self._positions[item.rate]])
+                second.append(w)
+        return (*first, *second)
+
+    @cached_property
+    def qdot(self) -> tuple[Node, ...]:
+        return self._with_unknowns(self.equations.system.qdot)
+
+    @cached_property
+    def udot(self) -> tuple[Node, ...]:
+        return self._with_unknowns(self._accelerations.udot)
+
+    @cached_property
+    def conditions(self) -> tuple[Node, ...]:
+        """What must hold for the accelerations to exist."""
+        return self._with_unknowns(self._accelerations.conditions)
+
+    @cached_property
+    def _accelerations(self) -> forms.Accelerations:
+        """u' in closed form: without a choice of dependent speeds, which holds for some states only, if Q allows it."""
+        e = self.equations
+        if not e.has_partition:
+            raise BuildError(
+                f"the passive constraints of model {e.model.name!r} are redundant, and its control constraints need "
+                "independent ones, which determine the accelerations by straight-line code: remove the redundant ones"
+            )
+        rows, b = [row.J for row in e.constraints.rows], e.b_stabilized if e.gain_names else e.b
+        try:
+            return forms.range_space_accelerations(e.graph, e.mass_matrix, e.right_side, rows, b.nodes)
+        except ZeroDivisionError:
+            return e.accelerations(stabilized=bool(e.gain_names))
+
+    def _with_unknowns(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        return self.equations.simplified(substitute(nodes, self._highest))
+
+    def _lowered(self, expressions: Sequence[Any]) -> tuple[Node, ...]:
+        """Expressions of the user with the solved accelerations."""
+        system = self.equations.system
+        plain = substitute([system.lower(x) for x in expressions], dict(zip(system.udot, self.udot, strict=True)))
+        return self._with_unknowns(plain)
+
+    # -- time derivatives -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _moving(self) -> Mapping[Node, Node]:
+        system = self.equations.system
+        seeds = {system.t: system.graph.one}
+        seeds.update(zip(system.q, self.qdot, strict=True))
+        seeds.update(zip(system.u, self.udot, strict=True))
+        rates = zip(system.r, system.input_rates, strict=True)
+        seeds.update((node, rate) for node, rate in rates if rate is not None)
+        seeds.update(zip(self.state, self.state_rates, strict=True))
+        return seeds
+
+    @cached_property
+    def _rate(self) -> Tangent:
+        return Tangent(self.equations.graph, self._moving)
+
+    def rate(self, node: Node, label: str) -> Node:
+        """d/dt along the motion. ModelError where an input has no rate."""
+        names = [item.name for item in self.equations.model.inputs]
+        for leaf in reachable([node]):
+            if leaf.op == "input" and leaf.payload[0] == "r" and leaf not in self._moving:
+                slot = leaf.payload[1]
+                if slot >= len(names):
+                    raise ModelError(
+                        f"the control constraint {label} contains a contact force, whose rate is not known"
+                    )
+                raise ModelError(
+                    f"input {names[slot]} is differentiated, which needs its rate, because of the control constraint "
+                    f"{label}: give kg.Input({names[slot]}, rate=...)"
+                )
+        return self.equations.simplified([self._rate(node)])[0]
+
+    # -- the constraints ------------------------------------------------------------------------------------
+
+    @cached_property
+    def _rows(self) -> tuple[tuple[tuple[Level, ...], tuple[Node, ...], Node], ...]:
+        return tuple(
+            self._row(expression, gains) for expression, gains in zip(self.record.constraints, self.gains, strict=True)
+        )
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Each constraint followed by those of its derivatives that contain no w."""
+        return tuple(level for levels, _, _ in self._rows for level in levels)
+
+    @property
+    def matrix(self) -> tuple[tuple[Node, ...], ...]:
+        """AA, (n_c, n_tau)."""
+        return tuple(row for _, row, _ in self._rows)
+
+    @property
+    def right_side(self) -> tuple[Node, ...]:
+        """BB, (n_c,), with the stabilization by theta."""
+        return tuple(right for _, _, right in self._rows)
+
+    @cached_property
+    def gains(self) -> tuple[tuple[Node, ...], ...]:
+        """Theta1, ..., Thetak of each constraint; () where errors are not to decay."""
+        return tuple(tuple(self.equations.system.lower(x) for x in theta) for theta in self.record.theta)
+
+    @cached_property
+    def free_part(self) -> tuple[Node, ...]:
+        """y, (n_tau,)."""
+        nodes = self._lowered(self.record.free_part(len(self.controls)))
+        if any(leaf in self.unknowns for leaf in reachable(nodes)):
+            raise ModelError(
+                "y of ControlConstraints contains the derivative of a control that it determines: leave it out"
+            )
+        return nodes
+
+    def slopes(self, residual: Node) -> tuple[Node, ...]:
+        """Derivatives in z."""
+        return self.equations.simplified(gradient([residual], [self.equations.graph.one], self.state))
+
+    def _row(self, expression: Any, gains: tuple[Node, ...]) -> tuple[tuple[Level, ...], tuple[Node, ...], Node]:
+        """The levels of one constraint, its row of AA and its entry of BB."""
+        system, label = self.equations.system, str(expression)
+        (node,) = self._lowered([expression])
+        levels: list[Level] = []
+        while True:
+            coefficients = self.equations.simplified(gradient([node], [system.graph.one], self.unknowns))
+            if not self._vanish(coefficients):
+                break
+            if len(levels) == MOST_DERIVATIVES:
+                names = ", ".join(item.name for item in self.controls)
+                raise ModelError(
+                    f"the controls {names} do not enter the control constraint {label} "
+                    f"{MOST_DERIVATIVES - 1} derivatives: name other controls, or leave it out"
+                )
+            held = not self._vanish(self.slopes(node))
+            levels.append(Level(_derivative(label, len(levels)), len(levels), node, held, bool(gains)))
+            node = self.rate(node, label)
+        if not self._vanish(x for c in coefficients for x in gradient([c], [system.graph.one], self.unknowns)):
+            raise ModelError(
+                f"the control constraint {label} is not linear in the highest derivatives of the controls: "
+                "differentiate it, or solve it for them"
+            )
+        return tuple(levels), coefficients, self._right(node, levels, gains, label)
+
+    def _vanish(self, nodes: Iterable[Node]) -> bool:
+        """Whether all nodes are identically zero, whatever the gains of a stabilization are."""
+        graph, found = self.equations.graph, list(nodes)
+        free = [x for x in reachable(found) if x.op == "input" and x.payload[0] in ("g", UNKNOWN)]
+        return self.equations.system.vanish(substitute(found, dict.fromkeys(free, graph.one)))
+
+    def _right(self, node: Node, levels: Sequence[Level], gains: tuple[Node, ...], label: str) -> Node:
+        graph = self.equations.graph
+        if gains and len(gains) != len(levels):
+            raise ModelError(
+                f"theta of the control constraint {label} has {len(gains)} coefficient(s): expected {len(levels)}, "
+                f"since its controls can be solved for after {len(levels)} derivative(s)"
+            )
+        (rest,) = substitute([node], dict.fromkeys(self.unknowns, graph.zero))
+        decay = [gain * level.residual for gain, level in zip(gains, reversed(levels), strict=False)]
+        return self.equations.simplified([graph.sum([-rest, *decay])])[0]
+
+
+def _highest(item: Input) -> Any:
+    """The symbol of the derivative that is w; None where the model does not contain it."""
+    return item.rate if item.acceleration is None else item.acceleration
+
+
+def _derivative(label: str, order: int) -> str:
+    return label if order == 0 else f"d{order if order > 1 else ''}/dt{order if order > 1 else ''} ({label})"

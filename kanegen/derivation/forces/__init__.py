@@ -1,0 +1,1 @@
+"""Generalized forces, energies and reactions."""

@@ -1,0 +1,142 @@
+"""The forms of the equations: ways from Q, P, A and B to the accelerations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kanegen.derivation.algebra.cholesky import factorize, solve_symmetric
+from kanegen.derivation.constraints.constraints import Partition
+from kanegen.graph import Graph, Node
+
+Matrix = Sequence[Sequence[Node]]
+
+
+@dataclass(frozen=True)
+class ReducedEquations:
+    """``S u_I' = f`` with ``S = A2 Q A2^T`` (lower triangle, (n_i, n_i)) and ``f = A2 (P - Q [0; B])`` (n_i,)."""
+
+    lower: tuple[tuple[Node, ...], ...]
+    right: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Accelerations:
+    """u' (n_u,) by straight-line code, valid where all ``conditions`` hold."""
+
+    udot: tuple[Node, ...]
+    conditions: tuple[Node, ...]
+
+
+def constraint_matrix(graph: Graph, partition: Partition, n_u: int) -> list[list[Node]]:
+    """``A1 = [-A I]`` (n_d, n_u), columns in the user's speed order."""
+    rows = []
+    for k, d in enumerate(partition.dependent):
+        row = [graph.zero] * n_u
+        row[d] = graph.one
+        for j, i in enumerate(partition.independent):
+            row[i] = -partition.A[k][j]
+        rows.append(row)
+    return rows
+
+
+def tangent_matrix(graph: Graph, partition: Partition, n_u: int) -> list[list[Node]]:
+    """``A2 = [I A^T]`` (n_i, n_u), columns in the user's speed order."""
+    rows = []
+    for j, i in enumerate(partition.independent):
+        row = [graph.zero] * n_u
+        row[i] = graph.one
+        for k, d in enumerate(partition.dependent):
+            row[d] = partition.A[k][j]
+        rows.append(row)
+    return rows
+
+
+def diagonal(graph: Graph, entries: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:
+    """The square matrix with these diagonal entries."""
+    n = len(entries)
+    return tuple(tuple(entries[i] if i == j else graph.zero for j in range(n)) for i in range(n))
+
+
+def matrix_product(graph: Graph, a: Matrix, b: Matrix) -> list[list[Node]]:
+    columns = list(zip(*b, strict=True))
+    return [[graph.sum(x * y for x, y in zip(row, column, strict=True)) for column in columns] for row in a]
+
+
+def matrix_vector(graph: Graph, a: Matrix, x: Sequence[Node]) -> list[Node]:
+    return [graph.sum(c * y for c, y in zip(row, x, strict=True)) for row in a]
+
+
+def nonminimal(
+    graph: Graph, Q: Matrix, P: Sequence[Node], partition: Partition, B: Sequence[Node]
+) -> tuple[list[list[Node]], list[Node]]:
+    """``T = [A1; A2 Q]`` (n_u, n_u) and ``V = [B; A2 P]`` (n_u,) (Bajodah, Hodges and Chen 2003)."""
+    n_u = len(P)
+    A2 = tangent_matrix(graph, partition, n_u)
+    T = constraint_matrix(graph, partition, n_u) + matrix_product(graph, A2, Q)
+    return T, [*B, *matrix_vector(graph, A2, P)]
+
+
+def reduced(graph: Graph, Q: Matrix, P: Sequence[Node], partition: Partition, B: Sequence[Node]) -> ReducedEquations:
+    """The momentum rows in the independent accelerations alone."""
+    I, D, A = partition.independent, partition.dependent, partition.A
+    if not D:
+        return ReducedEquations(tuple(tuple(Q[i][: i + 1]) for i in I), tuple(P))
+    AT = list(zip(*A, strict=True))
+    # W = Q_ID + A^T Q_DD: with it both S = Q_II + A^T Q_DI + W A and the right side come without forming A2 Q.
+    W = [[Q[i][d] + graph.sum(AT[j][k] * Q[D[k]][d] for k in range(len(D))) for d in D] for j, i in enumerate(I)]
+    lower = []
+    for j, i in enumerate(I):
+        row = []
+        for m in range(j + 1):
+            carried = graph.sum(AT[j][k] * Q[D[k]][I[m]] for k in range(len(D)))
+            coupled = graph.sum(W[j][k] * A[k][m] for k in range(len(D)))
+            row.append(Q[i][I[m]] + carried + coupled)
+        lower.append(tuple(row))
+    right = tuple(
+        P[i] + graph.sum(AT[j][k] * P[D[k]] for k in range(len(D))) - graph.sum(W[j][k] * B[k] for k in range(len(D)))
+        for j, i in enumerate(I)
+    )
+    return ReducedEquations(tuple(lower), right)
+
+
+def reduced_accelerations(
+    graph: Graph, equations: ReducedEquations, partition: Partition, B: Sequence[Node], threshold: float
+) -> Accelerations:
+    """u' from the reduced equations by straight-line ``L D L^T``, then ``u_D' = A u_I' + B``.
+
+    ``threshold`` is the smallest pivot of the constraints, relative to its row, that the code accepts.
+    """
+    independent, conditions = solve_symmetric(equations.lower, equations.right)
+    held = [pivot.holds(threshold) for pivot in partition.pivots]
+    return Accelerations(
+        complete(graph, partition, B, independent),
+        (*(condition for condition in held if condition is not None), *conditions),
+    )
+
+
+def range_space_accelerations(
+    graph: Graph, mass_matrix: Matrix, right_side: Sequence[Node], rows: Matrix, bias: Sequence[Node]
+) -> Accelerations:
+    """u' of ``Q u' = P + J^T lambda``, ``J u' = b`` by straight-line factors of Q and of ``J Q^-1 J^T``: no pivots.
+
+    ZeroDivisionError, its argument the row, where Q is identically singular.
+    """
+    Q = factorize([row[: i + 1] for i, row in enumerate(mass_matrix)])
+    free = Q.solve(right_side)
+    responses = [Q.solve(row) for row in rows]
+    S = [matrix_vector(graph, rows[: i + 1], response) for i, response in enumerate(responses)]
+    rest = [x - y for x, y in zip(bias, matrix_vector(graph, rows, free), strict=True)]
+    multipliers, definite = solve_symmetric(S, rest)
+    udot = tuple(
+        graph.sum([x, *(m * y[i] for m, y in zip(multipliers, responses, strict=True))]) for i, x in enumerate(free)
+    )
+    return Accelerations(udot, (*Q.conditions, *definite))
+
+
+def complete(graph: Graph, partition: Partition, B: Sequence[Node], independent: Sequence[Node]) -> tuple[Node, ...]:
+    """All accelerations from the independent ones."""
+    udot = dict(zip(partition.independent, independent, strict=True))
+    for k, d in enumerate(partition.dependent):
+        udot[d] = graph.sum([*(a * x for a, x in zip(partition.A[k], independent, strict=True)), B[k]])
+    return tuple(udot[i] for i in range(len(udot)))

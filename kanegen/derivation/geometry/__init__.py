@@ -1,0 +1,1 @@
+"""Frames, points and the system over the graph."""

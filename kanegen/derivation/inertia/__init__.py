@@ -1,0 +1,1 @@
+"""Bodies, inertia and the kinetic-energy matrix."""

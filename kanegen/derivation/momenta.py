@@ -1,0 +1,311 @@
+"""Momenta and their rates: the momentum and velocity forms of Kane's equations, and Hamilton's.
+
+Phillips and Amirouche (2023), Kane's equations for nonholonomic systems in bond-graph-compatible velocity and momentum
+forms: with ``e`` the generalized active forces and ``ehat_r = sum m v_r' . v + w_r' . H`` (the rates of the partial
+velocities weighted with the momenta), ``(Q u + N)' = e + ehat + J^T lambda``. With the partial velocities of the
+constrained system in place of v_r and w_r the multipliers drop out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from kanegen.derivation import forms
+from kanegen.derivation.algebra.elimination import eliminate
+from kanegen.derivation.constraints.constraints import ACCELERATION, Partition, Row, named_dependent
+from kanegen.derivation.equations import Equations
+from kanegen.derivation.forces.power import body_momenta
+from kanegen.derivation.geometry.system import System
+from kanegen.derivation.geometry.vectors import Triple, cross, dot, is_null, mapped, plus
+from kanegen.derivation.inertia.bodies import Body
+from kanegen.derivation.inertia.tensors import product
+from kanegen.derivation.quantity import Quantity
+from kanegen.errors import BuildError
+from kanegen.graph import Node, Tangent, gradient, substitute
+from kanegen.model.expressions import symbol_name
+
+MASSLESS = 1e-10
+"""A pivot of Q below this fraction of its diagonal entry, at a random state, is rounding: the speed moves no mass."""
+
+
+@dataclass(frozen=True)
+class ReducedMomenta:
+    """The momenta ``A2 (Q u + N)``, (n_i,), and what leads back to the speeds.
+
+    ``S u_I = mom - offset`` with ``S = A2 Q A2^T`` (its lower triangle), then ``u_D = A u_I + Bv`` with A and Bv of
+    ``partition``; ``rate`` is the derivative of the momenta, ``e + ehat`` of the constrained system.
+    """
+
+    momenta: tuple[Node, ...]
+    rate: tuple[Node, ...]
+    lower: tuple[tuple[Node, ...], ...]
+    offset: tuple[Node, ...]
+    partition: Partition
+    remainder: tuple[Node, ...]
+
+
+class Momenta:
+    """What the momentum forms need of the equations, each quantity derived when it is first read."""
+
+    def __init__(self, equations: Equations) -> None:
+        self._equations = equations
+        self._system = equations.system
+
+    # -- momentum and velocity form -------------------------------------------------------------------------
+
+    @cached_property
+    def Dm(self) -> Quantity:
+        """``Dm`` of ``Q u' + Dm u = e``, (n_u, n_u): ``Q' = Dm + Dm^T``, so that ``u.Dm u = 1/2 u.Q' u``."""
+        rows = velocity_matrix(self._system, self._equations.bodies)
+        n_u = len(self._system.u)
+        return self._quantity("Dm", [x for row in rows for x in row], (n_u, n_u))
+
+    @cached_property
+    def e(self) -> Quantity:
+        """``e = P + Dm u`` of the velocity form, (n_u,): the active forces, less what prescribed motions take."""
+        n_u = len(self._system.u)
+        rows = [self.Dm.nodes[r * n_u : (r + 1) * n_u] for r in range(n_u)]
+        carried = forms.matrix_vector(self._system.graph, rows, self._system.u)
+        return self._quantity("e", [x + y for x, y in zip(self._equations.P.nodes, carried, strict=True)], (n_u,))
+
+    @cached_property
+    def rate(self) -> tuple[Node, ...]:
+        """``e + ehat`` = d/dt (Q u + N) less the constraint forces, (n_u,)."""
+        transport = momentum_transport(self._system, self._equations.bodies)
+        active = self._equations.F.nodes
+        return self._equations.simplified([x + y for x, y in zip(active, transport, strict=True)])
+
+    @cached_property
+    def reduced(self) -> ReducedMomenta:
+        """The reduced form; refuses constraints it cannot take."""
+        equations, system = self._equations, self._system
+        require_linear(system, equations.constraints.rows)
+        part, graph = equations.partition, system.graph
+        n_u, n_d = len(system.u), len(part.dependent)
+        flat = equations.simplified(system.at_rest([x for row in part.A for x in row]))
+        n_i = len(part.independent)
+        A = tuple(flat[k * n_i : (k + 1) * n_i] for k in range(n_d))
+        part = Partition(part.dependent, part.independent, A, part.B, part.B_stabilized, part.pivots)
+        Bv = self._velocity_remainder()
+        tangent = forms.tangent_matrix(graph, part, n_u)
+        rates = [[system.rate(x) for x in row] for row in tangent]
+        momentum = equations.momentum.nodes
+        return ReducedMomenta(
+            momenta=self._product(tangent, momentum),
+            rate=tuple(
+                x + y for x, y in zip(self._product(tangent, self.rate), self._product(rates, momentum), strict=True)
+            ),
+            lower=forms.reduced(graph, self.mass_matrix, [graph.zero] * n_u, part, Bv).lower,
+            offset=tuple(-x for x in forms.reduced(graph, self.mass_matrix, self._minus_N, part, Bv).right),
+            partition=part,
+            remainder=Bv,
+        )
+
+    @cached_property
+    def mass_matrix(self) -> tuple[tuple[Node, ...], ...]:
+        """Q as a function of q and t, (n_u, n_u)."""
+        return tuple(self._equations.simplified(self._system.at_rest(row)) for row in self._equations.mass_matrix)
+
+    @cached_property
+    def N(self) -> tuple[Node, ...]:
+        """The part of the momenta that is left at u = 0, (n_u,)."""
+        return self._equations.simplified(self._system.at_rest(self._equations.N.nodes))
+
+    @property
+    def _minus_N(self) -> list[Node]:
+        return [-x for x in self.N]
+
+    def _product(self, matrix: Sequence[Sequence[Node]], vector: Sequence[Node]) -> tuple[Node, ...]:
+        return self._equations.simplified(forms.matrix_vector(self._system.graph, matrix, vector))
+
+    def _velocity_remainder(self) -> tuple[Node, ...]:
+        """Bv of ``u_D = A u_I + Bv``, (n_d,), from the velocity-level constraints at u = 0."""
+        system, constraints = self._system, self._equations.constraints
+        if not constraints.rows:
+            return ()
+        rest = system.at_rest([row.residuals[-1] for row in constraints.rows])
+        named = named_dependent(system, constraints)
+        columns = range(len(system.u)) if named is None else named
+        J = [system.at_rest(row.J) for row in constraints.rows]
+        rows, _, order = eliminate(J, [[-x] for x in rest], system.magnitudes, columns)
+        row_of = {column: row for row, column in order}
+        found = [rows[row_of[d]][-1] for d in sorted(row_of)]
+        return self._equations.simplified(found)
+
+    def require_mass(self, form: str) -> None:
+        """Refuse a kinetic-energy matrix that is not positive definite: its momenta do not determine the speeds.
+
+        Raises
+        ------
+        BuildError
+            Naming the speed that moves no mass.
+        """
+        index = massless_speed(self._system, self.mass_matrix)
+        if index is not None:
+            name = symbol_name(self._system.model.speeds[index])
+            raise BuildError(
+                f"form={form!r} finds the speeds from the momenta Q u + N and needs Q positive definite, but the speed "
+                f"{name} moves no mass that other speeds do not move alike; give that part a mass, or use "
+                f'form="momentum" or "reduced", which need A2 Q A2^T positive definite only'
+            )
+
+    # -- Hamilton -------------------------------------------------------------------------------------------
+
+    def require_canonical(self) -> None:
+        """Refuse kinematics other than u = q'. BuildError names the first coordinate that has none of the speeds."""
+        system, model = self._system, self._system.model
+        for k, q in enumerate(model.coordinates):
+            row = system.C[k]
+            fits = len(system.u) == len(system.q) and system.D[k].is_zero
+            if not (fits and all(c.is_one if r == k else c.is_zero for r, c in enumerate(row))):
+                raise BuildError(
+                    f'form="hamilton" needs u = q\' in the order of the coordinates ({len(system.q)} coordinates, '
+                    f"{len(system.u)} speeds), but the derivative of {symbol_name(q)} is not a speed of its own: "
+                    f"choose the derivatives of the coordinates as speeds, or use "
+                    f'form="momentum_unreduced", whose momenta belong to any speeds'
+                )
+
+    @cached_property
+    def canonical_rate(self) -> tuple[Node, ...]:
+        """``-dH/dq`` with the nonconservative forces, (n_q,): ``dK/dq`` at fixed q' and all active forces."""
+        slope = self._slope(self._equations.kinetic_energy.nodes[0])
+        return self._equations.simplified([x + y for x, y in zip(slope, self._equations.F.nodes, strict=True)])
+
+    @cached_property
+    def hamiltonian(self) -> Quantity:
+        """``H = K2 - K0 + V`` at the canonical momenta of the state, J."""
+        system, K, V = self._system, self._equations.kinetic_energy.nodes[0], self._equations.potential_energy.nodes[0]
+        graph = system.graph
+        Qu = forms.matrix_vector(graph, self.mass_matrix, system.u)
+        quadratic = graph.sum(x * y for x, y in zip(system.u, Qu, strict=True)) / 2
+        return self._quantity("hamiltonian", [quadratic - system.at_rest([K])[0] + V], ())
+
+    @cached_property
+    def jacobi_integral(self) -> Quantity:
+        """``h = sum q' K_q' - K + V``, J."""
+        e, graph = self._equations, self._system.graph
+        power = graph.sum(x * y for x, y in zip(self._system.u, e.momentum.nodes, strict=True))
+        return self._quantity("jacobi_integral", [power - e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0]], ())
+
+    @cached_property
+    def cyclic_coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates of which neither kinetic nor potential energy nor a constraint force depends.
+
+        Their canonical momenta change by nonconservative forces only.
+        """
+        e, model = self._equations, self._system.model
+        K = self._slope(e.kinetic_energy.nodes[0])
+        known = model.potential_energy is not None or model.gravity is not None
+        V = self._slope(e.potential_energy.nodes[0]) if known else [self._system.graph.zero] * len(K)
+        J = [[row.J[r] for row in e.constraints.rows] for r in range(len(K))]
+        return tuple(
+            symbol_name(q) for r, q in enumerate(model.coordinates) if self._system.vanish([K[r], V[r], *J[r]])
+        )
+
+    def _slope(self, energy: Node) -> list[Node]:
+        return gradient([energy], [self._system.graph.one], self._system.q)
+
+    def _quantity(self, name: str, nodes: Sequence[Node], shape: tuple[int, ...]) -> Quantity:
+        return Quantity(name, self._equations.simplified(nodes), shape, self._equations.names)
+
+
+def require_linear(system: System, rows: Sequence[Row]) -> None:
+    """Refuse constraints that have no linear velocity level: BuildError naming them and other forms."""
+    for row in rows:
+        reason = None
+        if row.kind == ACCELERATION:
+            reason = "is given at acceleration level only"
+        elif not system.vanish(partial(j) for j in row.J for partial in system.partials):
+            reason = "is not linear in the speeds"
+        if reason is not None:
+            raise BuildError(
+                f"the reduced momentum form does not exist: the {row.kind} constraint {row.label} {reason}, and "
+                f"u_D = A u_I + Bv is needed to find the speeds from the reduced momenta; use "
+                f'form="momentum_unreduced", or "reduced" in the speeds themselves'
+            )
+
+
+def massless_speed(system: System, mass_matrix: Sequence[Sequence[Node]]) -> int | None:
+    """Index of a speed at which the Cholesky factorization of Q breaks down at a random state, or None."""
+    n = len(mass_matrix)
+    samples = system.samples([mass_matrix[i][j] for i in range(n) for j in range(i + 1)])
+    for state in range(len(samples[0]) if samples else 0):
+        entries = iter(samples)
+        factor: list[list[float]] = []
+        for i in range(n):
+            row = [next(entries)[state] for _ in range(i + 1)]
+            for j in range(i):
+                row[j] = (row[j] - sum(x * y for x, y in zip(row[:j], factor[j], strict=False))) / factor[j][j]
+            pivot = row[i] - sum(x * x for x in row[:i])
+            if not pivot > MASSLESS * row[i]:
+                return i
+            factor.append([*row[:i], pivot**0.5])
+    return None
+
+
+def velocity_matrix(system: System, bodies: Sequence[Body]) -> list[list[Node]]:
+    """``Dm_rs = sum m v_r . v_s' + w_r . I . w_s' + w_r . (w x I . w_s)`` (Phillips and Amirouche 2023, (59)).
+
+    Masses and inertias that change with time add ``1/2 (m' v_r . v_s + w_r . I' . w_s)``, so that ``Q' = Dm + Dm^T``.
+    """
+    n_u = len(system.u)
+    matrix = [[system.graph.zero] * n_u for _ in range(n_u)]
+    for body in bodies:
+        if not body.mass.is_zero:
+            motion = system.points.motion(body.point)
+            partial, rates = _partials(system, motion.velocity, system.frames.omega(motion.frame, motion.frame))
+            for r, v in partial.items():
+                for s, rate in rates.items():
+                    matrix[r][s] = matrix[r][s] + body.mass * dot(v, rate)
+                for s, other in partial.items():
+                    matrix[r][s] = matrix[r][s] + body.mass_rate * dot(v, other) / 2
+        if body.inertia is not None:
+            frame = body.inertia_frame
+            omega = system.frames.omega(body.frame, frame)
+            partial, rates = _partials(system, omega, system.frames.omega(frame, frame))
+            turned = {s: cross(omega, product(body.inertia, w)) for s, w in partial.items()}
+            for r, w in partial.items():
+                for s, rate in rates.items():
+                    change = plus(product(body.inertia, rate), turned[s])
+                    matrix[r][s] = matrix[r][s] + dot(w, change)
+                if body.inertia_rate is not None:
+                    for s, other in partial.items():
+                        matrix[r][s] = matrix[r][s] + dot(w, product(body.inertia_rate, other)) / 2
+    return matrix
+
+
+def _partials(system: System, velocity: Triple, omega: Triple) -> tuple[dict[int, Triple], dict[int, Triple]]:
+    """The partial velocities that are not zero and their inertial rates; ``omega`` is that of the frame."""
+    found = {r: mapped(partial, velocity) for r, partial in enumerate(system.partials)}
+    found = {r: v for r, v in found.items() if not is_null(v)}
+    return found, {r: plus(mapped(system.rate, v), cross(omega, v)) for r, v in found.items()}
+
+
+def momentum_transport(system: System, bodies: Sequence[Body]) -> tuple[Node, ...]:
+    """``ehat_r = sum m v_r' . v + w_r' . H``, (n_u,), by one reverse pass.
+
+    The rate of a velocity at u' = 0 is affine in u where the q' in it are held fixed, and its derivatives in u are then
+    the rates of the partial velocities; so ehat is the gradient of ``sum p . v' + H . w'`` with the momenta held fixed.
+    """
+    graph = system.graph
+    held = [graph.input("qdot", i) for i in range(len(system.q))]
+    seeds = {system.t: graph.one, **dict(zip(system.q, held, strict=True))}
+    seeds |= {r: rate for r, rate in zip(system.r, system.input_rates, strict=True) if rate is not None}
+    rate = Tangent(graph, seeds)
+    outputs: list[Node] = []
+    weights: list[Node] = []
+    for body in bodies:
+        frames = []
+        if not body.mass.is_zero:
+            frames.append(system.points.motion(body.point).frame)
+        if body.inertia is not None:
+            frames.append(body.inertia_frame)
+        for frame, (velocity, momentum) in zip(frames, body_momenta(system, body), strict=True):
+            outputs += (*mapped(rate, velocity), *velocity)
+            weights += (*momentum, *cross(momentum, system.frames.omega(frame, frame)))
+    if not outputs:
+        return tuple(graph.zero for _ in system.u)
+    found = gradient(outputs, weights, system.u)
+    return tuple(substitute(found, dict(zip(held, system.qdot, strict=True))))

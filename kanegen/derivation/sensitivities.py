@@ -1,0 +1,156 @@
+"""Derivatives of q' and u' in coordinates, speeds, inputs, parameters and time.
+
+The accelerations and multipliers solve ``Q u' - P - J^T lambda = 0`` and ``J u' - b = 0``. With both held fixed the
+slopes of these residuals are those of straight-line expressions; the accelerations follow implicitly,
+
+    [Q  -J^T] [du'     ]     [D1]
+    [J    0 ] [dlambda ] = - [D2],
+
+so that no derivative passes through a factorization (Griewank and Walther 2008, section 15.1). On the tangent space
+of the constraints, ``du' = [I A^T]^T du_I' + [0; E]`` with ``E = -J_D^-1 D2``, the multipliers drop out:
+``A2 Q A2^T du_I' = -A2 (D1 + Q [0; E])``, the matrix of the reduced equations with other right sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+from kanegen.derivation import forms
+from kanegen.derivation.algebra.elimination import eliminate
+from kanegen.derivation.equations import Equations
+from kanegen.derivation.forces.power import Power
+from kanegen.derivation.forces.reactions import MULTIPLIERS
+from kanegen.derivation.geometry.frames import Frames
+from kanegen.derivation.geometry.points import Points
+from kanegen.derivation.quantity import Quantity
+from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient
+
+ARGUMENTS: Final = ("q", "u", "r", "p", "t")
+"""What q' and u' are differentiated in; each time an array of the graph."""
+
+Rows = tuple[tuple[Node, ...], ...]
+
+
+class Sensitivities:
+    """Slopes of what the equations of a model solve and leave: matrices with a column for each element of an argument.
+
+    Each ``argument`` is one of :data:`ARGUMENTS`.
+    """
+
+    def __init__(self, equations: Equations) -> None:
+        self.equations = equations
+        self._identities = Identities(equations.graph)
+        self._known: dict[str, Quantity] = {}
+
+    def inputs(self, argument: str) -> tuple[Node, ...]:
+        """The input nodes of an argument."""
+        system = self.equations.system
+        return {"q": system.q, "u": system.u, "r": system.r, "p": system.p, "t": (system.t,)}[argument]
+
+    def balance(self, argument: str) -> Quantity:
+        """Slopes of ``Q u' - P - J^T lambda`` and ``J u' - b`` (stabilized), u' and lambda held fixed, (n_u + n_c, m).
+
+        The accelerations and the multipliers are inputs of the graph.
+        """
+        return self._quantity("balance", (*self._momentum, *self._constraints), argument)
+
+    def rates(self, argument: str) -> Quantity:
+        """Slopes of q', (n_q, m)."""
+        return self._quantity("qdot", self.equations.qdot.nodes, argument)
+
+    def residuals(self, argument: str) -> Quantity:
+        """Slopes of the residuals of the constraints: phi and invariants, then phi' and psi."""
+        equations = self.equations
+        return self._quantity("residuals", (*equations.positions.nodes, *equations.velocities.nodes), argument)
+
+    def outputs(self, argument: str) -> Quantity:
+        """Slopes of the user's outputs, all components one after the other, at given accelerations."""
+        return self._quantity("outputs", self._outputs, argument)
+
+    @cached_property
+    def outputs_in_accelerations(self) -> Rows:
+        """Slopes of the same in u', (n_y, n_u)."""
+        return slopes(self.equations.graph, self._outputs, self.equations.system.udot)
+
+    @cached_property
+    def _outputs(self) -> tuple[Node, ...]:
+        return tuple(node for output in self.equations.outputs.values() for node in output.nodes)
+
+    @cached_property
+    def unbalanced_force(self) -> tuple[Node, ...]:
+        """``Q u' - P`` (n_u,) at given accelerations: cheaper in one recursion along the bodies than from Q and P."""
+        system = self.equations.system
+        geometry = self.equations.model.geometry
+        frames = Frames(system.graph, self.equations.model.frame, geometry, system.lower, system.full_rate)
+        points = Points(system.graph, frames, geometry.routes, system.full_rate, system.agree)
+        if system.gravity is not None:
+            x, y, z = system.gravity
+            points = points.with_base_acceleration((-x, -y, -z))
+        power = Power(system)
+        power.add_loads(self.equations.bodies, weights=False)
+        power.add_inertia(self.equations.bodies, points, frames)
+        return self._final([-force for force in power.generalized(system.u)])
+
+    @cached_property
+    def _momentum(self) -> tuple[Node, ...]:
+        graph, rows = self.equations.graph, self.equations.constraints.rows
+        multipliers = [graph.input(MULTIPLIERS, k) for k in range(len(rows))]
+        return tuple(
+            graph.sum([force, *(-(row.J[r] * x) for row, x in zip(rows, multipliers, strict=True))])
+            for r, force in enumerate(self.unbalanced_force)
+        )
+
+    @cached_property
+    def _constraints(self) -> tuple[Node, ...]:
+        equations = self.equations
+        J = [row.J for row in equations.constraints.rows]
+        left = forms.matrix_vector(equations.graph, J, equations.system.udot)
+        return tuple(x - b for x, b in zip(left, equations.b_stabilized.nodes, strict=True))
+
+    @cached_property
+    def dependent_inverse(self) -> Rows:
+        """``J_D^-1`` (n_d, n_c), rows in the order of the dependent speeds."""
+        system, rows = self.equations.system, self.equations.constraints.rows
+        graph, dependent, n_c = system.graph, self.equations.partition.dependent, len(rows)
+        identity = [[graph.one if i == j else graph.zero for j in range(n_c)] for i in range(n_c)]
+        reduced, _, order = eliminate([row.J for row in rows], identity, system.magnitudes, dependent)
+        row_of = {column: row for row, column in order}
+        return tuple(self._final(reduced[row_of[d]][len(system.u) :]) for d in dependent)
+
+    def reduced(self, D1: forms.Matrix, D2: forms.Matrix) -> tuple[Rows, Rows]:
+        """Right sides of the reduced equations (m, n_i) and E (m, n_d), from slopes D1 (n_u, m) and D2 (n_c, m)."""
+        equations = self.equations
+        rights, shifts = [], []
+        for k in range(len(D1[0])):
+            second = forms.matrix_vector(equations.graph, self.dependent_inverse, [row[k] for row in D2])
+            shift = tuple(-x for x in second)
+            first = [-row[k] for row in D1]
+            small = forms.reduced(equations.graph, equations.mass_matrix, first, equations.partition, shift)
+            rights.append(small.right)
+            shifts.append(shift)
+        return tuple(rights), tuple(shifts)
+
+    def _quantity(self, name: str, outputs: Sequence[Node], argument: str) -> Quantity:
+        """The slopes of the outputs, found once."""
+        label, inputs = f"{name}_{argument}", self.inputs(argument)
+        if label not in self._known:
+            plain = tuple(x for row in slopes(self.equations.graph, outputs, inputs) for x in row)
+            # A value that an earlier derivative has, too, may cost more the way it was written there.
+            nodes = min(self._final(plain), plain, key=count_operations)
+            self._known[label] = Quantity(label, nodes, (len(outputs), len(inputs)), self.equations.names)
+        return self._known[label]
+
+    def _final(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        return tuple(self._identities.canonical(self.equations.system.settled(nodes)))
+
+
+def slopes(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> Rows:
+    """The derivatives (outputs, inputs), in forward or reverse mode, whichever takes fewer operations."""
+    if not outputs or not inputs:
+        return tuple(() for _ in outputs)
+    tangents = [Tangent(graph, {x: graph.one}) for x in inputs]
+    forward = tuple(tuple(tangent(output) for tangent in tangents) for output in outputs)
+    reverse = tuple(tuple(gradient([output], [graph.one], inputs)) for output in outputs)
+    return min(forward, reverse, key=lambda rows: count_operations(x for row in rows for x in row))

@@ -1,0 +1,1 @@
+"""Models read from SymPy's own classes."""

@@ -1,0 +1,160 @@
+"""Checks of a model's unilateral constraints, friction, latches, events and impulses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kanegen.model.contact.events import Event, is_multiplier, multiplier_row
+from kanegen.model.contact.laws import HuntCrossley, KelvinVoigt, Stabilized
+from kanegen.model.contact.records import Contact, contacts_of, level_of
+from kanegen.model.expressions import atoms, base_symbol, derivative_order, known_value, symbol_name
+from kanegen.model.linear import is_affine
+from kanegen.model.places import Place
+from kanegen.model.speeds import all_speeds
+
+if TYPE_CHECKING:
+    from kanegen.model.model import Model
+
+DIRECTIONS = (-1, 0, 1)
+
+
+def contact_problems(model: Model, places: Sequence[Place]) -> list[str]:
+    """Every problem of the contacts, events and impulses of ``model``."""
+    contacts = contacts_of(model)
+    values = {symbol: value for symbol, value in model.parameters.items() if value is not None}
+    return [
+        *_name_problems(model, contacts),
+        *(problem for contact in contacts for problem in _contact_problems(model, contact, values)),
+        *(problem for k, event in enumerate(model.events) for problem in _event_problems(model, contacts, k, event)),
+        *_multiplier_problems(contacts, places),
+        *_reaction_problems(model, contacts),
+    ]
+
+
+def _name_problems(model: Model, contacts: Sequence[Contact]) -> Iterator[str]:
+    first: dict[str, str] = {}
+    named = [(contact.name, contact.where) for contact in contacts]
+    named += [(event.name, f"events[{k}]") for k, event in enumerate(model.events)]
+    for name, where in named:
+        if not isinstance(name, str) or not name:
+            yield f"{where} has the name {name!r}: expected a string that is not empty"
+        elif name in first:
+            yield f"{first[name]} and {where} are both named {name!r}: give each a name of its own"
+        first.setdefault(name, where)
+
+
+def _contact_problems(model: Model, contact: Contact, values: Mapping[Any, float]) -> Iterator[str]:
+    title = f"contact {contact.name!r} ({contact.where})"
+    yield from _gap_problems(model, contact, title)
+    yield from _slip_problems(model, contact, title)
+    if contact.applied_at and len(contact.applied_at) != contact.n_rows:
+        yield (
+            f"{title} has applied_at for {len(contact.applied_at)} row(s): expected (point, direction) for each of its "
+            f"{contact.n_rows}, {', '.join(contact.row_names)}"
+        )
+    load = None if contact.load is None else known_value(contact.load, values)
+    if load is not None and not load >= 0.0:
+        yield f"{title} has the normal force {load:g} N: expected one that is not negative"
+    for value in contact.values():
+        number = known_value(value.expression, values)
+        if number is not None and not value.admits(number):
+            given = "" if value.expression.is_number else f" = {value.expression}"
+            yield f"{title} has {value.name} = {number:g}{given}: expected {value.expected}"
+    if contact.friction is not None:
+        static, kinetic = (known_value(x, values) for x in (contact.friction.mu_s, contact.friction.kinetic))
+        if static is not None and kinetic is not None and kinetic > static:
+            yield (
+                f"{title} has mu_k = {kinetic:g} and mu_s = {static:g}: expected mu_k <= mu_s; Coulomb(mu_s, mu_k) "
+                "takes the static coefficient first"
+            )
+
+
+def _gap_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
+    law, gap = contact.law, contact.gap
+    if gap is None:
+        return
+    if not any(base_symbol(atom) in {*model.coordinates, *all_speeds(model)} for atom in atoms((gap,))):
+        yield f"{title} has the gap {gap}, which depends on no coordinate and no speed: it restricts nothing"
+    if contact.level == 1 and isinstance(law, KelvinVoigt | HuntCrossley):
+        yield (
+            f"{title} has the law {type(law).__name__}, whose force follows from a penetration, but its gap {gap} "
+            "contains speeds: expected a gap in positions, or Stabilized(damping) or Restitution for one in speeds"
+        )
+    if isinstance(law, Stabilized) and (law.stiffness is None) != (contact.level == 1):
+        forms = ("Stabilized(damping)", "Stabilized(damping, stiffness)")
+        given, expected = forms if law.stiffness is None else forms[::-1]
+        kind = "positions" if contact.level == 2 else "speeds"
+        yield f"{title} has the law {given}, but its gap {gap} is one in {kind}: expected {expected}"
+
+
+def _slip_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
+    if contact.friction is None:
+        if contact.slip:
+            yield f"{title} has a slip velocity but no friction: give friction=kg.Coulomb(mu), or leave slip out"
+        return
+    if len(contact.slip) not in (1, 2):
+        yield (
+            f"{title} has friction and {len(contact.slip)} components of slip velocity: expected slip=(v1,) or "
+            "(v1, v2), along orthonormal directions"
+        )
+    speeds = set(all_speeds(model))
+    for expr in contact.slip:
+        moving = frozenset(
+            atom
+            for atom in atoms((expr,))
+            if (base_symbol(atom) in speeds and derivative_order(atom) == 0)
+            or (base_symbol(atom) in model.coordinates and derivative_order(atom) == 1)
+        )
+        if level_of(model, expr) == 2:
+            yield f"{title} has the slip velocity {expr}, which depends on no speed: expected an expression affine in u"
+        elif not is_affine(expr, moving):
+            yield f"{title} has the slip velocity {expr}, which is nonlinear in the speeds: expected one affine in u"
+
+
+def _event_problems(model: Model, contacts: Sequence[Contact], k: int, event: Event) -> Iterator[str]:
+    title = f"event {event.name!r} (events[{k}])"
+    if not event.guard.free_symbols and not atoms((event.guard,)):
+        yield f"{title} has the guard {event.guard}, which never changes its sign: expected an expression of the motion"
+    if event.direction not in DIRECTIONS:
+        yield f"{title} has direction={event.direction!r}: expected +1 (rising), -1 (falling) or 0 (both)"
+    if event.impulse is not None and event.impulse not in model.impulses:
+        yield f"{title} has impulse={event.impulse!r}: expected one of the model's impulses, {_listed(model.impulses)}"
+    known = [contact.name for contact in contacts if contact.kind == "latch"]
+    for field in ("impose", "remove"):
+        for name in getattr(event, field):
+            if name not in known:
+                yield f"{title} has {field}={name!r}: expected one of the model's latches, {_listed(known)}"
+    for name in event.impose:
+        if name in event.remove:
+            yield f"{title} both imposes and removes the latch {name!r}"
+
+
+def _multiplier_problems(contacts: Sequence[Contact], places: Sequence[Place]) -> Iterator[str]:
+    """Multipliers of rows that do not exist, and multipliers where the motion would depend on them."""
+    rows = {contact.name: contact.n_rows for contact in contacts}
+    for place in places:
+        for symbol in sorted(filter(is_multiplier, place.atoms), key=str):
+            name, index = multiplier_row(symbol)
+            if place.kind not in ("guard", "output"):
+                yield f"{place.where} contains Multiplier({name!r}, {index}): expected it in guards and outputs only"
+            elif name not in rows:
+                yield f"{place.where} contains Multiplier({name!r}, {index}): the contacts are {_listed(rows)}"
+            elif not 0 <= index < rows[name]:
+                yield f"{place.where} contains Multiplier({name!r}, {index}): contact {name!r} has {rows[name]} row(s)"
+
+
+def _reaction_problems(model: Model, contacts: Sequence[Contact]) -> Iterator[str]:
+    """A gap does not tell at which point of which body its force acts, which a reaction must contain."""
+    asked = {"reactions": model.reactions, "auxiliary_speeds": tuple(map(symbol_name, model.auxiliary_speeds))}
+    silent = [contact.name for contact in contacts if not contact.applied_at]
+    for field, items in asked.items():
+        if items and silent:
+            yield (
+                f"the model has {field} ({', '.join(items)}), and a gap does not tell on which body its force acts: "
+                f"give applied_at=((point, direction), ...), one for each row, to the contacts {_listed(silent)}"
+            )
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(repr, names)) or "none"

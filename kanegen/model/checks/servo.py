@@ -1,0 +1,160 @@
+"""Checks of a model's servo-constraints, and the places where their expressions stand."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy.physics.vector import dynamicsymbols
+
+from kanegen.model.control.servo import Servo, servo_of
+from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name
+from kanegen.model.speeds import all_speeds
+
+if TYPE_CHECKING:
+    from kanegen.model.model import Model
+
+
+def servo_expressions(servo: Servo) -> list[tuple[str, str, tuple[Any, ...], int]]:
+    """Kind, place, expressions and number of differentiations of what the servo-constraints are made of."""
+    found: list[tuple[str, str, tuple[Any, ...], int]] = []
+    for k, psi in enumerate(servo.constraints):
+        holonomic = servo.holonomic(k)
+        kind = "servo position" if holonomic else "servo velocity"
+        found.append((kind, f"servo constraints[{k}]", (psi,), 2 if holonomic else 1))
+        found.append(("servo gain", f"servo theta[{k}]", servo.theta[k], 0))
+    if servo.damping is not None:
+        found.append(("servo gain", "servo damping", (servo.damping,), 0))
+    if servo.weight is not None:
+        found.append(("servo law", "servo weight", tuple(x for row in servo.weight for x in row), 0))
+    if servo.y is not None:
+        found.append(("servo law", "servo y", servo.y, 0))
+    return found
+
+
+def servo_problems(model: Model) -> list[str]:
+    """Problems of the servo-constraints that the model decides."""
+    servo = servo_of(model)
+    if servo is None:
+        return []
+    problems = [
+        *_control_problems(model, servo),
+        *_size_problems(model, servo),
+        *_level_problems(model, servo),
+        *_stability_problems(model, servo),
+    ]
+    return [f"servo: {problem}" for problem in problems]
+
+
+def _controls(model: Model, servo: Servo) -> tuple[Any, ...]:
+    return tuple(item.symbol for item in model.inputs) if servo.controls is None else servo.controls
+
+
+def _control_problems(model: Model, servo: Servo) -> list[str]:
+    by_symbol = {item.symbol: item for item in model.inputs}
+    controls = _controls(model, servo)
+    known = ", ".join(item.name for item in model.inputs) or "none"
+    problems = []
+    if not controls:
+        problems.append("the model has no controls: declare inputs=, which loads contain, and name them in controls=")
+    for symbol in dict.fromkeys(controls):
+        if symbol not in by_symbol:
+            problems.append(f"controls contains {symbol_name(symbol)}, which is no input: the inputs are {known}")
+        elif by_symbol[symbol].rate is not None and servo.controls is not None:
+            problems.append(
+                f"control {symbol_name(symbol)} has a rate: what is solved for has none that is known before; leave "
+                "rate= out"
+            )
+        if controls.count(symbol) > 1:
+            problems.append(f"controls contains {symbol_name(symbol)} twice")
+    implicit = "" if servo.controls is not None else "; without controls= all inputs are controls: name those that are"
+    for kind, where, expressions, _ in servo_expressions(servo):
+        # y = Y tau + y0 leads to a linear system for the controls; their derivatives are not known.
+        feedback = where == "servo y" and not servo.is_ideal
+        inside = {base_symbol(x) for x in atoms(expressions) if derivative_order(x) or not feedback} & set(controls)
+        if inside and kind != "servo gain":
+            found = ", ".join(sorted(map(symbol_name, inside)))
+            wanted = "without derivatives of controls" if feedback else "without controls"
+            why = " where the controls are ideal" if where == "servo y" and not feedback else ""
+            problems.append(f"{where} contains the control {found}: expected an expression {wanted}{why}{implicit}")
+    if len(servo.constraints) > len(controls) > 0:
+        problems.append(
+            f"{len(servo.constraints)} servo-constraints with {len(controls)} control(s) "
+            f"({', '.join(map(symbol_name, controls))}): S tau = z has no solution in general; drop constraints or add "
+            "controls"
+        )
+    return problems
+
+
+def _size_problems(model: Model, servo: Servo) -> list[str]:
+    n = len(_controls(model, servo))
+    names = ", ".join(map(symbol_name, _controls(model, servo)))
+    problems = []
+    for what, value, expected in (
+        ("y", servo.y, "a number or expression for each control, or one for all"),
+        ("weight", servo.weight, "a row for each control"),
+        ("limits", servo.limits, "an entry for each control"),
+    ):
+        if value is not None and len(value) != n and not (what == "y" and len(value) == 1):
+            problems.append(f"{what} has {len(value)} entries for {n} control(s) ({names}): expected {expected}")
+    return problems
+
+
+def _level_problems(model: Model, servo: Servo) -> list[str]:
+    """Whether each constraint is of the level that its theta says."""
+    coordinates, speeds = set(model.coordinates), set(all_speeds(model))
+    problems = []
+    for k, psi in enumerate(servo.constraints):
+        found = atoms((psi,))
+        moving = {x for x in found if (base_symbol(x) in coordinates and derivative_order(x)) or x in speeds}
+        where = f"constraints[{k}] ({psi})"
+        if not moving and not found & coordinates:
+            problems.append(f"{where} depends on no coordinate and no speed: no control can change it")
+        elif moving and servo.holonomic(k):
+            names = ", ".join(sorted(map(symbol_name, moving)))
+            problems.append(
+                f"{where} contains {names}, so it is nonholonomic: expected one Theta of psi' = Theta psi, found the "
+                f"pair {servo.theta[k]}"
+            )
+        elif not moving and not servo.holonomic(k):
+            problems.append(
+                f"{where} contains no speed, so it is holonomic: expected a pair (Theta1, Theta2) of psi'' = Theta1 "
+                f"psi' + Theta2 psi, found {servo.theta[k][0]}"
+            )
+    return problems
+
+
+def _stability_problems(model: Model, servo: Servo) -> list[str]:
+    """Gains whose values are known and would let the errors grow."""
+    values = {symbol: value for symbol, value in model.parameters.items() if value is not None}
+    named = (("Theta1", "Theta2"), ("Theta",))
+    problems = []
+    for k, theta in enumerate(servo.theta):
+        for name, expression in zip(named[len(theta) == 1], theta, strict=True):
+            value = _value(expression, values)
+            if expression.has(dynamicsymbols._t):
+                problems.append(f"theta[{k}] has {name} = {expression}: expected a constant, found time in it")
+            elif value is not None and not value < 0.0:
+                problems.append(
+                    f"theta[{k}] is not stable: {name} = {_shown(expression, value)}, expected a negative number, or "
+                    "the error of the servo-constraint grows"
+                )
+    damping = None if servo.damping is None else _value(servo.damping, values)
+    if damping is not None and not damping > 0.0:
+        problems.append(f"damping is {_shown(servo.damping, damping)}: expected a positive number")
+    return problems
+
+
+def _value(expression: Any, values: dict[Any, float]) -> float | None:
+    """The number an expression has, NaN if it is not real; None where parameters without a value are left in it."""
+    number = sympy.sympify(expression).xreplace({symbol: sympy.Float(value) for symbol, value in values.items()})
+    if not number.is_number:
+        return None
+    return float(number) if number.is_extended_real else math.nan
+
+
+def _shown(expression: Any, value: float) -> str:
+    if math.isnan(value):
+        return str(expression)
+    return f"{value:g}" if expression.is_number else f"{expression} = {value:g}"

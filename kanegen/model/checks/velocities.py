@@ -1,0 +1,307 @@
+"""Checks of velocities, angular velocities and accelerations against what positions and orientations say.
+
+A velocity that contradicts the position is the commonest mistake in Kane's method: the equations integrate without a
+word. Both are compared by numbers, at random states that satisfy the kinematics and the constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+from sympy.physics.mechanics import RigidBody
+from sympy.physics.vector import dynamicsymbols
+
+from kanegen.errors import DerivationError, warn_user
+from kanegen.model.checks.motions import Kinematics, Motions
+from kanegen.model.checks.snapshots import Snapshot, snapshots
+from kanegen.model.expressions import (
+    atoms,
+    base_symbol,
+    derivative_order,
+    dyadic_expressions,
+    dyadic_frames,
+    vector_expressions,
+    vector_frames,
+)
+from kanegen.model.geometry.routes import Pair, is_ground, path, steps
+from kanegen.model.speeds import all_speeds
+
+if TYPE_CHECKING:
+    from kanegen.model.model import Model
+
+Array = NDArray[np.float64]
+
+CONTRADICTION = 1e-6
+"""Difference, relative to 1 and to the size of the vectors, above which two velocities are not the same: far above
+rounding and the residuals of the states, far below what a wrong expression gives at random states."""
+
+_LONGEST_QUOTE = 300
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Two ways to one vector: what is ``given``, and what ``follows``, at a snapshot.
+
+    ``excused`` tells whether a difference is legal. ``message`` starts the error, ``rate`` names what follows, and
+    ``texts`` gives both expressions. ``expressions`` are what the snapshots must hold, ``order`` the highest time
+    derivative of a position in them.
+    """
+
+    message: str
+    rate: str
+    texts: Callable[[], tuple[Any, Any]]
+    given: Callable[[Snapshot], Array]
+    follows: Callable[[Snapshot], Array]
+    excused: Callable[[Snapshot, Array], bool]
+    expressions: tuple[Any, ...]
+    order: int = 1
+
+
+def motion_problems(model: Model) -> list[str]:
+    """Contradictions between set velocities, angular velocities and accelerations and the positions of a model.
+
+    Warns with :class:`ModelWarning` when no state is found at which they could be compared.
+    """
+    claims = [*_velocities(model), *_angular_velocities(model), *_accelerations(model)]
+    if not claims and not model.implied_constraints:
+        return []
+    motions = Motions(kinematics_of(model))
+    try:
+        states = motions.states(order=max((claim.order for claim in claims), default=1))
+        expressions = (expr for claim in claims for expr in claim.expressions)
+        found = snapshots(model.geometry, motions, states, expressions)
+        problems = [*_not_implied(model, motions)] if model.implied_constraints else []
+    except DerivationError:
+        # What cannot be lowered is refused by the derivation, if it is needed.
+        return []
+    if not found:
+        warn_user(_not_compared(model))
+    return [*problems, *(problem for claim in claims for problem in _contradiction(model, claim, found))]
+
+
+def _not_compared(model: Model) -> str:
+    return (
+        f"the velocities of {model.name!r} were not compared with its positions: no state was found that satisfies its "
+        "constraints. Give parameters=, or pass check_kinematics=False"
+    )
+
+
+def _not_implied(model: Model, motions: Motions) -> Iterator[str]:
+    """Implied constraints whose rates do not follow."""
+    follows = motions.rates_follow(len(model.holonomic_constraints) + len(model.euler_parameters))
+    for k, (phi, kept) in enumerate(zip(model.implied_constraints, follows or (), strict=False)):
+        if not kept:
+            yield (
+                f"implied_constraints[{k}] ({phi}): its rate does not follow from the velocity constraints, so that "
+                "they do not keep it: put it into holonomic_constraints"
+            )
+
+
+def kinematics_of(model: Model) -> Kinematics:
+    """What decides which motions of a model are possible."""
+    norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
+    return Kinematics(
+        model.coordinates,
+        model.speeds,
+        model.auxiliary_speeds,
+        model.inputs,
+        model.parameters,
+        model.kinematics,
+        (*model.holonomic_constraints, *norms, *model.implied_constraints),
+        model.nonholonomic_constraints,
+    )
+
+
+def _contradiction(model: Model, claim: Claim, found: Sequence[Snapshot]) -> Iterator[str]:
+    differences = [_difference(claim, snapshot) for snapshot in found]
+    if all(difference is None for difference in differences):
+        return
+    if all(claim.excused(snapshot, claim.given(snapshot) - claim.follows(snapshot)) for snapshot in found):
+        return
+    given, follows = next(difference for difference in differences if difference is not None)
+    texts = map(_quoted, claim.texts())
+    yield (
+        f"{claim.message}: it is {next(texts)}, while {claim.rate} is {next(texts)}. At a random state that satisfies "
+        f"the constraints these are {_numbers(given)} and {_numbers(follows)} (components in {model.frame}). Correct "
+        "one of them, or pass check_kinematics=False"
+    )
+
+
+def _difference(claim: Claim, snapshot: Snapshot) -> tuple[Array, Array] | None:
+    """Both vectors where they are not the same; a snapshot at which they have no value tells nothing."""
+    given, follows = claim.given(snapshot), claim.follows(snapshot)
+    size = max(1.0, float(np.abs(given).max()), float(np.abs(follows).max()))
+    return (given, follows) if np.abs(given - follows).max() > CONTRADICTION * size else None
+
+
+def _quoted(vector: Any) -> str:
+    text = str(vector)
+    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 4] + " ..."
+
+
+def _numbers(values: Array) -> str:
+    return f"({', '.join(f'{value:.6g}' for value in values)})"
+
+
+def _read(model: Model, vectors: Sequence[Any], frames: Iterable[Any] = ()) -> tuple[Any, ...] | None:
+    """The components of vectors and the direction cosines of their frames and of ``frames``.
+
+    None where a frame is not oriented, or the motion of a symbol is not known: nothing can be compared then.
+    """
+    parents = model.geometry.parents
+    written = [vector for vector in vectors if vector != 0]
+    needed = {*frames, *(frame for vector in written for frame in vector_frames(vector))}
+    if not needed <= set(parents):
+        return None
+    pairs = {pair for frame in needed for pair in path(parents, frame)}
+    expressions = [expr for vector in written for expr in vector_expressions(vector)]
+    expressions += [expr for parent, child in pairs for expr in child._dcm_dict[parent]]
+    orders = dict.fromkeys(model.coordinates, 2) | dict.fromkeys(all_speeds(model), 1)
+    orders |= dict.fromkeys((*model.auxiliary_speeds, *model.parameters), 1)
+    orders |= {item.symbol: 1 for item in model.inputs if item.rate is not None}
+    known = all(derivative_order(atom) <= orders.get(base_symbol(atom), -1) for atom in atoms(expressions))
+    return tuple(expressions) if known else None
+
+
+# -- velocities ------------------------------------------------------------------------------------------------
+
+
+def _velocities(model: Model) -> Iterator[Claim]:
+    """Set velocities of mass centers, or of the points they are positioned from, against the rates of positions."""
+    frame, seen = model.frame, set()
+    for body in model.bodies:
+        route = model.geometry.routes[body.masscenter]
+        if is_ground(body, frame) or route.source in seen:
+            continue
+        seen.add(route.source)
+        set_before = [k for k, point in enumerate(route.along[:-1]) if frame in point._vel_dict]
+        if set_before:
+            yield from _velocity_claim(model, body, route.along[set_before[-1] :])
+
+
+def _velocity_claim(model: Model, body: Any, chain: Sequence[Any]) -> Iterator[Claim]:
+    """The velocity of the last point of a chain relative to the first; both are set."""
+    base, point, frame = chain[0], chain[-1], model.frame
+    pairs = steps(chain)
+    before, after = base._vel_dict[frame], point._vel_dict[frame]
+    what = f"mass center {point}" if point is body.masscenter else f"point {point}, which carries its mass center,"
+    carriers = _frames_of_bodies(model, body)
+    turning = [child._ang_vel_dict[parent] for carrier in carriers for parent, child in _rates(model, carrier)]
+    expressions = _read(model, [before, after, *(a._pos_dict[b] for a, b in pairs), *turning])
+    if expressions is None:
+        return
+
+    def excused(snapshot: Snapshot, difference: Array) -> bool:
+        """A point of a rolling body moves with it about the contact point, which is at rest for an instant."""
+        relative = snapshot.vector(after)[0] - snapshot.vector(before)[0]
+        rolled = (np.cross(snapshot.omega(carrier)[0], snapshot.offset(pairs)[0]) for carrier in carriers)
+        return any(np.allclose(relative, expected, rtol=0.0, atol=CONTRADICTION) for expected in rolled)
+
+    yield Claim(
+        f"body {body.name}: the velocity of {what} in {frame} contradicts the position from {base}",
+        "the rate of the position",
+        lambda: (after, before + _position(pairs).dt(frame)),
+        lambda snapshot: snapshot.vector(after)[0],
+        lambda snapshot: snapshot.vector(before)[0] + snapshot.offset(pairs)[1],
+        excused,
+        expressions,
+    )
+
+
+def _position(pairs: Sequence[Pair]) -> Any:
+    total = 0
+    for point, other in pairs:
+        total = point._pos_dict[other] + total
+    return total
+
+
+def _frames_of_bodies(model: Model, body: Any) -> list[Any]:
+    """The frames with which a mass center may roll: that of its rigid body, any for a particle."""
+    bodies = [body] if isinstance(body, RigidBody) else model.bodies
+    frames = (other.frame for other in bodies if isinstance(other, RigidBody))
+    return [frame for frame in dict.fromkeys(frames) if frame in model.geometry.rate_parents]
+
+
+def _rates(model: Model, frame: Any) -> list[Pair]:
+    return path(model.geometry.rate_parents, frame)
+
+
+# -- angular velocities ----------------------------------------------------------------------------------------
+
+
+def _angular_velocities(model: Model) -> Iterator[Claim]:
+    """Angular velocities of rigid bodies against the rates of their orientations, where these are known."""
+    for body in model.bodies:
+        if not isinstance(body, RigidBody) or is_ground(body, model.frame):
+            continue
+        vectors = [child._ang_vel_dict[parent] for parent, child in _rates(model, body.frame)]
+        expressions = _read(model, vectors, [body.frame, *dyadic_frames(body.inertia[0])])
+        if expressions is not None:
+            yield _angular_claim(model, body, expressions)
+
+
+def _angular_claim(model: Model, body: Any, expressions: tuple[Any, ...]) -> Claim:
+    frame, dyadic = body.frame, body.inertia[0]
+
+    def excused(snapshot: Snapshot, difference: Array) -> bool:
+        """A spin about the axis of symmetry moves no mass, so that the orientation may leave it out."""
+        x, y, z = difference
+        spin = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        inertia = snapshot.dyadic(dyadic)
+        left = spin @ inertia - inertia @ spin
+        return bool(np.abs(left).max() <= CONTRADICTION * np.abs(difference).max() * np.abs(inertia).max())
+
+    return Claim(
+        f"body {body.name}: the angular velocity of frame {frame} in {model.frame} contradicts its orientation",
+        "the rate of the orientation",
+        lambda: (frame.ang_vel_in(model.frame), _turning_text(frame, model.frame)),
+        lambda snapshot: snapshot.omega(frame)[0],
+        lambda snapshot: snapshot.turning(frame),
+        excused,
+        (*expressions, *dyadic_expressions(dyadic)),
+    )
+
+
+def _turning_text(frame: Any, inertial: Any) -> Any:
+    """The angular velocity that the direction cosines have, as a SymPy vector in the frame itself."""
+    cosines = inertial.dcm(frame)
+    spin = (cosines.T * cosines.diff(dynamicsymbols._t)).doit()
+    return spin[2, 1] * frame.x + spin[0, 2] * frame.y + spin[1, 0] * frame.z
+
+
+# -- accelerations ---------------------------------------------------------------------------------------------
+
+
+def _accelerations(model: Model) -> Iterator[Claim]:
+    """Accelerations that are set, also by ``a2pt_theory``, against the rates of velocities: KanesMethod reads them."""
+    frame = model.frame
+    for body in model.bodies:
+        point = body.masscenter
+        if frame in point._acc_dict and frame in point._vel_dict:
+            what = f"body {body.name}: the acceleration set for its mass center {point} in {frame} is not the rate of "
+            yield from _rate_claim(model, what + "its velocity", point._acc_dict[frame], point._vel_dict[frame])
+        if isinstance(body, RigidBody) and frame in body.frame._ang_acc_dict:
+            what = f"body {body.name}: the angular acceleration set for frame {body.frame} in {frame} is not the rate "
+            omega = body.frame.ang_vel_in(frame)
+            yield from _rate_claim(model, what + "of its angular velocity", body.frame._ang_acc_dict[frame], omega)
+
+
+def _rate_claim(model: Model, message: str, given: Any, vector: Any) -> Iterator[Claim]:
+    """The claim that ``given`` is the rate of ``vector``."""
+    expressions = _read(model, [given, vector])
+    if expressions is not None:
+        yield Claim(
+            message,
+            "that rate",
+            lambda: (given, vector.dt(model.frame)),
+            lambda snapshot: snapshot.vector(given)[0],
+            lambda snapshot: snapshot.vector(vector)[1],
+            lambda snapshot, difference: False,
+            expressions,
+            order=2,
+        )

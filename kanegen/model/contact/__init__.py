@@ -1,0 +1,1 @@
+"""Contacts, their laws, and events."""

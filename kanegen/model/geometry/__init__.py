@@ -1,0 +1,1 @@
+"""The frames and points that a model reaches."""

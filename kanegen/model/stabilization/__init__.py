@@ -1,0 +1,1 @@
+"""Baumgarte's stabilization and projection."""

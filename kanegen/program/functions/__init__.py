@@ -1,0 +1,1 @@
+"""The functions of a program: what each computes, and in which steps."""

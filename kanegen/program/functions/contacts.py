@@ -1,0 +1,231 @@
+"""Functions of contacts, events and impulses; made for every model that has some.
+
+``contacts`` evaluates all rows at multipliers of zero: what the runtime then solves in a mode is of the size of the
+closed rows alone. Its last sections are those of ``gaps``, which needs no accelerations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kanegen.derivation import forms
+from kanegen.derivation.contact.rows import ContactRows, guards, lower_contacts
+from kanegen.derivation.forces.power import impulse_rows, require_places
+from kanegen.errors import BuildError
+from kanegen.graph import Node, substitute
+from kanegen.model import Model
+from kanegen.model.contact.events import is_multiplier
+from kanegen.model.contact.records import contacts_of, first_rows
+from kanegen.model.expressions import atoms
+from kanegen.program.functions.columns import bordered_columns, reduced_columns
+from kanegen.program.functions.generalized import RANK_REVEALING
+from kanegen.program.functions.quantities import quantity
+from kanegen.program.kernels.generalized import udwadia_kalaba_work
+from kanegen.program.records import Block, Call, ContactEntry, EventEntry, Function, Invoke, Step
+from kanegen.program.registry import Functions, stores
+
+SUMMARIES: Final = {
+    "contacts": (
+        "q', u' without contact forces, responses du'/dlambda (rows, n_u), D = W M W^T (rows, rows), row accelerations "
+        "without contact forces, then the gaps"
+    ),
+    "gaps": (
+        "of the contact rows: value, rate, target acceleration; of the contacts: load, mu_s, mu_k, restitution, creep"
+    ),
+    "contact_values": "values of the laws of contacts that parameters, time or state decide",
+    "events": "guards of the events",
+    "impulses": "generalized impulses of the named impulses",
+}
+
+Columns = Sequence[Sequence[Node]]
+
+
+def contact_table(model: Model) -> tuple[ContactEntry, ...]:
+    """The contacts of a model as the runtime reads them."""
+    contacts = contacts_of(model)
+    return tuple(
+        ContactEntry(
+            name=contact.name,
+            law=contact.kind,
+            level=contact.level,
+            normal=-1 if contact.gap is None else first,
+            tangent=first + (contact.gap is not None) if contact.slip else -1,
+            directions=len(contact.slip),
+            closed=contact.closed,
+        )
+        for contact, first in zip(contacts, first_rows(contacts), strict=True)
+    )
+
+
+def event_table(model: Model) -> tuple[EventEntry, ...]:
+    """The events of a model as the runtime reads them: latches and impulses by their numbers."""
+    contacts = [contact.name for contact in contacts_of(model)]
+    impulses = list(model.impulses)
+    return tuple(
+        EventEntry(
+            name=event.name,
+            direction=event.direction,
+            terminal=event.terminal,
+            impulse=-1 if event.impulse is None else impulses.index(event.impulse),
+            impose=tuple(map(contacts.index, event.impose)),
+            remove=tuple(map(contacts.index, event.remove)),
+            multipliers=any(map(is_multiplier, atoms((event.guard,)))),
+        )
+        for event in model.events
+    )
+
+
+def needed_by_events(model: Model) -> tuple[str, ...]:
+    """Functions that impulses of events take besides their own: the mass matrix and the constraints (kg_impulse.h)."""
+    return ("Q", "J", "velocity_level") if any(event.impulse is not None for event in model.events) else ()
+
+
+def require_speeds(model: Model, form: str) -> None:
+    """Refuse contacts, events and impulses for a form whose state are momenta: they are functions of the speeds.
+
+    Raises
+    ------
+    BuildError
+        Naming what the model has.
+    """
+    given = {"contacts": contacts_of(model), "events": model.events, "impulses": model.impulses}
+    present = [what for what, items in given.items() if items]
+    if present:
+        raise BuildError(
+            f"model {model.name!r} has {' and '.join(present)}, which form={form!r} does not cover: its state holds "
+            'momenta in place of speeds; use form="auto"'
+        )
+
+
+def add_contacts(f: Functions) -> None:
+    """The functions of the contacts, events and impulses that the model has.
+
+    Raises
+    ------
+    ModelError
+        For gaps that no speed changes, and guards that are zero everywhere.
+    DerivationError
+        For contacts whose forces do not act where they say.
+    """
+    e, model = f.equations, f.equations.model
+    if contacts_of(model):
+        found = lower_contacts(e.system, e.simplified)
+        require_places(e.system, found)
+        _add(f, "gaps", gap_nodes(found))
+        _add_rows(f, found)
+        values = [value for contact in contacts_of(model) for value in contact.run_values()]
+        if values:
+            _add(f, "contact_values", e.simplified([e.system.lower(value.expression) for value in values]))
+    if model.events:
+        _add(f, "events", e.simplified(guards(e.system)))
+    if model.impulses:
+        rows = [e.simplified(row) for row in impulse_rows(e.system)]
+        _add(f, "impulses", [x for row in rows for x in row], (len(rows), f.n_u))
+
+
+def _add(f: Functions, name: str, nodes: Sequence[Node], shape: tuple[int, ...] | None = None) -> None:
+    f.add(Function(name, shape or (len(nodes),), (Block("", stores("out", nodes)),), {}, SUMMARIES[name]))
+
+
+def gap_nodes(found: ContactRows) -> list[Node]:
+    """The sections of ``gaps``."""
+    rows, values = found.rows, found.values
+    return [
+        *(row.value for row in rows),
+        *(row.rate for row in rows),
+        *(row.target for row in rows),
+        *(x.load for x in values),
+        *(x.mu_s for x in values),
+        *(x.mu_k for x in values),
+        *(x.restitution for x in values),
+        *(x.creep for x in values),
+    ]
+
+
+def _add_rows(f: Functions, found: ContactRows) -> None:
+    """``contacts``, with a function that takes over where the dependent speeds of the model fail."""
+    if f.form in RANK_REVEALING:
+        _add_function(f, "contacts", found, *_rank_revealing(f, found))
+        return
+    otherwise = None
+    if f.n_c:
+        otherwise = "contacts_general"
+        _add_function(f, otherwise, found, *_general(f, found), internal=True)
+    _add_function(f, "contacts", found, *_reduced(f, found, otherwise))
+
+
+def _add_function(
+    f: Functions,
+    name: str,
+    found: ContactRows,
+    columns: Columns,
+    steps: tuple[Step, ...],
+    arrays: dict[str, int],
+    internal: bool = False,
+) -> None:
+    """The sections from ``columns``: the accelerations without contact forces, then the response to each row."""
+    graph, rows = f.graph, found.rows
+    a, responses = columns[0], columns[1:]
+    lower = [forms.matrix_vector(graph, [row.W for row in rows[: i + 1]], x) for i, x in enumerate(responses)]
+    D = [lower[max(i, j)][min(i, j)] for i in range(len(rows)) for j in range(len(rows))]
+    free = [graph.sum([*(w * x for w, x in zip(row.W, a, strict=True)), row.remainder]) for row in rows]
+    sections = (
+        ("derivatives of the coordinates", f.equations.qdot.nodes),
+        ("accelerations without contact forces", a),
+        ("responses of the accelerations to the multipliers of the rows", [x for row in responses for x in row]),
+        ("D = W M W^T", D),
+        ("accelerations of the rows without contact forces", free),
+        ("gaps", gap_nodes(found)),
+    )
+    nodes = [node for _, part in sections for node in part]
+    summary = SUMMARIES["contacts"]
+    steps = (*steps, Block("contact rows", stores("out", nodes)))
+    f.add(Function(name, (len(nodes),), steps, arrays, summary, internal))
+
+
+def _free_force(f: Functions) -> list[Node]:
+    """P without contact forces."""
+    system = f.equations.system
+    return substitute(f.equations.right_side, dict.fromkeys(system.hidden, f.graph.zero))
+
+
+def _reduced(
+    f: Functions, found: ContactRows, otherwise: str | None
+) -> tuple[Columns, tuple[Step, ...], dict[str, int]]:
+    e, part = f.equations, f.equations.partition
+    zeros = [f.graph.zero] * len(part.dependent)
+    sides = [(_free_force(f), part.B_stabilized if f.stabilizable else part.B)]
+    sides += [(list(row.W), tuple(zeros)) for row in found.rows]
+    rights = [e.simplified(forms.reduced(f.graph, e.mass_matrix, P, part, B).right) for P, B in sides]
+    return reduced_columns(f, rights, [B for _, B in sides], otherwise)
+
+
+def _general(f: Functions, found: ContactRows) -> tuple[Columns, tuple[Step, ...], dict[str, int]]:
+    """Constraints and momentum rows together: whatever speeds the constraints determine."""
+    e, rows = f.equations, found.rows
+    right = [x for i, p in enumerate(_free_force(f)) for x in (p, *(row.W[i] for row in rows))]
+    b = (e.b_stabilized if f.stabilizable else e.b).nodes
+    right += [x for entry in b for x in (entry, *(f.graph.zero for _ in rows))]
+    return bordered_columns(f, right, 1 + len(rows))
+
+
+def _rank_revealing(f: Functions, found: ContactRows) -> tuple[Columns, tuple[Step, ...], dict[str, int]]:
+    """Generalized inverses, for constraints of any rank: the kernel once for each right side."""
+    e, n_u, n_c = f.equations, f.n_u, f.n_c
+    e.require_full_mass()
+    b = (e.b_stabilized if f.stabilizable else e.b).nodes
+    sides = [(_free_force(f), b), *((row.W, (f.graph.zero,) * n_c) for row in found.rows)]
+    arrays = {"Q": n_u * n_u, "J": n_c * n_u, "scratch": udwadia_kalaba_work(n_u, n_c), "lambda": n_c, "rank": 1}
+    steps: list[Step] = []
+    columns = []
+    for k, (P, right) in enumerate(sides):
+        own = (f"P{k}", f"b{k}", f"a{k}")
+        arrays.update(zip(own, (n_u, n_c, n_u), strict=True))
+        # The kernel leaves factors in Q and J.
+        steps += [Invoke(quantity(f, "Q"), "Q"), Invoke(quantity(f, "J"), "J")]
+        steps.append(Block(f"right side {k}", (*stores(own[0], P), *stores(own[1], right))))
+        arguments = (n_u, n_c, "Q", own[0], "J", own[1], "scratch", own[2], "lambda", "rank")
+        steps.append(Call("udwadia_kalaba", arguments))
+        columns.append(f.array(own[2], n_u))
+    return columns, tuple(steps), arrays

@@ -1,0 +1,1 @@
+"""Functions of servo-constraints, control constraints and inverse dynamics."""

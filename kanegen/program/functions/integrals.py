@@ -1,0 +1,66 @@
+"""Integrals of motion that a projection keeps: their gradients in the speeds beside their values."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kanegen.derivation.equations import Equations
+from kanegen.derivation.quantity import Quantity
+from kanegen.graph import Node, gradient, reachable
+from kanegen.model import Model
+from kanegen.model.contact.records import contacts_of
+from kanegen.program.records import Block, Function
+from kanegen.program.registry import Functions, stores
+
+ENERGY: Final = "energy"
+"""The name of the model's own energy among the integrals; all others are outputs."""
+
+
+def why_not(equations: Equations, name: str) -> str:
+    """Why a projection of the speeds cannot keep the energy or an output; empty when it can."""
+    model = equations.model
+    has_energy = model.potential_energy is not None or model.gravity is not None
+    if name == ENERGY and name not in equations.outputs and not has_energy:
+        return "the model has no potential energy: give potential_energy= or gravity= to kanegen.Model"
+    if name == ENERGY and name in equations.outputs and has_energy:
+        return "the model has an energy and an output of that name: rename the output"
+    if name not in equations.outputs:
+        return _not_conserved(model)
+    kinds = {node.payload[0] for node in reachable(equations.outputs[name].nodes) if node.op == "input"}
+    if "udot" in kinds:
+        return "it contains accelerations, and a projection corrects speeds"
+    if "u" not in kinds:
+        return "it does not depend on the speeds, which a projection corrects: make it a holonomic constraint"
+    return ""
+
+
+def _not_conserved(model: Model) -> str:
+    """Why contacts do not leave the energy as it is between impacts; empty when they do."""
+    taking = [c.name for c in contacts_of(model) if c.friction is not None or c.kind in ("compliant", "stabilized")]
+    if not taking:
+        return ""
+    return (
+        f"contacts take and store energy while they act ({', '.join(taking)}); rigid ones without friction change it "
+        "in impacts only"
+    )
+
+
+def integrals(f: Functions) -> None:
+    """Makes the function [I_u | I] of the energy and of every output that a projection can keep."""
+    e = f.equations
+    if ENERGY not in e.outputs and not why_not(e, ENERGY):
+        f.add(_integral(f, ENERGY, e.energy))
+    for name, found in e.outputs.items():
+        if not why_not(e, name):
+            f.add(_integral(f, name, found))
+
+
+def _integral(f: Functions, name: str, found: Quantity) -> Function:
+    u = f.equations.system.u
+    nodes: list[Node] = []
+    for value in found.nodes:
+        nodes += [*gradient([value], [f.graph.one], u), value]
+    shape = (len(found.nodes), len(u) + 1)
+    return Function(
+        f"integral:{name}", shape, (Block("", stores("out", nodes)),), {}, f"[I_u | I] of the integral {name}"
+    )

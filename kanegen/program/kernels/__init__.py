@@ -1,0 +1,1 @@
+"""The runtime kernels that programs call, with their Python twins."""

@@ -1,0 +1,1 @@
+"""Passes from a program to lowered code."""

@@ -1,0 +1,1 @@
+"""Linear models, Jacobians and inverse dynamics."""

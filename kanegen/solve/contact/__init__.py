@@ -1,0 +1,1 @@
+"""Contacts and impulses at one state."""

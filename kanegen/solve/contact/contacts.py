@@ -1,0 +1,123 @@
+"""The part of a solver that evaluates contacts at a state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.codegen.description import Description
+from kanegen.errors import SolveError
+from kanegen.model.records import FrozenMapping
+from kanegen.solve.contact.law_values import check_contact_values
+from kanegen.solve.functions import Functions
+from kanegen.solve.names import unknown
+from kanegen.solve.outcome import Outcome, conflict_message
+from kanegen.solve.run.hybrid import MODES
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactState:
+    """One contact at a state.
+
+    Attributes
+    ----------
+    mode
+        One of :data:`kanegen.solve.run.hybrid.MODES`.
+    gap, rate
+        The gap, m or rad, and its rate; of a gap at velocity level both are its value; NaN under a given load.
+    slip
+        Slip velocity along its directions, (n,), m/s.
+    force
+        Multipliers of its rows, N: the normal force, then friction along the directions of slip.
+    """
+
+    mode: str
+    gap: float
+    rate: float
+    slip: Array
+    force: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """All contacts at a state: ``contacts["floor"]`` is a :class:`ContactState`.
+
+    ``states`` maps names to them; ``qdot`` (n_q,) and ``udot`` (n_u,) are the motion with their forces. ``forces``
+    (n_rows,) are the multipliers in the order of ``description.contact_rows``: what functions take behind the inputs.
+    """
+
+    states: Mapping[str, ContactState]
+    qdot: Array
+    udot: Array
+    forces: Array
+
+    def __getitem__(self, name: str) -> ContactState:
+        if name not in self.states:
+            raise SolveError(unknown(name, tuple(self.states), "contact"))
+        return self.states[name]
+
+
+class Contacting:
+    """Contacts of a compiled model."""
+
+    description: Description
+    _functions: Functions
+
+    def contacts(self, t: float, q: Any, u: Any, r: Any = None) -> Contacts:
+        """The contacts at a state: modes that agree with it, forces, and the accelerations under them.
+
+        The modes are those in which a run from there begins: found from gaps, their rates, and where both vanish by
+        complementarity of accelerations and forces. What needs an impulse first (a rigid contact that approaches with a
+        gap of zero) counts as closed. ``rhs`` and the other functions of the solver take all contacts as open, unless
+        ``r`` has the multipliers behind the inputs.
+
+        Raises
+        ------
+        SolveError
+            For wrong arguments, a model without contacts, values of laws out of range, and states in which no modes, or
+            several, agree with the laws of the contacts (Painleve), naming the contact.
+        """
+        functions = self._functions
+        module = functions.module
+        if not module.CONTACTS:
+            raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
+        functions.require(["contacts"])
+        functions.get("gaps").value(t, q, u, r)  # refuses arguments of the wrong kind
+        check_contact_values(functions, t, q, u, r)
+        inputs = functions.inputs(r, ("contacts", "gaps"))
+        status, failure, modes, value, rate, force, qdot, udot = module.contacts(
+            functions.prepared, float(t), q, u, inputs
+        )
+        if status < 0 or not np.isfinite(udot).all():
+            functions.require_finite(("contacts",), t, q, u, r)
+            raise SolveError(contact_failure(module, status, failure, t))
+        states = {
+            name: _state(MODES[mode], layout, value, rate, force)
+            for name, mode, layout in zip(module.CONTACTS, modes.tolist(), module.contact_layout(), strict=True)
+        }
+        return Contacts(FrozenMapping(states), qdot, udot, force)
+
+
+def _state(mode: str, layout: tuple[int, int, int], value: Array, rate: Array, force: Array) -> ContactState:
+    normal, tangent, directions = layout
+    slip = slice(tangent, tangent + directions) if directions else slice(0, 0)
+    rows = ([normal] if normal >= 0 else []) + list(range(slip.start, slip.stop))
+    gap, speed = (float(value[normal]), float(rate[normal])) if normal >= 0 else (np.nan, np.nan)
+    return ContactState(mode, gap, speed, rate[slip].copy(), force[rows])
+
+
+def contact_failure(module: Any, status: int, failure: tuple[int, Any], t: float) -> str:
+    """Why the contacts have no modes or impulses at a state: the contact it is about, and a ``Conflict`` or None."""
+    culprit, conflict = failure
+    if conflict is not None:
+        return f"{Outcome.NO_MODE.value} at t = {t!r} s: {conflict_message(module, conflict)}"
+    where = f" of contact {module.CONTACTS[culprit]!r}" if culprit >= 0 else ""
+    if status == module.STATUS_SEVERAL_MODES:
+        return f"{Outcome.SEVERAL_MODES.value}{where} at t = {t!r} s: {Outcome.SEVERAL_MODES.advice}"
+    return f"the contacts cannot be evaluated at t = {t!r} s: status {status} of a function{where}"

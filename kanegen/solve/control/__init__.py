@@ -1,0 +1,1 @@
+"""Controls at a state and in a closed loop."""

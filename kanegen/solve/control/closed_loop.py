@@ -1,0 +1,281 @@
+"""Runs in which the model's own law gives the controls: servo-constraints, or constraints that contain controls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.codegen.description import Description
+from kanegen.errors import SolveError
+from kanegen.model.control.servo import control_limits
+from kanegen.program.functions.control.control_constraints import RIGHT_HAND_SIDE
+from kanegen.solve.control.consistent import consistent_controls, joined_names, start_problems
+from kanegen.solve.control.history import ControlHistory
+from kanegen.solve.control.saturation import Saturation, continuous_saturations, held_saturations, warnings_of
+from kanegen.solve.functions import Functions
+from kanegen.solve.inputs.inputs import RunInputs, run_inputs
+from kanegen.solve.names import by_name, key_name, number, numbers
+from kanegen.solve.run.momentum import is_momentum_form
+
+Array = NDArray[np.float64]
+
+
+class ControlOptions(NamedTuple):
+    """How a run is controlled: arguments of :meth:`kanegen.Solver.integrate`."""
+
+    control: bool = False
+    sample_time: float | None = None
+    limits: Any = None
+    y: Any = None
+    tau0: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedLoop:
+    """The controls of one run.
+
+    ``compiled``: the module's ``Control``; ``names`` of the controls; ``law``: the compiled function that gives them,
+    None where they are part of the state; ``residuals``: that of the servo-errors, with their ``labels``, None without
+    constraints; ``limits`` (2, n_tau); ``hidden``: hidden inputs; ``inputs``: the other inputs.
+    """
+
+    functions: Functions
+    compiled: Any
+    inputs: RunInputs
+    names: tuple[str, ...]
+    law: str | None
+    residuals: str | None
+    labels: tuple[str, ...]
+    limits: Array
+    hidden: Array
+    sampled: bool = False
+
+    def check(self, method: str, t0: float, t1: float) -> None:
+        """Refuse what does not go with the loop: implicit steps, samples that go back in time."""
+        if method == "rodas" and not (self.law and self.sampled):
+            raise SolveError(
+                "method 'rodas' needs the Jacobian of what is integrated, and that of the closed loop is not compiled: "
+                "use dopri5 or dop853, or let a servo hold its controls with sample_time="
+            )
+        if self.sampled and t1 < t0:
+            raise SolveError(
+                f"sampled controls cannot run backwards, from t = {t0!r} to {t1!r} s: leave out sample_time"
+            )
+
+    @property
+    def right_hand_side(self) -> str | None:
+        """Name of the function that is integrated; None: the usual one."""
+        return RIGHT_HAND_SIDE if self.law is None else None
+
+    def record(self, outcome: Any, dense: Any) -> ControlHistory:
+        """The controls and servo-errors at the stored times of a run."""
+        d, errors = self.functions.description, None
+        if self.residuals is not None:
+            errors = self._along(self.residuals, outcome.t, outcome.y)
+        if self.law is None:
+            controls = np.ascontiguousarray(outcome.y[:, len(d.coordinates) + len(d.speeds) :])
+            return ControlHistory(controls, self.names, errors, self.labels)
+        found: list[Saturation] = []
+        limited = bool(np.isfinite(self.limits).any())
+        if len(outcome.samples):
+            times, held = outcome.samples[:, 0], outcome.samples[:, 1:]
+            controls = held[np.searchsorted(times, outcome.t, side="right") - 1]
+            if limited:
+                found = held_saturations(self.names, times, held, outcome.last[0], self.limits)
+        else:
+            controls = self._controls(outcome.t, outcome.y)
+            if limited:
+                found = self._continuous(outcome, controls, dense)
+        told = warnings_of(found, outcome.t, errors, self.labels)
+        return ControlHistory(controls, self.names, errors, self.labels, tuple(found), told)
+
+    def _continuous(self, outcome: Any, controls: Array, dense: Any) -> list[Saturation]:
+        """Saturation between five points of each step; where no dense output is kept, between the stored ones."""
+        if dense is None or not dense.t_old.size:
+            return continuous_saturations(self.names, outcome.t, controls, self.limits, None)
+        inner = (dense.t_old[:, None] + dense.h[:, None] * np.linspace(0.0, 0.8, 5)).ravel()
+        times = np.append(inner, outcome.last[0])
+
+        def controls_at(t: float) -> Array:
+            at = np.array([t])
+            return np.asarray(self._controls(at, dense(at))[0])
+
+        return continuous_saturations(self.names, times, self._controls(times, dense(times)), self.limits, controls_at)
+
+    def _controls(self, times: Array, states: Array) -> Array:
+        """Controls of the law within their limits, (n_t, n_tau)."""
+        return np.clip(self._along(str(self.law), times, states), *self.limits)
+
+    def _along(self, name: str, times: Array, states: Array) -> Array:
+        slots = self.functions.description.joined if self.law is None else ()
+        free = np.full(len(slots), np.inf)
+        module = self.functions.module
+        source = module.Control(None, slots, -free, free, hidden=self.hidden)
+        (values,) = module.along(self.functions.get(name), self.inputs.compiled, source, times, states)
+        return np.asarray(values)
+
+
+def closed_loop(
+    functions: Functions, options: ControlOptions, t_span: Any, q0: Any, u0: Any, r: Any, start_tolerance: float | None
+) -> ClosedLoop | None:
+    """The controls that the law of the model gives in a run over ``t_span`` from (q0, u0); None for an open loop.
+
+    Raises
+    ------
+    SolveError
+        For options that contradict each other or the model, and for a start that violates control constraints.
+    """
+    if not isinstance(options.control, bool):
+        raise SolveError(
+            f"control is {options.control!r}; expected True (the loop is closed with the control law of the model) or "
+            "False (the controls are inputs like others)"
+        )
+    if not options.control:
+        given = ", ".join(name for name in options._fields[1:] if getattr(options, name) is not None)
+        if given:
+            raise SolveError(f"{given} belong(s) to a closed loop: give control=True as well, or leave {given} out")
+        return None
+    d = functions.description
+    if d.controls:
+        return _servo(functions, options, r)
+    if d.joined:
+        return _joined(functions, options, number(t_span[0], "t0"), q0, u0, r, start_tolerance)
+    raise SolveError(
+        f"control=True closes the loop with the control law of the model, and {d.name!r} has none: give "
+        "control=kg.Servo(...) or control=kg.ControlConstraints(...) to kg.Model, or leave control=True out"
+    )
+
+
+def _servo(functions: Functions, options: ControlOptions, r: Any) -> ClosedLoop:
+    d = functions.description
+    if is_momentum_form(d.form):
+        raise SolveError(f'form={d.form!r} integrates momenta, not speeds: build with form="auto" for control=True')
+    if options.tau0 is not None:
+        raise SolveError("tau0 belongs to kg.ControlConstraints: the controls of a kg.Servo have no start, they follow")
+    if options.sample_time is not None and not number(options.sample_time, "sample_time") > 0.0:
+        raise SolveError(f"sample_time is {options.sample_time!r}; expected a positive number of seconds")
+    names = tuple(d.inputs[slot] for slot in d.controls)
+    limits = _limits(options.limits, d, names)
+    hidden = _hidden(options.y, functions, names)
+    functions.get("control")
+    return ClosedLoop(
+        functions,
+        functions.module.Control("control", d.controls, *limits, sample_time=options.sample_time or 0.0, hidden=hidden),
+        other_inputs(functions, names, r),
+        names,
+        "control",
+        "servo_residuals" if "servo_residuals" in d.functions else None,
+        d.servo_constraints,
+        limits,
+        hidden,
+        sampled=options.sample_time is not None,
+    )
+
+
+def _joined(
+    functions: Functions, options: ControlOptions, t0: float, q0: Any, u0: Any, r: Any, start_tolerance: float | None
+) -> ClosedLoop:
+    d, names = functions.description, joined_names(functions)
+    for name in ("sample_time", "limits", "y"):
+        if getattr(options, name) is not None:
+            raise SolveError(f"{name} belongs to kg.Servo: kg.ControlConstraints make the controls part of the state")
+    inputs = other_inputs(functions, names, r)
+    at_start = inputs.at(t0)
+    if options.tau0 is None:
+        z = consistent_controls(functions, t0, q0, u0, None, at_start, start_tolerance or 1e-12)
+    else:
+        z = numbers(options.tau0, "tau0", names)
+    problems = [] if start_tolerance is None else start_problems(functions, t0, q0, u0, z, at_start, start_tolerance)
+    if problems:
+        raise SolveError(
+            "\n  - ".join([f"the start at t = {t0!r} s violates {len(problems)} control constraint(s):", *problems])
+            + "\nleave tau0 out, or correct it or the state; theta= of ControlConstraints lets the error decay, and "
+            "start_tolerance=None integrates from there all the same"
+        )
+
+    def at(t: float) -> Array:
+        values = np.array(inputs.at(t), dtype=np.float64)
+        values[list(d.joined)] = z
+        return values
+
+    free = np.full(len(names), np.inf)
+    hidden = np.zeros(len(functions.module.HIDDEN))
+    return ClosedLoop(
+        functions,
+        functions.module.Control(None, d.joined, -free, free, start=z, hidden=hidden),
+        RunInputs(inputs.compiled, at),
+        names,
+        None,
+        "control_residuals" if d.control_levels else None,
+        tuple(label for label, _, _ in d.control_levels),
+        np.array([-free, free]),
+        hidden,
+    )
+
+
+def other_inputs(functions: Functions, names: Sequence[str], r: Any) -> RunInputs:
+    """The inputs that are no controls, nor derivatives of one, zero in the places of these."""
+    owned = own_inputs(functions.description, names)
+    if r is not None and not isinstance(r, Mapping):
+        others = [name for name in functions.description.inputs if name not in owned]
+        raise SolveError(
+            f"r is a {type(r).__name__}, but {', '.join(owned)} come from the model's own law: give a mapping from the "
+            f"names of the other inputs ({', '.join(others) or 'there are none'}) to their values"
+        )
+    given = dict(r or {})
+    twice = [key_name(key) for key in given if key_name(key) in owned]
+    if twice:
+        raise SolveError(f"r gives {', '.join(twice)}, which come(s) from the model's own law: leave it out")
+    needed = functions.inputs_read(functions.module.FUNCTIONS)
+    return run_inputs(functions.module, functions.description, {**given, **dict.fromkeys(owned, 0.0)}, needed)
+
+
+def own_inputs(description: Description, names: Sequence[str]) -> list[str]:
+    """The names of inputs with those of their rates and accelerations."""
+    owned = list(names)
+    for _ in range(2):
+        for slot, base in enumerate(description.input_rate_of):
+            if base is not None and description.inputs[base] in owned and description.inputs[slot] not in owned:
+                owned.append(description.inputs[slot])
+    return owned
+
+
+def _hidden(y: Any, functions: Functions, names: Sequence[str]) -> Array:
+    """The hidden inputs with y behind the multipliers of the contacts."""
+    d = functions.description
+    hidden = np.zeros(len(functions.module.HIDDEN))
+    if y is None:
+        return hidden
+    if not d.servo_free:
+        raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
+    hidden[len(d.contact_rows) :] = numbers(y, "y", names)
+    return hidden
+
+
+def _limits(limits: Any, description: Description, names: Sequence[str]) -> Array:
+    """Lowest and highest values, (2, n_tau)."""
+    pairs = [
+        (-np.inf if low is None else low, np.inf if high is None else high)
+        for low, high in description.control_limits or [(None, None)] * len(names)
+    ]
+    if isinstance(limits, Mapping):
+        for name, item in by_name(limits, names, "control").items():
+            pairs[list(names).index(name)] = _checked([item])[0]
+    elif limits is not None:
+        pairs = list(_checked(limits))
+        pairs = pairs * len(names) if len(pairs) == 1 else pairs
+    if len(pairs) != len(names):
+        raise SolveError(f"limits has {len(pairs)} entries for {len(names)} controls: {', '.join(names)}")
+    return np.array(pairs, dtype=np.float64).T
+
+
+def _checked(limits: Any) -> tuple[tuple[float, float], ...]:
+    problems: list[str] = []
+    found = control_limits(limits, problems)
+    if problems:
+        raise SolveError("; ".join(problems))
+    return found

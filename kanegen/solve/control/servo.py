@@ -1,0 +1,185 @@
+"""The part of a solver that enforces servo-constraints: controls, their feasibility, residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.codegen.description import Description
+from kanegen.errors import SolveError
+from kanegen.program.functions.control.servo import MAKERS
+from kanegen.solve.functions import Functions
+from kanegen.solve.names import numbers
+
+Array = NDArray[np.float64]
+
+SERVO_FUNCTIONS: Final = tuple(name for name in MAKERS if name != "servo_gains")
+
+
+@dataclass(frozen=True)
+class Feasibility:
+    """Whether controls satisfy the servo-constraints at a state.
+
+    Attributes
+    ----------
+    kind
+        ``"unique"``; ``"family"``: infinitely many, ``y`` chooses; ``"none"``.
+    dimension
+        That of the family, 0 for a unique solution: n_tau less the rank of S. Without a solution, how many directions
+        of the controls have no effect.
+    residual
+        Largest ``|S tau - z|`` of the best controls, in the unit of psi'' (psi' for nonholonomic constraints): rounding
+        where there is a solution. Of ideal controls, ``|M G tau - M J_s^T mu|``, an acceleration.
+    smallest_singular_value
+        Of S with every row divided by the size of the terms it is a sum of: no unit, at most sqrt(n_s), 0 where S has
+        no full rank. The smaller, the larger the controls. Of ideal controls, that of M G.
+    """
+
+    kind: str
+    dimension: int
+    residual: float
+    smallest_singular_value: float
+
+
+class Underactuation(NamedTuple):
+    """``matrix u' = right_side`` for all controls: (n_f, n_u) and (n_f,)."""
+
+    matrix: Array
+    right_side: Array
+
+
+class Controlled:
+    """Controls of a model with servo-constraints (``control=kg.Servo(...)`` of ``kg.Model``)."""
+
+    description: Description
+    _servo: dict[str, Callable[..., Any]]
+    _servo_defaults: Array
+    _servo_missing: tuple[str, ...]
+    _functions: Functions
+
+    def control(self, t: float, q: Any, u: Any, y: Any = None, r: Any = None) -> Array:
+        """The controls tau (n_tau,) that enforce the servo-constraints at this state.
+
+        Parameters
+        ----------
+        y
+            Free vector (n_tau,) of ``tau = S^+ z + (I - S^+ S) y``, or a number for all; None: zero. Not where
+            ``Servo(y=...)`` fixed it.
+        r
+            Inputs (n_r,); the entries of the controls are not read. None: the defaults, which the controls do not need.
+
+        Returns
+        -------
+        numpy.ndarray
+            In the order of ``description.controls``, the indices of the controls among the inputs.
+
+        Raises
+        ------
+        SolveError
+            Where no controls satisfy the servo-constraints: z is not in the range of S, or S is singular, with singular
+            values below 1e-9 of what its terms allow (``Servo(damping=...)`` gives bounded controls there); where a y
+            that contains the controls leaves them undetermined; for arguments of the wrong shape.
+        """
+        value: Array = self._evaluate_servo("control", t, q, u, self._servo_inputs(y, r))
+        return value
+
+    def servo_system(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+        """``(S, z)`` of ``S tau = z``, (n_s, n_tau) and (n_s,): what the controls must satisfy."""
+        inputs = self._servo_inputs(None, r)
+        S, z = (self._evaluate_servo(name, t, q, u, inputs) for name in ("servo_matrix", "servo_right_side"))
+        return S, z
+
+    def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+        """psi (n_s,) of the servo-constraints, and psi' of the holonomic ones, zero on the desired motion."""
+        values: Array = self._evaluate_servo("servo_residuals", t, q, u, self._servo_inputs(None, r))
+        n_s = len(self.description.servo_levels)
+        return values[:n_s], values[n_s:]
+
+    def feasibility(self, t: float, q: Any, u: Any, r: Any = None) -> Feasibility:
+        """Whether controls satisfy the servo-constraints at this state: one, a family, or none."""
+        rank, residual, smallest, possible = self._evaluate_servo("feasibility", t, q, u, self._servo_inputs(None, r))
+        dimension = len(self.description.controls) - int(rank)
+        kind = "none" if not possible else "family" if dimension else "unique"
+        return Feasibility(kind, dimension, float(residual), float(smallest))
+
+    def underactuation(self, t: float, q: Any, u: Any, r: Any = None) -> Underactuation:
+        """The equations of motion in which no control appears, ``R u' = c`` (n_f rows).
+
+        Second-order nonholonomic constraints of a system with fewer independent controls than degrees of freedom
+        (Bajodah 2003, section 1.3): ``N^T A2 (Q u' - P0) = 0`` for the complement N of the controls' directions,
+        ``N^T A2 G = 0``. With a servo-constraint that the controls enforce they are the internal dynamics. Controls are
+        those of the servo-constraints, else all inputs that enter the forces affinely and stand nowhere else. Build
+        with ``functions=`` that has "underactuation".
+
+        Raises
+        ------
+        SolveError
+            Also where the controls reach every degree of freedom, so that there are no such equations.
+        """
+        rows: Array = self._functions.get("underactuation").value(t, q, u, self._servo_inputs(None, r))
+        return Underactuation(rows[:, :-1].copy(), rows[:, -1].copy())
+
+    def _evaluate_servo(self, name: str, t: float, q: Any, u: Any, r: Any) -> Any:
+        return self._servo[name](t, q, u, r)
+
+    def _servo_inputs(self, y: Any, r: Any) -> Any:
+        """All inputs, the hidden ones with y; what is not given is zero or the default."""
+        d = self.description
+        if r is None and self._servo_missing:
+            raise SolveError(
+                f"the inputs {', '.join(self._servo_missing)} of {d.name!r} have no default and are no controls: pass "
+                f"r= ({len(d.inputs)} values: {', '.join(d.inputs)}; those of the controls are not read)"
+            )
+        if y is None:
+            return self._servo_defaults if r is None else r
+        if not d.controls or not d.servo_free:
+            reason = "it has no servo-constraints" if not d.controls else "kg.Servo(y=...) fixed it when it was built"
+            raise SolveError(f"y cannot be given to the model {d.name!r}: {reason}")
+        free, n_r = numbers(y, "y", [d.inputs[k] for k in d.controls]), len(d.inputs)
+        given = self._servo_defaults[:n_r] if r is None else np.asarray(r, dtype=np.float64)
+        if given.shape != (n_r,):
+            raise SolveError(f"r has shape {given.shape}, expected ({n_r},): {', '.join(d.inputs)}")
+        return np.concatenate([given, np.zeros(len(d.contact_rows)), free])
+
+
+def servo_attributes(functions: Functions) -> dict[str, Any]:
+    """What `Controlled` needs: the compiled functions by name, and the inputs by default.
+
+    Raises
+    ------
+    SolveError
+        For gains that are not stable with the parameters of the solver.
+    """
+    d = functions.description
+    pairs = list(enumerate(d.input_defaults))
+    known = [0.0 if k in d.controls or x is None else x for k, x in pairs]
+    hidden = [0.0] * (len(d.contact_rows) + len(d.controls) * d.servo_free)
+    if d.controls and functions.problem("servo_gains") is None:
+        n_q, n_u = len(d.coordinates), len(d.speeds)
+        _require_stability(
+            d, functions.get("servo_gains").value(0.0, np.zeros(n_q), np.zeros(n_u), np.zeros(len(d.inputs)))
+        )
+    return {
+        "_servo": {name: functions.call(name) for name in SERVO_FUNCTIONS},
+        "_servo_defaults": np.array(known + hidden, dtype=np.float64),
+        "_servo_missing": tuple(d.inputs[k] for k, x in pairs if x is None and k not in d.controls),
+    }
+
+
+def _require_stability(d: Description, gains: Array) -> None:
+    names = {2: ("Theta1", "Theta2"), 1: ("Theta",)}
+    problems = [
+        f"{name} = {value:g} of the servo-constraint {label}"
+        for label, level, row in zip(d.servo_constraints, d.servo_levels, gains, strict=False)
+        for name, value in zip(names[level], row, strict=False)
+        if not value < 0.0
+    ]
+    if problems:
+        raise SolveError(
+            f"the servo-constraints of {d.name!r} are not stable with these parameters: {'; '.join(problems)}; "
+            "expected negative numbers, or their errors grow"
+        )

@@ -1,0 +1,1 @@
+"""Integration, with and without contacts and events."""

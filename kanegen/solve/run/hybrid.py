@@ -1,0 +1,205 @@
+"""Runs with contacts and events: which events are looked for, and the records of a :class:`~kanegen.Solution`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.codegen.description import Description
+from kanegen.errors import SolveError
+from kanegen.model.contact.events import Event
+from kanegen.model.contact.normalize import events as normalized_events
+from kanegen.model.records import FrozenMapping
+from kanegen.solve.names import by_name, unknown
+
+Array = NDArray[np.float64]
+
+MODES = ("open", "penetrated", "closed", "stick", "slip")
+"""Modes of a contact by the codes of ``kg_contact.h``. ``"penetrated"``: the gap is violated, and no force acts."""
+
+
+@dataclass(frozen=True, eq=False)
+class EventRecord:
+    """One event of a run.
+
+    Attributes
+    ----------
+    t
+        Time, s.
+    name
+        The user's event, or the contact.
+    kind
+        ``"user"`` for the model's events. Of contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` where
+        infinitely many impacts accumulate; ``"sticks"``, ``"slips"``, ``"reverses"`` (slips the other way);
+        ``"penetrates"`` where a violated gap is left without a force; ``"imposed"`` and ``"removed"`` of a latch.
+    q
+        Coordinates, (n_q,); they do not jump.
+    u_before, u_after
+        Speeds, (n_u,), equal unless an impulse acted.
+    impulse
+        Impulses of all contact rows, (n_rows,), N s, in the order of ``names`` of :class:`ContactHistory`; zero
+        without impact.
+    """
+
+    t: float
+    name: str
+    kind: str
+    q: Array
+    u_before: Array
+    u_after: Array
+    impulse: Array
+
+    @property
+    def jumps(self) -> bool:
+        """Whether the speeds jump."""
+        return not np.array_equal(self.u_before, self.u_after)
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A stretch of a run, from ``t_start`` to ``t_end`` (s), on which no contact changes: contact name -> mode."""
+
+    t_start: float
+    t_end: float
+    modes: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactHistory:
+    """The contacts of a run.
+
+    Attributes
+    ----------
+    modes
+        Modes of all contacts over time, one :class:`Phase` after the other.
+    forces
+        Multipliers of the contact rows at the stored times, (n_t, n_rows), N: the normal force of each contact, then
+        friction along its directions of slip.
+    names
+        Names of the rows, n_rows: the contact's, and ``"<contact> slip"``.
+    """
+
+    modes: tuple[Phase, ...]
+    forces: Array
+    names: tuple[str, ...]
+
+
+def watched_events(module: ModuleType, description: Description, events: Any) -> tuple[int, ...]:
+    """Indices of the user's events to look for: all for None, else those given by name or as they stand in the model.
+
+    Raises
+    ------
+    SolveError
+        For names the model does not have, and events that are not the model's.
+    """
+    known: tuple[str, ...] = module.EVENTS
+    if events is None:
+        return tuple(range(len(known)))
+    if isinstance(events, (str, Event)) or not isinstance(events, Iterable):
+        events = (events,)
+    indices = []
+    problems = []
+    for item in events:
+        if isinstance(item, str) and item in known:
+            indices.append(known.index(item))
+        elif isinstance(item, Event) and _spelled(item) in description.events:
+            indices.append(description.events.index(_spelled(item)))
+        elif isinstance(item, str):
+            problems.append(unknown(item, known, "event"))
+        else:
+            problems.append(
+                f"events holds {item!r}, which was not compiled: put events into Model(events=...) and name here those "
+                "to look for"
+            )
+    if problems:
+        raise SolveError("; ".join(problems))
+    return tuple(sorted(set(indices)))
+
+
+def _spelled(event: Event) -> str:
+    """The event as the description of a model with it has it."""
+    return "".join(map(repr, normalized_events([event], [])))
+
+
+def start_modes(module: ModuleType, modes: Mapping[str, str] | None) -> dict[int, int]:
+    """Index of contact -> code of its mode. Raises `SolveError` for names and modes that do not exist."""
+    named = by_name(modes or {}, module.CONTACTS, "contact")
+    wrong = [f"{name}: {unknown(str(mode), MODES, 'mode')}" for name, mode in named.items() if mode not in MODES]
+    if wrong:
+        raise SolveError("modes: " + "; ".join(wrong))
+    return {module.CONTACTS.index(name): MODES.index(mode) for name, mode in named.items()}
+
+
+def refuse_backwards(module: ModuleType, watched: Iterable[int]) -> None:
+    """Raise `SolveError` naming what has no motion back in time: impacts, friction, latches, events that change it."""
+    names = [f"contact {name!r}" for name in module.IRREVERSIBLE_CONTACTS]
+    names += [f"event {module.EVENTS[k]!r}" for k in watched if module.EVENTS[k] in module.IRREVERSIBLE_EVENTS]
+    if names:
+        raise SolveError(
+            f"the span goes backwards in time, where {', '.join(names)} cannot be followed: impacts, friction and "
+            "latches forget what was before them; integrate forwards"
+        )
+
+
+def refuse_joined(module: ModuleType, watched: Iterable[int], joined: bool) -> None:
+    """Raise `SolveError` for contacts and events where the controls are part of the state: they know (q, u) only."""
+    names = [*(f"contact {name!r}" for name in module.CONTACTS), *(f"event {module.EVENTS[k]!r}" for k in watched)]
+    if joined and names:
+        raise SolveError(
+            f"kg.ControlConstraints make the controls part of the state, on which {', '.join(names)} cannot act: "
+            "leave events out by events=(), and use servo-constraints in models with contacts"
+        )
+
+
+class Hybrid(NamedTuple):
+    """What a run with contacts or events adds to its solution; empty for others."""
+
+    events: tuple[EventRecord, ...] = ()
+    contacts: ContactHistory | None = None
+
+
+def hybrid_of(module: ModuleType, description: Description, outcome: Any) -> Hybrid:
+    """The records of a run from the arrays of the compiled one, which has ``hybrid`` None without contacts and events.
+
+    ``outcome.hybrid`` holds ``events`` (n, 3 + n_q + 2 n_u + n_rows), whose rows are time, kind, index, q, speeds
+    before and after, and impulses; ``phases`` (m, 1 + n_contacts), whose rows are the start of a phase and the modes;
+    ``forces`` (n_t, n_rows).
+    """
+    if outcome.hybrid is None:
+        return Hybrid()
+    found = outcome.hybrid
+    events = _events(module, description, found.events)
+    if not module.CONTACTS:
+        return Hybrid(events)
+    phases = _phases(module.CONTACTS, found.phases, outcome.last[0])
+    return Hybrid(events, ContactHistory(phases, found.forces, description.contact_rows))
+
+
+def _events(module: ModuleType, description: Description, rows: Array) -> tuple[EventRecord, ...]:
+    n_q, n_u = len(description.coordinates), len(description.speeds)
+    parts = [np.ascontiguousarray(part) for part in np.split(rows, [3, 3 + n_q, 3 + n_q + n_u, 3 + n_q + 2 * n_u], 1)]
+    kinds, contacts, events = module.EVENT_KINDS, module.CONTACTS, module.EVENTS
+    found = []
+    for (t, code, index), q, before, after, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
+        kind = kinds[int(code)]
+        name = (events if kind == "user" else contacts)[int(index)]
+        found.append(EventRecord(t, name, kind, q, before, after, impulse))
+    return tuple(found)
+
+
+def _phases(contacts: tuple[str, ...], rows: Array, end: float) -> tuple[Phase, ...]:
+    """Phases from their starts; those of no length are left out, and equal neighbors are one."""
+    phases: list[Phase] = []
+    ends = [*rows[1:, 0].tolist(), end]
+    for row, t_end in zip(rows, ends, strict=True):
+        modes = FrozenMapping(zip(contacts, (MODES[int(code)] for code in row[1:]), strict=True))
+        if phases and dict(phases[-1].modes) == dict(modes):
+            phases[-1] = Phase(phases[-1].t_start, t_end, modes)
+        elif t_end != row[0] or len(rows) == 1:
+            phases.append(Phase(float(row[0]), t_end, modes))
+    return tuple(phases)

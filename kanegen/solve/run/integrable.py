@@ -1,0 +1,246 @@
+"""The part of a solver that integrates, or lets others do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.backends.cython import Extension
+from kanegen.codegen.description import Description
+from kanegen.model import Baumgarte, Projection
+from kanegen.solve.analysis.inverse_dynamics import InverseDynamics, inverse_dynamics
+from kanegen.solve.consistent import projection_of
+from kanegen.solve.contact.law_values import check_contact_values
+from kanegen.solve.control.closed_loop import ControlOptions, closed_loop, other_inputs
+from kanegen.solve.control.consistent import consistent_controls, joined_names
+from kanegen.solve.functions import Functions
+from kanegen.solve.inputs.inputs import RunInputs, run_inputs
+from kanegen.solve.run.integrate import Options, Problem, integrate
+from kanegen.solve.run.momentum import RunMomenta, is_momentum_form, state_function
+from kanegen.solve.solution import Solution
+
+Array = NDArray[np.float64]
+
+
+class Integrable:
+    """Motions of a compiled model without Python in the loop."""
+
+    description: Description
+    extension: Extension
+    parameters: Mapping[str, float | None]
+    stabilization: Baumgarte | Projection | None
+    residuals: Callable[..., tuple[Array, Array]]
+    momentum: Callable[..., Array]
+    reduced_momentum: Callable[..., Array]
+    speeds_from_momentum: Callable[..., Array]
+    _functions: Functions
+    _rhs_name: str
+
+    def integrate(
+        self,
+        t_span: tuple[float, float],
+        q0: Any,
+        u0: Any,
+        r: Any = None,
+        *,
+        method: str = "dopri5",
+        rtol: Any = 1e-8,
+        atol: Any = 1e-10,
+        step: float | None = None,
+        first_step: float | None = None,
+        max_step: float | None = None,
+        max_steps: int | None = None,
+        t_eval: Any = None,
+        events: Any = None,
+        modes: Mapping[str, str] | None = None,
+        dense_output: bool = True,
+        progress: bool | Callable[[float], None] = False,
+        start_tolerance: float | None = 1e-6,
+        control: bool = False,
+        sample_time: float | None = None,
+        limits: Any = None,
+        y: Any = None,
+        tau0: Any = None,
+    ) -> Solution:
+        """Integrate the motion from ``t0`` to ``t1`` (``t_span``, s; backwards when ``t1 < t0``) without Python.
+
+        Parameters
+        ----------
+        q0, u0
+            Start, (n_q,) and (n_u,).
+        r
+            Inputs: see :func:`kanegen.solve.inputs.inputs.run_inputs`. None: their defaults.
+        method
+            ``"dopri5"`` (Dormand and Prince 1980, order 5(4)), ``"dop853"`` (Hairer, Norsett and Wanner 1993, order
+            8(5,3)) and the stiff ``"rodas"`` (order 4(3), needs the Jacobians, or takes differences while contacts act)
+            choose their steps; ``"rk4"`` and ``"kutta_merson"`` have a fixed ``step``. See docs/integration.md.
+        rtol, atol
+            Tolerances of the local error, numbers or (n_q + n_u,), for methods that choose their steps.
+        step, first_step, max_step
+            Sizes of steps in s: of methods with a fixed step; of the first step; the largest.
+        max_steps
+            Largest number of accepted steps; None for no limit.
+        t_eval
+            Times within the span, sorted in its direction, at which the solution is stored; None: every step. Those
+            behind a terminal event are left out.
+        events
+            Names of the model's events to look for; None: all, ``()``: none. Contacts always act.
+        modes
+            Modes of contacts at the start, ``{"floor": "slip"}``, where several agree with the state
+            (:data:`.MODES`); one that does not agree is replaced. None: the only ones that agree.
+        dense_output
+            Keep what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4 to 8, and with dop853
+            three more evaluations a step.
+        progress
+            Show a bar when it takes long, or a function to be called with the time, about every 20 ms.
+        start_tolerance
+            How far the start may violate the constraints (:func:`kanegen.solve.run.integrate.check_start`); None:
+            not checked.
+        control
+            False: the controls are inputs like others. True: the control law of the model closes the loop; the
+            servo-constraints of a ``Servo`` give the controls, ``ControlConstraints`` make them part of the state.
+            ``r`` is then a mapping that gives the other inputs. See docs/control.md.
+        sample_time
+            Servo: the controls are computed at multiples of this time (s) after ``t0`` and held in between. None:
+            always.
+        limits
+            Servo: largest magnitude of each control, ``(lowest, highest)`` or None, in their order, or a mapping by
+            name; None: those of the model. ``saturation`` and ``warnings`` of ``solution.control`` tell what they
+            prevented.
+        y
+            Servo: free vector, a number or (n_tau,), where the model leaves it to the run; None: zero.
+        tau0
+            Control constraints: start of the controls (and rates) of the state, (n,) in the order of
+            ``description.joined``. None: consistent ones of least norm.
+
+        Returns
+        -------
+        Solution
+            Whose ``status`` is ``Outcome.FINISHED``, or ``Outcome.TERMINAL_EVENT``. In runs with contacts and events it
+            also holds what happened, the modes over time and the contact forces.
+
+        Raises
+        ------
+        SolveError
+            For wrong arguments, values of contact laws out of range, an inconsistent start, and for spans that go
+            backwards where impacts, friction or latches would have to be undone.
+        IntegrationError
+            A `SolveError` when the end cannot be reached (collapsing step, ``max_steps``, not finite,
+            singular, an exception in a Python input, contacts without a motion, chattering, a gap that is violated at
+            the start, a guard that is zero everywhere), naming the contact or event; its ``solution`` holds what was
+            found, with the status.
+        IntegrationInterrupted
+            A `KeyboardInterrupt`, likewise with its ``solution``.
+        """
+        options = Options(
+            method=method,
+            rtol=rtol,
+            atol=atol,
+            step=step,
+            first_step=first_step,
+            max_step=max_step,
+            max_steps=max_steps,
+            t_eval=t_eval,
+            events=events,
+            modes=modes,
+            dense_output=dense_output,
+            progress=progress,
+            start_tolerance=start_tolerance,
+            projection=projection_of(self.stabilization, self._functions),
+        )
+        module = self.extension.module
+        how = ControlOptions(control, sample_time, limits, y, tau0)
+        loop = closed_loop(self._functions, how, t_span, q0, u0, r, start_tolerance)
+        self._functions.require(self._functions.in_run())
+        usual = state_function(self.description.form, self._rhs_name)
+        problem = Problem(
+            module=module,
+            description=self.description,
+            function=self._functions.get((loop and loop.right_hand_side) or usual),
+            inputs=self._run_inputs(r) if loop is None else loop.inputs,
+            residuals=self.residuals,
+            check_values=partial(check_contact_values, self._functions),
+            momenta=RunMomenta(self, r) if is_momentum_form(self.description.form) and loop is None else None,
+            loop=loop,
+        )
+        return integrate(problem, t_span, q0, u0, options)
+
+    def consistent_controls(
+        self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12
+    ) -> Array:
+        """Controls (n,) of the state that satisfy the control constraints at ``t``, from a guess that does not.
+
+        Newton's method on the constraints, and on those of their derivatives that contain no unknown ones, each
+        correction of least norm. In the order of ``description.joined``: the controls, then rates.
+
+        Parameters
+        ----------
+        tau
+            Guess (n,); None: zero.
+        r
+            The other inputs: a mapping from names to values at ``t``, or functions of time; None: their defaults.
+        tolerance
+            Residuals that count as zero, relative to their derivatives in the controls.
+
+        Raises
+        ------
+        SolveError
+            For a model without control constraints, and where no controls satisfy them: the residuals that are left.
+        """
+        inputs = other_inputs(self._functions, joined_names(self._functions), r).at(float(t))
+        return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)
+
+    def inverse_dynamics(
+        self, path: Any, times: Any, r: Any = None, *, path_tolerance: float | None = 1e-6
+    ) -> InverseDynamics:
+        """The controls, multipliers and reactions of a motion that is given, at all times in one compiled call.
+
+        Parameters
+        ----------
+        path
+            Motion of all coordinates: a mapping from each to a SymPy expression of time and parameters, a number, a
+            table ``(times, values)`` or a SciPy spline; or one table (n,), (n, n_q), or one spline, of all. Tables are
+            interpolated by splines of degree 5.
+        times
+            Where to evaluate, (n_t,), s.
+        r
+            The inputs that are no controls: a mapping as for :meth:`integrate`. The controls are those of the
+            servo-constraints, else all inputs that act through the forces only.
+        path_tolerance
+            How far the path may violate the constraints, relative to the largest coordinate, speed or acceleration,
+            which counts as 1 at least; None: not checked.
+
+        Returns
+        -------
+        InverseDynamics
+            Where fewer controls act than the motion needs, with the forces that are missing in ``residual``.
+
+        Raises
+        ------
+        SolveError
+            For a path that violates the constraints, naming the worst time of each; for wrong arguments.
+        """
+        return inverse_dynamics(self._functions, self.parameters, path, times, r, path_tolerance)
+
+    def low_level_callable(self, r: Any = None) -> Any:
+        """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
+
+        Its arguments are t, ``y = (q, u)`` (read), ``y'`` (written) and user data the callable owns; the result is
+        negative when y' could not be computed or is not finite. All contacts are treated as open; events are ignored.
+        ``r`` as for :meth:`integrate`, but no Python callable. One thread at a time may use it.
+        """
+        from scipy import LowLevelCallable
+
+        function = self._functions.get(self._rhs_name)
+        return LowLevelCallable(function.low_level(self._run_inputs(r).compiled))
+
+    def _run_inputs(self, r: Any) -> RunInputs:
+        """The inputs ``r`` of a run, as for :meth:`integrate`; those that no function of a run reads may be missing."""
+        functions = self._functions
+        usual = (state_function(self.description.form, self._rhs_name), "residuals")
+        needed = functions.inputs_read(functions.in_run(*usual))
+        return run_inputs(self.extension.module, self.description, r, needed)

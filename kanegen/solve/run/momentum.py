@@ -1,0 +1,140 @@
+"""The state (q, mom) of the momentum forms inside an integration, (q, u) outside of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.errors import SolveError
+from kanegen.program.functions.momentum_form import FORMS
+from kanegen.solve.functions import Functions, refusal
+from kanegen.solve.solution import Dense
+
+if TYPE_CHECKING:
+    from kanegen.solve.run.integrable import Integrable
+
+Array = NDArray[np.float64]
+
+_NO_STABILIZATION = (
+    "the reduced momentum form takes no stabilization: its speeds satisfy the velocity-level constraints exactly; "
+    'integrate with_stabilization(None), or build with form="momentum_unreduced" or "reduced"'
+)
+
+
+def is_momentum_form(form: str) -> bool:
+    """Whether the state inside an integration is (q, mom)."""
+    return form in FORMS
+
+
+def state_function(form: str, rhs_name: str) -> str:
+    """Name of the function that is integrated: ``rhs_name``, or the momentum form's of the same stabilization.
+
+    Raises
+    ------
+    SolveError
+        For stabilization in the reduced momentum form.
+    """
+    if not is_momentum_form(form):
+        return rhs_name
+    if form == "momentum" and rhs_name != "rhs":
+        raise SolveError(_NO_STABILIZATION)
+    return f"momentum_{rhs_name}"
+
+
+def functions_of_momenta(functions: Functions, rhs_name: str) -> dict[str, Callable[..., Any]]:
+    """The functions of (t, q, mom, r=None) by name: ``speeds_from_momentum`` and ``momentum_rhs``.
+
+    ``mom``: (n_u,), or (n_i,) of the reduced form. Where they were not built, functions that raise why.
+    """
+    form, n_q = functions.description.form, len(functions.description.coordinates)
+    if form == "momentum" and rhs_name != "rhs":
+        rates: Callable[..., Any] = refusal(_NO_STABILIZATION)
+    else:
+        rates = _of_momenta(functions, f"momentum_{rhs_name}" if is_momentum_form(form) else "momentum_rhs")
+
+    def momentum_rhs(t: float, q: Any, mom: Any, r: Any = None) -> tuple[Array, Array]:
+        values = rates(t, q, mom, r)
+        return values[:n_q], values[n_q:]
+
+    return {"speeds_from_momentum": _of_momenta(functions, "speeds_from_momentum"), "momentum_rhs": momentum_rhs}
+
+
+def _of_momenta(functions: Functions, name: str) -> Callable[..., Array]:
+    """The compiled function with momenta for speeds; those of the reduced form are fewer."""
+    value: Callable[..., Array] = functions.call(name)
+    description = functions.description
+    if description.form != "momentum":
+        return value
+    n_i, n_u = len(description.independent), len(description.speeds)
+
+    def padded(t: float, q: Any, mom: Any, r: Any = None) -> Array:
+        momenta = np.asarray(mom, dtype=np.float64)
+        if momenta.shape != (n_i,):
+            raise SolveError(
+                f"mom has shape {momenta.shape}; expected ({n_i},), the reduced momenta of "
+                f"{', '.join(description.independent_names)}"
+            )
+        return value(t, q, np.concatenate([momenta, np.zeros(n_u - n_i)]), r)
+
+    return padded
+
+
+class RunMomenta:
+    """Conversions between (q, u) and (q, mom) for one run of a solver with the inputs ``r``; pickles with both."""
+
+    def __init__(self, solver: Integrable, r: Any) -> None:
+        self._solver, self._r = solver, r
+        self._n_q = len(solver.description.coordinates)
+        self._to = solver.reduced_momentum if solver.description.form == "momentum" else solver.momentum
+        inputs = solver._run_inputs(r)
+        self._at: Callable[[float], Array | None] = inputs.at if solver.description.inputs else _no_inputs
+
+    def __reduce__(self) -> tuple[type[RunMomenta], tuple[Any, ...]]:
+        return (RunMomenta, (self._solver, self._r))
+
+    def of(self, t: float, q: Any, u: Any) -> Array:
+        """The momenta of a state."""
+        return self._to(t, q, u, self._at(t))
+
+    def speeds(self, times: Array, states: Array) -> Array:
+        """States (n_t, n_q + n_u) in the speeds from those (n_t, n_q + n_mom) in the momenta."""
+        n_q, n_u = self._n_q, len(self._solver.description.speeds)
+        result = np.empty((len(times), n_q + n_u))
+        result[:, :n_q] = states[:, :n_q]
+        for row, t, state in zip(result, times.tolist(), states, strict=True):
+            row[n_q:] = self._solver.speeds_from_momentum(t, state[:n_q], state[n_q:], self._at(t))
+        return result
+
+    def in_speeds(self, outcome: Any) -> Any:
+        """The outcome of the compiled integrator with speeds in place of momenta."""
+        t, y = outcome.last
+        dense = None
+        if outcome.dense is not None:
+            t_old, h, coefficients = outcome.dense
+            dense = SpeedDense(t_old, h, coefficients, self)
+        fields = vars(outcome) | {
+            "y": self.speeds(outcome.t, outcome.y),
+            "last": (t, self.speeds(np.array([t]), y[None, :])[0]),
+            "dense": dense,
+        }
+        return SimpleNamespace(**fields)
+
+
+def _no_inputs(t: float) -> None:
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class SpeedDense(Dense):
+    """Continuous extension of a run in the momenta: its polynomials are those of (q, mom), converted when evaluated."""
+
+    momenta: RunMomenta
+
+    def __call__(self, times: Array) -> Array:
+        """States (n_t, n_q + n_u) at ``times`` (n_t,), which must lie within the run."""
+        return self.momenta.speeds(times, super().__call__(times))

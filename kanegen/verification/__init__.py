@@ -1,0 +1,5 @@
+"""Self-checks that need no reference: :func:`verify` compares Kane's equations with other principles of mechanics."""
+
+from kanegen.verification.report import Check as Check
+from kanegen.verification.report import Report as Report
+from kanegen.verification.run import verify as verify

@@ -1,0 +1,193 @@
+"""Random states of a model: of its own scale, on and off the constraint manifold, away from rank loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.derivation import Equations
+from kanegen.derivation.geometry.system import RELATIVE_ZERO
+from kanegen.errors import VerificationError
+from kanegen.graph import Newton, evaluate
+from kanegen.solve.names import unknown
+from kanegen.verification.arithmetic import independent_rows
+
+Array: TypeAlias = NDArray[np.float64]
+
+CONDITION: Final = 1e4
+"""Largest condition number of the (equilibrated) equations at a state: four of the sixteen digits may be lost."""
+
+DRAWS: Final = 200
+"""States drawn for every one wanted before giving up."""
+
+SPREAD_Q, SPREAD_U = 0.4, 1.0
+"""How far random coordinates and speeds lie from a given start (relative to 1 or their size)."""
+
+START_KEYS: Final = ("t", "q", "u", "r")
+
+
+@dataclass(frozen=True)
+class State:
+    """Arguments of the equations in double precision, with arbitrary accelerations and gains.
+
+    ``consistent``: whether the state satisfies the constraints.
+    """
+
+    t: float
+    q: Array
+    u: Array
+    r: Array
+    p: Array
+    gains: Array
+    udot: Array
+    consistent: bool
+
+    def values(self, number: Callable[[float], Any] = float) -> dict[str, list[Any]]:
+        """The input arrays of the graph; auxiliary speeds are zero."""
+        arrays: dict[str, Sequence[float] | Array] = {
+            "t": [self.t], "q": self.q, "u": self.u, "r": self.r, "p": self.p, "g": self.gains, "udot": self.udot,
+        }  # fmt: skip
+        found = {name: [number(float(x)) for x in array] for name, array in arrays.items()}
+        return found | {"aux": [number(0.0)] * len(self.u)}
+
+    def __str__(self) -> str:
+        numbers = ", ".join(f"{name} = {np.array2string(x, precision=6)}" for name, x in (("q", self.q), ("u", self.u)))
+        return f"t = {self.t:.6g}, {numbers}"
+
+
+def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str, Any] | None) -> tuple[State, ...]:
+    """``count`` states, every second one moved onto the constraint manifold where that succeeds.
+
+    Raises
+    ------
+    VerificationError
+        Where (nearly) all states are singular or undefined.
+    """
+    rng = np.random.default_rng(seed)
+    parameters = _parameters(equations, rng)
+    given = None if start is None else _start(equations, start)
+    redundant = not equations.has_partition
+    found: list[State] = []
+    candidates = _candidates(equations, rng, parameters, given)
+    for _, state in zip(range(DRAWS * count), candidates, strict=False):
+        if not _masses_are_positive(equations, state):
+            continue
+        placed = _placed(equations, state, onto_manifold=redundant or len(found) % 2 == 0)
+        if placed is not None and _regular(equations, placed):
+            found.append(placed)
+        if len(found) == count:
+            return tuple(found)
+    raise VerificationError(
+        f"only {len(found)} of {count} random states of {equations.model.name!r} are regular (finite, condition number "
+        f"below {CONDITION:g}); pass start=, a state in whose neighborhood the model is defined, or seed=, or check "
+        f"the model for redundant constraints and massless speeds"
+    )
+
+
+def missing_parameters(equations: Equations) -> tuple[str, ...]:
+    """Names of the parameters without a value."""
+    return tuple(str(symbol) for symbol, value in equations.model.parameters.items() if value is None)
+
+
+def _parameters(equations: Equations, rng: np.random.Generator) -> Array:
+    """Values of the model, random positive ones where it has none."""
+    given = equations.model.parameters.values()
+    return np.array([rng.uniform(0.5, 1.5) if value is None else float(value) for value in given])
+
+
+def _start(equations: Equations, start: Mapping[str, Any]) -> dict[str, Array]:
+    """The start as arrays of the right sizes; VerificationError for any other."""
+    system = equations.system
+    for key in start:
+        if key not in START_KEYS:
+            raise VerificationError(f"start: {unknown(key, START_KEYS, 'entry')}")
+    sizes = {"t": (), "q": (len(system.q),), "u": (len(system.u),), "r": (len(system.r),)}
+    arrays = {key: np.asarray(value, dtype=np.float64) for key, value in start.items() if value is not None}
+    for key, array in arrays.items():
+        if array.shape != sizes[key]:
+            raise VerificationError(f"start[{key!r}] has the shape {array.shape}, expected {sizes[key]}")
+    return arrays
+
+
+def _candidates(
+    equations: Equations, rng: np.random.Generator, parameters: Array, start: Mapping[str, Array] | None
+) -> Iterator[State]:
+    system = equations.system
+    n_q, n_u = len(system.q), len(system.u)
+    near = start or {}
+    defaults = np.array([0.0 if item.default is None else item.default for item in equations.model.inputs])
+    while True:
+        yield State(
+            t=float(near.get("t", 0.0)) + rng.uniform(0.5, 2.0),
+            q=_around(rng, near.get("q"), n_q, SPREAD_Q),
+            u=_around(rng, near.get("u"), n_u, SPREAD_U),
+            r=np.append(near.get("r", defaults) + rng.uniform(-1.0, 1.0, len(system.r)), np.zeros(len(system.hidden))),
+            p=parameters,
+            gains=rng.uniform(-2.0, -0.5, len(equations.gain_names)),
+            udot=rng.uniform(-2.0, 2.0, n_u),
+            consistent=False,
+        )
+
+
+def _around(rng: np.random.Generator, center: Array | None, n: int, spread: float) -> Array:
+    """Near the start; without one, of either sign, away from zero and from right angles."""
+    found: Array
+    if center is not None:
+        found = center + spread * np.maximum(1.0, np.abs(center)) * rng.uniform(-1.0, 1.0, n)
+    else:
+        found = rng.uniform(0.2, 1.1, n) * rng.choice([-1.0, 1.0], n)
+    return found
+
+
+def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | None:
+    """The state on its invariants, and on all constraints if wanted and possible; None where there is none."""
+    e, values = equations, state.values()
+    settled = Newton([item.position for item in e.constraints.invariants], e.system.q).solve(values)
+    if settled is None:
+        return None
+    state = replace(state, q=np.array(settled["q"]))
+    placed = Newton(e.positions.nodes, e.system.q).solve(settled) if onto_manifold else None
+    moved = None if placed is None else Newton(e.velocities.nodes, e.system.u).solve(placed)
+    if moved is None:
+        return state
+    return replace(state, q=np.array(moved["q"]), u=np.array(moved["u"]), consistent=True)
+
+
+def _masses_are_positive(equations: Equations, state: State) -> bool:
+    """Whether masses and inertias that are functions of time or of inputs are those of a body at this state."""
+    for body in equations.bodies:
+        if not body.mass_rate.is_zero and not evaluate([body.mass], state.values())[0] > 0.0:
+            return False
+        if body.inertia is not None and body.inertia_rate is not None:
+            xx, yy, zz, xy, xz, yz = evaluate(body.inertia, state.values())
+            smallest = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])[0]
+            if not smallest >= -RELATIVE_ZERO * (xx + yy + zz):
+                return False
+    return True
+
+
+def _regular(equations: Equations, state: State) -> bool:
+    """Whether the equations are finite and far from singular, whatever their units."""
+    n_u, n_c = len(equations.system.u), len(equations.constraints.rows)
+    nodes = [*equations.Q.nodes, *equations.J.nodes, *equations.P.nodes, *equations.b.nodes, *equations.qdot.nodes]
+    values = np.array(evaluate(nodes, state.values()))
+    if not np.all(np.isfinite(values)):
+        return False
+    Q = values[: n_u * n_u].reshape(n_u, n_u)
+    J = values[n_u * n_u : n_u * (n_u + n_c)].reshape(n_c, n_u)
+    chosen = independent_rows(J)
+    if len(chosen) < n_c and not state.consistent:
+        # Off the manifold redundant constraints contradict each other.
+        return False
+    J = J[list(chosen)]
+    bordered = np.block([[Q, J.T], [J, np.zeros((len(J), len(J)))]])
+    for _ in range(3):
+        largest = np.sqrt(np.abs(bordered).max(axis=1, initial=0.0))
+        if not np.all(largest > 0.0):
+            return False
+        bordered = bordered / largest[:, None] / largest
+    return bool(np.linalg.cond(bordered) < CONDITION)

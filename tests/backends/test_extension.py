@@ -1,0 +1,182 @@
+"""Compiling, caching and loading whole extensions. The wrapper is compiled once per session."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from checkout import environment
+from handmade import pendulum, pendulum_module
+
+from kanegen.backends.cython import CompilerOptions, build, build_wrapper, extension, find_toolchain, open_cache
+from kanegen.codegen.environment import runtime_headers
+from kanegen.codegen.sources import Sources
+from kanegen.errors import BuildError, SolveError
+
+
+@pytest.fixture(autouse=True)
+def wrapper() -> Iterator[None]:
+    """The wrapper exists before a test measures or breaks anything."""
+    pendulum_module()
+    return
+
+
+def refuse(*arguments: object, **options: object) -> None:
+    raise AssertionError("nothing should be compiled here")
+
+
+def test_a_second_build_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = build(pendulum())
+    monkeypatch.setattr(subprocess, "run", refuse)
+    second = build(pendulum())
+    assert (second.path, second.digest, second.module) == (first.path, first.digest, first.module)
+    assert first.module.SolveError is SolveError
+
+
+def test_another_session_loads_without_compiler_lock_or_cython() -> None:
+    code = (
+        "import sys, time; from handmade import pendulum; from kanegen.backends.cython import build; s = pendulum();"
+        "start = time.perf_counter(); build(s); print(time.perf_counter() - start);"
+        "print(sorted({'Cython', 'setuptools', 'filelock', 'scipy'} & set(sys.modules)))"
+    )
+    seconds, imported = run_python(code)
+    print(f"cached load in a new session: {1e3 * float(seconds):.1f} ms")
+    assert imported == "[]"
+
+
+def test_every_part_of_the_key_counts() -> None:
+    cache, options = open_cache(), CompilerOptions()
+    sources = pendulum()
+    job = extension._job(options, cache)
+    keys = {
+        job.key("a", "b"),
+        job.key("ab", ""),
+        extension._job(CompilerOptions(kernel=("-O2", "-march=native")), cache).key("a", "b"),
+        extension._Job(cache, find_toolchain(), options, (*job.machine[:-1], "other CPU")).key("a", "b"),
+    }
+    assert len(keys) == 4
+    comment = Sources(sources.name, sources.digest, {**sources.files, "notes.txt": "changed"})
+    assert build(comment).digest != build(sources).digest
+
+
+def test_models_of_the_same_name_live_side_by_side() -> None:
+    slow = build(pendulum(change=("* KG_SIN(q[0]) - u[0] + r[0] + p[2]", "* KG_SIN(q[0]) - KG_C(2.0) * u[0] + p[2]")))
+    fast = build(pendulum())
+    assert slow.module is not fast.module
+    assert slow.module.NAME == fast.module.NAME
+    values = [
+        e.module.Function("rhs", e.module.Prepared([9.81, 1.0]), [0.0]).ode(0.0, [0.0, 1.0])[1] for e in (slow, fast)
+    ]
+    assert values == [-2.0, -1.0]
+
+
+def test_only_headers_of_the_wrapper_are_part_of_its_key() -> None:
+    headers = runtime_headers()
+    folder = build_wrapper(headers)
+    assert build_wrapper({**headers, "kg_sincos.h": "changed"}) == folder
+    with pytest.raises(BuildError, match=r"lack the runtime header 'kg_steppers.h'"):
+        build_wrapper({name: text for name, text in headers.items() if name != "kg_steppers.h"})
+
+
+def test_sources_pickle() -> None:
+    sources = pendulum()
+    assert pickle.loads(pickle.dumps(sources)) == sources
+
+
+def test_a_failing_compiler_keeps_command_stderr_and_folder() -> None:
+    broken = pendulum(change=("out[0] = u[0];", "out[0] = not_declared;"))
+    with pytest.raises(BuildError, match=r"failed \(1\)") as caught:
+        build(broken)
+    assert "not_declared" in caught.value.stderr
+    assert "-march=native" in caught.value.command
+    assert caught.value.folder is not None
+    assert (caught.value.folder / "pendulum.c").read_text(encoding="utf-8") == broken.text("pendulum.c")
+    with pytest.raises(BuildError, match="not_declared") as again:
+        build(broken)
+    assert again.value.folder is not None
+    assert not caught.value.folder.exists()
+
+
+def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "/nonexistent")
+    with pytest.raises(BuildError, match="CC is '/nonexistent'"):
+        build(pendulum())
+
+
+def test_a_cc_that_is_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "false")
+    with pytest.raises(BuildError, match=r"false failed \(1\)") as caught:
+        build(pendulum())
+    assert caught.value.command[-1] == "--version"
+
+
+def test_another_version_of_the_interface_is_refused() -> None:
+    with pytest.raises(BuildError, match=r"version 999 of kg_model.h, this module reads version 2; generate"):
+        build(pendulum("old", abi="999"))
+
+
+def test_a_damaged_extension_is_built_again() -> None:
+    built = build(pendulum("damaged"))
+    content = built.path.read_bytes()
+    # The loaded library must not change under this process: another file takes its place.
+    built.path.unlink()
+    built.path.write_bytes(content[: len(content) // 2])
+    again = build(pendulum("damaged"))
+    assert again.path == built.path
+    assert again.path.stat().st_size == len(content)
+
+
+def test_two_processes_build_the_same_model() -> None:
+    code = "from handmade import *; print(build(pendulum('twice')).module.NAME)"
+    workers = [start_python(code) for _ in range(2)]
+    for worker in workers:
+        output, errors = worker.communicate(timeout=120.0)
+        assert worker.returncode == 0, errors
+        assert output.split() == ["twice"]
+    names = [entry.name for entry in open_cache().entries()]
+    assert names.count("twice") == 1
+
+
+def test_a_killed_build_does_not_trip_the_next(tmp_path: Path) -> None:
+    # The compiler waits for a writer of this pipe until it is killed.
+    pipe = tmp_path / "part.h"
+    os.mkfifo(pipe)
+    change = ('#include "kg_model.h"', f'#include "kg_model.h"\n#include "{pipe}"')
+    folder = open_cache().root / "extensions"
+    worker = start_python(f"from handmade import *; build(pendulum('killed', change={change}))")
+    deadline = time.monotonic() + 60.0
+    while not list(folder.glob(".*/killed.c")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(worker.pid, signal.SIGKILL)
+    worker.communicate()
+    assert worker.returncode == -signal.SIGKILL
+    assert list(folder.glob(".*/killed.c"))
+    pipe.unlink()
+    pipe.touch()
+    assert build(pendulum("killed", change=change)).module.NAME == "killed"
+    assert not list(folder.glob(".*/killed.c"))
+
+
+def start_python(code: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,
+    )
+
+
+def run_python(code: str) -> list[str]:
+    worker = start_python(code)
+    output, errors = worker.communicate(timeout=120.0)
+    assert worker.returncode == 0, errors
+    return output.strip().splitlines()

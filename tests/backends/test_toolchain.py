@@ -1,0 +1,98 @@
+"""Which compiler is taken, what identifies it, and how its failures are told."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from kanegen.backends.cython import toolchain as toolchain_module
+from kanegen.backends.cython.toolchain import CompilerOptions, cpu_identity, find_toolchain, link_command, run
+from kanegen.errors import BuildError
+
+
+def program(folder: Path, name: str, text: str = "exit 0") -> Path:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_cc_wins_and_keeps_its_arguments(tmp_path: Path) -> None:
+    mine = program(tmp_path, "mycc")
+    assert find_toolchain({"CC": f"{mine} -m64 '-DX=a b'", "PATH": ""}).command == (
+        str(mine),
+        "-m64",
+        "-DX=a b",
+    )
+    assert find_toolchain({"CC": "mycc", "PATH": str(tmp_path)}).path == str(mine)
+
+
+def test_a_wrong_cc_is_an_error_not_a_reason_to_take_another() -> None:
+    with pytest.raises(BuildError, match=r"CC is '/nonexistent', which is no program.*apt install gcc"):
+        find_toolchain({"CC": "/nonexistent", "PATH": "/usr/bin:/bin"})
+
+
+def test_no_compiler_tells_what_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain_module.sysconfig, "get_config_var", lambda name: "icc -pthread")
+    with pytest.raises(BuildError, match=r"no C compiler: looked for icc, cc, gcc, clang on PATH=.*apt install gcc"):
+        find_toolchain({"PATH": str(tmp_path)})
+
+
+def test_the_compiler_python_was_built_with_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("icc", "cc", "clang"):
+        program(tmp_path, name)
+    monkeypatch.setattr(toolchain_module.sysconfig, "get_config_var", lambda name: "icc -pthread")
+    assert find_toolchain({"PATH": str(tmp_path)}).command == (str(tmp_path / "icc"), "-pthread")
+    (tmp_path / "icc").unlink()
+    assert find_toolchain({"PATH": str(tmp_path)}).command == (str(tmp_path / "cc"),)
+
+
+def test_an_updated_compiler_has_another_stamp(tmp_path: Path) -> None:
+    program(tmp_path, "cc")
+    before = find_toolchain({"CC": "cc", "PATH": str(tmp_path)})
+    program(tmp_path, "cc", "exit 1")
+    assert find_toolchain({"CC": "cc", "PATH": str(tmp_path)}).stamp != before.stamp
+
+
+@pytest.mark.parametrize("flag", ["-ffast-math", "-Ofast", "-ffinite-math-only"])
+def test_flags_that_hide_nan_are_refused(flag: str) -> None:
+    with pytest.raises(BuildError, match=rf"kernel holds {flag}, under which NaN"):
+        CompilerOptions(kernel=("-O3", flag))
+
+
+def test_options_check_themselves() -> None:
+    with pytest.raises(BuildError, match="kernel='-O3'; expected a sequence of flags"):
+        CompilerOptions(kernel="-O3")  # one text is a sequence of letters
+    assert CompilerOptions().depends_on_cpu
+    assert not CompilerOptions(kernel=("-O2",), steppers=("-O2",), runtime=("-O2",)).depends_on_cpu
+
+
+def test_the_processor_is_identified() -> None:
+    assert cpu_identity() == cpu_identity()
+    assert len(cpu_identity()) > 4
+
+
+def test_link_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolchain = find_toolchain({"CC": str(program(tmp_path, "cc"))})
+    monkeypatch.setattr(sys, "platform", "linux")
+    command = link_command(toolchain, CompilerOptions(link=("-s",)), ["a.o"], "x.so")
+    assert command == [toolchain.path, "-shared", "a.o", "-o", "x.so", "-s", "-lm"]
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert "-bundle" in link_command(toolchain, CompilerOptions(), ["a.o"], "x.so")
+
+
+def test_failures_carry_command_output_and_folder(tmp_path: Path) -> None:
+    path = program(tmp_path, "cc", "echo spoken; echo 'it is wrong' >&2; exit 3")
+    with pytest.raises(BuildError, match=r"cc failed \(3\)") as caught:
+        run((str(path), "-x"), folder=tmp_path)
+    assert caught.value.command == (str(path), "-x")
+    assert caught.value.folder == tmp_path
+    assert "it is wrong" in caught.value.stderr
+    assert "spoken" in caught.value.stderr
+    path = program(tmp_path, "cc", "kill -9 $$")
+    with pytest.raises(BuildError, match="cc was killed by signal 9"):
+        run((str(path),), folder=None)
+    with pytest.raises(BuildError, match="/nonexistent cannot be run"):
+        run(("/nonexistent",), folder=None)

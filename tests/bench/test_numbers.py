@@ -1,0 +1,322 @@
+"""The benchmark: its peers are right, and its arithmetic is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import kanegen as kg
+from kanegen.bench.c_peer import peer_library, peer_source
+from kanegen.bench.harness import STATES, TimedFunction, states_near, timed_library
+from kanegen.bench.kane import (
+    KaneEquations,
+    PeerError,
+    apply_kanes_method,
+    input_values,
+    kane_equations,
+    parameter_values,
+)
+from kanegen.bench.machine import machine_lines, processor_name
+from kanegen.bench.modelfile import read_model_file
+from kanegen.bench.precision import WorkPoint, cheapest, relative_error, seconds_at_error, work_precision
+from kanegen.bench.python_peer import METHODS, python_peer
+from kanegen.bench.results import Result, Target, seconds_text
+from kanegen.bench.timing import Timing, interleaved, statement_task
+from kanegen.codegen.environment import runtime_headers
+from kanegen.errors import BuildError, ModelError, SolveError
+
+T = me.dynamicsymbols._t
+ROUNDING = 1e-12
+"""Both sides evaluate the same formulas of size one in another order."""
+
+
+def particle(**options: Any) -> kg.Model:
+    """A particle in the plane, u = (x', y'), under gravity along -y, with further options of a Model."""
+    x, y, u1, u2 = me.dynamicsymbols("x y u1 u2")
+    m, g = sm.symbols("m g")
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    extra = {name: make(N, P, (x, y), (u1, u2)) for name, make in options.items()}
+    return kg.Model(
+        name="particle */ of a test",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(u1, u2),
+        kinematics=(u1 - x.diff(T), u2 - y.diff(T)),
+        bodies=(me.Particle("P", P, m),),
+        gravity=-g * N.y,
+        **{"parameters": {m: 2.0, g: 9.0}, **extra},
+    )
+
+
+POINT = {"t": 0.0, "q": (0.6, 0.8), "u": (0.4, -0.3), "r": None}
+
+
+def equations_of(model: kg.Model, point: dict[str, Any] = POINT) -> KaneEquations:
+    return kane_equations(apply_kanes_method(model, point))
+
+
+def accelerations(model: kg.Model, point: dict[str, Any] = POINT) -> np.ndarray:
+    peer = python_peer(equations_of(model, point), input_values(model, point), parameter_values(model))
+    return peer.ode(point["t"], np.array((*point["q"], *point["u"])))[2:]
+
+
+def test_a_free_particle_falls() -> None:
+    np.testing.assert_allclose(accelerations(particle()), (0.0, -9.0), atol=ROUNDING)
+
+
+CIRCLE = -(0.4**2 + 0.3**2) + 0.8 * 9.0
+"""The multiplier times m of the circle x^2 + y^2 = 1 at POINT: u' = (0, -g) + CIRCLE (x, y)."""
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        {"holonomic_constraints": lambda N, P, q, u: (q[0] ** 2 + q[1] ** 2 - 1,)},
+        {"nonholonomic_constraints": lambda N, P, q, u: (q[0] * q[0].diff(T) + q[1] * u[1],)},
+        {
+            "acceleration_constraints": lambda N, P, q, u: (
+                q[0] * u[0].diff(T) + q[1] * u[1].diff(T) + u[0] ** 2 + u[1] ** 2,
+            )
+        },
+    ],
+    ids=["holonomic", "nonholonomic", "acceleration"],
+)
+def test_one_circle_three_ways(constraint: dict[str, Callable[..., Any]]) -> None:
+    expected = np.array((0.0, -9.0)) + CIRCLE * np.array((0.6, 0.8))
+    np.testing.assert_allclose(accelerations(particle(**constraint)), expected, atol=ROUNDING)
+
+
+def test_constant_speed_is_nonlinear_in_the_speeds() -> None:
+    """u1^2 + u2^2 = const by a force along the velocity (Appell, Chetaev): u' is g's part across it."""
+    model = particle(nonholonomic_constraints=lambda N, P, q, u: (u[0] ** 2 + u[1] ** 2 - sm.Rational(1, 4),))
+    along = np.array(POINT["u"]) / 0.5
+    gravity = np.array((0.0, -9.0))
+    np.testing.assert_allclose(accelerations(model), gravity - along * (along @ gravity), atol=ROUNDING)
+
+
+def test_named_dependent_speeds_and_inputs_with_rates() -> None:
+    """x' = r(t) as a constraint with r' given: x'' = r'."""
+    r, rate = me.dynamicsymbols("r rate")
+    model = particle(
+        nonholonomic_constraints=lambda N, P, q, u: (u[0] - r,),
+        dependent_speeds=lambda N, P, q, u: (u[0],),
+        inputs=lambda *_: (kg.Input(r, rate=rate),),
+    )
+    point = {**POINT, "r": (0.4, 0.7)}
+    np.testing.assert_allclose(accelerations(model, point), (0.7, -9.0), atol=ROUNDING)
+    with pytest.raises(PeerError, match="inputs r, rate"):
+        input_values(model, POINT)
+
+
+def test_models_without_a_peer_say_why() -> None:
+    r = sm.Symbol("r")
+    plain = particle(
+        nonholonomic_constraints=lambda N, P, q, u: (u[0] - r,),
+        inputs=lambda *_: (kg.Input(r, rate=sm.Symbol("r1"), default=0.0),),
+    )
+    with pytest.raises(PeerError, match="plain Symbol"):
+        apply_kanes_method(plain, POINT)
+    law = kg.Function("law", 1, python=math.sin, c="return sin(x0);", derivatives=(sm.cos,))
+    custom = particle(loads=lambda N, P, q, u: ((P, law(q[0]) * N.x),))
+    with pytest.raises(PeerError, match="law"):
+        apply_kanes_method(custom, POINT)
+    redundant = particle(
+        holonomic_constraints=lambda N, P, q, u: (
+            q[0] ** 2 + q[1] ** 2 - 1,
+            2 * q[0] ** 2 + 2 * q[1] ** 2 - 2,
+        )
+    )
+    with pytest.raises(PeerError, match="2 constraint rows for 1 dependent"):
+        apply_kanes_method(redundant, POINT)
+    valueless = particle(parameters=lambda *_: {})
+    with pytest.raises(PeerError, match=r"a value of (m, g|g, m)"):
+        parameter_values(valueless)
+
+
+@pytest.mark.parametrize("constrained", [False, True], ids=["cholesky", "lu"])
+def test_the_c_peer_agrees_with_the_python_peer(constrained: bool, tmp_path: Path) -> None:
+    options = {"holonomic_constraints": lambda N, P, q, u: (q[0] ** 2 + q[1] ** 2 - 1,)} if constrained else {}
+    model = particle(**options)
+    equations = equations_of(model)
+    assert equations.constrained is constrained
+    states = states_near(POINT, (), parameter_values(model))
+    compiled = TimedFunction(peer_library(equations, tmp_path), "rhs", states)
+    python = python_peer(equations, (), parameter_values(model))
+    for k in range(STATES):
+        expected = python.ode(states.t, np.concatenate((states.q[k], states.u[k])))
+        np.testing.assert_allclose(compiled.evaluate(k), expected, rtol=ROUNDING, atol=ROUNDING)
+    assert 1e-9 < compiled.task()() < 1e-4
+
+
+def test_the_peer_is_printed_for_speed_and_cannot_be_broken_by_a_name() -> None:
+    model = particle(holonomic_constraints=lambda N, P, q, u: (q[0] ** 2 + q[1] ** 2 - 1,))
+    text = peer_source(equations_of(model))
+    assert "pow(" not in text
+    assert "particle */" not in text
+
+
+def test_a_missing_function_and_a_failing_one_are_errors(tmp_path: Path) -> None:
+    states = states_near(POINT, (), ())
+    source = """
+    #include "kg_model.h"
+    static int f(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u,
+                 const kg_real *KG_RESTRICT r, const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work,
+                 kg_real *KG_RESTRICT out) {
+      (void)t, (void)q, (void)u, (void)r, (void)p, (void)work, (void)out;
+      return KG_SINGULAR;
+    }
+    static void prepare(kg_real *p) { (void)p; }
+    static const kg_function functions[] = {{"f", 1, 0, 0, f}};
+    static const kg_model model = {KG_ABI, "m", "", 2, 2, 0, 0, 0, 0, NULL, NULL, NULL, NULL, prepare, 1,
+                                   functions};
+    const kg_model *kg_get_model(void) { return &model; }
+    """
+    library = timed_library({**runtime_headers(), "broken.c": source}, "broken.c", tmp_path)
+    with pytest.raises(BuildError, match="no function 'rhs'"):
+        TimedFunction(library, "rhs", states)
+    function = TimedFunction(library, "f", states)
+    with pytest.raises(SolveError, match="status -1"):
+        function.evaluate(0)
+    with pytest.raises(SolveError, match="status -1"):
+        function.task()
+
+
+def test_the_python_peer_integrates_by_every_method() -> None:
+    model = particle()
+    peer = python_peer(equations_of(model), (), parameter_values(model))
+    expected = np.array((0.6 + 0.4 * 0.5, 0.8 - 0.3 * 0.5 - 4.5 * 0.25, 0.4, -0.3 - 4.5))
+    for method in METHODS:
+        state = peer.integrate(0.5, (0.0, np.array((*POINT["q"], *POINT["u"]))), method, 1e-10)
+        np.testing.assert_allclose(state, expected, rtol=1e-8)
+
+
+def test_costs_are_compared_at_equal_error() -> None:
+    points = tuple(WorkPoint(10.0**-k, 10.0**-k, 2.0**k) for k in (2, 4, 6))
+    assert seconds_at_error(points, 1e-5) == pytest.approx(2.0**5)
+    assert seconds_at_error(points, 1e-1) == 4.0
+    assert seconds_at_error(points, 1e-9) == math.inf
+    other = (WorkPoint(1e-3, 1e-2, 10.0), WorkPoint(1e-6, 1e-6, 11.0))
+    best = cheapest({"first": points, "second": other}, 1e-6)
+    assert (best.method, best.seconds) == ("second", pytest.approx(11.0))
+
+
+def test_tolerances_are_tightened_until_the_error_is_small() -> None:
+    reference = np.zeros(2)
+    seen: list[float] = []
+
+    def run(tolerance: float) -> np.ndarray:
+        seen.append(tolerance)
+        return np.array((0.0, 10.0 * tolerance))
+
+    points = work_precision(run, reference, smallest_error=1e-5, repetitions=1)
+    assert points[-1].error < 1e-5 <= points[-2].error
+    assert min(seen) == points[-1].tolerance
+    assert relative_error(np.array((11.0,)), np.array((10.0,))) == pytest.approx(1.0 / 11.0)
+
+
+def test_measurements_are_interleaved() -> None:
+    order: list[str] = []
+
+    def task(name: str) -> Callable[[], float]:
+        def measure() -> float:
+            order.append(name)
+            return float(len(order))
+
+        return measure
+
+    found = interleaved({"a": task("a"), "b": task("b")}, rounds=3)
+    assert order == ["a", "b"] * 3
+    assert found["a"] == Timing((1.0, 3.0, 5.0))
+    assert (found["a"].best, found["a"].median) == (1.0, 3.0)
+    assert 0.0 < statement_task("x + 1", {"x": 1})() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("target", "verdicts"),
+    [
+        (Target(500.0, 1000.0, "times"), {1200.0: "goal", 600.0: "met", 400.0: "missed"}),
+        (Target(0.7, 0.5, "of its time"), {0.4: "goal", 0.6: "met", 0.8: "missed"}),
+    ],
+)
+def test_verdicts(target: Target, verdicts: dict[float, str]) -> None:
+    assert {value: target.verdict(value) for value in verdicts} == verdicts
+    assert Result("what", None, target, "why").verdict == "no peer"
+    assert Result("what", 1.0, target, "how", judged=False).verdict == "not judged"
+
+
+def test_seconds_have_a_suitable_unit() -> None:
+    assert [seconds_text(x) for x in (12.0, 0.0123, 4.56e-6, 7.8e-8)] == [
+        "12 s",
+        "12.3 ms",
+        "4.56 us",
+        "78 ns",
+    ]
+
+
+def test_the_machine_is_named() -> None:
+    assert processor_name()
+    assert any("SymPy" in line for line in machine_lines())
+
+
+FILE = """
+import sympy as sm
+import sympy.physics.mechanics as me
+import kanegen as kg
+
+def initial(n=1):
+    return {"t": 0.0, "q": (0.1,) * n, "u": (0.0,) * n, "r": None}
+
+def model(n=1):
+    x, u = me.dynamicsymbols("x u")
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    body = me.Particle("P", O.locatenew("P", x * N.x), sm.Symbol("m"))
+    return kg.Model(name=f"file{n}", frame=N, coordinates=(x,), speeds=(u,),
+                    kinematics=(u - x.diff(me.dynamicsymbols._t),), bodies=(body,))
+
+def other():
+    return 3
+"""
+
+
+def test_a_model_file_is_read_with_its_options(tmp_path: Path) -> None:
+    path = tmp_path / "file.py"
+    path.write_text(FILE, encoding="utf-8")
+    file = read_model_file(path, options={"n": 2})
+    assert file.model.name == "file2"
+    assert file.start()["q"] == (0.1, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "message"),
+    [
+        ("nothing", {}, r"no function 'nothing'.*initial, model, other"),
+        ("other", {}, "returned int"),
+        ("model", {"size": 3}, r"model\(n=1\).*'size'"),
+    ],
+)
+def test_a_wrong_model_file_is_explained(tmp_path: Path, function: str, options: dict[str, Any], message: str) -> None:
+    path = tmp_path / "file.py"
+    path.write_text(FILE, encoding="utf-8")
+    with pytest.raises(ModelError, match=message):
+        read_model_file(path, function, options)
+
+
+def test_a_file_without_a_start_or_that_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "file.py"
+    path.write_text(FILE.replace("def initial", "def start"), encoding="utf-8")
+    with pytest.raises(ModelError, match="INITIAL"):
+        read_model_file(path).start()
+    with pytest.raises(ModelError, match="no file"):
+        read_model_file(tmp_path / "absent.py")

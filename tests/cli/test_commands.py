@@ -1,0 +1,191 @@
+"""The command line on a small model file, in one process and one build."""
+
+from __future__ import annotations
+
+import csv
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from systems import EXAMPLES
+
+from kanegen._version import __version__
+from kanegen.cli import main
+from kanegen.cli.run import METHODS
+from kanegen.cli.show import QUANTITIES
+from kanegen.derivation import Equations
+from kanegen.solve.run.integrate import ADAPTIVE, FIXED_STEP
+
+FILE = """
+import sympy as sm
+import sympy.physics.mechanics as me
+import kanegen as kg
+
+INITIAL = {"t": 0.0, "q": (0.6, -0.8), "u": (0.0, 0.0), "r": None}
+
+def model(rod=True):
+    x, y, vx, vy = me.dynamicsymbols("x y vx vy")
+    m, g = sm.symbols("m g")
+    t = me.dynamicsymbols._t
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    bob = me.Particle("bob", O.locatenew("P", x * N.x + y * N.y), m)
+    return kg.Model(
+        name="cli_pendulum", frame=N, coordinates=(x, y), speeds=(vx, vy),
+        kinematics=(vx - x.diff(t), vy - y.diff(t)), bodies=(bob,), gravity=-g * N.y,
+        holonomic_constraints=(x**2 + y**2 - 1,) if rod else (), parameters={m: 2.0, g: 9.81},
+    )
+
+def wrong():
+    return kg.Model(name="wrong", frame=3, coordinates=(), speeds=(), kinematics=(), bodies=())
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "pendulum.py"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def cache(session_cache: Path) -> Path:
+    return session_cache
+
+
+def invoke(cache: Path, *arguments: str | Path) -> Result:
+    runner = CliRunner(env={"KANEGEN_CACHE_DIR": str(cache), "COLUMNS": "200"})
+    return runner.invoke(main, [str(argument) for argument in arguments])
+
+
+def output(cache: Path, *arguments: str | Path) -> str:
+    result = invoke(cache, *arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_names_follow_the_layers_below() -> None:
+    assert set(METHODS) == {*FIXED_STEP, *ADAPTIVE}
+    assert [name for name in QUANTITIES if not hasattr(Equations, name)] == []
+
+
+def test_version_and_help(cache: Path) -> None:
+    assert __version__ in output(cache, "--version")
+    text = output(cache, "--help")
+    assert all(command in text for command in ("build", "run", "emit", "show", "bench", "cache"))
+
+
+def test_help_imports_neither_scipy_nor_matplotlib() -> None:
+    program = (
+        "import sys\nfrom kanegen.cli import main\nmain(['--help'], standalone_mode=False)\n"
+        "assert 'scipy' not in sys.modules and 'matplotlib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_build_says_what_was_built(cache: Path, file: Path) -> None:
+    text = output(cache, "build", file)
+    assert "cli_pendulum" in text
+    assert "x, y" in text
+    assert "constraint_force" in text
+
+
+def test_run_integrates_and_writes(cache: Path, file: Path, tmp_path: Path) -> None:
+    table, arrays, figure = (tmp_path / name for name in ("motion.csv", "motion.npz", "motion.png"))
+    arguments = ("run", file, "--time", "1", "--points", "11", "-p", "g=4.0")
+    text = output(cache, *arguments, "--output", table, "--plot", figure)
+    assert re.search(r"steps\s*.\s*\d+", text)
+    assert "position residual" in text
+    with table.open(encoding="utf-8") as stream:
+        rows = list(csv.reader(stream))
+    assert rows[0] == ["t", "x", "y", "vx", "vy"]
+    values = np.array(rows[1:], dtype=float)
+    assert values.shape == (11, 5)
+    t, x, y, vx, vy = values.T
+    np.testing.assert_allclose(t, np.linspace(0.0, 1.0, 11))
+    np.testing.assert_allclose(x**2 + y**2, 1.0, atol=1e-7)
+    np.testing.assert_allclose((vx**2 + vy**2) / 2 + 4.0 * y, 4.0 * -0.8, atol=1e-6)
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    output(cache, *arguments, "--output", arrays)
+    with np.load(arrays) as data:
+        np.testing.assert_array_equal(data["q"], values[:, 1:3])
+        assert list(data["names"]) == ["x", "y", "vx", "vy"]
+
+
+def test_run_by_fixed_steps(cache: Path, file: Path) -> None:
+    text = output(cache, "run", file, "--time", "0.5", "--method", "rk4", "--step", "0.01")
+    assert re.search(r"steps\s*.\s*50 ", text)
+
+
+def test_run_closes_loops(cache: Path, tmp_path: Path) -> None:
+    table = tmp_path / "motion.csv"
+    energy, spacecraft = (EXAMPLES / f"{name}.py" for name in ("energy_servo", "spacecraft_detumbling"))
+    text = output(cache, "run", energy, "--time", "1", "--control", "--sample-time", "0.1", "--output", table)
+    assert "largest |tau2|" in text
+    with table.open(encoding="utf-8") as stream:
+        rows = list(csv.reader(stream))
+    assert rows[0] == ["t", "theta1", "theta2", "u1", "u2", "tau1", "tau2"]
+    assert len({row[-1] for row in rows[1:]}) == 11  # ten samples, and the one at the end
+    assert "largest |tau3|" in output(cache, "run", spacecraft, "--time", "1", "--control")
+
+
+def test_show_as_text_and_as_latex(cache: Path, file: Path) -> None:
+    text = output(cache, "show", file)
+    assert re.search(r"J\[0, 0\] = 2\*x", text)
+    assert "right-hand side, the solve included" in text
+    latex = output(cache, "show", file, "--latex", "-q", "J")
+    assert latex.startswith("J = \\left[")
+    assert "Q[0, 0]" not in output(cache, "show", file, "--counts")
+    assert "J[0, 0]" not in output(cache, "show", file, "-o", "rod=False")
+
+
+def test_emit_writes_sources(cache: Path, file: Path, tmp_path: Path) -> None:
+    text = output(cache, "emit", file, tmp_path / "generated")
+    assert ".c" in text
+    assert any((tmp_path / "generated").rglob("*.c"))
+
+
+def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "own-cache"
+    assert "0 entries" in output(folder, "cache", "list")
+    (folder / "sources").mkdir()
+    assert "freed" in output(folder, "cache", "clear")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("run", "absent.py"), 2, "no file 'absent.py'"),
+        (("run", "{file}", "-o", "n"), 2, "name=value"),
+        (("run", "{file}", "-o", "rod=1", "-o", "rod=2"), 2, "given twice"),
+        (("run", "{file}", "--output", "motion.txt"), 2, ".csv or .npz"),
+        (("show", "{file}", "-o", "n=3"), 1, "unexpected keyword argument 'n'"),
+        (("show", "{file}:absent"), 1, "no function 'absent'"),
+        (("show", "{file}:wrong"), 1, "frame is 3"),
+        (("run", "{file}", "-p", "mass=3"), 1, "mass"),
+        (("run", "{file}", "--method", "rk4"), 1, "step"),
+        (("bench", "--examples", "nowhere"), 1, "nowhere"),
+    ],
+)
+def test_errors_are_one_message(cache: Path, file: Path, arguments: tuple[str, ...], status: int, message: str) -> None:
+    result = invoke(cache, *(argument.format(file=file) for argument in arguments))
+    assert result.exit_code == status
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def test_traceback_on_request(cache: Path, file: Path) -> None:
+    result = invoke(cache, "--traceback", "show", f"{file}:absent")
+    assert result.exception is not None
+    assert not isinstance(result.exception, SystemExit)
+
+
+def test_bench_compares_a_model(cache: Path, file: Path) -> None:
+    text = output(cache, "bench", file, "--time", "0.5", "--rounds", "2")
+    assert "right-hand side in C" in text
+    assert "integration to error 1e-06" in text

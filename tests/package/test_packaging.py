@@ -1,0 +1,75 @@
+"""The templates are found from a wheel, from an editable install and from a checkout that is not installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+
+PROBE = """
+import sys
+sys.path[:0] = {paths!r}
+import kanegen
+from kanegen.derivation.fingerprint import generator_digest
+from kanegen.codegen.environment import runtime_headers
+from kanegen.codegen.sources import wrapper_files
+from kanegen.resources import template_folder
+assert "module.pyx" in wrapper_files() and "kg_steppers.h" in runtime_headers()
+generator_digest()
+print(kanegen.__file__)
+print(template_folder())
+"""
+
+
+def probe(folder: Path) -> list[str]:
+    """Where kanegen and its templates are found from ``folder``, with no site customization to point elsewhere."""
+    code = PROBE.format(paths=[str(folder), sysconfig.get_paths()["purelib"]])
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout, built from a copy so that nothing is left behind."""
+    copy, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in ("kanegen", "templates"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy / name)
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "-w", str(out)]
+    command = [sys.executable, "-m", "pip", "wheel", *options, "."]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (built,) = out.glob("*.whl")
+    return built
+
+
+def test_wheel_holds_every_package_and_template(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    package = {path.relative_to(ROOT).as_posix() for path in (ROOT / "kanegen").rglob("*.py")}
+    templates = {
+        "kanegen/" + path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "templates").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert package | templates | {"kanegen/py.typed"} <= names
+
+
+def test_templates_from_a_wheel(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    package, templates = probe(tmp_path)
+    assert Path(package).is_relative_to(tmp_path)
+    assert Path(templates) == tmp_path / "kanegen" / "templates"
+
+
+def test_templates_from_a_checkout_that_is_not_installed() -> None:
+    package, templates = probe(ROOT)
+    assert Path(package) == ROOT / "kanegen" / "__init__.py"
+    assert Path(templates) == ROOT / "templates"

@@ -1,0 +1,33 @@
+"""What the README shows works."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from checkout import ROOT
+
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_examples_run(tmp_path: Path) -> None:
+    programs = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    script = tmp_path / "readme.py"
+    script.write_text("\n".join(programs), encoding="utf-8")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "tension" in done.stdout
+    assert "impact" in done.stdout
+
+
+def test_files_and_links_exist() -> None:
+    named = [*re.findall(r"\]\(([^)#:]+)\)", TEXT), *re.findall(r"build_examples/\w+\.py", TEXT)]
+    assert len(named) > 5
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"make ([a-z]+)\b", re.sub(r"```python.*?```", "", TEXT, flags=re.DOTALL))) <= targets

@@ -1,0 +1,197 @@
+"""Hoisting, lowering, scheduling and splitting, without a compiler."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import pendulum, random_inputs, random_program, solver_program, stores
+from simulated import Simulation
+from tolerances import RANDOM_PROGRAM
+
+from kanegen.graph.interpret import evaluate
+from kanegen.graph.nodes import Graph, Node
+from kanegen.program.interpret import interpret
+from kanegen.program.passes import split as splitting
+from kanegen.program.passes.code import Gather, Leave, Let, Put
+from kanegen.program.passes.count import operation_count, operation_counts
+from kanegen.program.passes.hoist import hoist
+from kanegen.program.passes.lower import lower
+from kanegen.program.passes.schedule import MAX_DEPTH, MAX_OPERATIONS, schedule
+from kanegen.program.records import Block, Call, Function, Program, Symbols
+
+
+def program_of(values: list[Node], arrays: dict[str, int] | None = None) -> Program:
+    symbols = Symbols(("q0", "q1", "q2"), ("u0", "u1"), (), ("p0", "p1"), ())
+    function = Function("f", (len(values),), (Block("all", stores("out", values)),), arrays or {}, "a function")
+    return hoist(Program("one", values[0].graph, symbols, (function,)))
+
+
+def test_largest_constant_subexpressions_are_hoisted_once() -> None:
+    g = Graph()
+    q, p0, p1 = g.input("q", 0), g.input("p", 0), g.input("p", 1)
+    inner = p0 + p1
+    outer = g.apply("sqrt", inner)
+    program = program_of([outer * q, outer + q, q - p0, p1])
+    assert program.constants == (outer,)
+    program = program_of([outer * q, inner * g.apply("sin", q)])
+    assert program.constants == (inner, outer)
+
+
+def test_a_constant_output_is_hoisted() -> None:
+    g = Graph()
+    total = g.input("p", 0) + g.input("g", 0)
+    assert program_of([total]).constants == (total,)
+
+
+def test_nothing_is_hoisted_without_operations() -> None:
+    g = Graph()
+    assert program_of([g.input("p", 0), g.const(2.5), g.input("q", 0) * 3]).constants == ()
+
+
+def test_shared_denominators_are_inverted_once() -> None:
+    g = Graph()
+    a, b, d = g.input("q", 0), g.input("q", 1), g.input("u", 0)
+    roots = [a / d, b / d, g.one / d]
+    lowered = lower(roots, {})
+    divisions = [value for value in lowered.order if value.op == "div"]
+    assert [value.op for value in map(lowered.__getitem__, roots)] == ["mul", "mul", "div"]
+    assert len(divisions) == 1
+    assert lower([a / d, b / (d + 1)], {}).order[-1].op == "div"
+
+
+@pytest.mark.parametrize(("angles", "gathered"), [(2, 0), (3, 3)])
+def test_sines_and_cosines_are_gathered_from_three_angles_on(angles: int, gathered: int) -> None:
+    g = Graph()
+    q = [g.input("q", k) for k in range(3)]
+    x = [q[0] + q[1], q[0] * q[2], q[2]][:angles]
+    values = [g.apply("sin", a) * g.apply("cos", a) for a in x]
+    code = schedule(program_of(values).functions[0], ())
+    found = [s for s in code.statements if isinstance(s, Gather)]
+    assert sum(len(s.angles) for s in found) == gathered
+
+
+def test_angles_from_work_arrays_or_functions_are_not_gathered() -> None:
+    g = Graph()
+    x = [g.input("w", 0), g.apply("sin", g.input("q", 0)), g.apply("sqrt", g.input("q", 1))]
+    assert lower([g.apply("cos", a) for a in x], {}).angles == ()
+
+
+def test_a_block_that_overwrites_what_it_reads_stores_last() -> None:
+    g = Graph()
+    w = [g.input("w", k) for k in range(2)]
+    function = Function(
+        "f", (1,), (Block("swap", stores("w", [w[1], w[0] + w[1]])), Block("", stores("out", [w[0]]))), {"w": 2}, ""
+    )  # fmt: skip
+    statements = schedule(function, ()).statements
+    kinds = [type(s) for s in statements]
+    assert kinds == [Let, Let, Put, Put, Put]
+    last = statements[-1]
+    assert isinstance(last, Put)
+    assert last.value.op == "input"
+
+
+def test_values_are_read_again_after_a_kernel_changed_their_array() -> None:
+    g = Graph()
+    total = g.input("w", 0) + g.input("w", 1)
+    out = Block("out", stores("out", [total * total]))
+    steps = (Block("w", stores("w", [g.input("q", 0), g.input("q", 1)])), out)
+    function = Function("f", (1,), (*steps, Call("lu_solve", (1, "w", "w")), out), {"w": 2}, "")
+    lets = [s for s in schedule(function, ()).statements if isinstance(s, Let)]
+    assert [let.number for let in lets] == [0, 1, 2, 3]
+    assert [let.value for let in lets[:2]] == [let.value for let in lets[2:]]
+
+
+def test_expressions_stay_short() -> None:
+    g = Graph()
+    total = g.input("q", 0)
+    for k in range(60):
+        total = total * g.input("u", k) + g.input("q", k + 1)
+    code = schedule(program_of([total]).functions[0], ())
+    named = {s.value for s in code.statements if isinstance(s, Let)}
+
+    def extent(value: object, top: bool = True) -> tuple[int, int]:
+        if not value.args or (value in named and not top):
+            return 0, 0
+        inner = [extent(a, False) for a in value.args]
+        return 1 + sum(n for n, _ in inner), 1 + max(d for _, d in inner)
+
+    extents = [extent(s.value) for s in code.statements if isinstance(s, Let | Put)]
+    assert len(extents) > 1
+    assert max(n for n, _ in extents) <= MAX_OPERATIONS
+    assert max(d for _, d in extents) <= MAX_DEPTH
+
+
+def test_dead_code_is_not_emitted() -> None:
+    g = Graph()
+    q = g.input("q", 0)
+    g.apply("exp", q)
+    code = schedule(program_of([q * q]).functions[0], ())
+    assert [type(s) for s in code.statements] == [Put]
+
+
+def test_operations_are_counted_after_hoisting() -> None:
+    program = pendulum()
+    # rhs: product, sine, sign; energy: u*u, its product, cosine, difference, product, sum.
+    assert operation_counts(program)["rhs"] == 3
+    assert operation_count(program.function("rhs")) == 4
+    assert operation_count(program.function("energy"), program.constants) < operation_count(program.function("energy"))
+
+
+def test_kernels_are_counted_by_formula() -> None:
+    program = solver_program()
+    function = program.function("rhs")
+    without = Function("g", (3,), tuple(s for s in function.steps if not isinstance(s, Call)), {}, "")
+    # Elimination of 2 unknowns: 3 operations on the matrix, 6 on the right-hand side; 18 to scale the rows, 12 to
+    # search and judge the pivots.
+    difference = operation_count(function, program.constants) - operation_count(without, program.constants)
+    assert difference == 9 + 18 + 12
+
+
+def test_an_unknown_kernel_is_named() -> None:
+    with pytest.raises(KeyError, match="'nothing'"):
+        operation_count(Function("f", (), (Call("nothing", (1,)),), {}, ""))
+
+
+def test_every_kernel_of_the_runtime_has_a_count() -> None:
+    from kanegen.program.kernels.linear import KERNELS
+    from kanegen.program.passes.count import KERNEL_OPERATIONS
+
+    assert set(KERNELS) <= set(KERNEL_OPERATIONS)
+
+
+def simulate(program: Program, name: str, inputs: dict[str, list[float]], parts: bool) -> list[float]:
+    constants = evaluate(program.constants, inputs)
+    while True:
+        function = program.function(name)
+        code = schedule(function, program.constants)
+        simulation = Simulation(function, constants, inputs)
+        left = simulation.run(splitting.split(code) if parts else code)
+        if left is None:
+            return simulation.arrays["out"]
+        name = left
+
+
+@pytest.mark.parametrize("parts", [False, True], ids=["whole", "parts"])
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_lowered_code_computes_what_the_program_says(seed: int, parts: bool) -> None:
+    program, inputs = random_program(seed, 3), random_inputs(seed + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(splitting, "LONGEST", 10)
+        patch.setattr(splitting, "PART", 7)
+        for k in range(3):
+            status, expected = interpret(program, f"f{k}", inputs)
+            assert status == 0
+            assert simulate(program, f"f{k}", inputs, parts) == pytest.approx(
+                expected, rel=RANDOM_PROGRAM, abs=RANDOM_PROGRAM
+            )
+
+
+def test_guards_name_what_they_need_before_they_leave() -> None:
+    program = solver_program()
+    code = schedule(program.function("rhs"), program.constants)
+    (guard,) = (s for s in code.statements if isinstance(s, Leave))
+    assert guard.otherwise == "rhs fallback"
+    before = code.statements[: code.statements.index(guard)]
+    assert any(isinstance(s, Gather) for s in before)

@@ -1,0 +1,178 @@
+"""Inputs of an integration: every form a user may give them in, and their rates from splines."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+from handmade import pendulum_module
+from handmade_track import DESCRIPTION, extension
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import LowLevelCallable
+from scipy.interpolate import BPoly, BSpline, CubicSpline, PPoly, UnivariateSpline, make_interp_spline
+from sympy.physics.vector import dynamicsymbols
+
+from kanegen.codegen.description import Description
+from kanegen.errors import SolveError
+from kanegen.solve.inputs.inputs import RunInputs, run_inputs
+from kanegen.solve.inputs.piecewise import Piecewise, from_scipy, joined
+
+TIMES = np.linspace(0.0, 2.0, 9)
+LIFT = np.sin(TIMES)
+SPLINE = CubicSpline(TIMES, LIFT)
+ALL = np.stack([LIFT, np.cos(TIMES), -LIFT], axis=1)
+
+CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_double, ctypes.POINTER(ctypes.c_double), ctypes.c_void_p)
+
+
+@CALLBACK
+def compiled_lift(t: float, r: Any, user_data: int | None) -> None:
+    r[0], r[1], r[2] = t * t, 2.0 * t, 2.0
+
+
+def inputs(r: Any, **changes: Any) -> RunInputs:
+    return run_inputs(extension().module, replace(DESCRIPTION, **changes), r)
+
+
+def one_input() -> Description:
+    return replace(DESCRIPTION, inputs=("lift",), input_defaults=(None,), input_rate_of=(None,))
+
+
+@pytest.mark.parametrize(
+    ("r", "expected"),
+    [
+        (None, lambda t: [0.0, 0.0, 0.0]),
+        ([1, 2, 3], lambda t: [1.0, 2.0, 3.0]),
+        ((1.0, 2.0, 3.0), lambda t: [1.0, 2.0, 3.0]),
+        ((TIMES, ALL), lambda t: [np.interp(t, TIMES, column) for column in ALL.T]),
+        (CubicSpline(TIMES, ALL), lambda t: CubicSpline(TIMES, ALL)(t)),
+        (make_interp_spline(TIMES, ALL, k=5), lambda t: make_interp_spline(TIMES, ALL, k=5)(t)),
+        (LowLevelCallable(compiled_lift), lambda t: [t * t, 2.0 * t, 2.0]),
+        (lambda t: [t, 1.0, 0.0], lambda t: [t, 1.0, 0.0]),
+        ({"lift": SPLINE}, lambda t: [SPLINE(t), SPLINE(t, 1), SPLINE(t, 2)]),
+        ({"lift": 2.0}, lambda t: [2.0, 0.0, 0.0]),
+        ({dynamicsymbols("lift"): SPLINE}, lambda t: [SPLINE(t), SPLINE(t, 1), SPLINE(t, 2)]),
+        ({sympy.Symbol("lift_rate"): 3.0}, lambda t: [0.0, 3.0, 0.0]),
+        ({"lift": (TIMES, LIFT), "lift_rate": 1.0}, lambda t: [np.interp(t, TIMES, LIFT), 1.0, 0.0]),
+        (
+            {"lift": np.sin, "lift_rate": SPLINE, "lift_acceleration": -1},
+            lambda t: [np.sin(t), SPLINE(t), -1.0],
+        ),
+        ({"lift": lambda t: 0.0, "lift_rate": SPLINE}, lambda t: [0.0, SPLINE(t), SPLINE(t, 1)]),
+    ],
+)
+def test_every_form_gives_its_values(r: Any, expected: Any) -> None:
+    given = inputs(r)
+    for t in (0.0, 0.4, 1.25, 2.0):
+        np.testing.assert_allclose(given.at(t), expected(t), rtol=1e-13, atol=1e-14)
+
+
+def test_rates_win_over_defaults_only_where_their_input_is_given() -> None:
+    defaults = (5.0, 6.0, 7.0)
+    np.testing.assert_array_equal(inputs({"lift_rate": 1.0}, input_defaults=defaults).at(0.0), [5.0, 1.0, 0.0])
+    np.testing.assert_array_equal(inputs({}, input_defaults=defaults).at(0.0), defaults)
+
+
+@pytest.mark.parametrize(
+    ("r", "message"),
+    [
+        ("lift", "r is 'lift'; expected an array"),
+        ([1.0], r"r has shape \(1,\), expected \(3,\)"),
+        ([1.0, np.nan, 0.0], r"lift_rate \(r\[1\]\) is nan"),
+        ((TIMES,), "a tuple of 1; expected a table"),
+        ((TIMES, ALL[:3]), r"times \(9,\) and values \(3, 3\)"),
+        ((TIMES[::-1], ALL), "not strictly increasing"),
+        ((TIMES, LIFT), r"r gives 1 value\(s\) at each time; expected 3: lift, lift_rate"),
+        (SPLINE, r"r gives 1 value\(s\) at each time; expected 3"),
+        (CubicSpline(TIMES, np.ones((9, 2, 2))), r"a spline of values of shape \(2, 2\)"),
+        (PPoly([[np.nan]], [0.0, 1.0]), "the coefficients of the input spline hold NaN"),
+        ({"lif": 1.0}, "no input 'lif': did you mean 'lift'"),
+        ({"lift": "1"}, "input lift is '1'"),
+        ({"lift": np.inf}, "input lift is inf"),
+        ({"lift": (TIMES, ALL)}, "input lift gives 3 values at each time"),
+        ({"lift": CubicSpline(TIMES, ALL)}, "input lift gives 3 values at each time"),
+        ({"lift": LowLevelCallable(compiled_lift)}, "a C function must give all inputs"),
+        ({"lift": np.sin}, "lift is a Python callable, from which its rate lift_rate does not follow"),
+        ({"lift": (TIMES, LIFT)}, "input lift_rate, whose rate lift_acceleration is needed, jumps by"),
+        ({"lift": PPoly([[0.0, 1.0]], [0.0, 1.0, 2.0])}, r"lift, .* jumps by 1 at t = 1.0 s"),
+        (
+            {"lift": (TIMES, LIFT), "lift_rate": (TIMES + 5.0, LIFT), "lift_acceleration": 0.0},
+            "no time in common: lift from 0.0 to 2.0, lift_rate from 5.0 to 7.0",
+        ),
+    ],
+)
+def test_wrong_inputs_are_refused(r: Any, message: str) -> None:
+    with pytest.raises(SolveError, match=message):
+        inputs(r)
+
+
+def test_missing_inputs_are_named() -> None:
+    without = (None, 0.0, None)
+    with pytest.raises(SolveError, match=r"the inputs lift, lift_acceleration have no value: pass r= \(an array"):
+        inputs(None, input_defaults=without)
+    with pytest.raises(SolveError, match="no value to the inputs without a default lift;"):
+        inputs({"lift_rate": 0.0}, input_defaults=without)
+
+
+def test_scalar_tables_and_splines_serve_one_input() -> None:
+    for r in ((TIMES, LIFT), SPLINE):
+        given = run_inputs(pendulum_module(), one_input(), r)
+        assert given.at(0.5) == pytest.approx(LIFT[2])
+
+
+def test_beyond_the_ends_nothing_is_known() -> None:
+    mixed = inputs({"lift": SPLINE, "lift_rate": np.cos, "lift_acceleration": 0.0})
+    with pytest.raises(SolveError, match=r"given for t from 0.0 to 2.0 s, and is needed at t = 2.5"):
+        mixed.at(2.5)
+
+
+@pytest.mark.parametrize(
+    "spline",
+    [
+        SPLINE,
+        make_interp_spline(TIMES, LIFT, k=4),
+        BSpline(np.arange(-3.0, 9.0), np.array([1.0, -1.0, 2.0, 0.5, 3.0, 1.0, 0.0, 2.0]), 3),
+        BPoly([[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]], [0.0, 1.0, 3.0]),
+    ],
+)
+def test_scipy_objects_become_the_same_polynomials(spline: Any) -> None:
+    polynomial = from_scipy(spline, "r")
+    assert polynomial is not None
+    first, last = polynomial.span
+    for t in np.linspace(first, last, 23):
+        np.testing.assert_allclose(polynomial(float(t))[0], spline(t), rtol=1e-12, atol=1e-12)
+
+
+def test_other_objects_are_not_splines() -> None:
+    assert from_scipy(UnivariateSpline(TIMES, LIFT), "r") is None
+    assert from_scipy(1.0, "r") is None
+
+
+@given(
+    st.lists(st.integers(0, 12), min_size=2, max_size=6, unique=True),
+    st.lists(st.integers(0, 12), min_size=2, max_size=6, unique=True),
+    st.randoms(use_true_random=False),
+)
+def test_joined_polynomials_keep_their_values(first: list[int], second: list[int], random: Any) -> None:
+    def polynomial(times: list[int], rows: int) -> Piecewise:
+        shape = (rows, len(times) - 1, 1)
+        values = [random.uniform(-1.0, 1.0) for _ in range(int(np.prod(shape)))]
+        return Piecewise(np.array(sorted(times), dtype=float), np.reshape(values, shape))
+
+    parts = [polynomial(first, 4), 0.5, polynomial(second, 2)]
+    start, end = max(min(first), min(second)), min(max(first), max(second))
+    if start >= end:
+        with pytest.raises(SolveError, match="no time in common"):
+            joined(parts, "abc")
+        return
+    whole = joined(parts, "abc")
+    assert whole.span == (start, end)
+    # Midpoints of pieces: the value at a breakpoint is that of either side.
+    for t in np.linspace(start, end, 48, endpoint=False) + (end - start) / 97.3:
+        expected = [parts[0](t)[0], 0.5, parts[2](t)[0]]
+        np.testing.assert_allclose(whole(t), expected, rtol=1e-9, atol=1e-9)

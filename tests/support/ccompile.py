@@ -1,0 +1,77 @@
+"""Compiles C and C++ snippets against the runtime headers, as shared libraries or as programs."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from kanegen.codegen.environment import runtime_headers
+
+WARNINGS = ("-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler with the language it is to accept; ``suffix`` is that of its source files."""
+
+    command: str
+    standard: str
+    suffix: str
+
+    def __str__(self) -> str:
+        return f"{self.command} {self.standard}"
+
+
+CANDIDATES = (
+    Compiler("gcc", "-std=c99", ".c"),
+    Compiler("clang", "-std=c99", ".c"),
+    Compiler("g++", "-std=c++11", ".cpp"),
+    Compiler("clang++", "-std=c++11", ".cpp"),
+)
+COMPILERS = tuple(c for c in CANDIDATES if shutil.which(c.command))
+C_COMPILER = next(c for c in COMPILERS if c.suffix == ".c")
+
+
+def _links_sanitizers(compiler: Compiler) -> bool:
+    """Whether the compiler finds the sanitizers' runtime, which for clang is a package of its own."""
+    command = [compiler.command, *SANITIZERS, "-x", "c", "-", "-o", os.devnull]
+    return subprocess.run(command, input="int main(void) { return 0; }", capture_output=True, text=True).returncode == 0
+
+
+SANITIZING = tuple(c for c in COMPILERS if _links_sanitizers(c))
+
+
+def compile_source(
+    compiler: Compiler, source: str, target: Path, *flags: str, headers: dict[str, str] | None = None
+) -> None:
+    """Compile one source next to its headers into ``target``; a warning fails the test with stderr."""
+    folder = target.parent
+    for name, text in (runtime_headers() if headers is None else headers).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    path = target.with_suffix(compiler.suffix)
+    path.write_text(source, encoding="utf-8")
+    command = [compiler.command, compiler.standard, *WARNINGS, *flags, str(path), "-o", str(target), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
+
+
+def shared_library(source: str, folder: Path) -> ctypes.CDLL:
+    """A C source as a loaded library."""
+    target = folder / "snippet.so"
+    compile_source(C_COMPILER, source, target, "-O2", "-shared", "-fPIC")
+    return ctypes.CDLL(str(target))
+
+
+def run_program(compiler: Compiler, source: str, folder: Path, *flags: str) -> str:
+    """Compile and run a program: it must exit with 0 and write nothing to stderr. Returns its stdout."""
+    target = folder / "program"
+    compile_source(compiler, source, target, *flags)
+    done = subprocess.run([str(target)], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    return done.stdout
