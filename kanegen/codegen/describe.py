@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from math import isfinite
+import math
 from typing import Any
 
 from kanegen.codegen.description import Description
 from kanegen.derivation import Equations
 from kanegen.derivation.momenta import Momenta
 from kanegen.model.checks.symbols import spare_parameters
+from kanegen.model.contact.laws import Value
 from kanegen.model.contact.records import contacts_of
 from kanegen.model.control.servo import servo_of
 from kanegen.model.expressions import symbol_name
@@ -18,7 +19,6 @@ from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.reads import reads
 from kanegen.program.passes.undefined import fallible_constants
 from kanegen.program.records import Program
-from kanegen.solve.contact.law_values import contact_value
 
 
 def describe(equations: Equations, program: Program, form: str) -> Description:
@@ -50,7 +50,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
         contact_rows=tuple(name for contact in contacts_of(model) for name in contact.row_names),
         contact_values=tuple(
-            contact_value(contact.name, value) for contact in contacts_of(model) for value in contact.run_values()
+            _contact_value(contact.name, value) for contact in contacts_of(model) for value in contact.run_values()
         ),
         impulses=tuple(model.impulses),
         events=tuple(map(repr, model.events)),
@@ -76,7 +76,7 @@ def _servo(equations: Equations) -> dict[str, Any]:
         "servo_constraints": found.labels,
         "servo_levels": tuple(map(len, servo.theta)),
         "servo_free": servo.y is None,
-        "control_limits": tuple(tuple(x if isfinite(x) else None for x in pair) for pair in servo.limits or ()),
+        "control_limits": tuple(tuple(x if math.isfinite(x) else None for x in pair) for pair in servo.limits or ()),
     }
 
 
@@ -95,3 +95,11 @@ def _rate_links(equations: Equations) -> tuple[int | None, ...]:
         if item.rate in slots:
             links[slots[item.rate]] = k
     return tuple(links.get(k) for k in range(len(inputs)))
+
+
+def _contact_value(contact: str, value: Value) -> tuple[str, float | None, float | None, bool]:
+    """The entry of :attr:`~kanegen.solve.Description.contact_values`: label and interval."""
+    least, greatest = (x if math.isfinite(x) else None for x in (value.least, value.greatest))
+    expression = str(value.expression)
+    what = value.name if expression == value.name else f"{value.name} = {expression}"
+    return f"contact {contact!r} has {what}", least, greatest, value.strict

@@ -10,14 +10,6 @@ from kanegen.model.contact.laws import Value
 from kanegen.solve.functions import Functions
 
 
-def contact_value(contact: str, value: Value) -> tuple[str, float | None, float | None, bool]:
-    """The entry of :attr:`~kanegen.solve.Description.contact_values`: label and interval."""
-    least, greatest = (x if math.isfinite(x) else None for x in (value.least, value.greatest))
-    expression = str(value.expression)
-    what = value.name if expression == value.name else f"{value.name} = {expression}"
-    return f"contact {contact!r} has {what}", least, greatest, value.strict
-
-
 def check_contact_values(functions: Functions, t: float, q: Any, u: Any, r: Any) -> None:
     """Compare the values of the laws of contacts with their intervals, at the parameters of the solver.
 
