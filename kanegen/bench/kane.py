@@ -171,7 +171,7 @@ def kane_equations(derivation: KaneDerivation) -> KaneEquations:
 
 def constraint_count(model: Model) -> int:
     """Number of constraint rows the user gave, of all three kinds."""
-    return len(model.holonomic_constraints) + len(model.nonholonomic_constraints) + len(model.acceleration_constraints)
+    return len(model.constraints)
 
 
 def _refuse_what_kane_cannot(model: Model) -> None:

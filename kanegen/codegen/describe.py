@@ -10,8 +10,6 @@ from kanegen.derivation import Equations
 from kanegen.derivation.momenta import Momenta
 from kanegen.model.checks.symbols import spare_parameters
 from kanegen.model.contact.laws import Value
-from kanegen.model.contact.records import contacts_of
-from kanegen.model.control.servo import servo_of
 from kanegen.model.expressions import symbol_name
 from kanegen.program.functions.control.inverse_dynamics import path_controls
 from kanegen.program.functions.integrals import ENERGY, why_not
@@ -43,14 +41,14 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         + tuple(row.label for row in constraints.nonholonomic),
         n_holonomic=len(constraints.holonomic),
         n_nonholonomic=len(constraints.nonholonomic),
-        potential_energy=model.potential_energy is not None or model.gravity is not None,
+        potential_energy=model.has_potential,
         outputs=tuple((name, quantity.shape) for name, quantity in equations.outputs.items()),
         operations=tuple((f.name, operation_count(f, program.constants)) for f in table),
         functions=tuple(f.name for f in table),
         cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
-        contact_rows=tuple(name for contact in contacts_of(model) for name in contact.row_names),
+        contact_rows=model.contact_rows,
         contact_values=tuple(
-            _contact_value(contact.name, value) for contact in contacts_of(model) for value in contact.run_values()
+            _contact_value(contact.name, value) for contact in model.resolved_contacts for value in contact.run_values()
         ),
         impulses=tuple(model.impulses),
         events=tuple(map(repr, model.events)),
@@ -67,7 +65,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
 
 def _servo(equations: Equations) -> dict[str, Any]:
     """What describes the servo-constraints, if there are some."""
-    servo = servo_of(equations.model)
+    servo = equations.model.servo
     if servo is None:
         return {}
     found = equations.servo

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.model.contact.events import Event
-from kanegen.model.contact.normalize import events as normalized_events
+from kanegen.model.contact.normalize import normalized_events
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.names import by_name, unknown
 
@@ -123,7 +123,7 @@ def watched_events(module: ModuleType, description: Description, events: Any) ->
 
 def _spelled(event: Event) -> str:
     """The event as the description of a model with it has it."""
-    return "".join(map(repr, normalized_events([event], [])))
+    return "".join(map(repr, normalized_events([event], "events", [])))
 
 
 def start_modes(module: ModuleType, modes: Mapping[str, str] | None) -> dict[int, int]:
