@@ -78,7 +78,7 @@ def build(
             cache.store_sources(sources)
             wrapper.result()
     extension = build_extension(sources, compiler, cache)
-    return Solver(extension, Description.from_sources(sources), model.parameters, stabilization, compiler)
+    return Solver(extension, Description.from_sources(sources), model.parameters, stabilization)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.backends.cython import Extension
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
 from kanegen.options import DEFAULT_FUNCTIONS, EXTRA_FUNCTIONS
@@ -55,9 +56,10 @@ class Functions:
     that threads may share it.
     """
 
-    def __init__(self, module: ModuleType, description: Description, parameters: Array, gains: Array) -> None:
+    def __init__(self, extension: Extension, description: Description, parameters: Array, gains: Array) -> None:
+        self.module = module = extension.module
         check_names(module, description)
-        self.module = module
+        self._made_from = (extension, description, parameters, gains)
         self.description = description
         self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
         defaults = [np.nan if value is None else value for value in description.input_defaults]
@@ -65,6 +67,9 @@ class Functions:
         self._fallible = {name: frozenset(numbers) for name, numbers in description.fallible_constants}
         self._reads = {name: (frozenset(p), frozenset(r)) for name, p, r in description.reads}
         self.prepared = module.Prepared(parameters, gains, self._avoidable(), bool(self._unset))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Functions, self._made_from
 
     def _avoidable(self) -> set[int]:
         """Constants that nothing but functions evaluated on request needs."""

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.backends.cython import CompilerOptions, Extension, build
+from kanegen.backends.cython import Extension
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.errors import SolveError
@@ -87,7 +87,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         a `SolveError` that ends the run, also in a trial step beyond the domain of an expression: a smaller
         ``max_step`` avoids it, and :meth:`integrate` shortens its step by itself. (SciPy's RK45 does not return from
         NaN at the start, and its LSODA reports success.)
-    description, extension, parameters, stabilization, options
+    description, extension, parameters, stabilization
         What it was made from; ``parameters`` maps names to values, None where one is missing.
     """
 
@@ -95,7 +95,6 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     extension: Extension
     parameters: Mapping[str, float | None]
     stabilization: Baumgarte | Projection | None
-    options: CompilerOptions | None
     rhs: Callable[..., tuple[Array, Array]]
     ode: Callable[..., Array]
     T: Callable[..., Array]
@@ -136,12 +135,11 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         description: Description,
         parameters: Mapping[Any, float | None] | None = None,
         stabilization: Baumgarte | Projection | None = None,
-        options: CompilerOptions | None = None,
     ) -> None:
         values = parameter_values(parameters or {}, description)
         gains = gain_values(stabilization, description)
         vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
-        functions = Functions(extension.module, description, vector, gains)
+        functions = Functions(extension, description, vector, gains)
         require_decay(functions)
         rhs_name = "rhs_stabilized" if gains.any() else "rhs"
         rhs = functions.get(rhs_name) if functions.problem(rhs_name) is None else None
@@ -150,7 +148,6 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
             description=description,
             parameters=FrozenMapping(values),
             stabilization=stabilization,
-            options=options,
             rhs=rhs.pair if rhs else functions.call(rhs_name),
             ode=rhs.ode if rhs else functions.call(rhs_name),
             _functions=functions,
@@ -184,7 +181,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         numbers = {name: number(value, f"parameter {name}") for name, value in given.items()}
         needed = {name: value for name, value in numbers.items() if name in self.parameters}
         merged = {**self.parameters, **needed}
-        return Solver(self.extension, self.description, merged, self.stabilization, self.options)
+        return Solver(self.extension, self.description, merged, self.stabilization)
 
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:
         """A solver with other gains, or none; it shares the extension.
@@ -192,7 +189,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong
         size.
         """
-        return Solver(self.extension, self.description, self.parameters, stabilization, self.options)
+        return Solver(self.extension, self.description, self.parameters, stabilization)
 
     # -- evaluation -----------------------------------------------------------------------------------------
 
@@ -291,15 +288,4 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         )
 
     def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:
-        parameters = dict(self.parameters)
-        return (_restored, (self.sources, self.description, parameters, self.stabilization, self.options))
-
-
-def _restored(
-    sources: Sources,
-    description: Description,
-    parameters: dict[str, float | None],
-    stabilization: Baumgarte | Projection | None,
-    options: CompilerOptions | None,
-) -> Solver:
-    return Solver(build(sources, options), description, parameters, stabilization, options)
+        return (Solver, (self.extension, self.description, self.parameters, self.stabilization))

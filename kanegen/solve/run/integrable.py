@@ -34,9 +34,6 @@ class Integrable:
     parameters: Mapping[str, float | None]
     stabilization: Baumgarte | Projection | None
     residuals: Callable[..., tuple[Array, Array]]
-    momentum: Callable[..., Array]
-    reduced_momentum: Callable[..., Array]
-    speeds_from_momentum: Callable[..., Array]
     _functions: Functions
     _rhs_name: str
 
@@ -164,7 +161,7 @@ class Integrable:
             inputs=self._run_inputs(r) if loop is None else loop.inputs,
             residuals=self.residuals,
             check_values=partial(check_contact_values, self._functions),
-            momenta=RunMomenta(self, r) if is_momentum_form(self.description.form) and loop is None else None,
+            momenta=self._run_momenta(r) if loop is None else None,
             loop=loop,
         )
         return integrate(problem, t_span, q0, u0, options)
@@ -240,7 +237,16 @@ class Integrable:
 
     def _run_inputs(self, r: Any) -> RunInputs:
         """The inputs ``r`` of a run, as for :meth:`integrate`; those that no function of a run reads may be missing."""
+        return run_inputs(self.extension.module, self.description, r, self._inputs_needed())
+
+    def _run_momenta(self, r: Any) -> RunMomenta | None:
+        """What converts the state of a run, in the forms that integrate momenta."""
+        if not is_momentum_form(self.description.form):
+            return None
+        return RunMomenta(self._functions, r, self._inputs_needed())
+
+    def _inputs_needed(self) -> frozenset[int]:
+        """Indices of the inputs that a run reads."""
         functions = self._functions
         usual = (state_function(self.description.form, self._rhs_name), "residuals")
-        needed = functions.inputs_read(functions.in_run(*usual))
-        return run_inputs(self.extension.module, self.description, r, needed)
+        return functions.inputs_read(functions.in_run(*usual))
