@@ -66,7 +66,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         Kinetic-energy matrix (n_u, n_u); ``P = F - L``, inertia remainder, active forces, ``d K/d u = Q u +
         N``: (n_u,).
     J, b
-        Constraints ``J u' = b``, (n_c, n_u) and (n_c,), rows in the order of ``description.constraints``.
+        Constraints ``J u' = b``, (n_c, n_u) and (n_c,), rows in the order of ``description.constraints.rows``.
     A, B, A1, A2
         ``u_D' = A u_I' + B``, (n_d, n_i), (n_d,); ``A1`` (n_d, n_u), ``A2`` (n_i, n_u), with ``A1 A2^T = 0``.
     constraint_force, multipliers
@@ -196,11 +196,12 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     def residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """Residuals of the constraints at position and velocity level, zero on the manifold.
 
-        ``(n_position,)``: phi of the holonomic constraints, invariants last (``description.positions``);
-        ``(n_velocity,)``: phi' and psi (``description.velocities``).
+        ``(n_position,)``: phi of the holonomic constraints, invariants last (``description.constraints.positions``);
+        ``(n_velocity,)``: phi' and psi (``description.constraints.velocities``).
         """
-        n_position, n_velocity = len(self.description.positions), len(self.description.velocities)
-        if n_position + n_velocity == 0:
+        labels = self.description.constraints
+        n_position = len(labels.positions)
+        if not (labels.positions or labels.velocities):
             self.extension.module.checked_state(t, q, u, r)
             return np.empty(0), np.empty(0)
         values = self._residuals(t, q, u, r)
@@ -254,7 +255,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None) -> Names:
         """Labels of the constraints that follow from the ones before them at this state; needs ``J``."""
-        return tuple(self.description.constraints[i] for i in redundant_rows(self.J(t, q, u, r)))
+        return tuple(self.description.constraints.rows[i] for i in redundant_rows(self.J(t, q, u, r)))
 
     def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None) -> Parts:
         """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has it."""
@@ -274,8 +275,8 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     @property
     def operation_count(self) -> int:
-        """Operations of one ``rhs``, the solve included; ``description.operations`` has the others."""
-        return dict(self.description.operations)[self._rhs_name]
+        """Operations of one ``rhs``, the solve included; ``description.functions`` has the others."""
+        return self.description.functions[self._rhs_name].operations
 
     def __repr__(self) -> str:
         d = self.description
@@ -283,7 +284,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         without = f", no value of {', '.join(missing)}" if missing else ""
         return (
             f"<Solver {d.name!r} ({d.form}): {len(d.coordinates)} coordinates, {len(d.speeds)} speeds, "
-            f"{len(d.constraints)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} "
+            f"{len(d.constraints.rows)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} "
             f"parameters{without}>"
         )
 

@@ -16,7 +16,7 @@ from kanegen.solve.analysis.inverse_dynamics import InverseDynamics, inverse_dyn
 from kanegen.solve.consistent import projection_of
 from kanegen.solve.contact.law_values import check_contact_values
 from kanegen.solve.control.closed_loop import ControlOptions, closed_loop, other_inputs
-from kanegen.solve.control.consistent import consistent_controls, joined_names
+from kanegen.solve.control.consistent import consistent_controls, control_constraints
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs.inputs import RunInputs, run_inputs
 from kanegen.solve.run.integrate import Options, Problem, integrate
@@ -112,7 +112,7 @@ class Integrable:
             Servo: free vector, a number or (n_tau,), where the model leaves it to the run; None: zero.
         tau0
             Control constraints: start of the controls (and rates) of the state, (n,) in the order of
-            ``description.joined``. None: consistent ones of least norm.
+            ``description.control_constraints.states``. None: consistent ones of least norm.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class Integrable:
         """Controls (n,) of the state that satisfy the control constraints at ``t``, from a guess that does not.
 
         Newton's method on the constraints, and on those of their derivatives that contain no unknown ones, each
-        correction of least norm. In the order of ``description.joined``: the controls, then rates.
+        correction of least norm. In the order of ``description.control_constraints.states``: the controls, then rates.
 
         Parameters
         ----------
@@ -188,7 +188,8 @@ class Integrable:
         SolveError
             For a model without control constraints, and where no controls satisfy them: the residuals that are left.
         """
-        inputs = other_inputs(self._functions, joined_names(self._functions), r).at(float(t))
+        names = self.description.input_names(control_constraints(self._functions).states)
+        inputs = other_inputs(self._functions, names, r).at(float(t))
         return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)
 
     def inverse_dynamics(
