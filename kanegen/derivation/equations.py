@@ -364,11 +364,7 @@ class Equations:
             "u": model.speeds,
             "udot": [Derivative(u, t) for u in model.speeds],
             "aux": model.auxiliary_speeds,
-            "r": [
-                *(item.symbol for item in model.inputs),
-                *model.multiplier_symbols,
-                *map(sympy.Symbol, model.input_layout.free),
-            ],
+            "r": model.input_symbols,
             "p": model.parameters,
             MULTIPLIERS: [sympy.Symbol(f"lambda_{k}") for k in range(len(self.constraints.rows))],
             "g": [sympy.Symbol(name) for name in self.gain_names],

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Final
 
+import sympy
+
 from kanegen.model import normalize
 from kanegen.model.contact.events import Event, Multiplier
 from kanegen.model.contact.normalize import normalized_contacts, normalized_events, normalized_impulses
@@ -156,20 +158,18 @@ class SystemDescription:
 
     @cached_property
     def input_layout(self) -> InputLayout:
-        """The names of the entries of the array r."""
-        servo = self.servo
-        return InputLayout(
-            inputs=tuple(item.name for item in self.inputs),
-            multipliers=tuple(
-                f"multiplier of {name}" for contact in self.resolved_contacts for name in contact.row_names
-            ),
-            free=() if servo is None or servo.y is not None else servo.free_names(self.inputs),
-        )
+        """What the array r of compiled functions holds."""
+        names, servo = tuple(item.name for item in self.inputs), self.servo
+        free = () if servo is None or servo.y is not None else servo.slots(self.inputs)
+        return InputLayout(names, self.contact_rows, tuple(names[k] for k in free))
 
     @cached_property
-    def multiplier_symbols(self) -> tuple[Any, ...]:
-        """The ``Multiplier`` symbol of each contact row, in the order of ``input_layout.multipliers``."""
-        return tuple(Multiplier(contact.name, k) for contact in self.resolved_contacts for k in range(contact.n_rows))
+    def input_symbols(self) -> tuple[Any, ...]:
+        """The symbols of the entries of r, in the order of ``input_layout``; multipliers are ``Multiplier`` symbols."""
+        contacts, layout = self.resolved_contacts, self.input_layout
+        multipliers = (Multiplier(contact.name, k) for contact in contacts for k in range(contact.n_rows))
+        free = map(sympy.Symbol, layout.hidden[len(layout.contact_rows) :])
+        return (*(item.symbol for item in self.inputs), *multipliers, *free)
 
     # -- loads --------------------------------------------------------------------------------------------------
 

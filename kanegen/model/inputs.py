@@ -154,40 +154,48 @@ def _with_acceleration(item: Input, slots: dict[Any, Input], problems: list[str]
 
 @dataclass(frozen=True)
 class InputLayout:
-    """Names of the entries of the array ``r`` of compiled functions, in their order.
+    """What the array ``r`` of compiled functions holds, in this order.
 
-    ``inputs`` are those of the user, (n_r,). Behind them are the hidden inputs, which the runtime fills: the
-    ``multipliers`` of the contact rows, and ``free``, the free vector y of servo-constraints where it is given at run
-    time.
+    ``inputs``, (n_r,), are those of the user. Behind them are the hidden inputs, which the runtime fills: the
+    multipliers of the ``contact_rows``, and the entries of the free vector y of the ``free_controls`` (the controls
+    of servo-constraints whose y is given at run time).
     """
 
     inputs: tuple[str, ...]
-    multipliers: tuple[str, ...] = ()
-    free: tuple[str, ...] = ()
+    contact_rows: tuple[str, ...] = ()
+    free_controls: tuple[str, ...] = ()
 
     @property
     def hidden(self) -> tuple[str, ...]:
         """The names of the hidden inputs."""
-        return (*self.multipliers, *self.free)
+        return (*(f"multiplier of {row}" for row in self.contact_rows), *(f"y {name}" for name in self.free_controls))
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all entries."""
-        return (*self.inputs, *self.hidden)
+    def size(self) -> int:
+        """The number of all entries."""
+        return len(self.inputs) + len(self.contact_rows) + len(self.free_controls)
+
+    @property
+    def hidden_slots(self) -> slice:
+        """Where the hidden inputs are."""
+        return slice(len(self.inputs), self.size)
 
     @property
     def multiplier_slots(self) -> slice:
         """Where the multipliers of the contact rows are."""
-        return slice(len(self.inputs), len(self.inputs) + len(self.multipliers))
+        return slice(len(self.inputs), len(self.inputs) + len(self.contact_rows))
 
     @property
     def free_slots(self) -> slice:
         """Where the free vector is."""
-        return slice(self.multiplier_slots.stop, None)
+        return slice(self.multiplier_slots.stop, self.size)
 
-    def array(self, inputs: Any, multipliers: Any = 0.0, free: Any = 0.0) -> Any:
+    def array(self, inputs: Any = 0.0, multipliers: Any = 0.0, free: Any = 0.0) -> Any:
         """The array r with these values, a number for all entries of a part or one for each."""
         import numpy as np
 
-        parts = ((self.inputs, inputs), (self.multipliers, multipliers), (self.free, free))
-        return np.concatenate([np.broadcast_to(np.asarray(x, dtype=np.float64), (len(part),)) for part, x in parts])
+        array = np.empty(self.size)
+        array[: len(self.inputs)] = inputs
+        array[self.multiplier_slots] = multipliers
+        array[self.free_slots] = free
+        return array

@@ -37,7 +37,7 @@ class System:
         self.udot = tuple(graph.input("udot", i) for i in range(len(model.speeds)))
         self.auxiliary = tuple(graph.input("aux", i) for i in range(len(model.auxiliary_speeds)))
         layout = model.input_layout
-        r = tuple(graph.input("r", i) for i in range(len(layout.names)))
+        r = tuple(graph.input("r", i) for i in range(layout.size))
         self.r, self.multipliers, self.free = r[: len(layout.inputs)], r[layout.multiplier_slots], r[layout.free_slots]
         self.hidden = (*self.multipliers, *self.free)
         self.p = tuple(graph.input("p", i) for i in range(len(model.parameters)))
@@ -62,8 +62,7 @@ class System:
             (model.speeds, self.u),
             (model.auxiliary_speeds, self.auxiliary),
             (model.parameters, self.p),
-            ((item.symbol for item in model.inputs), self.r),
-            (model.multiplier_symbols, self.multipliers),
+            (model.input_symbols, (*self.r, *self.hidden)),
         ):
             symbols.update(zip(items, nodes, strict=True))
         return symbols

@@ -121,10 +121,6 @@ class Servo:
             return None
         return self.y * n_tau if len(self.y) == 1 else self.y
 
-    def free_names(self, inputs: Sequence[Any]) -> tuple[str, ...]:
-        """Names of the entries of y."""
-        return tuple(f"y {inputs[k].name}" for k in self.slots(inputs))
-
     def places(self) -> Iterator[tuple[str, str, tuple[Any, ...], int]]:
         """Kind, place, expressions and number of differentiations of what the servo-constraints are made of."""
         for k, (psi, theta) in enumerate(zip(self.constraints, self.theta, strict=True)):

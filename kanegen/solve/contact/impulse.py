@@ -24,12 +24,12 @@ class Impulse(NamedTuple):
     """Speeds after an impulse, what the constraints contributed, and generalized momenta before and after.
 
     ``u``: speeds after (n_u,). ``constraint_impulse``: ``J^T Lambda = Q (u+ - u-) - I``, (n_u,), with the
-    ``multipliers`` Lambda (n_c,) in the order of ``description.constraints``, zero for redundant ones.
+    ``multipliers`` Lambda (n_c,) in the order of ``description.constraints.rows``, zero for redundant ones.
     ``momentum_before`` and ``momentum_after``: ``Q u + N``, (n_u,), the holonomic generalized momenta;
     ``reduced_momentum_before`` and ``reduced_momentum_after``: ``A2 (Q u + N)``, (n_i,), the nonholonomic ones, which
     the constraint impulses do not change where the constraints are linear in the speeds; None where no choice of
     dependent speeds solves the constraints, or the model was built without ``A``. ``contact_impulses``: those of the
-    contact rows (n_rows,), in the order of ``description.contact_rows``.
+    contact rows (n_rows,), in the order of ``description.contacts.rows``.
     """
 
     u: Array
@@ -87,9 +87,9 @@ class Impulsive:
         status, after, found = functions.module.impulse(functions.prepared, float(t), q, u, inputs, generalized, rows)
         if status < 0 or not np.isfinite(after).all():
             raise SolveError(_failed(functions.module, description, status, t))
-        multipliers = np.zeros(len(description.constraints))
+        multipliers = np.zeros(len(description.constraints.rows))
         multipliers[rows] = found
-        contact_impulses = np.zeros(len(description.contact_rows))
+        contact_impulses = np.zeros(len(description.contacts.rows))
         if functions.module.CONTACTS:
             check_contact_values(functions, t, q, u, r)
             after, contact_impulses, more = self._with_contacts(t, q, u, after, inputs, rows)
@@ -110,8 +110,7 @@ class Impulsive:
         self, t: float, q: Any, before: Any, after: Array, inputs: Array, rows: list[int]
     ) -> tuple[Array, Array, Array]:
         """Speeds after contacts have answered, their impulses, and what that adds to the multipliers of ``rows``."""
-        functions, description = self._functions, self.description
-        module, n_r = functions.module, len(description.inputs)
+        functions, module, layout = self._functions, self._functions.module, self.description.input_layout
         status, failure, final, impulses = module.contacts_after_blow(
             functions.prepared, float(t), q, before, after, inputs
         )
@@ -120,19 +119,17 @@ class Impulsive:
         if not rows:
             return final, impulses, np.empty(0)
         P, Q = functions.get("P"), functions.get("Q")
-        # P is affine in the multipliers of the contacts, which stand behind the inputs.
-        hidden = np.zeros(n_r + len(module.HIDDEN))
-        hidden[: len(inputs)] = inputs
-        acting = hidden.copy()
-        acting[n_r : n_r + len(impulses)] = impulses
-        on_speeds = P.value(t, q, final, acting) - P.value(t, q, final, hidden)
-        answer = Q.value(t, q, final, hidden) @ (final - after) - on_speeds
-        more, *_ = np.linalg.lstsq(self.J(t, q, final, hidden)[rows].T, answer, rcond=None)
+        # P is affine in the multipliers of the contacts.
+        given = inputs[: len(layout.inputs)]
+        free, acting = layout.array(given), layout.array(given, multipliers=impulses)
+        on_speeds = P.value(t, q, final, acting) - P.value(t, q, final, free)
+        answer = Q.value(t, q, final, free) @ (final - after) - on_speeds
+        more, *_ = np.linalg.lstsq(self.J(t, q, final, free)[rows].T, answer, rcond=None)
         return final, impulses, more
 
     def _independent_rows(self, t: float, q: Any, u: Any, r: Any) -> list[int]:
         """Indices of the constraints that bind: all, but for models whose constraints are redundant everywhere."""
-        rows = range(len(self.description.constraints))
+        rows = range(len(self.description.constraints.rows))
         if not rows or self.description.dependent:
             return list(rows)
         redundant = redundant_rows(self.J(t, q, u, r))
@@ -163,8 +160,10 @@ class Impulsive:
 
 
 def _needed(description: Description) -> tuple[str, ...]:
-    """The compiled functions behind :meth:`Impulsive.impulse`."""
-    return ("Q", *(["J"] if description.constraints else []), *(["velocity_level"] if description.velocities else []))
+    """The compiled functions that :meth:`Impulsive.impulse` needs."""
+    constraints = description.constraints
+    rows, levels = ["J"] if constraints.rows else [], ["velocity_level"] if constraints.velocities else []
+    return ("Q", *rows, *levels)
 
 
 def _vector(impulses: Any, speeds: tuple[str, ...]) -> Array:
@@ -183,7 +182,11 @@ def _vector(impulses: Any, speeds: tuple[str, ...]) -> Array:
 
 
 def _locked(description: Description, t: float) -> str:
-    count, speeds, rows = len(description.speeds), ", ".join(description.speeds), "; ".join(description.constraints)
+    count, speeds, rows = (
+        len(description.speeds),
+        ", ".join(description.speeds),
+        "; ".join(description.constraints.rows),
+    )
     return (
         f"the configuration is locked at t = {t!r} s: {count} independent constraints leave none of the speeds "
         f"{speeds} free, so that none can answer an impulse; remove one of the constraints {rows}"
@@ -191,7 +194,7 @@ def _locked(description: Description, t: float) -> str:
 
 
 def _failed(module: ModuleType, description: Description, status: int, t: float) -> str:
-    rows = "; ".join(description.constraints)
+    rows = "; ".join(description.constraints.rows)
     if status == module.STATUS_SINGULAR:
         return (
             f"the impulse at t = {t!r} s has no unique answer: the constraints depend on each other at this position "
