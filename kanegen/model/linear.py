@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import sympy
 
 from kanegen.model.expressions import atoms
@@ -125,8 +126,6 @@ def is_regular(rows: Sequence[dict[Any, Any]], columns: Sequence[Any]) -> bool:
     """Whether the square matrix with these coefficients is regular at some state."""
     if all(len(row) == 1 for row in rows):
         return len({next(iter(row)) for row in rows}) == len(columns)
-    import numpy as np
-
     entries = [sympy.sympify(row.get(column, 0)) for row in rows for column in columns]
     symbols = sorted(atoms(entries), key=str)
     try:
@@ -143,8 +142,6 @@ def in_span(expr: Any, basis: Sequence[Any], variables: frozenset[Any]) -> bool:
     Decided at random states (symbols other than ``variables`` fixed, the variables sampled); no when numbers
     cannot tell.
     """
-    import numpy as np
-
     if not basis:
         return False
     symbols = sorted(atoms((expr, *basis)), key=str)

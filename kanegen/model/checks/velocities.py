@@ -17,7 +17,7 @@ from sympy.physics.mechanics import RigidBody
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import DerivationError, warn_user
-from kanegen.model.checks.motions import Kinematics, Motions
+from kanegen.model.checks.motions import Motions
 from kanegen.model.checks.snapshots import Snapshot, snapshots
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
@@ -67,7 +67,7 @@ def motion_problems(model: SystemDescription) -> list[str]:
     claims = [*_velocities(model), *_angular_velocities(model), *_accelerations(model)]
     if not claims and not model.implied_constraints:
         return []
-    motions = Motions(kinematics_of(model))
+    motions = motions_of(model)
     try:
         states = motions.states(order=max((claim.order for claim in claims), default=1))
         expressions = (expr for claim in claims for expr in claim.expressions)
@@ -99,19 +99,10 @@ def _not_implied(model: SystemDescription, motions: Motions) -> Iterator[str]:
             )
 
 
-def kinematics_of(model: SystemDescription) -> Kinematics:
-    """What decides which motions of a model are possible."""
+def motions_of(model: SystemDescription) -> Motions:
+    """The possible motions of a model."""
     norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
-    return Kinematics(
-        model.coordinates,
-        model.speeds,
-        model.auxiliary_speeds,
-        model.inputs,
-        model.parameters,
-        model.kinematics,
-        (*model.holonomic_constraints, *norms, *model.implied_constraints),
-        model.nonholonomic_constraints,
-    )
+    return Motions(model, (*model.holonomic_constraints, *norms, *model.implied_constraints))
 
 
 def _contradiction(model: SystemDescription, claim: Claim, taken: Sequence[Snapshot]) -> Iterator[str]:
