@@ -51,7 +51,7 @@ class Outcome(Enum):
     GAP_VIOLATED = (
         "gap violated",
         -20,
-        "start with gap >= 0, or use a law that acts on violated gaps: Stabilized, KelvinVoigt, HuntCrossley",
+        "start with gap >= 0, or give the contact a law that acts on violated gaps, any but kg.Restitution",
     )
     INTERRUPTED = ("interrupted", -14, "the solution up to its last time is valid: go on from there")
 

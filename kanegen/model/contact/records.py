@@ -21,8 +21,8 @@ class Unilateral:
         Expression of t, q, inputs and parameters (m or rad); with u or q' in it a constraint at velocity level, such as
         a ratchet.
     law
-        :class:`Restitution` (rigid, the default without rebound), :class:`Stabilized`, :class:`KelvinVoigt` or
-        :class:`HuntCrossley`.
+        :class:`Restitution` (rigid; the default, without rebound), or a law that acts on a violated gap, such as
+        :class:`KelvinVoigt`; docs/contact.md lists all.
     friction
         :class:`Coulomb`, or None.
     slip
