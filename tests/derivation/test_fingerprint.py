@@ -73,7 +73,7 @@ def records() -> Iterator[Any]:
     yield kg.ControlConstraints([q1], [F], [(-2, -1)], [c])
     yield SpeedChange(MODEL, (u1, u1 + u2))
     for law in LAWS:
-        yield law(**{name: k for name in ("stiffness", "damping") if name in law.__dataclass_fields__})
+        yield law(**{name: k for name in ("stiffness", "damping", "depth") if name in law.__dataclass_fields__})
 
 
 def other(value: Any) -> Any:
