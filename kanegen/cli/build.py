@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from kanegen.cli.arguments import Target, model_arguments, read_target
+from kanegen.forms import AUTO, FORMS
 
 
 @click.command()
 @model_arguments
-@click.option("--form", default="auto", show_default=True, help="Form of the equations: auto, reduced, nonminimal.")
+@click.option("--form", default="auto", show_default=True, help=f"Form of the equations: {', '.join((AUTO, *FORMS))}.")
 def build(target: Target, options: dict[str, Any], form: str) -> None:
     """Derive, compile and load the model, and say what was built."""
     file = read_target(target, options)
@@ -25,14 +26,13 @@ def build(target: Target, options: dict[str, Any], form: str) -> None:
     solver = build_solver(file.model, form=form)
     elapsed = time.perf_counter() - started
     description = solver.description
-    operations = dict(description.operations)
     table = Table(show_header=False, box=None)
     for what, value in (
         ("model", description.name),
         ("coordinates", ", ".join(description.coordinates)),
         ("speeds", ", ".join(description.speeds)),
         ("dependent", ", ".join(description.dependent_names) or "none"),
-        ("form", f"{description.form}, {operations['rhs']} operations"),
+        ("form", f"{description.form}, {description.functions['rhs'].operations} operations"),
         ("functions", ", ".join(description.functions)),
         ("extension", str(solver.extension.path)),
         ("built in", f"{elapsed:.2f} s"),

@@ -69,7 +69,7 @@ def test_parameters_are_copies() -> None:
     values[:] = np.nan
     np.testing.assert_array_equal(prepared.parameters, [9.81, 0.7])
     np.testing.assert_array_equal(prepared.gains, [0.0])
-    with pytest.raises(ValueError, match="read-only"):
+    with raises(ValueError, "read-only"):
         prepared.parameters[0] = 1.0
     defaults = np.array([0.5])
     function = pendulum_module().Function("wide", prepared, defaults)
