@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     Toolchain,
@@ -23,8 +23,6 @@ from kanegen.bench.timing import SAMPLE_SECONDS
 from kanegen.codegen.environment import render
 from kanegen.codegen.sources import write_files
 from kanegen.errors import BuildError, SolveError
-
-Array = NDArray[np.float64]
 
 STATES = 16
 """States evaluated in turn, so that no branch and no value is always the same."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kanegen.arrays import Array
 from kanegen.bench.c_peer import peer_library
 from kanegen.bench.harness import States, TimedFunction, states_near, timed_library
 from kanegen.bench.kane import (
@@ -19,7 +20,7 @@ from kanegen.bench.kane import (
     parameter_values,
 )
 from kanegen.bench.modelfile import ModelFile, read_model_file
-from kanegen.bench.precision import Array, Cost, cheapest, work_precision
+from kanegen.bench.precision import Cost, cheapest, work_precision
 from kanegen.bench.python_peer import METHODS, PythonPeer, python_peer
 from kanegen.bench.timing import Timing, interleaved, once, statement_task
 from kanegen.derivation import Quantity, derive

@@ -13,11 +13,9 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.bench.timing import once
-
-Array = NDArray[np.float64]
 
 TOLERANCES = tuple(10.0**-k for k in range(2, 13))
 """Relative tolerances from loose to tight."""

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import key_name, number, unknown
 from kanegen.solve.run.momentum import is_momentum_form
-
-Array = NDArray[np.float64]
 
 SATISFIED = 0
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.analysis.linearize import Evaluate, Jacobian, Linearization, jacobian, linearize
 from kanegen.solve.functions import Functions
 from kanegen.solve.run.integrate import violations
-
-Array = NDArray[np.float64]
 
 
 class Differentiable:

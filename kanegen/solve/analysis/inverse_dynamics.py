@@ -9,14 +9,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.solve.control.closed_loop import other_inputs
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs.inputs import RunInputs
 from kanegen.solve.inputs.path import Path, sampled_path
 from kanegen.solve.results import REACTION, Wrench
-
-Array = NDArray[np.float64]
 
 FEASIBLE: Final = 1e-9
 """What is left of the forces counts as rounding below this fraction of them; they come from a solve."""

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.names import unknown
 
-Array = NDArray[np.float64]
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from kanegen.arrays import Array
 
 RANK_TOLERANCE = 1e-9
 """A row that keeps less than this fraction of its length, the earlier rows taken out, follows from them."""

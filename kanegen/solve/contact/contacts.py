@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.model.records import FrozenMapping
@@ -17,8 +17,6 @@ from kanegen.solve.functions import Functions
 from kanegen.solve.names import unknown
 from kanegen.solve.outcome import Outcome, conflict_message
 from kanegen.solve.run.hybrid import MODES
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.analysis.structure import redundant_rows
@@ -16,8 +16,6 @@ from kanegen.solve.contact.contacts import contact_failure
 from kanegen.solve.contact.law_values import check_contact_values
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import by_name, number
-
-Array = NDArray[np.float64]
 
 
 class Impulse(NamedTuple):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, Description, ServoLabels
 from kanegen.errors import SolveError
 from kanegen.model.control.servo import control_limits
@@ -20,8 +20,6 @@ from kanegen.solve.functions import Functions
 from kanegen.solve.inputs.inputs import RunInputs, run_inputs
 from kanegen.solve.names import by_name, key_name, number, numbers
 from kanegen.solve.run.momentum import is_momentum_form
-
-Array = NDArray[np.float64]
 
 
 class ControlOptions(NamedTuple):

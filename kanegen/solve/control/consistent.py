@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, ControlLevel
 from kanegen.errors import SolveError
 from kanegen.model.control.control_constraints import largest_exponent
 from kanegen.program.functions.control.control_constraints import GAINS
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import number, numbers
-
-Array = NDArray[np.float64]
 
 _ITERATIONS = 50
 _SINGULAR = 1e-9

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from kanegen.arrays import Array
 from kanegen.solve.control.saturation import Saturation
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from kanegen.arrays import Array
 
 _BISECTIONS = 40
 """Halvings of an interval between two points of a run: its length times 1e-12."""

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description, ServoLabels
 from kanegen.errors import SolveError
 from kanegen.program.functions.control.servo import MAKERS
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import numbers
-
-Array = NDArray[np.float64]
 
 SERVO_FUNCTIONS: Final = tuple(name for name in MAKERS if name != "servo_gains")
 

@@ -10,14 +10,13 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.inputs.piecewise import combined, derivative, from_scipy, is_polynomial, table, value_at
 from kanegen.solve.names import by_name, number
 
-Array = NDArray[np.float64]
 Scalar = Any
 """One input of a run: a number, a ``PPoly`` of one value, or a Python callable."""
 

@@ -12,11 +12,9 @@ from math import factorial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.errors import SolveError
-
-Array = NDArray[np.float64]
 
 _JUMP = 1e-9
 """Jumps below this fraction of the magnitude are rounding errors of the spline's coefficients."""

@@ -8,16 +8,14 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description, EventLabel
 from kanegen.errors import SolveError
 from kanegen.model.contact.events import Event
 from kanegen.model.contact.normalize import events as normalized_events
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.names import by_name, unknown
-
-Array = NDArray[np.float64]
 
 MODES = ("open", "penetrated", "closed", "stick", "slip")
 """Modes of a contact by the codes of ``kg_contact.h``. ``"penetrated"``: the gap is violated, and no force acts."""

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from kanegen.arrays import Array
 from kanegen.backends.cython import Extension
 from kanegen.codegen.description import Description
 from kanegen.model import Baumgarte, Projection
@@ -22,8 +20,6 @@ from kanegen.solve.inputs.inputs import RunInputs, run_inputs
 from kanegen.solve.run.integrate import Options, Problem, integrate
 from kanegen.solve.run.momentum import RunMomenta, is_momentum_form, state_function
 from kanegen.solve.solution import Solution
-
-Array = NDArray[np.float64]
 
 
 class Integrable:

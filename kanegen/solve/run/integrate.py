@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
@@ -24,8 +24,6 @@ from kanegen.solve.run.hybrid import hybrid_of, refuse_backwards, refuse_control
 from kanegen.solve.run.integrals import integral_function
 from kanegen.solve.run.momentum import RunMomenta
 from kanegen.solve.solution import Dense, IntegrationError, IntegrationInterrupted, Solution
-
-Array = NDArray[np.float64]
 
 FIXED_STEP = ("rk4", "kutta_merson")
 ADAPTIVE = ("dopri5", "dop853", "rodas")

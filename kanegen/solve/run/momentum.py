@@ -8,15 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.solve.functions import Functions, refusal
 from kanegen.solve.inputs.inputs import run_inputs
 from kanegen.solve.solution import Dense
-
-Array = NDArray[np.float64]
 
 _NO_STABILIZATION = (
     "the reduced momentum form takes no stabilization: its speeds satisfy the velocity-level constraints exactly; "
