@@ -9,7 +9,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
-from kanegen.solve.control.history import ControlHistory
+from kanegen.solve.control.saturation import ControlHistory
 from kanegen.solve.outcome import Outcome, Statistics
 from kanegen.solve.run.hybrid import ContactHistory, EventRecord
 

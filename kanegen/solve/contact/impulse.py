@@ -12,8 +12,7 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.analysis.structure import redundant_rows
-from kanegen.solve.contact.contacts import contact_failure
-from kanegen.solve.contact.law_values import check_contact_values
+from kanegen.solve.contact.contacts import check_contact_values, contact_failure
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import by_name, number
 

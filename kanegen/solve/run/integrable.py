@@ -12,7 +12,7 @@ from kanegen.codegen.description import Description
 from kanegen.model import Baumgarte, Projection
 from kanegen.solve.analysis.inverse_dynamics import InverseDynamics, inverse_dynamics
 from kanegen.solve.consistent import projection_of
-from kanegen.solve.contact.law_values import check_contact_values
+from kanegen.solve.contact.contacts import check_contact_values
 from kanegen.solve.control.closed_loop import ControlOptions, closed_loop, other_inputs
 from kanegen.solve.control.consistent import consistent_controls, control_constraints
 from kanegen.solve.functions import Functions

@@ -231,7 +231,7 @@ def test_contacts_cannot_be_followed_backwards() -> None:
 
 def test_a_guard_that_is_zero_everywhere_is_refused() -> None:
     """A block that stays in the air at x = 1 m is nowhere else than at the guard of "far"."""
-    with pytest.raises(IntegrationError, match="the guard of event 'far' was zero wherever it was looked at"):
+    with pytest.raises(IntegrationError, match="the guard of event 'far' was zero wherever it was evaluated"):
         block().integrate((0.0, 0.1), [1.0, 1.0], REST, events=["far"])
 
 
