@@ -21,11 +21,11 @@ from kanegen.codegen.environment import runtime_headers
 from kanegen.codegen.sources import Sources
 from kanegen.solve import DESCRIPTION_FILE, Description, Solver
 
+_OPERATIONS = {"rhs": 9, "rhs_stabilized": 17}
 _FUNCTIONS = (
     *("rhs", "rhs_stabilized", "T", "V", "J", "b", "A", "multipliers"),
     *("kinetic_energy", "potential_energy", "energy", "residuals", "output:speed", "output:state"),
 )
-_OPERATIONS = {"rhs": 9, "rhs_stabilized": 17}
 
 
 def input_slots(*defaults: float | None) -> tuple[InputSlot, ...]:
