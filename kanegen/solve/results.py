@@ -1,4 +1,4 @@
-"""The part of a solver that evaluates what the user named: outputs and reactions."""
+"""Outputs and reactions at one state, by name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Wrench(NamedTuple):
 
 
 class NamedResults:
-    """Outputs and reactions of a model, by name."""
+    """The methods of :class:`~kanegen.Solver` for outputs and reactions."""
 
     description: Description
     _functions: Functions

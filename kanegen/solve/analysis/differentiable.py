@@ -1,4 +1,4 @@
-"""The part of a solver that needs compiled Jacobians."""
+"""Jacobians and linear models: methods of a solver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from kanegen.solve.run.integrate import violations
 
 
 class Differentiable:
-    """Jacobians and linear models; build with ``functions=("rhs", "residuals", "jacobians")`` or more."""
+    """The methods of :class:`~kanegen.Solver` for Jacobians and linear models.
+
+    They need ``functions=("rhs", "residuals", "jacobians")`` of ``kg.build``, or more.
+    """
 
     description: Description
     rhs: Callable[..., tuple[Array, Array]]
@@ -72,7 +75,7 @@ class Differentiable:
             raise SolveError(
                 f"the model {self.description.name!r} cannot be linearized at t = {t!r} s, the state violates "
                 f"{len(violated)} constraint(s):\n  - " + "\n  - ".join(violated) + "\nsolve them first: "
-                "q, u = solver.make_consistent(t, q, u), with fixed= for what shall stay; or allow more by tolerance="
+                "q, u = solver.make_consistent(t, q, u), with fixed= for values to keep; or allow more by tolerance="
             )
         return linearize(self._at(t, q, u, r), self.description, self.rhs(t, q, u, r), coordinates, speeds)
 

@@ -28,7 +28,7 @@ RANK = 1e-10
 """Pivots below this fraction of the largest count as zero: some digits above the rounding of the Jacobians."""
 
 NEGLIGIBLE = 1e-12
-"""Entries of A below this fraction of the largest are rounding: the coordinate has no influence."""
+"""Entries of A below this fraction of the largest are rounding errors: the coordinate has no influence."""
 
 STEADY = 1e-8
 """Accelerations, and their rates, below this fraction of what the terms of the Jacobian give count as zero."""
@@ -48,12 +48,12 @@ class Jacobian:
 class Linearization:
     """``z' = A z + B dr``, ``(dq, du) = C z + D dr``: deviations from the state of linearization.
 
-    ``z`` are the independent ``coordinates``, then the independent ``speeds``; ``inputs`` names the elements of dr,
-    rates of inputs being inputs of their own. ``C`` and ``D`` have a row for each of all coordinates and speeds;
-    ``C_outputs`` and ``D_outputs`` one for each of the model's ``outputs`` (each component of a matrix), ``dy =
-    C_outputs z + D_outputs dr``, the accelerations in them included.
-    ``steady``: nothing that A, B depend on changes along the motion to first order; otherwise they hold at this
-    instant only and the eigenvalues say nothing of stability.
+    ``z`` are the independent ``coordinates``, then the independent ``speeds``; ``inputs`` names the elements of dr, in
+    which rates of inputs are inputs of their own. ``C`` and ``D`` have a row for every coordinate and speed,
+    ``C_outputs`` and ``D_outputs`` for every output of the model (every component of a matrix): ``dy = C_outputs z +
+    D_outputs dr``, with the accelerations that the outputs contain. ``steady``: to first order, nothing that A and B
+    depend on changes along the motion. Otherwise A and B hold at this instant only, and the eigenvalues do not show
+    stability.
     """
 
     A: Array
@@ -82,14 +82,14 @@ class Linearization:
     def without_ignorable(self) -> Linearization:
         """The linear model without the coordinates that nothing else depends on (position along a road, heading).
 
-        Each takes an eigenvalue zero with it.
+        Each of these coordinates belongs to an eigenvalue zero, which is removed with it.
         """
         kept = list(range(len(self.states)))
         small = NEGLIGIBLE * np.abs(self.A).max(initial=0.0)
         while True:
             others = {i: [k for k in kept if k != i] for i in kept if i < len(self.coordinates)}
             ignorable = [i for i, rest in others.items() if np.abs(self.A[rest, i]).max(initial=0.0) <= small]
-            # One that only drives itself, z' = a z with a not zero, is no position to be forgotten.
+            # A coordinate with z' = a z, a not zero, depends on itself and stays.
             ignorable = [i for i in ignorable if abs(self.A[i, i]) <= small]
             if not ignorable:
                 break
@@ -170,7 +170,7 @@ def linearize(
 
 
 def _outputs(evaluate: Evaluate, d: Description) -> tuple[tuple[str, ...], Array, Array]:
-    """Names of the components of all outputs, and their derivatives in (q, u) and r; none where they were not built."""
+    """Names of the components of all outputs, with their derivatives in (q, u) and r; empty if they were not built."""
     n_r = len(d.inputs)
     names = tuple(label for name, shape in d.outputs.items() for label in _components(name, shape))
     if not names or "outputs_q" not in d.functions:
@@ -247,9 +247,9 @@ def _pivots(matrix: Array) -> tuple[int, list[int]]:
 
 
 def _is_steady(F: Array, F_t: Array, rates: tuple[Array, Array], rows: list[int]) -> bool:
-    """Whether the independent accelerations (``rows`` of the rates) are zero and stay so: d/dt of them vanishes too.
+    """Whether the independent accelerations (``rows`` of the rates) and their time derivatives are zero.
 
-    Coordinates and dependent speeds may change: those of a wheel, or of a vehicle in a steady turn, do.
+    Coordinates and dependent speeds may change, as those of a wheel, or of a vehicle in a steady turn, do.
     """
     rate = np.concatenate(rates)
     scale = 1.0 + float(np.abs(F).max(initial=0.0)) * (1.0 + float(np.abs(rate).max(initial=0.0)))

@@ -106,7 +106,7 @@ class Contacting:
         if not module.CONTACTS:
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
         functions.require(["contacts"])
-        functions.get("gaps").value(t, q, u, r)  # refuses arguments of the wrong kind
+        functions.get("gaps").value(t, q, u, r)  # checks the arguments
         check_contact_values(functions, t, q, u, r)
         inputs = functions.inputs(r, ("contacts", "gaps"))
         status, failure, modes, value, rate, force, qdot, udot = module.contacts(

@@ -111,7 +111,7 @@ def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) 
     names = [event.name for event in known]
     name = item.name if isinstance(item, Event) else item
     if not isinstance(name, str):
-        problems.append(f"events holds {item!r}; expected names of the model's events, or the events themselves")
+        problems.append(f"events holds {item!r}: put events into Model(events=...) and give their names here")
     elif name not in names:
         problems.append(f"{unknown(name, names, 'event')}; events are compiled with the model, Model(events=...)")
     else:

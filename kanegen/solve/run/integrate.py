@@ -29,8 +29,8 @@ FIXED_STEP = ("rk4", "kutta_merson")
 ADAPTIVE = ("dopri5", "dop853", "rodas")
 
 
-class Options(NamedTuple):
-    """How to integrate: the arguments of :meth:`kanegen.Solver.integrate`, checked by :meth:`check`."""
+class Stepping(NamedTuple):
+    """Method, tolerances, steps and stored times: arguments of :meth:`kanegen.Solver.integrate`."""
 
     method: str
     rtol: Any
@@ -40,19 +40,12 @@ class Options(NamedTuple):
     max_step: float | None
     max_steps: int | None
     t_eval: Any
-    dense_output: bool
-    progress: bool | Callable[[float], None]
-    start_tolerance: float | None
-    events: Any = None
-    modes: Mapping[str, str] | None = None
-    projection: Projection | None = None
 
     def check(self) -> None:
-        """Raise `SolveError` for options that contradict the method or make no sense."""
+        """Raise `SolveError` for steps that contradict the method, and for values that make no sense."""
         if self.method not in FIXED_STEP + ADAPTIVE:
             raise SolveError(
-                f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or "
-                f"{', '.join(ADAPTIVE)} "
+                f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or {', '.join(ADAPTIVE)} "
                 "(adaptive)"
             )
         fixed = self.method in FIXED_STEP
@@ -72,6 +65,22 @@ class Options(NamedTuple):
             raise SolveError(f"max_steps is {steps!r}; expected a positive integer or None for no limit")
         _check_positive(self.rtol, "rtol", zero=False)
         _check_positive(self.atol, "atol", zero=True)
+
+
+class Options(NamedTuple):
+    """How to integrate: further arguments of :meth:`kanegen.Solver.integrate`."""
+
+    stepping: Stepping
+    events: Any
+    modes: Mapping[str, str] | None
+    dense_output: bool
+    progress: bool | Callable[[float], None]
+    start_tolerance: float | None
+    projection: Projection | None
+
+    def check(self) -> None:
+        """Raise `SolveError` for options that contradict the method or make no sense."""
+        self.stepping.check()
         if self.start_tolerance is not None:
             positive(self.start_tolerance, "start_tolerance", "a positive number, or None for no check")
 
@@ -102,7 +111,7 @@ def integrate(problem: Problem, t_span: Any, q0: Any, u0: Any, options: Options)
     if t1 < t0:
         refuse_backwards(problem.module, events)
     if problem.loop is not None:
-        problem.loop.check(options.method, t0, t1)
+        problem.loop.check(options.stepping.method, t0, t1)
         if problem.loop.law is None:
             refuse_control_states(problem.module, events)
     if problem.description.contacts.values:
@@ -117,14 +126,7 @@ def integrate(problem: Problem, t_span: Any, q0: Any, u0: Any, options: Options)
             t1,
             q0,
             u0 if problem.momenta is None else problem.momenta.of(t0, q0, u0),
-            method=options.method,
-            rtol=options.rtol,
-            atol=options.atol,
-            step=options.step,
-            first_step=options.first_step,
-            max_step=options.max_step,
-            max_steps=options.max_steps,
-            t_eval=options.t_eval,
+            **options.stepping._asdict(),
             dense=options.dense_output,
             progress=call,
             events=events,
