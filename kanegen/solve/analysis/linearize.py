@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
+from kanegen.solve.functions import Functions
 from kanegen.solve.names import unknown
+from kanegen.solve.run.integrate import violations
 
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
@@ -107,19 +109,77 @@ class Linearization:
         )
 
 
-def jacobian(evaluate: Evaluate, description: Description) -> Jacobian:
-    """The derivatives of (q', u'), empty arrays where there are no inputs or parameters."""
-    rows = len(description.coordinates) + len(description.speeds)
+class Differentiable:
+    """The methods of :class:`~kanegen.Solver` for Jacobians and linear models.
 
-    def of(name: str, count: int) -> Array:
-        return evaluate(f"jacobian_{name}") if count else np.empty((rows, 0))
+    They need ``functions=("rhs", "residuals", "jacobians")`` of ``kg.build``, or more.
+    """
 
-    return Jacobian(
-        of("q", len(description.coordinates)),
-        of("u", len(description.speeds)),
-        of("r", len(description.inputs)),
-        of("p", len(description.parameters)),
-    )
+    description: Description
+    rhs: Callable[..., tuple[Array, Array]]
+    residuals: Callable[..., tuple[Array, Array]]
+    _functions: Functions
+
+    def jacobian(self, t: float, q: Any, u: Any, r: Any = None) -> Jacobian:
+        """Derivatives of (q', u') with the stabilization of the solver, by implicit differentiation, in C.
+
+        Returns
+        -------
+        Jacobian
+            Arrays (n_q + n_u, n) in ``q``, ``u``, the inputs ``r`` (rates of inputs are inputs of their own) and the
+            parameters ``p`` in the order of ``description.parameters``. Off the constraint manifold they are those of
+            ``rhs`` there. The slope of a root is taken as 0 where the root is 0 (docs/linearization.md).
+
+        Raises
+        ------
+        SolveError
+            Where ``rhs`` raises it, where a derivative is not finite, and when the Jacobians were not built.
+        """
+        d = self.description
+        sizes = {"q": len(d.coordinates), "u": len(d.speeds), "r": len(d.inputs), "p": len(d.parameters)}
+        evaluate, rows = self._evaluate(t, q, u, r), len(d.coordinates) + len(d.speeds)
+        return Jacobian(*(evaluate(f"jacobian_{name}") if n else np.empty((rows, 0)) for name, n in sizes.items()))
+
+    def linearize(
+        self,
+        t: float,
+        q: Any,
+        u: Any,
+        r: Any = None,
+        *,
+        coordinates: Sequence[Any] | None = None,
+        speeds: Sequence[Any] | None = None,
+        tolerance: float = 1e-8,
+    ) -> Linearization:
+        """The linear model in a minimal state about an equilibrium or a steady motion.
+
+        Parameters
+        ----------
+        coordinates, speeds
+            Names (or symbols) of the independent coordinates and speeds; None: those the constraints determine
+            the others from best.
+        tolerance
+            How far the state may violate a constraint: its residual over the largest coordinate (positions) or speed
+            (velocities), which counts as 1 at least.
+
+        Raises
+        ------
+        SolveError
+            When the state violates the constraints, naming each with its residual; when the named elements are not
+            independent; when the Jacobians were not built.
+        """
+        position, velocity = self.residuals(t, q, u, r)
+        violated = violations(self.description, position, velocity, q, u, tolerance)
+        if violated:
+            raise SolveError(
+                f"the model {self.description.name!r} cannot be linearized at t = {t!r} s, the state violates "
+                f"{len(violated)} constraint(s):\n  - " + "\n  - ".join(violated) + "\nsolve them first: "
+                "q, u = solver.make_consistent(t, q, u), with fixed= for values to keep; or allow more by tolerance="
+            )
+        return linearize(self._evaluate(t, q, u, r), self.description, self.rhs(t, q, u, r), coordinates, speeds)
+
+    def _evaluate(self, t: float, q: Any, u: Any, r: Any) -> Evaluate:
+        return lambda name: self._functions.get(name).value(t, q, u, r)
 
 
 def linearize(
