@@ -282,9 +282,7 @@ def input_values(model: Model, point: Mapping[str, Any]) -> tuple[float, ...]:
         return tuple(float(value) for value in given)
     missing = [item.name for item in model.inputs if item.default is None]
     if missing:
-        raise PeerError(
-            f"{model.name}: a comparison needs a value of the inputs {', '.join(missing)}: give INITIAL['r']"
-        )
+        raise PeerError(f"{model.name}: a comparison needs values of the inputs {', '.join(missing)}, INITIAL['r']")
     return tuple(float(item.default) for item in model.inputs if item.default is not None)
 
 
