@@ -110,8 +110,7 @@ class Impulsive:
         self, t: float, q: Any, before: Any, after: Array, inputs: Array, rows: list[int]
     ) -> tuple[Array, Array, Array]:
         """Speeds after the reaction of the contacts, their impulses, additions to the multipliers of ``rows``."""
-        functions, description = self._functions, self.description
-        module, n_r = functions.module, len(description.inputs)
+        functions, module, layout = self._functions, self._functions.module, self.description.input_layout
         status, failure, final, impulses = module.contacts_after_blow(
             functions.prepared, float(t), q, before, after, inputs
         )
@@ -120,14 +119,12 @@ class Impulsive:
         if not rows:
             return final, impulses, np.empty(0)
         P, Q = functions.get("P"), functions.get("Q")
-        # P is affine in the multipliers of the contacts, which follow the inputs.
-        hidden = np.zeros(n_r + len(module.HIDDEN))
-        hidden[: len(inputs)] = inputs
-        acting = hidden.copy()
-        acting[n_r : n_r + len(impulses)] = impulses
-        on_speeds = P.value(t, q, final, acting) - P.value(t, q, final, hidden)
-        right = Q.value(t, q, final, hidden) @ (final - after) - on_speeds
-        more, *_ = np.linalg.lstsq(self.J(t, q, final, hidden)[rows].T, right, rcond=None)
+        # P is affine in the multipliers of the contacts.
+        given = inputs[: len(layout.inputs)]
+        free, acting = layout.array(given), layout.array(given, multipliers=impulses)
+        on_speeds = P.value(t, q, final, acting) - P.value(t, q, final, free)
+        answer = Q.value(t, q, final, free) @ (final - after) - on_speeds
+        more, *_ = np.linalg.lstsq(self.J(t, q, final, free)[rows].T, answer, rcond=None)
         return final, impulses, more
 
     def _independent_rows(self, t: float, q: Any, u: Any, r: Any) -> list[int]:

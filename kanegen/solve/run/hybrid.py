@@ -14,7 +14,7 @@ from kanegen.codegen.description import Description, EventLabel
 from kanegen.codes import EventKind, Mode
 from kanegen.errors import SolveError
 from kanegen.model.contact.events import Event
-from kanegen.model.contact.normalize import events as normalized_events
+from kanegen.model.contact.normalize import normalized_events
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.names import by_name, unknown
 
@@ -117,7 +117,7 @@ def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) 
         problems.append(f"{unknown(name, names, 'event')}; events are compiled with the model, Model(events=...)")
     else:
         own = vars(known[names.index(name)])
-        labels = map(EventLabel.of, normalized_events([item], problems) if isinstance(item, Event) else ())
+        labels = map(EventLabel.of, normalized_events([item], "events", problems) if isinstance(item, Event) else ())
         problems += [
             f"the event {name!r} was not compiled with {field} = {value!r}: the model has {own[field]!r}; name the "
             "event, or build a model with this one"
