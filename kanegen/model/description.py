@@ -128,7 +128,7 @@ class SystemDescription:
 
     @cached_property
     def all_speeds(self) -> tuple[Any, ...]:
-        """Every symbol that stands for a speed in the expressions, auxiliary ones aside."""
+        """The speeds and all former ones, which expressions may contain; auxiliary speeds are not among them."""
         return (*self.speeds, *self.former_speeds)
 
     def level(self, expression: Any) -> int:
@@ -177,7 +177,7 @@ class SystemDescription:
     def effective_loads(self) -> Loads:
         """The loads without those on the inertial frame and on bodies fixed in it, which move nothing.
 
-        Reactions count all loads: one on the ground may belong to a body whose reaction is asked for.
+        Reactions count all loads: one on the ground may belong to a body whose reaction is wanted.
         """
         if self.reactions:
             return self.loads

@@ -29,7 +29,7 @@ class Input:
     Parameters
     ----------
     symbol
-        The SymPy symbol that stands for the input: a ``Symbol`` or ``dynamicsymbols("r")``.
+        The SymPy symbol of the input: a ``Symbol`` or ``dynamicsymbols("r")``.
     rate, acceleration
         Its first and second time derivative, wanted where an equation is differentiated: a rate for an input
         in a velocity, a velocity constraint, an angle, a mass or an inertia; both for one in a holonomic

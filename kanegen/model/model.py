@@ -58,7 +58,7 @@ class Model(SystemDescription):
         relations between positions and add no row to J: residuals, ``make_consistent``, ``Projection`` and linear
         models use them. Of stabilization methods only ``Projection`` removes their drift.
     dependent_speeds
-        Speeds the constraints shall be solved for; ``None`` leaves the choice to the solver.
+        Speeds for which the constraints are solved; ``None`` leaves the choice to the solver.
     inputs
         :class:`Input` objects or bare symbols.
     parameters
@@ -214,7 +214,7 @@ class Model(SystemDescription):
     ) -> Model:
         """The same system in other speeds ``w = Phi1(q, t) u + Phi2(q, t)`` (Bajodah 2003, (45)).
 
-        Everything else stays written in the old speeds, which may also stand in outputs;
+        Everything else stays written in the old speeds, which outputs may also contain;
         ``Q_w = Phi1^-T Q Phi1^-1``. A changed model can be changed again.
 
         Parameters
@@ -225,7 +225,7 @@ class Model(SystemDescription):
             Their expressions in the speeds of this model, t, q, inputs and parameters: a list in the order of
             ``speeds``, equations ``Eq(w, expression)``, or a mapping from w to its expression.
         dependent_speeds
-            Of the new speeds; None leaves the choice to the solver, whatever this model names.
+            Of the new speeds; None leaves the choice to the solver, not those of this model.
         parameters
             Values of constants that only the definitions contain.
 
@@ -253,12 +253,12 @@ class Model(SystemDescription):
         speeds
             The new dynamic symbols w; None: ``w_u1`` for ``u1`` and so on.
         dependent_speeds
-            Of the new speeds; None leaves the choice to the solver, whatever this model names.
+            Of the new speeds; None leaves the choice to the solver, not those of this model.
 
         Raises
         ------
         ModelError
-            For new speeds that cannot stand for the old ones. ``derive`` and ``build`` raise ``DerivationError``
+            For new speeds that cannot replace the old ones. ``derive`` and ``build`` raise ``DerivationError``
             where Q is singular, naming the speed that moves no mass.
         """
         problems: list[str] = []

@@ -31,7 +31,7 @@ def sorted_positions(
     become ``implied_constraints``, which add no rows. Others are refused, unless ``choice`` is "enforce" (they become
     ``holonomic_constraints``) or "ignore" (left out, as in KanesMethod's equations of motion). Without velocity
     constraints they are enforced, with a warning. Those that the kinematical equations keep by themselves (the norm of
-    Euler parameters) are implied whatever the choice: orientations are rotations only where they hold.
+    Euler parameters) are implied with every choice: orientations are rotations only where they hold.
 
     Raises
     ------

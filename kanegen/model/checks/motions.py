@@ -1,6 +1,6 @@
 """Random motions of a model that satisfy its kinematics and constraints: what rank decisions and checks are made at.
 
-Nothing is derived: the user's expressions are lowered as they stand, with q, q', q'', u and u' as independent inputs,
+Nothing is derived: the user's expressions are lowered as written, with q, q', q'', u and u' as independent inputs,
 and the equations between them are solved by numbers.
 """
 
@@ -21,7 +21,7 @@ from kanegen.model.description import SystemDescription
 Values = dict[str, list[float]]
 
 DRAWS = 12
-"""Random starts for each motion that is wanted, before it is taken that there is none nearby."""
+"""Random starts for each motion that is wanted, before it is assumed that there is none nearby."""
 
 RANK = 1e-8
 """Singular values and residuals below this fraction of the largest count as zero: half of the digits."""

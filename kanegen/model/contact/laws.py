@@ -42,7 +42,7 @@ class Value:
 
 
 class ContactLaw:
-    """What is asked of the law of a gap. The defaults are those of a law that gives the acceleration of its row."""
+    """What every law of a gap answers. The defaults are those of a law that gives the acceleration of its row."""
 
     @property
     def kind(self) -> str:
