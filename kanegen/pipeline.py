@@ -18,7 +18,7 @@ from kanegen.codegen.environment import runtime_headers
 from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.project import Control, emit_project, write_project
 from kanegen.codegen.sources import Sources
-from kanegen.derivation import Equations, System, fingerprint
+from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
@@ -65,7 +65,7 @@ def build(
     options = BuildOptions.of(form, functions)
     if isinstance(stabilization, Projection) and stabilization.integrals:
         options = options.including("Q", "integrals")
-    system = System(model)
+    system = lower_model(model)
     digest = fingerprint(system, repr(options))
     cache = open_cache()
     sources = cache.load_sources(digest)
@@ -104,7 +104,7 @@ def generate(equations: Equations, options: BuildOptions, digest: str) -> Source
 def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] | None = None) -> Sources:
     """The generated sources of a model, without cache or compiler."""
     options = BuildOptions.of(form, functions)
-    system = System(model)
+    system = lower_model(model)
     return generate(Equations(system), options, fingerprint(system, repr(options)))
 
 

@@ -31,7 +31,7 @@ from kanegen.derivation.geometry.system import System
 from kanegen.derivation.inertia.bodies import Body, lower_bodies
 from kanegen.derivation.inertia.mass_matrix import mass_matrix
 from kanegen.derivation.quantity import Quantity
-from kanegen.derivation.speeds.changes import model_before, new_speeds
+from kanegen.derivation.speeds.changes import lower_model, model_before, new_speeds
 from kanegen.derivation.speeds.orthogonal import factors
 from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, count_operations
@@ -100,7 +100,7 @@ class Equations:
     def mass_matrix(self) -> tuple[tuple[Node, ...], ...]:
         change, graph = self.model.speed_change, self.graph
         if change is not None and change.orthogonal:
-            return forms.diagonal(graph, self._final(factors(self.system, change.before).diagonal))
+            return forms.diagonal(graph, self._final(factors(lower_model(change.before, self.graph)).diagonal))
         found = tuple(self._final(row) for row in mass_matrix(self.system, self.bodies))
         self.system.require_affine_velocities([entry for row in found for entry in row])
         return found
@@ -396,4 +396,4 @@ def derive(model: Model) -> Equations:
     ModelError
         Where kinematics or constraints turn out singular or contradictory.
     """
-    return Equations(System(model))
+    return Equations(lower_model(model))

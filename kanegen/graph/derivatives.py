@@ -286,6 +286,19 @@ def substitute(roots: Sequence[Node], replacements: Mapping[Node, Node]) -> list
     return [new[root.index] for root in roots]
 
 
+def copied(roots: Iterable[Node], graph: Graph) -> list[Node]:
+    """The roots as nodes of another graph."""
+    roots, new = list(roots), dict[int, Node]()
+    for node in reachable(roots):
+        if node.op == "const":
+            new[node.index] = graph.const(node.payload)
+        elif node.op == "input":
+            new[node.index] = graph.input(*node.payload)
+        else:
+            new[node.index] = rebuild(node, tuple(new[a.index] for a in node.args))
+    return [new[root.index] for root in roots]
+
+
 def rebuild(node: Node, args: tuple[Node, ...]) -> Node:
     """The same operation as ``node`` on other operands, which may live in another graph."""
     g = args[0].graph

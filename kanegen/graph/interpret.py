@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from kanegen.graph.derivatives import reachable
 from kanegen.graph.folding import Number
 from kanegen.graph.nodes import Node
@@ -163,7 +165,6 @@ def numpy_context() -> Context:
     Branches (comparisons, min, max, abs) follow the real part, so that they are those of the real problem;
     where NumPy has no complex function, the imaginary part is the first-order one.
     """
-    import numpy as np
 
     def to_first_order(function: Function, slope: Function) -> Function:
         def call(z: Any) -> Any:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kanegen.graph.folding import Number, exact, fold_binary, fold_unary, quotient
-
-if TYPE_CHECKING:
-    from kanegen.graph.functions import Function, Spline
+from kanegen.graph.functions import Function, Spline
 
 _EVEN: Final = frozenset({"cos", "cosh", "abs"})
 _ODD: Final = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "cbrt", "reciprocal"})

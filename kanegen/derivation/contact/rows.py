@@ -15,7 +15,8 @@ from typing import Any, Final, TypeAlias
 import sympy
 
 from kanegen.derivation.constraints.constraints import holonomic_row
-from kanegen.derivation.geometry.system import RELATIVE_ZERO, System
+from kanegen.derivation.geometry.system import System
+from kanegen.derivation.geometry.variables import RELATIVE_ZERO
 from kanegen.derivation.geometry.vectors import scaled
 from kanegen.derivation.inertia.bodies import Force, Torque, lowered
 from kanegen.errors import ModelError
