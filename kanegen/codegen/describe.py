@@ -7,6 +7,8 @@ from typing import Any
 
 from kanegen.codegen.description import Description
 from kanegen.derivation import Equations
+from kanegen.derivation.control.control_constraints import ControlledMotion
+from kanegen.derivation.control.servo import servo_equations
 from kanegen.derivation.momenta import Momenta
 from kanegen.model.checks.symbols import spare_parameters
 from kanegen.model.contact.laws import Value
@@ -24,7 +26,7 @@ from kanegen.program.records import Program
 def describe(equations: Equations, program: Program, form: str) -> Description:
     """What a :class:`~kanegen.solve.Solver` must know beyond the compiled functions."""
     model, constraints = equations.model, equations.constraints
-    motion = equations.controlled_motion
+    motion = equations.once(ControlledMotion.of)
     table = [function for function in program.functions if not function.internal]
     return Description(
         name=model.name,
@@ -70,7 +72,7 @@ def _servo(equations: Equations) -> dict[str, Any]:
     servo = servo_of(equations.model)
     if servo is None:
         return {}
-    found = equations.servo
+    found = equations.once(servo_equations)
     return {
         "controls": found.controls.slots,
         "servo_constraints": found.labels,

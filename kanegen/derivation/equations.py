@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import sympy
 from sympy import Derivative
@@ -21,9 +21,6 @@ from kanegen.derivation.constraints.constraints import (
     stabilized_bias,
 )
 from kanegen.derivation.contact.hidden import hidden_symbols
-from kanegen.derivation.control.control_constraints import ControlledMotion
-from kanegen.derivation.control.servo import ServoEquations, servo_equations
-from kanegen.derivation.control.underactuation import Underactuation, underactuation
 from kanegen.derivation.forces import energies
 from kanegen.derivation.forces.power import Power
 from kanegen.derivation.forces.reactions import MULTIPLIERS, auxiliary_loads, reaction_nodes
@@ -36,8 +33,9 @@ from kanegen.derivation.speeds.orthogonal import factors
 from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, count_operations
 from kanegen.model import Model
-from kanegen.model.control.control_constraints import control_constraints_of
 from kanegen.model.expressions import symbol_name
+
+Feature = TypeVar("Feature")
 
 SQUARE_LIMIT = 24
 """Largest symmetric solve written out as straight-line code: 0.65 of the time of the loop kernel at 14 unknowns, 0.57
@@ -57,6 +55,7 @@ class Equations:
     def __init__(self, system: System) -> None:
         self.model = system.model
         self.system = system
+        self._features: dict[Callable[[Equations], Any], Any] = {}
 
     @property
     def graph(self) -> Graph:
@@ -152,15 +151,15 @@ class Equations:
         found = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, B)
         return forms.ReducedEquations(tuple(map(self._final, found.lower)), self._final(found.right))
 
-    @cached_property
-    def servo(self) -> ServoEquations:
-        """The servo-constraints with their controls; ModelError where the controls cannot enforce them."""
-        return servo_equations(self)
+    def once(self, feature: Callable[[Equations], Feature]) -> Feature:
+        """What ``feature`` derives from these equations, derived when it is first asked for.
 
-    @cached_property
-    def underactuation(self) -> Underactuation:
-        """The equations of motion along the directions that no control reaches."""
-        return underactuation(self)
+        Servo-constraints, control constraints and other additions take the equations, which do not know them;
+        ``equations.once(servo_equations)`` gives all who ask the same instance.
+        """
+        if feature not in self._features:
+            self._features[feature] = feature(self)
+        return cast(Feature, self._features[feature])
 
     # -- quantities -----------------------------------------------------------------------------------------
 
@@ -331,12 +330,6 @@ class Equations:
             name: self._vector(name, reaction_nodes(self.system, self.bodies, name, reaction, n_c))
             for name, reaction in self.model.reactions.items()
         }
-
-    @cached_property
-    def controlled_motion(self) -> ControlledMotion | None:
-        """The motion under the control constraints of the model, if it has any."""
-        record = control_constraints_of(self.model)
-        return None if record is None else ControlledMotion(self, record)
 
     @cached_property
     def gain_names(self) -> tuple[str, ...]:

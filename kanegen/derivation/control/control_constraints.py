@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kanegen.derivation import forms
+from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError, ModelError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
-from kanegen.model.control.control_constraints import ControlConstraints
+from kanegen.model.control.control_constraints import ControlConstraints, control_constraints_of
 from kanegen.model.inputs import Input
-
-if TYPE_CHECKING:
-    from kanegen.derivation.equations import Equations
 
 UNKNOWN: Final = "w"
 """Input array of the graph that stands for the highest derivatives of the controls."""
@@ -61,6 +59,12 @@ class ControlledMotion:
             for symbol, w in zip(map(_highest, self.controls), self.unknowns, strict=True)
             if symbol is not None
         }
+
+    @classmethod
+    def of(cls, equations: Equations) -> ControlledMotion | None:
+        """The motion under the control constraints of the model, if it has any."""
+        record = control_constraints_of(equations.model)
+        return None if record is None else cls(equations, record)
 
     # -- the motion -----------------------------------------------------------------------------------------
 

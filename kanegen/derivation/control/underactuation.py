@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kanegen.derivation.algebra.elimination import Pivot, eliminate
-from kanegen.derivation.control.servo import AffineControls, affine_controls
+from kanegen.derivation.control.affine import AffineControls, affine_controls
+from kanegen.derivation.control.servo import servo_equations
+from kanegen.derivation.equations import Equations
 from kanegen.derivation.forms import matrix_product, matrix_vector, tangent_matrix
 from kanegen.derivation.quantity import Quantity
 from kanegen.errors import ModelError
 from kanegen.graph import Node
 from kanegen.model.control.servo import servo_of
-
-if TYPE_CHECKING:
-    from kanegen.derivation.equations import Equations
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ def plant_controls(equations: Equations) -> AffineControls:
     """The controls of the servo-constraints, else all inputs on which the forces, and nothing else, depend affinely."""
     model = equations.model
     if servo_of(model) is not None:
-        return equations.servo.controls
+        return equations.once(servo_equations).controls
     slots = [k for k in range(len(model.inputs)) if _is_control(equations, k)]
     return affine_controls(equations, slots)
 
