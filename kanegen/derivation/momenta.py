@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from kanegen.derivation import forms
 from kanegen.derivation.algebra.elimination import eliminate
 from kanegen.derivation.constraints.constraints import ACCELERATION, Partition, Row, named_dependent
@@ -23,7 +25,7 @@ from kanegen.derivation.inertia.bodies import Body
 from kanegen.derivation.inertia.tensors import product
 from kanegen.derivation.quantity import Quantity
 from kanegen.errors import BuildError
-from kanegen.graph import Node, Tangent, gradient, substitute
+from kanegen.graph import Node, Tangent, evaluate, gradient, substitute
 from kanegen.model.expressions import symbol_name
 
 MASSLESS = 1e-10
@@ -230,18 +232,12 @@ def require_linear(system: System, rows: Sequence[Row]) -> None:
 def massless_speed(system: System, mass_matrix: Sequence[Sequence[Node]]) -> int | None:
     """Index of a speed at which the Cholesky factorization of Q breaks down at a random state, or None."""
     n = len(mass_matrix)
-    samples = system.samples([mass_matrix[i][j] for i in range(n) for j in range(i + 1)])
-    for state in range(len(samples[0]) if samples else 0):
-        entries = iter(samples)
-        factor: list[list[float]] = []
+    for state in system.states:
+        Q = np.array(evaluate([entry for row in mass_matrix for entry in row], state)).reshape(n, n)
         for i in range(n):
-            row = [next(entries)[state] for _ in range(i + 1)]
-            for j in range(i):
-                row[j] = (row[j] - sum(x * y for x, y in zip(row[:j], factor[j], strict=False))) / factor[j][j]
-            pivot = row[i] - sum(x * x for x in row[:i])
-            if not pivot > MASSLESS * row[i]:
+            pivot = Q[i, i] - Q[i, :i] @ np.linalg.solve(Q[:i, :i], Q[:i, i])
+            if not pivot > MASSLESS * Q[i, i]:
                 return i
-            factor.append([*row[:i], pivot**0.5])
     return None
 
 

@@ -30,10 +30,6 @@ SIGNIFICANT: Final = 1e-3
 """Entries below this fraction of the largest of their array are compared on the scale of this fraction."""
 
 
-RANK: Final = 1e-8
-"""A unit row that differs less from its projection on the others depends on them."""
-
-
 @dataclass(frozen=True)
 class Arithmetic:
     """The numbers in which the graph is evaluated: 50 digits, or double precision where a user's function has only it.
@@ -114,23 +110,6 @@ def kkt_sizes(Q: Matrix, J: Matrix, P: Vector, b: Vector, solution: Vector) -> N
     right, x = np.abs(np.array([*P, *b], dtype=np.float64)), np.abs(np.array(solution, dtype=np.float64))
     found: NDArray[np.float64] = np.abs(np.linalg.inv(bordered)) @ (np.abs(bordered) @ x + right)
     return found
-
-
-def independent_rows(matrix: Matrix) -> tuple[int, ...]:
-    """Indices of rows that span all others, first ones first, by orthogonalization of the unit rows."""
-    chosen: list[int] = []
-    basis: list[NDArray[np.float64]] = []
-    for index, row in enumerate(matrix):
-        x = np.array(row, dtype=np.float64)
-        x = x / (np.linalg.norm(x) or 1.0)
-        for _ in range(2):
-            for direction in basis:
-                x = x - direction * (direction @ x)
-        size = float(np.linalg.norm(x))
-        if size > RANK:
-            basis.append(x / size)
-            chosen.append(index)
-    return tuple(chosen)
 
 
 def deviation(actual: Vector, expected: Vector, sensitivity: Vector | None = None) -> float:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kanegen.derivation import views
 from kanegen.graph import Node, gradient
+from kanegen.graph.ranks import pivoted_columns, rank, unit_rows
 from kanegen.verification.arithmetic import STEP, dot, least_norm, product, rows, solve, transposed_product
 from kanegen.verification.report import Check
 from kanegen.verification.states import State
@@ -40,20 +41,15 @@ def lagrange(subject: Subject, embedded: tuple[str, ...]) -> Check:
     view = views.lagrange(e)
     worst = Worst(name, subject.arithmetic.tolerance)
     C_nodes = [c for row in e.system.C for c in row]
-    rank = _rank(rows(subject.evaluate(C_nodes, subject.states[0]), subject.n_u))
-    if rank < subject.n_u:
-        return not_applicable(name, RANK.format(rank, subject.n_u))
+    found = rank(rows(subject.evaluate(C_nodes, subject.states[0]), subject.n_u))
+    if found < subject.n_u:
+        return not_applicable(name, RANK.format(found, subject.n_u))
     for state in subject.states:
         C = rows(subject.evaluate(C_nodes, state), subject.n_u)
         pi = least_norm(C, subject.evaluate(view.momenta, state))
         forces = subject.evaluate(view.forces, state, **{views.PI: pi})
         worst.compare("Lagrange's left side", state, forces, _inertia(subject, state))
     return worst.check("C^T (d/dt K_q' - K_q) = Q u' + L for arbitrary u'")
-
-
-def _rank(matrix: list[list[Any]]) -> int:
-    """The rank of a matrix, in double precision: C is regular at random states, or of deficient rank at all."""
-    return int(np.linalg.matrix_rank(np.array(matrix, dtype=np.float64))) if matrix else 0
 
 
 def _inertia(subject: Subject, state: State) -> list[Any]:
@@ -167,7 +163,8 @@ def added_speeds(subject: Subject) -> Check:
     for state, motion in zip(subject.states, subject.motions, strict=True):
         forces = subject.evaluate(residual, state, udot=motion.udot)
         J = [motion.J[k] for k in motion.rows]
-        dependent = _dependent(J)
+        _, order = pivoted_columns(unit_rows(J))
+        dependent = order[: len(J)]  # speeds for which the constraint rows can be solved well
         square = [[row[j] for j in dependent] for row in J]
         # u_D = A u_I + J_D^-1 y: the equation of the added speed y_k gives the load that keeps it zero.
         multipliers = solve([list(column) for column in zip(*square, strict=True)], [forces[j] for j in dependent])
@@ -175,20 +172,6 @@ def added_speeds(subject: Subject) -> Check:
         force = transposed_product(J, multipliers, subject.n_u)
         worst.compare("Fc", state, motion.constraint_force, force, motion.inertia_sizes)
     return worst.check("multipliers from the equations of speeds added along the constraints = lambda")
-
-
-def _dependent(rows: list[list[Any]]) -> list[int]:
-    """Speeds for which the constraint rows can be solved well, by pivoted orthogonalization."""
-    J = np.array(rows, dtype=np.float64)
-    J = J / np.abs(J).max(axis=1, keepdims=True)
-    chosen: list[int] = []
-    for _ in range(len(J)):
-        norms = np.linalg.norm(J, axis=0)
-        pivot = int(np.argmax(norms))
-        direction = J[:, pivot] / norms[pivot]
-        chosen.append(pivot)
-        J = J - np.outer(direction, direction @ J)
-    return chosen
 
 
 def power_balance(subject: Subject) -> Check:

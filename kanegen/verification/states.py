@@ -13,8 +13,8 @@ from kanegen.derivation import Equations
 from kanegen.derivation.geometry.variables import RELATIVE_ZERO
 from kanegen.errors import VerificationError
 from kanegen.graph import Newton, evaluate
+from kanegen.graph.ranks import independent_rows
 from kanegen.solve.names import unknown
-from kanegen.verification.arithmetic import independent_rows
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from kanegen.derivation import Equations
 from kanegen.graph import Node, evaluate
+from kanegen.graph.ranks import independent_rows
 from kanegen.program.records import Program
 from kanegen.solve import Solver
 from kanegen.verification.arithmetic import (
@@ -19,7 +20,6 @@ from kanegen.verification.arithmetic import (
     Arithmetic,
     arithmetic_for,
     dot,
-    independent_rows,
     kkt,
     kkt_sizes,
     rows,

@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kanegen.graph.nodes import Node
+from kanegen.graph.ranks import RANK_TOLERANCE
 
 Magnitudes = Callable[[Sequence[Node]], list[float]]
 
 _CONSTANT_BONUS = 8.0
 """How much larger a varying pivot must be to be preferred to one that is constant during a run."""
+
+_TIE = 1e-9
+"""Scores that differ by less than this fraction are equal: the first pivot is taken on every machine."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +109,12 @@ def _choose(
     best_score = 0.0
     for i in free_rows:
         scale = max((sizes[i, j] for j in free_columns if (i, j) in sizes), default=0.0)
-        if not scale > 1e-9:
+        if not scale > RANK_TOLERANCE:
             raise ZeroDivisionError(i)
         for j in free_columns:
             if (i, j) in sizes:
                 score = sizes[i, j] / scale * (_CONSTANT_BONUS if rows[i][j].constant else 1.0)
-                if score > best_score * (1.0 + 1e-9):
+                if score > best_score * (1.0 + _TIE):
                     best, best_score = (i, j), score
     if best is None:
         raise ZeroDivisionError(free_rows[0])

@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 from kanegen.derivation.control.affine import AffineControls
 from kanegen.derivation.equations import Equations
 from kanegen.graph import Newton, Node, evaluate
+from kanegen.graph.ranks import RANK_TOLERANCE, rank, unit_rows
 from kanegen.model.control.servo import Servo
 
 Array = NDArray[np.float64]
 Matrix = Sequence[Sequence[Node]]
 State = Mapping[str, Sequence[float]]
-
-RANK_TOLERANCE = 1e-9
-"""Relative to the largest singular value of rows scaled to one: far above rounding, far below generic values."""
 
 
 def servo_problems(equations: Equations, servo: Servo, controls: AffineControls, J: Matrix) -> list[str]:
@@ -55,7 +53,7 @@ class _Directions:
     """Servo rows ``c`` (n_s, n_i) and controls ``g`` (n_i, n_tau) in the motions the passive constraints leave free."""
 
     def __init__(self, equations: Equations, J: Matrix, controls: AffineControls, state: State) -> None:
-        passive = _unit_rows(_values(equations, [row.J for row in equations.constraints.rows], state))
+        passive = unit_rows(_values(equations, [row.J for row in equations.constraints.rows], state))
         Q = _values(equations, equations.mass_matrix, state)
         servo, columns = _values(equations, J, state), _values(equations, controls.columns, state)
         self.n_i = 0
@@ -75,15 +73,6 @@ class _Directions:
 def _values(equations: Equations, rows: Sequence[Sequence[Node]], state: State) -> Array:
     values = evaluate([node for row in rows for node in row], state)
     return np.array(values, dtype=np.float64).reshape(len(rows), len(equations.system.u))
-
-
-def _unit_rows(matrix: Array) -> Array:
-    sizes = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return matrix / np.where(sizes > 0.0, sizes, 1.0)
-
-
-def _rank(matrix: Array) -> int:
-    return int(np.linalg.matrix_rank(_unit_rows(matrix), tol=RANK_TOLERANCE)) if matrix.size else 0
 
 
 def _fixed(servo: Servo, states: Sequence[_Directions]) -> list[str]:
@@ -122,9 +111,9 @@ def _too_many(servo: Servo, names: Sequence[str], states: Sequence[_Directions])
             f"{n_s} servo-constraints ({listed}) on a motion with {n_i} degree(s) of freedom of its speeds: at most "
             "that many can be enforced; drop some"
         ]
-    if all(_rank(state.c) < n_s for state in states):
+    if all(rank(state.c) < n_s for state in states):
         return [f"the servo-constraints {listed} depend on each other: they repeat or contradict each other; drop some"]
-    if all(_rank(state.S) < n_s for state in states):
+    if all(rank(state.S) < n_s for state in states):
         return [
             f"the servo-constraints {listed} cannot be enforced together by the controls "
             f"{', '.join(names)}: S of S tau = z has dependent rows; add controls or drop constraints"

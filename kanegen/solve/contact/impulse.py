@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
-from kanegen.solve.analysis.structure import redundant_rows
+from kanegen.graph.ranks import independent_rows
 from kanegen.solve.contact.contacts import contact_failure
 from kanegen.solve.contact.law_values import check_contact_values
 from kanegen.solve.functions import Functions
@@ -135,8 +135,7 @@ class Impulsive:
         rows = range(len(self.description.constraints))
         if not rows or self.description.dependent:
             return list(rows)
-        redundant = redundant_rows(self.J(t, q, u, r))
-        return [row for row in rows if row not in redundant]
+        return list(independent_rows(self.J(t, q, u, r)))
 
     def _generalized(self, t: float, q: Any, u: Any, impulses: Any, r: Any) -> Array:
         """Generalized impulses (n_u,) of what the user gave."""
