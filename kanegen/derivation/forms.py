@@ -60,11 +60,11 @@ def diagonal(graph: Graph, entries: Sequence[Node]) -> tuple[tuple[Node, ...], .
 
 def matrix_product(graph: Graph, a: Matrix, b: Matrix) -> list[list[Node]]:
     columns = list(zip(*b, strict=True))
-    return [[graph.sum(x * y for x, y in zip(row, column, strict=True)) for column in columns] for row in a]
+    return [[graph.dot(row, column) for column in columns] for row in a]
 
 
 def matrix_vector(graph: Graph, a: Matrix, x: Sequence[Node]) -> list[Node]:
-    return [graph.sum(c * y for c, y in zip(row, x, strict=True)) for row in a]
+    return [graph.dot(row, x) for row in a]
 
 
 def nonminimal(
@@ -83,21 +83,16 @@ def reduced(graph: Graph, Q: Matrix, P: Sequence[Node], partition: Partition, B:
     if not D:
         return ReducedEquations(tuple(tuple(Q[i][: i + 1]) for i in I), tuple(P))
     AT = list(zip(*A, strict=True))
+    Q_D = {s: [Q[d][s] for d in D] for s in range(len(Q))}
     # W = Q_ID + A^T Q_DD: with it both S = Q_II + A^T Q_DI + W A and the right side come without forming A2 Q.
-    W = [[Q[i][d] + graph.sum(AT[j][k] * Q[D[k]][d] for k in range(len(D))) for d in D] for j, i in enumerate(I)]
-    lower = []
-    for j, i in enumerate(I):
-        row = []
-        for m in range(j + 1):
-            carried = graph.sum(AT[j][k] * Q[D[k]][I[m]] for k in range(len(D)))
-            coupled = graph.sum(W[j][k] * A[k][m] for k in range(len(D)))
-            row.append(Q[i][I[m]] + carried + coupled)
-        lower.append(tuple(row))
-    right = tuple(
-        P[i] + graph.sum(AT[j][k] * P[D[k]] for k in range(len(D))) - graph.sum(W[j][k] * B[k] for k in range(len(D)))
+    W = [[Q[i][d] + graph.dot(column, Q_D[d]) for d in D] for i, column in zip(I, AT, strict=True)]
+    lower = tuple(
+        tuple(Q[i][I[m]] + graph.dot(AT[j], Q_D[I[m]]) + graph.dot(W[j], AT[m]) for m in range(j + 1))
         for j, i in enumerate(I)
     )
-    return ReducedEquations(tuple(lower), right)
+    P_D = [P[d] for d in D]
+    right = tuple(P[i] + graph.dot(AT[j], P_D) - graph.dot(W[j], B) for j, i in enumerate(I))
+    return ReducedEquations(lower, right)
 
 
 def reduced_accelerations(

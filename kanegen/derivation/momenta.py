@@ -20,7 +20,7 @@ from kanegen.derivation.constraints.constraints import ACCELERATION, Partition, 
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.forces.power import body_momenta
 from kanegen.derivation.geometry.system import System
-from kanegen.derivation.geometry.vectors import Triple, cross, dot, is_null, mapped, plus
+from kanegen.derivation.geometry.vectors import Triple, cross, dot, mapped, plus
 from kanegen.derivation.inertia.bodies import Body
 from kanegen.derivation.inertia.tensors import product
 from kanegen.derivation.quantity import Quantity
@@ -131,10 +131,8 @@ class Momenta:
         named = named_dependent(system, constraints)
         columns = range(len(system.u)) if named is None else named
         J = [system.at_rest(row.J) for row in constraints.rows]
-        rows, _, order = eliminate(J, [[-x] for x in rest], system.magnitudes, columns)
-        row_of = {column: row for row, column in order}
-        found = [rows[row_of[d]][-1] for d in sorted(row_of)]
-        return self._equations.simplified(found)
+        rows, _, row_of = eliminate(J, [[-x] for x in rest], system.magnitudes, columns)
+        return self._equations.simplified([rows[row_of[d]][-1] for d in sorted(row_of)])
 
     def require_mass(self, form: str) -> None:
         """Refuse a kinetic-energy matrix that is not positive definite: its momenta do not determine the speeds.
@@ -181,14 +179,14 @@ class Momenta:
         system, K, V = self._system, self._equations.kinetic_energy.nodes[0], self._equations.potential_energy.nodes[0]
         graph = system.graph
         Qu = forms.matrix_vector(graph, self.mass_matrix, system.u)
-        quadratic = graph.sum(x * y for x, y in zip(system.u, Qu, strict=True)) / 2
+        quadratic = graph.dot(system.u, Qu) / 2
         return self._quantity("hamiltonian", [quadratic - system.at_rest([K])[0] + V], ())
 
     @cached_property
     def jacobi_integral(self) -> Quantity:
         """``h = sum q' K_q' - K + V``, J."""
         e, graph = self._equations, self._system.graph
-        power = graph.sum(x * y for x, y in zip(self._system.u, e.momentum.nodes, strict=True))
+        power = graph.dot(self._system.u, e.momentum.nodes)
         return self._quantity("jacobi_integral", [power - e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0]], ())
 
     @cached_property
@@ -274,9 +272,8 @@ def velocity_matrix(system: System, bodies: Sequence[Body]) -> list[list[Node]]:
 
 def _partials(system: System, velocity: Triple, omega: Triple) -> tuple[dict[int, Triple], dict[int, Triple]]:
     """The partial velocities that are not zero and their inertial rates; ``omega`` is that of the frame."""
-    found = {r: mapped(partial, velocity) for r, partial in enumerate(system.partials)}
-    found = {r: v for r, v in found.items() if not is_null(v)}
-    return found, {r: plus(mapped(system.rate, v), cross(omega, v)) for r, v in found.items()}
+    partial = system.partial_velocities(velocity)
+    return partial, {r: plus(mapped(system.rate, v), cross(omega, v)) for r, v in partial.items()}
 
 
 def momentum_transport(system: System, bodies: Sequence[Body]) -> tuple[Node, ...]:

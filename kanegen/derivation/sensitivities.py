@@ -115,8 +115,7 @@ class Sensitivities:
         system, rows = self.equations.system, self.equations.constraints.rows
         graph, dependent, n_c = system.graph, self.equations.partition.dependent, len(rows)
         identity = [[graph.one if i == j else graph.zero for j in range(n_c)] for i in range(n_c)]
-        reduced, _, order = eliminate([row.J for row in rows], identity, system.magnitudes, dependent)
-        row_of = {column: row for row, column in order}
+        reduced, _, row_of = eliminate([row.J for row in rows], identity, system.magnitudes, dependent)
         return tuple(self._final(reduced[row_of[d]][len(system.u) :]) for d in dependent)
 
     def reduced(self, D1: forms.Matrix, D2: forms.Matrix) -> tuple[Rows, Rows]:

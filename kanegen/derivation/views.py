@@ -50,7 +50,7 @@ def lagrange(equations: Equations) -> Lagrange:
     for r, momentum in enumerate(momenta):
         column = [row[r] for row in system.C]
         turning = graph.sum(x * system.full_rate(c) for x, c in zip(pi, column, strict=True))
-        pulled = graph.sum(c * slope for c, slope in zip(column, slopes, strict=True))
+        pulled = graph.dot(column, slopes)
         forces.append(system.full_rate(momentum) - turning - pulled)
     return Lagrange(momenta, tuple(forces))
 

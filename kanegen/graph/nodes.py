@@ -381,6 +381,10 @@ class Graph:
             total = self.add(total, term)
         return total
 
+    def dot(self, a: Iterable[Node], b: Iterable[Node]) -> Node:
+        """The sum of the products of two sequences of one length."""
+        return self.sum(self.mul(x, y) for x, y in zip(a, b, strict=True))
+
 
 def _is_square_pair(a: Node, b: Node) -> bool:
     """Whether a and b are sin(x)*sin(x) and cos(x)*cos(x) in some order."""

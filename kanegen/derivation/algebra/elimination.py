@@ -40,11 +40,8 @@ def solve_linear(
 ) -> list[list[Node]]:
     """X with ``matrix X = right``, square; ZeroDivisionError where the matrix is singular at random states."""
     n = len(matrix)
-    reduced, _, order = eliminate(matrix, right, magnitudes, range(n))
-    solution: list[list[Node]] = [[] for _ in range(n)]
-    for row, column in order:
-        solution[column] = reduced[row][n:]
-    return solution
+    reduced, _, row_of = eliminate(matrix, right, magnitudes, range(n))
+    return [reduced[row_of[column]][n:] for column in range(n)]
 
 
 def eliminate(
@@ -52,23 +49,23 @@ def eliminate(
     right: Sequence[Sequence[Node]],
     magnitudes: Magnitudes,
     columns: Iterable[int],
-) -> tuple[list[list[Node]], list[Pivot], list[tuple[int, int]]]:
+) -> tuple[list[list[Node]], list[Pivot], dict[int, int]]:
     """Gauss-Jordan elimination of ``[matrix | right]`` with pivots in ``columns``, one for each row.
 
-    Returns the reduced rows, the pivots, and the (row, column) of each pivot in order. Constant and large pivots
-    come first. ZeroDivisionError names the row that has no pivot as its argument.
+    Returns the reduced rows, the pivots in order, and the row of the pivot in each column that has one. Constant and
+    large pivots come first. ZeroDivisionError names the row that has no pivot as its argument.
     """
     rows = [[*left, *extra] for left, extra in zip(matrix, right, strict=True)]
     n = len(matrix[0]) if matrix else 0
     free_rows, free_columns = list(range(len(rows))), list(columns)
     pivots: list[Pivot] = []
-    order: list[tuple[int, int]] = []
+    row_of: dict[int, int] = {}
     while free_rows:
         row, column = _choose(rows, free_rows, free_columns, magnitudes)
         pivot = rows[row][column]
         others = (x for j, x in enumerate(rows[row][:n]) if j != column and not x.is_zero)
         pivots.append(Pivot(pivot, tuple(others)))
-        order.append((row, column))
+        row_of[column] = row
         free_rows.remove(row)
         free_columns.remove(column)
         graph = pivot.graph
@@ -85,7 +82,7 @@ def eliminate(
                     graph.zero if j == column else graph.sub(x, graph.mul(factor, y))
                     for j, (x, y) in enumerate(zip(entries, rows[row], strict=True))
                 ]
-    return rows, pivots, order
+    return rows, pivots, row_of
 
 
 def _over(x: Node, pivot: Node, reciprocal: Node) -> Node:

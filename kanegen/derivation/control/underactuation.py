@@ -55,7 +55,7 @@ def underactuation(equations: Equations) -> Underactuation:
     directions = [equations.simplified(row) for row in matrix_product(graph, complement, A2)] if complement else []
     nodes: list[Node] = []
     for row in directions:
-        force = graph.sum(a * b for a, b in zip(row, controls.free, strict=True))
+        force = graph.dot(row, controls.free)
         nodes += equations.simplified([*matrix_vector(graph, equations.mass_matrix, row), force])
     shape = (len(directions), len(equations.system.u) + 1)
     found = Quantity("underactuation", tuple(nodes), shape, equations.names)
@@ -69,16 +69,15 @@ def _complement(
     graph, kept = equations.graph, list(columns)
     while True:
         try:
-            reduced, pivots, order = eliminate(kept, [()] * len(kept), equations.system.magnitudes, range(n))
+            reduced, pivots, row_of = eliminate(kept, [()] * len(kept), equations.system.magnitudes, range(n))
             break
         except ZeroDivisionError as error:
             del kept[error.args[0]]  # a control that acts in the same directions as others
-    bound = {column: row for row, column in order}
     complement = []
-    for free in (i for i in range(n) if i not in bound):
+    for free in (i for i in range(n) if i not in row_of):
         row = [graph.zero] * n
         row[free] = graph.one
-        for column, k in bound.items():
+        for column, k in row_of.items():
             row[column] = -reduced[k][free]
         complement.append(row)
     return complement, pivots

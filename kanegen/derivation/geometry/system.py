@@ -13,7 +13,7 @@ from kanegen.derivation.algebra.elimination import solve_linear
 from kanegen.derivation.geometry.frames import Frames
 from kanegen.derivation.geometry.points import Points
 from kanegen.derivation.geometry.variables import Variables
-from kanegen.derivation.geometry.vectors import Triple
+from kanegen.derivation.geometry.vectors import Triple, is_null, mapped
 from kanegen.errors import DerivationError, ModelError
 from kanegen.graph import Graph, Lowering, Node, Tangent, copied, gradient, reachable, substitute
 from kanegen.model import Model
@@ -99,6 +99,11 @@ class System(Variables):
     def partials(self) -> tuple[Tangent, ...]:
         """d/du_r for every speed: of velocities, the partial velocities."""
         return tuple(Tangent(self.graph, {u: self.graph.one}) for u in self.u)
+
+    def partial_velocities(self, velocity: Triple) -> dict[int, Triple]:
+        """The partial velocities of a velocity that are not zero, by the index of the speed."""
+        partial = {r: mapped(derivative, velocity) for r, derivative in enumerate(self.partials)}
+        return {r: v for r, v in partial.items() if not is_null(v)}
 
     @cached_property
     def acceleration_partials(self) -> tuple[Tangent, ...]:
