@@ -67,7 +67,7 @@ class Equations:
         accelerations = self.accelerations(stabilized=False)
         return count_operations([*self.system.qdot, *accelerations.udot])
 
-    # -- what the derivation works on -----------------------------------------------------------------------
+    # -- intermediate results ----------------------------------------------------------------------------
 
     @cached_property
     def bodies(self) -> tuple[Body, ...]:
@@ -100,13 +100,13 @@ class Equations:
         change, graph = self.model.speed_change, self.graph
         if change is not None and change.orthogonal:
             return forms.diagonal(graph, self._final(factors(lower_model(change.before, self.graph)).diagonal))
-        found = tuple(self._final(row) for row in mass_matrix(self.system, self.bodies))
-        self.system.require_affine_velocities([entry for row in found for entry in row])
-        return found
+        Q = tuple(self._final(row) for row in mass_matrix(self.system, self.bodies))
+        self.system.require_affine_velocities([entry for row in Q for entry in row])
+        return Q
 
     @cached_property
     def right_side(self) -> tuple[Node, ...]:
-        """P with the weights taken along by the accelerations of the points."""
+        """P; the accelerations of the points include the weights."""
         return self._final(self._all_forces.generalized(self.system.u))
 
     @cached_property
@@ -138,7 +138,7 @@ class Equations:
                 raise self.massless(speed)
 
     def massless(self, speed: int) -> BuildError:
-        """What to say where no mass resists a change of a speed."""
+        """The error for a speed that moves no mass."""
         return BuildError(
             f"speed {symbol_name(self.model.speeds[speed])} of model {self.model.name!r} moves no mass (together with "
             f"the speeds that follow from it): give the bodies it moves a mass or an inertia, or constrain it"
@@ -148,8 +148,8 @@ class Equations:
         """The momentum rows in the independent accelerations."""
         part = self.partition
         B = part.B_stabilized if stabilized else part.B
-        found = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, B)
-        return forms.ReducedEquations(tuple(map(self._final, found.lower)), self._final(found.right))
+        plain = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, B)
+        return forms.ReducedEquations(tuple(map(self._final, plain.lower)), self._final(plain.right))
 
     def once(self, feature: Callable[[Equations], Feature]) -> Feature:
         """What ``feature`` derives from these equations, derived when it is first asked for.
@@ -188,7 +188,7 @@ class Equations:
 
     @cached_property
     def L(self) -> Quantity:
-        """What is left of minus the generalized inertia forces at u' = 0, (n_u,)."""
+        """Minus the generalized inertia forces at u' = 0, (n_u,)."""
         power = Power(self.system)
         power.add_inertia(self.bodies, self.system.points)
         return self._vector("L", [-x for x in power.generalized(self.system.u)])
@@ -284,7 +284,7 @@ class Equations:
 
     @cached_property
     def new_speeds(self) -> Quantity:
-        """``w = Phi1 u + Phi2``, (n_u,), the array ``u`` standing for the speeds before the last change."""
+        """``w = Phi1 u + Phi2``, (n_u,), the array ``u`` holding the speeds before the last change."""
         names = {**self.names, **{("u", i): speed for i, speed in enumerate(model_before(self.model).speeds)}}
         return Quantity("new_speeds", self._final(new_speeds(self.system)), (len(self.system.u),), names)
 
@@ -312,7 +312,7 @@ class Equations:
 
     @cached_property
     def outputs(self) -> dict[str, Quantity]:
-        """The user's outputs; u' stands for the solved accelerations."""
+        """The user's outputs; the u' in them are the solved accelerations."""
         auxiliary = auxiliary_loads(self.system, self.bodies, self._all_forces, self.right_side)
         result = {}
         for name, output in self.model.outputs.items():

@@ -300,5 +300,5 @@ def momentum_transport(system: System, bodies: Sequence[Body]) -> tuple[Node, ..
             weights += (*momentum, *cross(momentum, system.frames.omega(frame, frame)))
     if not outputs:
         return tuple(graph.zero for _ in system.u)
-    found = gradient(outputs, weights, system.u)
-    return tuple(substitute(found, dict(zip(held, system.qdot, strict=True))))
+    transport = gradient(outputs, weights, system.u)
+    return tuple(substitute(transport, dict(zip(held, system.qdot, strict=True))))

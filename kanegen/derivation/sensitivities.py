@@ -132,11 +132,11 @@ class Sensitivities:
         return tuple(rights), tuple(shifts)
 
     def _quantity(self, name: str, outputs: Sequence[Node], argument: str) -> Quantity:
-        """The slopes of the outputs, found once."""
+        """The slopes of the outputs, computed once."""
         label, inputs = f"{name}_{argument}", self.inputs(argument)
         if label not in self._known:
             plain = tuple(x for row in slopes(self.equations.graph, outputs, inputs) for x in row)
-            # A value that an earlier derivative has, too, may cost more the way it was written there.
+            # A node shared with an earlier derivative can cost more than the plain expression.
             nodes = min(self._final(plain), plain, key=count_operations)
             self._known[label] = Quantity(label, nodes, (len(outputs), len(inputs)), self.equations.names)
         return self._known[label]

@@ -153,11 +153,10 @@ def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, 
             motion = system.points.motion(body.point)
             gravity = frames.express({frames.inertial: system.gravity}, motion.frame)
             weights.append((motion.velocity, scaled(body.mass, gravity)))
-    found = (
+    first, second = (
         tuple(graph.sum(dot(mapped(partial, v), R) for v, R in pairs) for partial in system.partials)
         for pairs in (loads, weights)
     )
-    first, second = found
     return first, second
 
 

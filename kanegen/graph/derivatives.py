@@ -38,7 +38,7 @@ def reachable(roots: Iterable[Node]) -> list[Node]:
 def partials(node: Node, moves: Callable[[Node], bool]) -> list[tuple[Node, Node]]:
     """The pairs (operand, derivative of ``node`` with respect to it) of the operands that move.
 
-    Operands that stand still may be among them, but a user's function is asked for no derivative in vain.
+    Constant operands can be among them, but a user's function is asked only for derivatives that are needed.
     """
     g, op = node.graph, node.op
     if op in ("const", "input", "lt", "le", "eq", "ne", "and", "or", "not", "floor", "ceil"):
@@ -82,7 +82,7 @@ def _branches(node: Node) -> tuple[Node, Node, Node] | None:
 
 
 def _is_power_three_halves(a: Node, b: Node) -> bool:
-    """Whether ``a*b`` is ``a*sqrt(a)``, as ``a**(3/2)`` is lowered; the younger factor stands second."""
+    """Whether ``a*b`` is ``a*sqrt(a)``, as ``a**(3/2)`` is lowered; the newer factor comes second."""
     return b.op == "sqrt" and b.args[0] is a
 
 
@@ -140,7 +140,7 @@ _SLOPES: Final[Mapping[str, Callable[[Graph, Node, Node], Node]]] = {
 class Tangent:
     """Forward mode: the derivative of any node along one direction.
 
-    ``seeds`` gives the derivative of each input node that moves; all others stand still. Results are kept, so
+    ``seeds`` gives the derivative of each input node that moves; all others are constant. Results are kept, so
     that one Tangent differentiates shared subexpressions once.
     """
 
@@ -240,7 +240,7 @@ def gradient(outputs: Sequence[Node], weights: Sequence[Node], inputs: Sequence[
 def _shares(node: Node, bar: Node, taken: Node, moves: set[int]) -> Iterator[tuple[Node, Node, Node]]:
     """What each operand receives of the adjoint ``bar`` of ``node``, and the condition under which it takes part.
 
-    ``taken`` is the condition under which the node itself takes part: elsewhere ``bar`` is 0, and the derivatives may
+    ``taken`` is the condition under which the node itself takes part; elsewhere ``bar`` is 0, and the derivatives can
     be NaN.
     """
     g = node.graph
@@ -282,7 +282,7 @@ def copied(roots: Iterable[Node], graph: Graph) -> list[Node]:
 
 
 def rebuild(node: Node, args: tuple[Node, ...]) -> Node:
-    """The same operation as ``node`` on other operands, which may live in another graph."""
+    """The same operation as ``node`` on other operands, possibly of another graph."""
     g = args[0].graph
     match node.op:
         case "add":

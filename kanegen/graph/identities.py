@@ -1,10 +1,10 @@
-"""Algebraic identities found by arithmetic modulo a prime, not by rewriting rules.
+"""Algebraic identities by arithmetic modulo a prime, not by rewriting rules.
 
 Every node is evaluated once at a random point of a finite field, the sine and cosine of an angle at a random point of
 the unit circle. Two nodes of equal residue are equal as rational functions of inputs, sines and cosines (Schwartz
-1980, Zippel 1979: the chance of an accident is the degree over the prime, below 1e-30 here), whatever their shape:
-``sin^2 + cos^2``, products of direction cosines that cancel, speeds that drop out. The node that came first stands for
-all. Functions other than sine and cosine are opaque: identities among them are missed, never invented.
+1980, Zippel 1979: the chance of an accident is the degree over the prime, below 1e-30 here), whatever their form:
+``sin^2 + cos^2``, products of direction cosines that cancel, speeds that drop out. The first such node
+represents all. Functions other than sine and cosine are opaque: identities among them are not found.
 """
 
 from __future__ import annotations
@@ -125,9 +125,9 @@ class Identities:
         residue = self._here(node)
         if residue is None:
             return node
-        found = self._by_residue.get(residue)
-        if found is not None:
-            return found
+        equal = self._by_residue.get(residue)
+        if equal is not None:
+            return equal
         opposite = self._by_residue.get(PRIME - residue)
         if opposite is not None:
             return self._graph.neg(opposite)

@@ -161,7 +161,7 @@ def _exhausts(last_but_one: Any, last: Any) -> bool:
 
 
 def _pair(lowering: Lowerer, expr: Any) -> Node:
-    raise UnsupportedError(expr, f"{expr} stands outside a Piecewise")
+    raise UnsupportedError(expr, f"{expr} is outside a Piecewise")
 
 
 def _ite(lowering: Lowerer, expr: Any) -> Node:

@@ -65,11 +65,11 @@ def product(matrix: Matrix, x: Vector) -> list[Any]:
 
 def transposed_product(matrix: Matrix, x: Vector, n: int) -> list[Any]:
     """``matrix^T x`` with n entries; a matrix without rows gives zeros."""
-    return [sum((row[j] * y for row, y in zip(matrix, x, strict=True)), mpmath.mpf(0)) for j in range(n)]
+    return [dot([row[j] for row in matrix], x) for j in range(n)]
 
 
 def dot(x: Vector, y: Vector) -> Any:
-    return sum((a * b for a, b in zip(x, y, strict=True)), mpmath.mpf(0))
+    return mpmath.fdot(x, y)
 
 
 def solve(matrix: Matrix, right: Vector) -> list[Any]:
@@ -108,8 +108,7 @@ def kkt_sizes(Q: Matrix, J: Matrix, P: Vector, b: Vector, solution: Vector) -> N
         rows_of_J = np.array(J, dtype=np.float64)
         bordered[:n, n:], bordered[n:, :n] = -rows_of_J.T, rows_of_J
     right, x = np.abs(np.array([*P, *b], dtype=np.float64)), np.abs(np.array(solution, dtype=np.float64))
-    found: NDArray[np.float64] = np.abs(np.linalg.inv(bordered)) @ (np.abs(bordered) @ x + right)
-    return found
+    return np.asarray(np.abs(np.linalg.inv(bordered)) @ (np.abs(bordered) @ x + right))
 
 
 def deviation(actual: Vector, expected: Vector, sensitivity: Vector | None = None) -> float:

@@ -41,9 +41,9 @@ def lagrange(subject: Subject, embedded: tuple[str, ...]) -> Check:
     view = views.lagrange(e)
     worst = Worst(name, subject.arithmetic.tolerance)
     C_nodes = [c for row in e.system.C for c in row]
-    found = rank(rows(subject.evaluate(C_nodes, subject.states[0]), subject.n_u))
-    if found < subject.n_u:
-        return not_applicable(name, RANK.format(found, subject.n_u))
+    determined = rank(rows(subject.evaluate(C_nodes, subject.states[0]), subject.n_u))
+    if determined < subject.n_u:
+        return not_applicable(name, RANK.format(determined, subject.n_u))
     for state in subject.states:
         C = rows(subject.evaluate(C_nodes, state), subject.n_u)
         pi = least_norm(C, subject.evaluate(view.momenta, state))
@@ -195,10 +195,10 @@ def gauss(subject: Subject) -> Check:
     name = "Gauss"
     worst = Worst(name, 1e-8)
     for state, motion in zip(subject.states, subject.motions, strict=True):
-        found = _least_constraint(motion)
-        if found is None:
+        least = _least_constraint(motion)
+        if least is None:
             return not_applicable(name, "the kinetic-energy matrix Q is not positive definite")
-        worst.compare("u'", state, list(found), motion.udot, motion.sizes)
+        worst.compare("u'", state, list(least), motion.udot, motion.sizes)
     return worst.check("u' = argmin (u'-a)^T Q (u'-a) over J u' = b, a = Q^-1 P, by least squares in double precision")
 
 
@@ -215,12 +215,10 @@ def _least_constraint(motion: Motion) -> NDArray[np.float64] | None:
         return None
     target = np.linalg.solve(factor, scale * P)
     if not len(b):
-        unconstrained: NDArray[np.float64] = scale * np.linalg.lstsq(factor.T, target, rcond=None)[0]
-        return unconstrained
+        return np.asarray(scale * np.linalg.lstsq(factor.T, target, rcond=None)[0])
     J = np.array([motion.J[k] for k in motion.rows], dtype=np.float64) * scale
     particular = np.linalg.lstsq(J, b, rcond=None)[0]
     _, singular, right = np.linalg.svd(J)
     free = right[len(singular) :].T
     weights = np.linalg.lstsq(factor.T @ free, target - factor.T @ particular, rcond=None)[0]
-    found: NDArray[np.float64] = scale * (particular + free @ weights)
-    return found
+    return np.asarray(scale * (particular + free @ weights))

@@ -51,8 +51,8 @@ class State:
         arrays: dict[str, Sequence[float] | Array] = {
             "t": [self.t], "q": self.q, "u": self.u, "r": self.r, "p": self.p, "g": self.gains, "udot": self.udot,
         }  # fmt: skip
-        found = {name: [number(float(x)) for x in array] for name, array in arrays.items()}
-        return found | {"aux": [number(0.0)] * len(self.u)}
+        converted = {name: [number(float(x)) for x in array] for name, array in arrays.items()}
+        return converted | {"aux": [number(0.0)] * len(self.u)}
 
     def __str__(self) -> str:
         numbers = ", ".join(f"{name} = {np.array2string(x, precision=6)}" for name, x in (("q", self.q), ("u", self.u)))
@@ -71,18 +71,18 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
     parameters = _parameters(equations, rng)
     given = None if start is None else _start(equations, start)
     redundant = not equations.has_partition
-    found: list[State] = []
+    drawn: list[State] = []
     candidates = _candidates(equations, rng, parameters, given)
     for _, state in zip(range(DRAWS * count), candidates, strict=False):
         if not _masses_are_positive(equations, state):
             continue
-        placed = _placed(equations, state, onto_manifold=redundant or len(found) % 2 == 0)
+        placed = _placed(equations, state, onto_manifold=redundant or len(drawn) % 2 == 0)
         if placed is not None and _regular(equations, placed):
-            found.append(placed)
-        if len(found) == count:
-            return tuple(found)
+            drawn.append(placed)
+        if len(drawn) == count:
+            return tuple(drawn)
     raise VerificationError(
-        f"only {len(found)} of {count} random states of {equations.model.name!r} are regular (finite, condition number "
+        f"only {len(drawn)} of {count} random states of {equations.model.name!r} are regular (finite, condition number "
         f"below {CONDITION:g}); pass start=, a state in whose neighborhood the model is defined, or seed=, or check "
         f"the model for redundant constraints and massless speeds"
     )
@@ -135,12 +135,9 @@ def _candidates(
 
 def _around(rng: np.random.Generator, center: Array | None, n: int, spread: float) -> Array:
     """Near the start; without one, of either sign, away from zero and from right angles."""
-    found: Array
-    if center is not None:
-        found = center + spread * np.maximum(1.0, np.abs(center)) * rng.uniform(-1.0, 1.0, n)
-    else:
-        found = rng.uniform(0.2, 1.1, n) * rng.choice([-1.0, 1.0], n)
-    return found
+    if center is None:
+        return np.asarray(rng.uniform(0.2, 1.1, n) * rng.choice([-1.0, 1.0], n))
+    return np.asarray(center + spread * np.maximum(1.0, np.abs(center)) * rng.uniform(-1.0, 1.0, n))
 
 
 def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | None:

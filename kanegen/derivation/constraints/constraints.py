@@ -108,7 +108,7 @@ def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[No
     rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
     positions = [row.position for row in (*rows, *implied) if row.kind == POSITION]
     positions += [item.position for item in invariants]
-    invariants.extend(Invariant(*found) for found in missing_norms(system, positions, [row.J for row in rows]))
+    invariants.extend(Invariant(*norm) for norm in missing_norms(system, positions, [row.J for row in rows]))
     simple, known = (
         tuple(replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in part) for part in (rows, implied)
     )

@@ -232,10 +232,10 @@ def guards(system: System) -> tuple[Node, ...]:
     ModelError
         For a guard that is zero everywhere.
     """
-    found = tuple(system.lower(event.guard) for event in system.model.events)
-    for event, node in zip(system.model.events, found, strict=True):
+    nodes = tuple(system.lower(event.guard) for event in system.model.events)
+    for event, node in zip(system.model.events, nodes, strict=True):
         if system.vanish([node]):
             raise ModelError(
                 f"the guard of event {event.name!r} ({event.guard}) is zero everywhere: it never changes its sign"
             )
-    return found
+    return nodes

@@ -20,10 +20,10 @@ from kanegen.model.control.control_constraints import ControlConstraints, contro
 from kanegen.model.inputs import Input
 
 UNKNOWN: Final = "w"
-"""Input array of the graph that stands for the highest derivatives of the controls."""
+"""Input array of the graph: the highest derivatives of the controls."""
 
 MOST_DERIVATIVES: Final = 4
-"""Servo-constraints on the tip of an elastic arm need four; beyond, expressions swell and numbers are noise."""
+"""Servo-constraints on the tip of an elastic arm need four; with more, expressions grow and lose their digits."""
 
 
 @dataclass(frozen=True)
@@ -224,9 +224,9 @@ class ControlledMotion:
 
     def _vanish(self, nodes: Iterable[Node]) -> bool:
         """Whether all nodes are identically zero, whatever the gains of a stabilization are."""
-        graph, found = self.equations.graph, list(nodes)
-        free = [x for x in reachable(found) if x.op == "input" and x.payload[0] in ("g", UNKNOWN)]
-        return self.equations.system.vanish(substitute(found, dict.fromkeys(free, graph.one)))
+        graph, nodes = self.equations.graph, list(nodes)
+        free = [x for x in reachable(nodes) if x.op == "input" and x.payload[0] in ("g", UNKNOWN)]
+        return self.equations.system.vanish(substitute(nodes, dict.fromkeys(free, graph.one)))
 
     def _right(self, node: Node, levels: Sequence[Level], gains: tuple[Node, ...], label: str) -> Node:
         graph = self.equations.graph

@@ -80,7 +80,7 @@ def servo_equations(equations: Equations) -> ServoEquations:
     ]
     moving = [row for row in rows if len(row.residuals) == 2]
     free, feedback = _free_vector(equations, servo, controls)
-    found = ServoEquations(
+    law = ServoEquations(
         servo,
         controls,
         tuple(equations.simplified(row.J) for row in rows),
@@ -91,10 +91,10 @@ def servo_equations(equations: Equations) -> ServoEquations:
         free,
         feedback,
     )
-    problems = servo_problems(equations, servo, controls, found.J)
+    problems = servo_problems(equations, servo, controls, law.J)
     if problems:
         raise ModelError(problems)
-    return found
+    return law
 
 
 def _row(equations: Equations, servo: Servo, k: int) -> Row:
@@ -148,19 +148,19 @@ def servo_system(equations: Equations, inverse: Compliance) -> ServoSystem:
 
     With the stabilization of the passive constraints, so that the law holds for the accelerations of ``rhs``.
     """
-    graph, found, part = equations.graph, equations.once(servo_equations), equations.partition
+    graph, law, part = equations.graph, equations.once(servo_equations), equations.partition
     enforced = complete(graph, part, part.B_stabilized, [graph.zero] * len(part.independent))
     rest = [
-        p - x for p, x in zip(found.controls.free, matrix_vector(graph, equations.mass_matrix, enforced), strict=True)
+        p - x for p, x in zip(law.controls.free, matrix_vector(graph, equations.mass_matrix, enforced), strict=True)
     ]
-    responses = tuple(equations.simplified(inverse.times(row)) for row in found.J)
-    S = tuple(equations.simplified(matrix_vector(graph, found.controls.columns, y)) for y in responses)
+    responses = tuple(equations.simplified(inverse.times(row)) for row in law.J)
+    S = tuple(equations.simplified(matrix_vector(graph, law.controls.columns, y)) for y in responses)
     z = equations.simplified(
         [
             b - x - y
             for b, x, y in zip(
-                found.bias,
-                matrix_vector(graph, found.J, enforced),
+                law.bias,
+                matrix_vector(graph, law.J, enforced),
                 matrix_vector(graph, responses, rest),
                 strict=True,
             )

@@ -58,8 +58,7 @@ def underactuation(equations: Equations) -> Underactuation:
         force = graph.dot(row, controls.free)
         nodes += equations.simplified([*matrix_vector(graph, equations.mass_matrix, row), force])
     shape = (len(directions), len(equations.system.u) + 1)
-    found = Quantity("underactuation", tuple(nodes), shape, equations.names)
-    return Underactuation(found, tuple(pivots))
+    return Underactuation(Quantity("underactuation", tuple(nodes), shape, equations.names), tuple(pivots))
 
 
 def _complement(

@@ -117,7 +117,7 @@ def impulse_rows(system: System) -> list[tuple[Node, ...]]:
     return rows
 
 
-def require_places(system: System, found: ContactRows) -> None:
+def require_places(system: System, contact_rows: ContactRows) -> None:
     """Compare the places at which contact forces act with the rows: unit loads there have the generalized force W.
 
     Raises
@@ -127,7 +127,7 @@ def require_places(system: System, found: ContactRows) -> None:
     """
     contacts = contacts_of(system.model)
     for contact, first in zip(contacts, first_rows(contacts), strict=True):
-        for name, pairs, row in zip(contact.row_names, contact.applied_at, found.rows[first:], strict=False):
+        for name, pairs, row in zip(contact.row_names, contact.applied_at, contact_rows.rows[first:], strict=False):
             _require_force(system, f"applied_at of contact {contact.name!r} contradicts its row {name!r}", pairs, row.W)
 
 
