@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,11 +40,10 @@ def build(
     model
         The system.
     form
-        ``"reduced"`` solves ``A2 Q A2^T`` for the independent accelerations, ``"nonminimal"`` solves ``T u' = V`` by
-        pivoted LU, ``"range_space"`` takes the multipliers from ``J Q^-1 J^T`` without a branch; ``"auto"`` takes the
-        one that is estimated to be the fastest. ``"canonical"`` and ``"pseudoinverse"`` solve redundant constraints
-        as well: docs/forms.md. ``"momentum"`` (reduced), ``"momentum_unreduced"``
-        and ``"hamilton"`` integrate momenta in place of speeds: docs/momentum.md.
+        How the accelerations are computed: one of :data:`kanegen.forms.FORMS` (docs/forms.md, docs/momentum.md), or
+        ``"auto"`` for the one with the least estimated cost. ``"reduced"`` solves for the independent accelerations,
+        ``"range_space"`` for the multipliers without a branch; ``"canonical"`` and ``"pseudoinverse"`` accept
+        redundant constraints; ``"momentum"`` and ``"hamilton"`` integrate momenta in place of speeds.
     stabilization
         Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
         constraints. Gains are inputs of the compiled code. Integrals a projection names are compiled with it.
@@ -78,7 +76,7 @@ def build(
             cache.store_sources(sources)
             wrapper.result()
     extension = build_extension(sources, compiler, cache)
-    return Solver(extension, Description.from_sources(sources), model.parameters, stabilization, compiler)
+    return Solver(extension, Description.from_sources(sources), model.parameters, stabilization)
 
 
 @contextmanager
@@ -120,16 +118,17 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
     """
     sources = sources_of(model, form, functions)
     description = Description.from_json(sources.files[DESCRIPTION_FILE])
-    joined = [(description.inputs[slot], slot) for slot in description.joined]
-    return write_project(emit_project(sources, _sampled_controls(description), joined), Path(directory))
+    constraints = description.control_constraints
+    states = [] if constraints is None else [(description.inputs[slot], slot) for slot in constraints.states]
+    return write_project(emit_project(sources, _sampled_controls(description), states), Path(directory))
 
 
 def _sampled_controls(description: Description) -> list[Control]:
     """The controls of the servo-constraints, where the function ``control`` is there."""
-    if "control" not in description.functions:
+    servo = description.servo
+    if servo is None or "control" not in description.functions:
         return []
-    limits = description.control_limits or [(None, None)] * len(description.controls)
     return [
-        Control(slot, description.inputs[slot], -math.inf if low is None else low, math.inf if high is None else high)
-        for slot, (low, high) in zip(description.controls, limits, strict=True)
+        Control(slot, description.inputs[slot], *limits)
+        for slot, limits in zip(servo.controls, servo.limits, strict=True)
     ]

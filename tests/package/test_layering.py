@@ -43,15 +43,16 @@ ROOMS = {"model": 16, "derivation": 16, "program": 10, "solve": 15}
 MOST_TYPE_CHECKING = 3
 """Files in which an import may stand under ``if TYPE_CHECKING``."""
 
-IN_TRANSITION_CIRCLES = {"model", "solve"}
+IN_TRANSITION_CIRCLES = {"model"}
 """Layers whose circles of imports are still being opened."""
 
-IN_TRANSITION_TYPE_CHECKING = {"model", "solve"}
+IN_TRANSITION_TYPE_CHECKING = {"model"}
 """Layers whose ``TYPE_CHECKING`` imports are still being removed."""
 
 IN_TRANSITION_FUNCTIONS = {
     "codegen/describe.py:describe",
     "solve/analysis/inverse_dynamics.py:inverse_dynamics",
+    "solve/control/closed_loop.py:_control_states",
     "solve/functions.py:problem",
     "solve/analysis/linearize.py:linearize",
     "program/kernels/linear.py:_kernels",
