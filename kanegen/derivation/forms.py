@@ -129,6 +129,33 @@ def range_space_accelerations(
     return Accelerations(udot, (*Q.conditions, *definite))
 
 
+def augmented_accelerations(
+    graph: Graph, mass_matrix: Matrix, right_side: Sequence[Node], rows: Matrix, bias: Sequence[Node]
+) -> Accelerations:
+    """The same u' and multipliers from ``(Q + J^T W J) u' = P + J^T W b + J^T lambda`` (Golub and Greif 2003).
+
+    The matrix on the left is positive definite for a Q that is singular as long as the constraints determine the
+    speeds that move no mass. ``W`` is diagonal; an entry is the inertia that resists a change of its row,
+    ``1 / sum_r J_kr^2 / Q_rr``, so that both terms have the same size whatever the units are.
+
+    ZeroDivisionError, its argument the row, where the matrix is identically singular.
+    """
+    n = len(right_side)
+    massive = [r for r in range(n) if not mass_matrix[r][r].is_zero]
+    weights = []
+    for row in rows:
+        compliance = graph.sum(row[r] * row[r] / mass_matrix[r][r] for r in massive)
+        weights.append(graph.div(graph.one, graph.dot(row, row) if compliance.is_zero else compliance))
+    weighted = [[w * x for x in row] for w, row in zip(weights, rows, strict=True)]
+    columns, weighted_columns = (
+        [[row[r] for row in rows] for r in range(n)],
+        [[row[r] for row in weighted] for r in range(n)],
+    )
+    matrix = [[mass_matrix[i][j] + graph.dot(weighted_columns[i], columns[j]) for j in range(n)] for i in range(n)]
+    right = [p + graph.dot(column, bias) for p, column in zip(right_side, weighted_columns, strict=True)]
+    return range_space_accelerations(graph, matrix, right, rows, bias)
+
+
 def complete(graph: Graph, partition: Partition, B: Sequence[Node], independent: Sequence[Node]) -> tuple[Node, ...]:
     """All accelerations from the independent ones."""
     udot = dict(zip(partition.independent, independent, strict=True))
