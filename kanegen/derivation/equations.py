@@ -20,7 +20,6 @@ from kanegen.derivation.constraints.constraints import (
     partition,
     stabilized_bias,
 )
-from kanegen.derivation.contact.hidden import hidden_symbols
 from kanegen.derivation.forces import energies
 from kanegen.derivation.forces.power import Power
 from kanegen.derivation.forces.reactions import MULTIPLIERS, auxiliary_loads, reaction_nodes
@@ -359,7 +358,7 @@ class Equations:
             "u": model.speeds,
             "udot": [Derivative(u, t) for u in model.speeds],
             "aux": model.auxiliary_speeds,
-            "r": [*(item.symbol for item in model.inputs), *hidden_symbols(model)],
+            "r": model.input_symbols,
             "p": model.parameters,
             MULTIPLIERS: [sympy.Symbol(f"lambda_{k}") for k in range(len(self.constraints.rows))],
             "g": [sympy.Symbol(name) for name in self.gain_names],

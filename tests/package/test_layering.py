@@ -14,8 +14,10 @@ from checkout import ROOT
 PACKAGE = ROOT / "kanegen"
 ORDER = (
     "_version",
+    "arrays",
     "errors",
     "forms",
+    "codes",
     "options",
     "resources",
     "graph",
@@ -42,12 +44,6 @@ ROOMS = {"model": 16, "derivation": 16, "program": 10, "solve": 15}
 
 MOST_TYPE_CHECKING = 3
 """Files in which an import may stand under ``if TYPE_CHECKING``."""
-
-IN_TRANSITION_CIRCLES = {"model"}
-"""Layers whose circles of imports are still being opened."""
-
-IN_TRANSITION_TYPE_CHECKING = {"model"}
-"""Layers whose ``TYPE_CHECKING`` imports are still being removed."""
 
 IN_TRANSITION_FUNCTIONS = {
     "codegen/describe.py:describe",
@@ -174,8 +170,7 @@ def reachable_from(name: str, graph: dict[str, set[str]]) -> set[str]:
 
 
 def test_no_files_import_each_other() -> None:
-    found = [sorted(circle) for circle in circles(file_imports())]
-    assert [circle for circle in found if circle[0].split(".")[1] not in IN_TRANSITION_CIRCLES] == []
+    assert [sorted(circle) for circle in circles(file_imports())] == []
 
 
 def test_the_rule_sees_a_circle() -> None:
@@ -184,8 +179,7 @@ def test_the_rule_sees_a_circle() -> None:
 
 def test_type_checking_hides_no_circle() -> None:
     files = [path for path in modules() if "if TYPE_CHECKING:" in path.read_text(encoding="utf-8")]
-    counted = [path for path in files if layer_of(path) not in IN_TRANSITION_TYPE_CHECKING]
-    assert len(counted) <= MOST_TYPE_CHECKING, counted
+    assert len(files) <= MOST_TYPE_CHECKING, files
 
 
 @pytest.mark.parametrize("layer", ROOMS)

@@ -16,7 +16,7 @@ from kanegen.derivation import forms
 from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError, ModelError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
-from kanegen.model.control.control_constraints import ControlConstraints, control_constraints_of
+from kanegen.model.control.control_constraints import ControlConstraints
 from kanegen.model.inputs import Input
 
 UNKNOWN: Final = "w"
@@ -63,7 +63,7 @@ class ControlledMotion:
     @classmethod
     def of(cls, equations: Equations) -> ControlledMotion | None:
         """The motion under the control constraints of the model, if it has any."""
-        record = control_constraints_of(equations.model)
+        record = equations.model.control_constraints
         return None if record is None else cls(equations, record)
 
     # -- the motion -----------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from kanegen.derivation.forms import matrix_product, matrix_vector, tangent_matr
 from kanegen.derivation.quantity import Quantity
 from kanegen.errors import ModelError
 from kanegen.graph import Node
-from kanegen.model.control.servo import servo_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Underactuation:
 def plant_controls(equations: Equations) -> AffineControls:
     """The controls of the servo-constraints, else all inputs on which the forces, and nothing else, depend affinely."""
     model = equations.model
-    if servo_of(model) is not None:
+    if model.servo is not None:
         return equations.once(servo_equations).controls
     slots = [k for k in range(len(model.inputs)) if _is_control(equations, k)]
     return affine_controls(equations, slots)

@@ -16,7 +16,7 @@ from kanegen.derivation.geometry.variables import Variables
 from kanegen.derivation.geometry.vectors import Triple, is_null, mapped
 from kanegen.errors import DerivationError, ModelError
 from kanegen.graph import Graph, Lowering, Node, Tangent, copied, gradient, reachable, substitute
-from kanegen.model import Model
+from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 
 
@@ -26,7 +26,9 @@ class System(Variables):
     ``former``: the speeds before the changes of speeds of the model, by symbol, in those after them.
     """
 
-    def __init__(self, model: Model, graph: Graph | None = None, former: Mapping[Any, Node] | None = None) -> None:
+    def __init__(
+        self, model: SystemDescription, graph: Graph | None = None, former: Mapping[Any, Node] | None = None
+    ) -> None:
         super().__init__(model, graph)
         self.former = {} if former is None else dict(former)
         self._symbols = {**self.symbols, **self.former}

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.derivation.contact.hidden import hidden_names, multiplier_symbols
 from kanegen.graph import Graph, Lowering, Node, evaluate, substitute
-from kanegen.model import Model
+from kanegen.model.description import SystemDescription
 
 RELATIVE_ZERO: Final = 1e-10
 """Below this, relative to its terms, a value at a random state is taken for an identical zero: far above rounding
@@ -24,7 +23,7 @@ FORMER: Final = "former"
 class Variables:
     """The input nodes of one model: t, q, u, u', auxiliary speeds, inputs r (hidden ones last), parameters p."""
 
-    def __init__(self, model: Model, graph: Graph | None = None) -> None:
+    def __init__(self, model: SystemDescription, graph: Graph | None = None) -> None:
         self.model = model
         self.graph = graph = Graph() if graph is None else graph
         self.t = graph.input("t", 0)
@@ -32,9 +31,10 @@ class Variables:
         self.u = tuple(graph.input("u", i) for i in range(len(model.speeds)))
         self.udot = tuple(graph.input("udot", i) for i in range(len(model.speeds)))
         self.auxiliary = tuple(graph.input("aux", i) for i in range(len(model.auxiliary_speeds)))
-        self.r = tuple(graph.input("r", i) for i in range(len(model.inputs)))
-        self.hidden_names = hidden_names(model)
-        self.hidden = tuple(graph.input("r", len(self.r) + i) for i in range(len(self.hidden_names)))
+        layout = model.input_layout
+        r = tuple(graph.input("r", i) for i in range(layout.size))
+        self.r, self.multipliers, self.free = r[: len(layout.inputs)], r[layout.multiplier_slots], r[layout.free_slots]
+        self.hidden = (*self.multipliers, *self.free)
         self.p = tuple(graph.input("p", i) for i in range(len(model.parameters)))
         self.symbols = self._input_symbols()
         lowering = Lowering(graph, self.symbols)
@@ -50,10 +50,9 @@ class Variables:
             (model.speeds, self.u),
             (model.auxiliary_speeds, self.auxiliary),
             (model.parameters, self.p),
-            ((item.symbol for item in model.inputs), self.r),
+            (model.input_symbols, (*self.r, *self.hidden)),
         ):
             symbols.update(zip(items, nodes, strict=True))
-        symbols.update((symbol, self.hidden[k]) for symbol, k in multiplier_symbols(model).items())
         return symbols
 
     def at_rest(self, nodes: Sequence[Node]) -> list[Node]:

@@ -11,12 +11,11 @@ from kanegen.derivation.geometry.variables import FORMER, Variables
 from kanegen.derivation.speeds.orthogonal import original_speeds, orthogonal_speeds
 from kanegen.errors import DerivationError, ModelError
 from kanegen.graph import Graph, Lowering, Node, gradient, substitute
-from kanegen.model import Model
+from kanegen.model.description import SpeedChange, SystemDescription
 from kanegen.model.expressions import symbol_name
-from kanegen.model.speeds import SpeedChange, speed_changes
 
 
-def lower_model(model: Model, graph: Graph | None = None) -> System:
+def lower_model(model: SystemDescription, graph: Graph | None = None) -> System:
     """The model as nodes of a graph, a new one where none is given.
 
     Raises
@@ -34,13 +33,13 @@ def _former_speeds(variables: Variables) -> dict[Any, Node]:
     """The speeds of all models before in those of the model itself."""
     former: dict[Any, Node] = {}
     speeds: Sequence[Node] = variables.u
-    for change in speed_changes(variables.model):
+    for change in variables.model.speed_changes:
         speeds = _inverse(variables, change, speeds)
         former.update(zip(change.before.speeds, speeds, strict=True))
     return former
 
 
-def model_before(model: Model) -> Model:
+def model_before(model: SystemDescription) -> SystemDescription:
     """The model before the last change of speeds; ``DerivationError`` where there was none."""
     if model.speed_change is None:
         raise DerivationError(f"the speeds of model {model.name!r} were not changed: use with_speeds")
@@ -49,7 +48,7 @@ def model_before(model: Model) -> Model:
 
 def new_speeds(system: System) -> tuple[Node, ...]:
     """``w = Phi1 u + Phi2``, the inputs ``u`` of the graph standing for the speeds before the last change."""
-    change = next(speed_changes(system.model))
+    change = system.model.speed_changes[0]
     if change.definitions is None:
         return orthogonal_speeds(lower_model(change.before, system.graph), system.u)
     rows, former = _definitions(system, change)
