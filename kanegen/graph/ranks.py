@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from kanegen.arrays import Array
 
 RANK_TOLERANCE: Final = 1e-9
 """Relative size below which a singular value, a pivot or a remainder counts as zero. Constraint rows and inertias at

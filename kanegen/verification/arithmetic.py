@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.graph import PYTHON, Context, Function, Node, mpmath_context, reachable
 
 Vector: TypeAlias = "Sequence[Any] | NDArray[Any]"
@@ -96,7 +97,7 @@ def kkt(Q: Matrix, J: Matrix, P: Vector, b: Vector) -> tuple[list[Any], list[Any
     return solution[:n], solution[n:]
 
 
-def kkt_sizes(Q: Matrix, J: Matrix, P: Vector, b: Vector, solution: Vector) -> NDArray[np.float64]:
+def kkt_sizes(Q: Matrix, J: Matrix, P: Vector, b: Vector, solution: Vector) -> Array:
     """How much the ``solution`` (u', multipliers) moves with relative changes of the entries of the bordered system.
 
     ``|M^-1| (|M| |x| + |f|)`` (Skeel 1979), so that a u' in which large terms cancel is judged on their scale.

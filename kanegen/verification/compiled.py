@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.errors import BuildError, SolveError
 from kanegen.graph import Context, mpmath_context, numpy_context
 from kanegen.program.interpret import interpret
@@ -18,8 +18,6 @@ from kanegen.verification.report import Check
 from kanegen.verification.states import State
 from kanegen.verification.subject import Motion, Subject
 from kanegen.verification.worst import Worst, not_applicable
-
-Array: TypeAlias = NDArray[np.float64]
 
 COARSE_DIGITS: Final = (22, 25, 28)
 """Precisions whose errors, against 50 digits, tell how much a function amplifies one relative rounding error."""

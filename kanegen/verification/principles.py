@@ -6,8 +6,8 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.derivation import views
 from kanegen.graph import Node, gradient
 from kanegen.graph.ranks import pivoted_columns, rank, unit_rows
@@ -202,7 +202,7 @@ def gauss(subject: Subject) -> Check:
     return worst.check("u' = argmin (u'-a)^T Q (u'-a) over J u' = b, a = Q^-1 P, by least squares in double precision")
 
 
-def _least_constraint(motion: Motion) -> NDArray[np.float64] | None:
+def _least_constraint(motion: Motion) -> Array | None:
     """The minimizer in double precision, in speeds scaled to unit inertia."""
     Q, P = np.array(motion.Q, dtype=np.float64), np.array(motion.P, dtype=np.float64)
     b = np.array([motion.b[k] for k in motion.rows], dtype=np.float64)

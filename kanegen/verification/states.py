@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.derivation import Equations
 from kanegen.derivation.geometry.variables import RELATIVE_ZERO
 from kanegen.errors import VerificationError
 from kanegen.graph import Newton, evaluate
 from kanegen.graph.ranks import independent_rows
 from kanegen.solve.names import unknown
-
-Array: TypeAlias = NDArray[np.float64]
 
 CONDITION: Final = 1e4
 """Largest condition number of the (equilibrated) equations at a state: four of the sixteen digits may be lost."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.derivation.control.affine import AffineControls
 from kanegen.derivation.equations import Equations
 from kanegen.graph import Newton, Node, evaluate
 from kanegen.graph.ranks import RANK_TOLERANCE, rank, unit_rows
 from kanegen.model.control.servo import Servo
 
-Array = NDArray[np.float64]
 Matrix = Sequence[Sequence[Node]]
 State = Mapping[str, Sequence[float]]
 
