@@ -26,10 +26,8 @@ from kanegen.derivation.inertia.tensors import product
 from kanegen.derivation.quantity import Quantity
 from kanegen.errors import BuildError
 from kanegen.graph import Node, Tangent, evaluate, gradient, substitute
+from kanegen.graph.ranks import RANK_TOLERANCE
 from kanegen.model.expressions import symbol_name
-
-MASSLESS = 1e-10
-"""A pivot of Q below this fraction of its diagonal entry, at a random state, is rounding: the speed moves no mass."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +232,7 @@ def massless_speed(system: System, mass_matrix: Sequence[Sequence[Node]]) -> int
         Q = np.array(evaluate([entry for row in mass_matrix for entry in row], state)).reshape(n, n)
         for i in range(n):
             pivot = Q[i, i] - Q[i, :i] @ np.linalg.solve(Q[:i, :i], Q[:i, i])
-            if not pivot > MASSLESS * Q[i, i]:
+            if not pivot > RANK_TOLERANCE * Q[i, i]:
                 return i
     return None
 

@@ -9,12 +9,12 @@ represents all. Functions other than sine and cosine are opaque: identities amon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from hashlib import blake2b
 from typing import Final
 
-from kanegen.graph.derivatives import rebuild, substitute
+from kanegen.graph.derivatives import reachable, rebuild, substitute
 from kanegen.graph.nodes import Graph, Node
 
 PRIME: Final = 2**127 - 1
@@ -139,7 +139,7 @@ class Identities:
         """The node, or the same value from parameters alone where it does not change during a run."""
         if node.constant or not node.args or self._there(node) != residue:
             return node
-        variables = _variables(node)
+        variables = [leaf for leaf in reachable([node]) if leaf.op == "input" and not leaf.constant]
         for place in (0, 1):
             try:
                 (fixed,) = substitute([node], dict.fromkeys(variables, self._graph.const(place)))
@@ -148,14 +148,3 @@ class Identities:
             if fixed.constant and self._here(fixed) == residue:
                 return fixed
         return node
-
-
-def _variables(root: Node) -> Sequence[Node]:
-    seen: dict[int, Node] = {}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.index not in seen and not node.constant:
-            seen[node.index] = node
-            stack.extend(node.args)
-    return [node for node in seen.values() if node.op == "input"]

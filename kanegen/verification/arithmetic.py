@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +17,9 @@ Vector: TypeAlias = "Sequence[Any] | NDArray[Any]"
 Matrix: TypeAlias = "Sequence[Sequence[Any]] | NDArray[Any]"
 
 DIGITS: Final = 50
+
+NO_DIGITS: Final = "functions of the user have no 50 digits to take differences of"
+"""Why a check by differences does not apply."""
 
 STEP: Final = 1e-12
 """Step of central differences in 50 digits: errors of 1e-24 by truncation, at most 1e-26 (second ones) by rounding."""
@@ -53,6 +56,12 @@ def arithmetic_for(nodes: Sequence[Node]) -> Arithmetic:
     """50 digits unless the nodes call functions of the user, which are Python code for double precision."""
     exact = not any(node.op == "call" and isinstance(node.payload, Function) for node in reachable(nodes))
     return Arithmetic(mpmath_context(DIGITS), True) if exact else Arithmetic(PYTHON, False)
+
+
+def central_difference(function: Callable[[Any], Sequence[Any]]) -> list[Any]:
+    """The derivative of several values of one number at 0, in 50 digits."""
+    h = mpmath.mpf(STEP)
+    return [(after - before) / (2 * h) for after, before in zip(function(h), function(-h), strict=True)]
 
 
 def rows(values: Vector, columns: int) -> list[list[Any]]:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import mpmath
 import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.derivation import views
 from kanegen.graph import Node, gradient
 from kanegen.graph.ranks import pivoted_columns, rank, unit_rows
-from kanegen.verification.arithmetic import STEP, dot, least_norm, product, rows, solve, transposed_product
+from kanegen.verification.arithmetic import (
+    NO_DIGITS,
+    central_difference,
+    dot,
+    least_norm,
+    product,
+    rows,
+    solve,
+    transposed_product,
+)
 from kanegen.verification.report import Check
 from kanegen.verification.states import State
 from kanegen.verification.subject import Motion, Subject
@@ -107,7 +115,7 @@ def hamilton(subject: Subject) -> Check:
     if not views.speeds_are_rates(e):
         return not_applicable(name, "the speeds are not the rates of the coordinates, u = q'")
     if not subject.arithmetic.exact:
-        return not_applicable(name, "functions of the user have no 50 digits to take differences of")
+        return not_applicable(name, NO_DIGITS)
     view = views.hamilton(e, e.potential_energy.nodes[0] if subject.has_potential else None)
     momentum_rates = [e.system.full_rate(node) for node in e.momentum.nodes]
     worst = Worst(name, subject.arithmetic.tolerance)
@@ -137,18 +145,15 @@ def _hamiltonian_slopes(subject: Subject, view: views.Hamilton, state: State) ->
         relative = [x - y for x, y in zip(p, N, strict=True)]
         return dot(relative, solve(Q, relative)) / 2 - R + V
 
-    def slopes(along_q: bool) -> list[Any]:
-        result = []
-        for k in range(len(q)):
-            ends = []
-            for sign in (1, -1):
-                moved = [list(q), list(momenta)]
-                moved[0 if along_q else 1][k] += sign * mpmath.mpf(STEP)
-                ends.append(hamiltonian(*moved))
-            result.append((ends[0] - ends[1]) / (2 * mpmath.mpf(STEP)))
-        return result
+    def slope(k: int, along_q: bool) -> Any:
+        def moved(step: Any) -> list[Any]:
+            arrays = [list(q), list(momenta)]
+            arrays[0 if along_q else 1][k] += step
+            return [hamiltonian(*arrays)]
 
-    return slopes(along_q=False), slopes(along_q=True)
+        return central_difference(moved)[0]
+
+    return [slope(k, False) for k in range(len(q))], [slope(k, True) for k in range(len(q))]
 
 
 def added_speeds(subject: Subject) -> Check:

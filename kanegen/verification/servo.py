@@ -9,8 +9,8 @@ import mpmath
 
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.program.interpret import interpret
-from kanegen.verification.arithmetic import STEP, kkt
-from kanegen.verification.differences import NO_DIGITS, motion_path
+from kanegen.verification.arithmetic import NO_DIGITS, STEP, kkt
+from kanegen.verification.differences import motion_path
 from kanegen.verification.report import Check
 from kanegen.verification.states import State
 from kanegen.verification.subject import Motion, Subject

@@ -14,10 +14,8 @@ from kanegen.derivation.inertia.bodies import lower_bodies
 from kanegen.derivation.inertia.mass_matrix import mass_matrix
 from kanegen.errors import DerivationError
 from kanegen.graph import Identities, Node
+from kanegen.graph.ranks import RANK_TOLERANCE
 from kanegen.model.expressions import symbol_name
-
-NO_MASS = 1e-12
-"""A pivot below this fraction of the largest entry of Q's diagonal is rounding: no mass moves with the speed."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ def factors(former: System) -> Factors:
     diagonal: list[Node] = []
     for k in range(n):
         (pivot,) = identities.canonical([Q[k][k]])
-        if not former.magnitudes([pivot])[0] > NO_MASS * scale:
+        if not former.magnitudes([pivot])[0] > RANK_TOLERANCE * scale:
             raise DerivationError(
                 f"no speeds make the kinetic-energy matrix of model {before.name!r} diagonal and regular: the speed "
                 f"{symbol_name(before.speeds[k])} moves no mass independently of the speeds before it"
