@@ -20,13 +20,12 @@ from kanegen._version import __version__
 from kanegen.backends.cython import open_cache
 from kanegen.bench.modelfile import read_model_file
 from kanegen.cli import main
-from kanegen.cli.run import METHODS
 from kanegen.cli.show import QUANTITIES
+from kanegen.codegen.methods.table import METHODS
 from kanegen.codegen.project import emit_project
 from kanegen.derivation import Equations
 from kanegen.errors import ModelError
 from kanegen.pipeline import sources_of
-from kanegen.solve.run.integrate import ADAPTIVE, FIXED_STEP
 
 FILE = """
 import sympy as sm
@@ -78,7 +77,8 @@ def output(cache: Path, *arguments: str | Path) -> str:
 
 
 def test_names_follow_the_layers_below() -> None:
-    assert set(METHODS) == {*FIXED_STEP, *ADAPTIVE}
+    choices = {option.name: option.type for option in main.commands["run"].params}["method"].choices
+    assert set(choices) == set(METHODS)
     assert [name for name in QUANTITIES if not hasattr(Equations, name)] == []
 
 

@@ -21,7 +21,7 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen.codegen.description import Description, InputSlot
 from kanegen.errors import SolveError
 from kanegen.solve.inputs.inputs import RunInputs, run_inputs
-from kanegen.solve.inputs.piecewise import Piecewise, from_scipy, joined
+from kanegen.solve.inputs.piecewise import combined, from_scipy, value_at
 
 TIMES = np.linspace(0.0, 2.0, 9)
 LIFT = np.sin(TIMES)
@@ -146,9 +146,9 @@ def test_beyond_the_ends_nothing_is_known() -> None:
 def test_scipy_objects_become_the_same_polynomials(spline: Any) -> None:
     polynomial = from_scipy(spline, "r")
     assert polynomial is not None
-    first, last = polynomial.span
+    first, last = polynomial.x[[0, -1]]
     for t in np.linspace(first, last, 23):
-        np.testing.assert_allclose(polynomial(float(t))[0], spline(t), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(value_at(polynomial, float(t))[0], spline(t), rtol=1e-12, atol=1e-12)
 
 
 def test_other_objects_are_not_splines() -> None:
@@ -161,20 +161,20 @@ def test_other_objects_are_not_splines() -> None:
     st.lists(st.integers(0, 12), min_size=2, max_size=6, unique=True),
     st.randoms(use_true_random=False),
 )
-def test_joined_polynomials_keep_their_values(first: list[int], second: list[int], random: Any) -> None:
-    def polynomial(times: list[int], rows: int) -> Piecewise:
+def test_combined_polynomials_keep_their_values(first: list[int], second: list[int], random: Any) -> None:
+    def polynomial(times: list[int], rows: int) -> PPoly:
         shape = (rows, len(times) - 1, 1)
         values = [random.uniform(-1.0, 1.0) for _ in range(int(np.prod(shape)))]
-        return Piecewise(np.array(sorted(times), dtype=float), np.reshape(values, shape))
+        return PPoly(np.reshape(values, shape), np.array(sorted(times), dtype=float))
 
     parts = [polynomial(first, 4), 0.5, polynomial(second, 2)]
     start, end = max(min(first), min(second)), min(max(first), max(second))
     if start >= end:
         with raises(SolveError, "time"):
-            joined(parts, "abc")
+            combined(parts, "abc")
         return
-    whole = joined(parts, "abc")
-    assert whole.span == (start, end)
+    whole = combined(parts, "abc")
+    assert (whole.x[0], whole.x[-1]) == (start, end)
     # Midpoints of pieces: the value at a breakpoint is that of either side.
     for t in np.linspace(start, end, 48, endpoint=False) + (end - start) / 97.3:
         expected = [parts[0](t)[0], 0.5, parts[2](t)[0]]

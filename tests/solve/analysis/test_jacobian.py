@@ -80,9 +80,10 @@ def state_near(start: dict[str, Any], seed: int) -> tuple[float, np.ndarray, np.
 def test_jacobians_of_every_example(name: str, options: dict[str, Any]) -> None:
     solver, program = solver_with_jacobians(name, **options), program_of(model_of(name, **options))
     d = solver.description
-    stabilizable = d.n_holonomic + d.n_nonholonomic > 0
+    sizes = d.constraints.n_holonomic, d.constraints.n_nonholonomic
+    stabilizable = sum(sizes) > 0
     solver = solver.with_stabilization(GAINS) if stabilizable else solver
-    gains = list(GAINS.flatten(d.n_holonomic, d.n_nonholonomic)) if stabilizable else []
+    gains = list(GAINS.flatten(*sizes)) if stabilizable else []
     for seed in (1, 2):
         t, q, u = state_near(initial(name, **options), seed)
         values = {"t": [t], "q": list(q), "u": list(u), "r": [], "p": list(solver.parameters.values()), "g": gains}

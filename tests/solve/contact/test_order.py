@@ -13,7 +13,6 @@ from messages import raises, says
 from tolerances import SOLVE
 
 import kanegen as kg
-from kanegen.model.contact.records import contacts_of
 
 x, z, u, w = me.dynamicsymbols("x z u w")
 M, G, MU, BRAKE = 2.0, 10.0, 0.3, 4.0
@@ -56,7 +55,7 @@ def test_events_find_a_latch_that_is_not_last() -> None:
 def test_names_are_counted_by_kind() -> None:
     friction = kg.Friction(u, kg.Coulomb(0.1), 1)
     model = ball(contacts=[friction, z, kg.Latch("hook", x), kg.Friction(w, kg.Coulomb(0.1), 1), kg.Unilateral(x)])
-    assert [contact.name for contact in contacts_of(model)] == [
+    assert [contact.name for contact in model.resolved_contacts] == [
         "friction 1", "contact 1", "hook", "friction 2", "contact 2",
     ]  # fmt: skip
 
