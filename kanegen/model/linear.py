@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from kanegen.graph.ranks import rank
 from kanegen.model.expressions import atoms
 
 #: Relative size under which a difference of numbers counts as rounding.
@@ -132,7 +133,7 @@ def is_regular(rows: Sequence[dict[Any, Any]], columns: Sequence[Any]) -> bool:
         matrices = [np.reshape(function(*state), (len(rows), len(columns))) for state in states(symbols)]
     except ArithmeticError:
         return True
-    return any(np.linalg.matrix_rank(matrix, rtol=ROUNDING) == len(columns) for matrix in matrices)
+    return any(rank(matrix) == len(columns) for matrix in matrices)
 
 
 def in_span(expr: Any, basis: Sequence[Any], variables: frozenset[Any]) -> bool:

@@ -16,15 +16,13 @@ from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.graph import Graph, Lowering, Newton, Node, Tangent, evaluate, gradient
+from kanegen.graph.ranks import RANK_TOLERANCE, off_span
 from kanegen.model.description import SystemDescription
 
 Values = dict[str, list[float]]
 
 DRAWS = 12
 """Random starts for each motion that is wanted, before it is assumed that there is none nearby."""
-
-RANK = 1e-8
-"""Singular values and residuals below this fraction of the largest count as zero: half of the digits."""
 
 
 class Motions:
@@ -154,9 +152,9 @@ class Motions:
             matrix = values[len(implied) :].reshape(len(rows), -1)
             basis, others = matrix[: len(velocities)], matrix[len(velocities) :]
             for k, (row, rate) in enumerate(zip(others, values, strict=False)):
-                left = row - basis.T @ np.linalg.lstsq(basis.T, row, rcond=RANK)[0] if len(basis) else row
-                size = max(1.0, float(np.abs(row).max(initial=0.0)))
-                follows[k] &= bool(np.abs(left).max(initial=0.0) <= RANK * size and abs(rate) <= RANK * size)
+                left = np.abs(off_span(row, basis)).max(initial=0.0)
+                limit = RANK_TOLERANCE * max(1.0, float(np.abs(row).max(initial=0.0)))
+                follows[k] &= bool(left <= limit and abs(rate) <= limit)
         return follows
 
     def _slopes(self, node: Node) -> list[Node]:
