@@ -85,7 +85,7 @@ def decayed_gap(gap: float, rate: float, t: np.ndarray, p: Mapping[str, float] =
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
     yield "tensile contact force (N)", max(0.0, -solution.contacts.forces.min()), 1e-9
     closed, free = [], []
-    for phase in solution.contacts.modes:
+    for phase in solution.contacts.phases:
         times = np.linspace(phase.t_start, phase.t_end, 20)
         # The state at a switch belongs to the phase that begins there; forces are the same from both sides.
         states = [(t, *solution(t)) for t in times]
@@ -109,7 +109,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     ((_, solution),) = runs.values()
     forces = generalized_forces(solution)
     panels = figure.subplots(2, 3)
-    acting = [phase for phase in solution.contacts.modes if phase.modes[CONTACT] == "closed"]
+    acting = [phase for phase in solution.contacts.phases if phase.modes[CONTACT] == "closed"]
     for k, (motion, force, start) in enumerate(panels, start=1):
         motion.plot(solution.t, solution.q[:, k - 1], label=f"theta{k} (rad)")
         motion.plot(solution.t, solution.u[:, k - 1], label=f"theta{k}' (rad/s)")

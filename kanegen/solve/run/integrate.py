@@ -20,7 +20,13 @@ from kanegen.solve.inputs.inputs import RunInputs
 from kanegen.solve.names import number, positive
 from kanegen.solve.outcome import Outcome, Statistics, conflict_message
 from kanegen.solve.progress import ProgressBar
-from kanegen.solve.run.hybrid import hybrid_of, refuse_backwards, refuse_control_states, start_modes, watched_events
+from kanegen.solve.run.hybrid import (
+    hybrid_records,
+    refuse_backwards,
+    refuse_control_states,
+    start_modes,
+    watched_events,
+)
 from kanegen.solve.run.momentum import RunMomenta
 from kanegen.solve.solution import Dense, IntegrationError, IntegrationInterrupted, Solution
 from kanegen.solve.values import integral_function
@@ -226,7 +232,7 @@ def _solution(problem: Problem, outcome: Any) -> Solution:
     n = n_q + len(problem.description.speeds)  # controls that are part of the state follow
     t, y = outcome.last
     dense = outcome.dense if outcome.dense is None or isinstance(outcome.dense, Dense) else Dense(*outcome.dense)
-    hybrid = hybrid_of(problem.module, problem.description, outcome)
+    events, contacts = hybrid_records(problem.module, problem.description, outcome)
     return Solution(
         t=outcome.t,
         q=np.ascontiguousarray(outcome.y[:, :n_q]),
@@ -235,8 +241,9 @@ def _solution(problem: Problem, outcome: Any) -> Solution:
         message=outcome.message if outcome.conflict is None else conflict_message(problem.module, outcome.conflict),
         statistics=Statistics.from_mapping(outcome.statistics),
         last=(t, y[:n_q], y[n_q:n]),
-        dense=dense.ending_at(t, y) if dense is not None and hybrid.events else dense,
-        **hybrid._asdict(),
+        dense=dense.ending_at(t, y) if dense is not None and events else dense,
+        events=events,
+        contacts=contacts,
         control=None if problem.loop is None else problem.loop.record(outcome, dense),
     )
 

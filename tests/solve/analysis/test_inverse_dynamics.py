@@ -180,8 +180,8 @@ def test_more_coordinates_than_speeds() -> None:
     [
         ({"x": 0}, "gives no motion of y"),
         ({"x": 0, "z": 0}, "there is no coordinate 'z'"),
-        ({"x": sm.Symbol("k"), "y": 0}, r"is no expression of time \(t\).*k"),
-        ({"x": me.dynamicsymbols("y"), "y": 0}, r"is no expression of time.*y"),
+        ({"x": sm.Symbol("k"), "y": 0}, r"is not an expression of time \(t\).*k"),
+        ({"x": me.dynamicsymbols("y"), "y": 0}, r"is not an expression of time.*y"),
         ({"x": "0", "y": 0}, "x is a str; expected"),
         ({"x": sm.sqrt(t - 1), "y": 0}, r"gives x = nan at t = 0.0 s"),
         ((TIMES, TIMES), r"values \(31,\); expected \(n,\) and \(n, 2\)"),

@@ -185,7 +185,7 @@ def test_an_empty_run_holds_its_start() -> None:
 def test_no_step_beyond_the_solution() -> None:
     solution = solver().integrate((0.0, 1.0), Q, U)
     for t in (1.1, [0.5, -0.1], np.nan):
-        with pytest.raises(SolveError, match=r"outside the solution, which reaches from t = 0.0 to 1.0 s"):
+        with pytest.raises(SolveError, match=r"outside the solution, which extends from t = 0.0 to 1.0 s"):
             solution(t)
     with pytest.raises(SolveError, match="t has shape"):
         solution([[0.5]])
