@@ -17,6 +17,7 @@ ORDER = (
     "arrays",
     "errors",
     "forms",
+    "codes",
     "options",
     "resources",
     "graph",

@@ -10,6 +10,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
+from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.solve.analysis.structure import redundant_rows
 from kanegen.solve.contact.contacts import check_contact_values, contact_failure
@@ -109,8 +110,7 @@ class Impulsive:
         self, t: float, q: Any, before: Any, after: Array, inputs: Array, rows: list[int]
     ) -> tuple[Array, Array, Array]:
         """Speeds after the reaction of the contacts, their impulses, additions to the multipliers of ``rows``."""
-        functions, description = self._functions, self.description
-        module, n_r = functions.module, len(description.inputs)
+        functions, module, layout = self._functions, self._functions.module, self.description.input_layout
         status, failure, final, impulses = module.contacts_after_blow(
             functions.prepared, float(t), q, before, after, inputs
         )
@@ -119,14 +119,12 @@ class Impulsive:
         if not rows:
             return final, impulses, np.empty(0)
         P, Q = functions.get("P"), functions.get("Q")
-        # P is affine in the multipliers of the contacts, which follow the inputs.
-        hidden = np.zeros(n_r + len(module.HIDDEN))
-        hidden[: len(inputs)] = inputs
-        acting = hidden.copy()
-        acting[n_r : n_r + len(impulses)] = impulses
-        on_speeds = P.value(t, q, final, acting) - P.value(t, q, final, hidden)
-        right = Q.value(t, q, final, hidden) @ (final - after) - on_speeds
-        more, *_ = np.linalg.lstsq(self.J(t, q, final, hidden)[rows].T, right, rcond=None)
+        # P is affine in the multipliers of the contacts.
+        given = inputs[: len(layout.inputs)]
+        free, acting = layout.array(given), layout.array(given, multipliers=impulses)
+        on_speeds = P.value(t, q, final, acting) - P.value(t, q, final, free)
+        answer = Q.value(t, q, final, free) @ (final - after) - on_speeds
+        more, *_ = np.linalg.lstsq(self.J(t, q, final, free)[rows].T, answer, rcond=None)
         return final, impulses, more
 
     def _independent_rows(self, t: float, q: Any, u: Any, r: Any) -> list[int]:
@@ -197,13 +195,13 @@ def _locked(description: Description, t: float) -> str:
 
 def _failed(module: ModuleType, description: Description, status: int, t: float) -> str:
     rows = "; ".join(description.constraints.rows)
-    if status == module.STATUS_SINGULAR:
+    if status == Status.SINGULAR:
         return (
             f"the impulse at t = {t!r} s has no unique answer: the constraints depend on each other at this position "
             f"(locked, or a toggle: {rows}), or a speed moves no mass; change the position, or remove the redundant "
             "constraint"
         )
-    if status == module.STATUS_INCONSISTENT:
+    if status == Status.INCONSISTENT:
         return (
             f"the impulse at t = {t!r} s leaves no speeds that satisfy the constraints, which are nonlinear in the "
             f"speeds: {rows}; the impulse is too large for them, or the speeds before violate them (make_consistent)"

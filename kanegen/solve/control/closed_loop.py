@@ -165,11 +165,10 @@ def _servo(functions: Functions, servo: ServoLabels, options: ControlOptions, r:
         positive(options.sample_time, "sample_time", "a positive number of seconds")
     names = d.input_names(servo.controls)
     limits = _limits(options.limits, servo, names)
-    hidden = np.zeros(len(functions.module.HIDDEN))
-    if options.y is not None:
-        if not servo.free:
-            raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
-        hidden[len(d.contacts.rows) :] = numbers(options.y, "y", names)
+    if options.y is not None and not servo.free:
+        raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
+    y = 0.0 if options.y is None else numbers(options.y, "y", names)
+    hidden = d.input_layout.array(free=y)[d.input_layout.hidden_slots]
     functions.get("control")
     return ClosedLoop(
         functions,
@@ -195,7 +194,7 @@ def _control_states(
     r: Any,
     start_tolerance: float | None,
 ) -> ClosedLoop:
-    names = functions.description.input_names(labels.states)
+    names, layout = functions.description.input_names(labels.states), functions.description.input_layout
     t0 = start[0]
     for name in ("sample_time", "limits", "y"):
         if getattr(options, name) is not None:
@@ -215,7 +214,7 @@ def _control_states(
         )
 
     unlimited = np.full(len(names), np.inf)
-    hidden = np.zeros(len(functions.module.HIDDEN))
+    hidden = layout.array()[layout.hidden_slots]
     return ClosedLoop(
         functions,
         functions.module.Control(None, labels.states, -unlimited, unlimited, start=z, hidden=hidden),

@@ -142,7 +142,7 @@ class Controlled:
         given = self._servo_defaults[:n_r] if r is None else np.asarray(r, dtype=np.float64)
         if given.shape != (n_r,):
             raise SolveError(f"r has shape {given.shape}, expected ({n_r},): {', '.join(d.inputs)}")
-        return np.concatenate([given, np.zeros(len(d.contacts.rows)), free])
+        return d.input_layout.array(given, free=free)
 
 
 def servo_attributes(functions: Functions) -> dict[str, Any]:
@@ -155,13 +155,12 @@ def servo_attributes(functions: Functions) -> dict[str, Any]:
     """
     d = functions.description
     defaults = [0.0 if k in _controls(d) else slot.default for k, slot in enumerate(d.input_slots)]
-    hidden = len(d.contacts.rows) + (len(d.servo.controls) if d.servo and d.servo.free else 0)
     if d.servo is not None and functions.problem("servo_gains") is None:
         sizes = (len(d.coordinates), len(d.speeds), len(d.inputs))
         _require_stability(d.name, d.servo, functions.get("servo_gains").value(0.0, *map(np.zeros, sizes)))
     return {
         "_servo": {name: functions.call(name) for name in SERVO_FUNCTIONS},
-        "_servo_defaults": np.array([x or 0.0 for x in defaults] + [0.0] * hidden, dtype=np.float64),
+        "_servo_defaults": d.input_layout.array([x or 0.0 for x in defaults]),
         "_servo_missing": tuple(name for name, x in zip(d.inputs, defaults, strict=True) if x is None),
     }
 

@@ -14,7 +14,7 @@ from kanegen.graph import Graph, Lowering, Spline, Tangent, evaluate, numpy_cont
 from kanegen.solve.names import by_name
 
 DEGREE = 5
-"""Degree of the splines through samples: their second derivative, which determines the forces, is twice differentiable."""
+"""Degree of the splines through samples: their second derivatives, which determine the forces, are of class C2."""
 
 ACCEPTED = (
     "a table (times (n,), values (n, n_q)), a SciPy spline of (n_q,) values, or a mapping from coordinates to SymPy "

@@ -11,14 +11,15 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description, EventLabel
+from kanegen.codes import EventKind, Mode
 from kanegen.errors import SolveError
 from kanegen.model.contact.events import Event
-from kanegen.model.contact.normalize import events as normalized_events
+from kanegen.model.contact.normalize import normalized_events
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.names import by_name, unknown
 
-MODES = ("open", "penetrated", "closed", "stick", "slip")
-"""Modes of a contact by the codes of ``kg_contact.h``. ``"penetrated"``: the gap is violated, and no force acts."""
+MODES = Mode.labels()
+"""Modes of a contact by their numbers in C. ``"penetrated"``: the gap is violated, and no force acts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,7 @@ def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) 
         problems.append(f"{unknown(name, names, 'event')}; events are compiled with the model, Model(events=...)")
     else:
         own = vars(known[names.index(name)])
-        labels = map(EventLabel.of, normalized_events([item], problems) if isinstance(item, Event) else ())
+        labels = map(EventLabel.of, normalized_events([item], "events", problems) if isinstance(item, Event) else ())
         problems += [
             f"the event {name!r} was not compiled with {field} = {value!r}: the model has {own[field]!r}; name the "
             "event, or build a model with this one"
@@ -180,11 +181,11 @@ def hybrid_records(
 def _events(module: ModuleType, description: Description, rows: Array) -> tuple[EventRecord, ...]:
     n_q, n_u = len(description.coordinates), len(description.speeds)
     parts = [np.ascontiguousarray(part) for part in np.split(rows, [3, 3 + n_q, 3 + n_q + n_u, 3 + n_q + 2 * n_u], 1)]
-    kinds, contacts, events = module.EVENT_KINDS, module.CONTACTS, module.EVENTS
+    kinds, contacts, events = EventKind.labels(), module.CONTACTS, module.EVENTS
     records = []
     for (t, code, index), q, before, after, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
         kind = kinds[int(code)]
-        name = (events if kind == "user" else contacts)[int(index)]
+        name = (events if code == EventKind.USER else contacts)[int(index)]
         records.append(EventRecord(t, name, kind, q, before, after, impulse))
     return tuple(records)
 

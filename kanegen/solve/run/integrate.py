@@ -12,6 +12,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
+from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
@@ -30,9 +31,6 @@ from kanegen.solve.run.hybrid import (
 from kanegen.solve.run.momentum import RunMomenta
 from kanegen.solve.solution import Dense, IntegrationError, IntegrationInterrupted, Solution
 from kanegen.solve.values import integral_function
-
-FIXED_STEP = ("rk4", "kutta_merson")
-ADAPTIVE = ("dopri5", "dop853", "rodas")
 
 
 class Stepping(NamedTuple):
