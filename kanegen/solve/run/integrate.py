@@ -237,7 +237,7 @@ def _solution(problem: Problem, outcome: Any) -> Solution:
         u=np.ascontiguousarray(outcome.y[:, n_q:n]),
         status=Outcome.from_code(outcome.status),
         message=outcome.message if outcome.conflict is None else conflict_message(problem.module, outcome.conflict),
-        statistics=Statistics.from_mapping(outcome.statistics),
+        statistics=Statistics(**outcome.statistics),
         last=(t, y[:n_q], y[n_q:n]),
         dense=dense.ending_at(t, y) if dense is not None and events else dense,
         events=events,
