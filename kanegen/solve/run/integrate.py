@@ -18,7 +18,7 @@ from kanegen.forms import FORMS
 from kanegen.model import Projection
 from kanegen.solve.control.closed_loop import ClosedLoop
 from kanegen.solve.inputs.inputs import RunInputs
-from kanegen.solve.names import number, positive
+from kanegen.solve.names import listed, number, positive
 from kanegen.solve.outcome import Outcome, Statistics, conflict_message
 from kanegen.solve.progress import ProgressBar
 from kanegen.solve.run.hybrid import (
@@ -173,11 +173,11 @@ def check_start(problem: Problem, t: float, q: Any, u: Any, tolerance: float) ->
     position, velocity = problem.residuals(t, q, u, problem.inputs.at(t) if description.inputs else None)
     violated = violations(description, position, velocity, q, u, tolerance)
     if violated:
-        raise SolveError(
-            f"the start at t = {t!r} s violates {len(violated)} constraint(s):\n  - " + "\n  - ".join(violated) + "\n"
+        advice = (
             "correct q0 and u0, allow more by start_tolerance=, or pass start_tolerance=None to integrate from there "
-            "all the same (with a stabilization the violation decays)"
+            "nevertheless (with a stabilization the violation decays)"
         )
+        raise SolveError(listed(f"the start at t = {t!r} s violates {len(violated)} constraint(s)", violated, advice))
 
 
 def violations(
