@@ -189,11 +189,7 @@ def _refuse_what_kane_cannot(model: Model) -> None:
 def _scalar_expressions(model: Model) -> tuple[Any, ...]:
     vectors = [vector for _, vector in model.loads]
     components = [entry for vector in vectors for block, _ in vector.args for entry in block]
-    return (*_all_constraints(model), *components)
-
-
-def _all_constraints(model: Model) -> tuple[Any, ...]:
-    return (*model.holonomic_constraints, *model.nonholonomic_constraints, *model.acceleration_constraints)
+    return (*model.constraints, *components)
 
 
 def _all_loads(model: Model) -> list[tuple[Any, Any]]:
