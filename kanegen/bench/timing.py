@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 SAMPLE_SECONDS = 0.004
-"""Aimed length of one sample: long against the clock's resolution, short against the machine's other work."""
+"""Length of one sample: long compared with the resolution of the clock, short compared with disturbances."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Timing:
 
 
 def interleaved(tasks: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Timing]:
-    """Run every task once per round, so that a slow spell of the machine meets all of them.
+    """Run every task once per round, so that a slow period of the machine affects all of them.
 
     A task measures itself and returns seconds per call.
     """

@@ -1,4 +1,4 @@
-"""States that satisfy the constraints, from states that do not."""
+"""Correction of states that violate the constraints."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _impossible(start: Start, stays: dict[str, int], residuals: Array) -> str:
     levels = ["position"] * n + ["velocity"] * len(description.constraints.velocities)
     labels = (*description.constraints.positions, *description.constraints.velocities)
     limits = [1e3 * start.tolerance * max(1.0, float(np.abs(x).max(initial=0.0))) for x in (start.q, start.u)]
-    satisfied = bool((np.abs(residuals[:n]) <= limits[0]).all())  # if not, the speeds are not corrected
+    satisfied = bool((np.abs(residuals[:n]) <= limits[0]).all())  # speeds are corrected at satisfied positions only
     violated = [
         f"{label} at {level} level: residual {value:.6g}"
         for label, level, value in zip(labels, levels, residuals, strict=True)

@@ -1,4 +1,4 @@
-"""How an integration ended, and what it cost."""
+"""The outcome of an integration, and its cost."""
 
 from __future__ import annotations
 

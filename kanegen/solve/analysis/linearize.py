@@ -262,7 +262,7 @@ def _solved(
     X, Y = np.zeros((n, len(free))), np.zeros((n, others.shape[1]))
     X[free, range(len(free))] = 1.0
     if bound:
-        # Least squares: redundant rows, consistent with the others, are allowed.
+        # Least squares, since redundant rows are allowed.
         right = -np.hstack([matrix[:, free], others])
         solution = np.linalg.lstsq(matrix[:, bound], right, rcond=RANK)[0]
         X[bound], Y[bound] = solution[:, : len(free)], solution[:, len(free) :]

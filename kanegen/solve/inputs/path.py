@@ -89,7 +89,7 @@ def _curve(value: Any, what: str, width: int, parameters: Mapping[str, float | N
 
 
 def _expression(expression: Any, what: str, parameters: Mapping[str, float | None]) -> Curve:
-    """An expression of time and parameters, lowered and differentiated on a graph as the model's own are."""
+    """An expression of time and parameters, lowered and differentiated on a graph like the model's expressions."""
     from sympy.physics.vector import dynamicsymbols
 
     graph = Graph()

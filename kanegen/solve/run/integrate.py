@@ -247,7 +247,7 @@ def _solution(problem: Problem, outcome: Any) -> Solution:
 
 
 def _finished(problem: Problem, solution: Solution, outcome: Any, t1: float) -> Solution:
-    """The solution if it reached its end; else the error that carries it."""
+    """The solution if it reached its end; otherwise an error that holds it is raised."""
     if outcome.flat_guard is not None:
         raise IntegrationError(
             f"the guard of event {outcome.flat_guard!r} was zero wherever it was evaluated, so that it marks no "
