@@ -1,4 +1,4 @@
-"""Timing on a machine with other load: interleaved repetitions, minimum and median."""
+"""Timing on a machine with other load: interleaved repetitions, of which the fastest counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 import timeit
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 SAMPLE_SECONDS = 0.004
@@ -22,10 +21,6 @@ class Timing:
     @property
     def best(self) -> float:
         return min(self.seconds)
-
-    @property
-    def median(self) -> float:
-        return median(self.seconds)
 
 
 def interleaved(tasks: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Timing]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from kanegen.arrays import Array
@@ -12,7 +11,6 @@ from kanegen.codegen.description import Description
 from kanegen.model import Baumgarte, Projection
 from kanegen.solve.analysis.inverse_dynamics import InverseDynamics, inverse_dynamics
 from kanegen.solve.consistent import projection_of
-from kanegen.solve.contact.contacts import check_contact_values
 from kanegen.solve.control.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.control.consistent import consistent_controls, control_constraints
 from kanegen.solve.functions import Functions
@@ -139,12 +137,10 @@ class Integrable:
     def _problem(self, loop: ClosedLoop | None, r: Any) -> Problem:
         usual = state_function(self.description.form, self._rhs_name)
         return Problem(
-            module=self.extension.module,
-            description=self.description,
+            functions=self._functions,
             function=self._functions.get((loop and loop.right_hand_side) or usual),
             inputs=self._run_inputs(r) if loop is None else loop.inputs,
             residuals=self.residuals,
-            check_values=partial(check_contact_values, self._functions),
             momenta=self._run_momenta(r) if loop is None else None,
             loop=loop,
         )
