@@ -8,7 +8,7 @@ from kanegen.arrays import Array
 
 
 @dataclass(frozen=True)
-class Parts:
+class AccelerationParts:
     """The canonical form's two parts of the accelerations (Bajodah and Chen 2018, eqs. 40 and 44), (n_u,) each.
 
     ``udot_constraint`` enforces the constraints, ``udot_momentum`` balances the momentum. They add up to u' and are

@@ -196,7 +196,7 @@ def _failed(module: ModuleType, description: Description, status: int, t: float)
     rows = "; ".join(description.constraints.rows)
     if status == Status.SINGULAR:
         return (
-            f"the impulse at t = {t!r} s has no unique effect: the constraints depend on each other at this position "
+            f"the impulse at t = {t!r} s has no unique answer: the constraints depend on each other at this position "
             f"(locked, or a toggle: {rows}), or a speed moves no mass; change the position, or remove the redundant "
             "constraint"
         )
