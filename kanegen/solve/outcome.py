@@ -56,7 +56,7 @@ class Outcome(Enum):
     GAP_VIOLATED = (
         "gap violated",
         Status.GAP_VIOLATED,
-        "start with gap >= 0, or use a law that acts on violated gaps: Stabilized, KelvinVoigt, HuntCrossley",
+        "start with gap >= 0, or give the contact a law that acts on violated gaps, any but kg.Restitution",
     )
     INTERRUPTED = ("interrupted", Status.INTERRUPTED, "the solution up to its last time is valid: go on from there")
 

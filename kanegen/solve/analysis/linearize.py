@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
+from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import listed, unknown
 from kanegen.solve.run.integrate import violations
 
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
-
-RANK = 1e-10
-"""Pivots below this fraction of the largest count as zero: some digits above the rounding of the Jacobians."""
 
 NEGLIGIBLE = 1e-12
 """Entries of A below this fraction of the largest are rounding errors: the coordinate has no influence."""
@@ -264,14 +262,14 @@ def _solved(
     if bound:
         # Least squares, since redundant rows are allowed.
         right = -np.hstack([matrix[:, free], others])
-        solution = np.linalg.lstsq(matrix[:, bound], right, rcond=RANK)[0]
+        solution = np.linalg.lstsq(matrix[:, bound], right, rcond=RANK_TOLERANCE)[0]
         X[bound], Y[bound] = solution[:, : len(free)], solution[:, len(free) :]
     return X, Y, free
 
 
 def _free(matrix: Array, names: Sequence[str], wanted: Sequence[Any] | None, what: str) -> list[int]:
     """Indices of the independent elements, ascending."""
-    rank, order = _pivots(matrix)
+    rank, order = pivoted_columns(matrix)
     if wanted is None:
         return sorted(order[rank:])
     chosen = [str(name).removesuffix("(t)") for name in wanted]
@@ -286,23 +284,12 @@ def _free(matrix: Array, names: Sequence[str], wanted: Sequence[Any] | None, wha
             f"{len(free)} independent {what}s are named ({', '.join(chosen)}), the constraints leave "
             f"{len(names) - rank} free at this state; for instance {advice or 'none'}"
         )
-    if rank and _pivots(matrix[:, bound])[0] < rank:
+    if rank and pivoted_columns(matrix[:, bound])[0] < rank:
         raise SolveError(
             f"the constraints at this state do not determine the other {what}s from {', '.join(chosen)}; name others, "
             f"for instance {advice}"
         )
     return free
-
-
-def _pivots(matrix: Array) -> tuple[int, list[int]]:
-    """Rank of a matrix and its columns, those that determine it best first (QR with column pivoting)."""
-    if not matrix.size:
-        return 0, list(range(matrix.shape[1]))
-    from scipy.linalg import qr
-
-    R, order = qr(matrix, mode="r", pivoting=True)
-    diagonal = np.abs(np.diag(R))
-    return int((diagonal > RANK * diagonal[0]).sum()) if diagonal[0] > 0 else 0, [int(i) for i in order]
 
 
 def _is_steady(F: Array, F_t: Array, rates: tuple[Array, Array], rows: list[int]) -> bool:
