@@ -96,7 +96,7 @@ def _without_collections() -> Iterator[None]:
 def generate(equations: Equations, options: BuildOptions, digest: str) -> Sources:
     """The C sources of a model with the description a solver needs."""
     program, form = assemble(equations, options)
-    sources = emit_sources(program, digest=digest, options_text=f"form {form}; functions {' '.join(options.functions)}")
+    sources = emit_sources(program, digest=digest, options_text=f"form {form}")
     description = describe(equations, program, form)
     return replace(sources, files={**sources.files, DESCRIPTION_FILE: description.to_json()})
 

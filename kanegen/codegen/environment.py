@@ -5,6 +5,7 @@ Templates only place what Python decided: an unknown name is an error, and no es
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache
@@ -31,7 +32,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    result.filters.update(literal=literal, node=node, terms=terms, used_columns=used_columns)
+    result.filters.update(literal=literal, node=node, terms=terms, used_columns=used_columns, fill=fill)
     return result
 
 
@@ -58,6 +59,13 @@ def _runtime_headers() -> tuple[tuple[str, str], ...]:
     headers[TABLEAUX_HEADER] = render("tableaux.h.jinja", methods=list(tableaux().values()))
     headers[ROSENBROCK_HEADER] = render("rosenbrock.h.jinja", methods=[RODAS])
     return tuple(sorted(headers.items()))
+
+
+def fill(text: str, first: str, rest: str) -> str:
+    """The text in lines of a C comment, which begin with ``first``, then ``rest``."""
+    return textwrap.fill(
+        text, 118, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def used_columns(rows: Iterable[Sequence[Fraction]]) -> list[int]:

@@ -43,6 +43,19 @@ typedef double kg_real;
 #define KG_TRUTH(condition) ((condition) ? 1.0 : 0.0)
 #endif
 
+/* Evaluates a call that returns a status: a negative one ends the calling function, the largest positive one is kept in
+ * result. */
+#define KG_CALL(result, call)        \
+  do {                               \
+    const int kg_status = (call);    \
+    if (kg_status < 0) {             \
+      return kg_status;              \
+    }                                \
+    if (kg_status > (result)) {      \
+      (result) = kg_status;          \
+    }                                \
+  } while (0)
+
 /* Of functions that are seldom called: compiled to be small, which takes less time. */
 #if defined(__GNUC__)
 #define KG_COLD __attribute__((cold))
