@@ -8,11 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kanegen.errors import BuildError
-
-FORMS: Final = (
-    *("auto", "reduced", "nonminimal", "range_space", "canonical", "pseudoinverse"),
-    *("momentum", "momentum_unreduced", "hamilton"),
-)
+from kanegen.forms import AUTO, FORMS
 
 FUNCTION_GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "forces": ("constraint_force", "multipliers"),
@@ -43,24 +39,21 @@ EXTRA_FUNCTIONS: Final = (
 COMPANIONS: Final = {"control": ("servo_gains",)}
 """What is compiled with a function: the gains of servo-constraints are judged whenever parameters change."""
 
-FORM_FUNCTIONS: Final = {"pseudoinverse": ("rank",), "canonical": ("rank", "acceleration_parts")}
-"""What a form is asked for, and is compiled with it."""
-
 
 @dataclass(frozen=True)
 class BuildOptions:
     """Form of the equations and functions to compile.
 
-    ``form``: one of :data:`FORMS`; ``"auto"`` takes the one that is estimated to be the fastest.
+    ``form``: ``"auto"`` or one of :data:`kanegen.forms.FORMS`; ``"auto"`` takes the one with the least estimated cost.
     ``functions``: names to compile in the order of :data:`DEFAULT_FUNCTIONS`; ``None`` means those; ``"all"`` adds
     :data:`EXTRA_FUNCTIONS`; ``rhs`` is always among them.
     """
 
-    form: str = "auto"
+    form: str = AUTO
     functions: tuple[str, ...] = DEFAULT_FUNCTIONS
 
     @classmethod
-    def of(cls, form: str = "auto", functions: str | Iterable[str] | None = None) -> BuildOptions:
+    def of(cls, form: str = AUTO, functions: str | Iterable[str] | None = None) -> BuildOptions:
         """The options in normal form.
 
         Raises
@@ -68,10 +61,10 @@ class BuildOptions:
         BuildError
             For a form or function that does not exist, with the nearest that does.
         """
-        if form not in FORMS:
-            raise BuildError(f"form is {form!r}: expected one of {', '.join(FORMS)}")
+        if form != AUTO and form not in FORMS:
+            raise BuildError(f"form is {form!r}: expected one of {', '.join((AUTO, *FORMS))}")
         known = (*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS)
-        own = FORM_FUNCTIONS.get(form, ())
+        own = () if form == AUTO else FORMS[form].functions
         if functions is None:
             return cls(form, (*DEFAULT_FUNCTIONS, *own))
         if functions == "all":

@@ -17,11 +17,10 @@ from kanegen.bench.timing import Timing, interleaved
 from kanegen.codegen.description import Description
 from kanegen.derivation import derive
 from kanegen.errors import BuildError, SolveError
+from kanegen.forms import FORMS
 from kanegen.model import Model
 from kanegen.pipeline import sources_of
 from kanegen.program.assemble import cheapest
-from kanegen.program.functions.momentum_form import FORMS as MOMENTUM_FORMS
-from kanegen.program.functions.right_sides import FORMS
 
 VARIANTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
     "appell_hamel": ({"constraints": "nonlinear"}, {"constraints": "linear"}),
@@ -60,7 +59,7 @@ class FormRow:
     @cached_property
     def fastest(self) -> str:
         """The fastest of the forms between which auto chooses by time: those that integrate speeds."""
-        return min((form for form in self.forms if form in FORMS), key=self._seconds)
+        return min((form for form in self.forms if not FORMS[form].momenta), key=self._seconds)
 
     @property
     def ratio(self) -> float:
@@ -94,15 +93,16 @@ def measure_forms(file: ModelFile, folder: Path, rounds: int) -> FormRow:
     operations: dict[str, int] = {}
     functions: dict[str, TimedFunction] = {}
     refusal: BuildError | None = None
-    for form in (*FORMS, *MOMENTUM_FORMS):
+    for form in FORMS:
         try:
             operations[form], functions[form] = _timed(model, form, states, folder / form)
         except BuildError as error:
             # A form that does not apply is left out: its reason is for those who ask for it.
             refusal = refusal or error
-    if refusal is not None and not FORMS.keys() & functions.keys():
+    of_speeds = {form: function for form, function in functions.items() if not FORMS[form].momenta}
+    if refusal is not None and not of_speeds:
         raise refusal
-    _check_agreement(model.name, {form: function for form, function in functions.items() if form in FORMS})
+    _check_agreement(model.name, of_speeds)
     tasks = {form: function.task(SAMPLE_SECONDS) for form, function in functions.items()}
     timings = interleaved(tasks, REPEATED * rounds)
     found = {form: FormTime(operations[form], timings[form]) for form in functions}
@@ -117,7 +117,7 @@ def label(file: ModelFile) -> str:
 
 def _timed(model: Model, form: str, states: States, folder: Path) -> tuple[int, TimedFunction]:
     """Operations and the function to be timed of one form; `BuildError` where it does not apply."""
-    momenta = form in MOMENTUM_FORMS
+    momenta = FORMS[form].momenta
     sources = sources_of(model, form, ("rhs", "momentum") if momenta else ("rhs",))
     library = timed_library(sources.files, sources.kernel, folder)
     name = "momentum_rhs" if momenta else "rhs"

@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from kanegen.cli.arguments import Target, model_arguments, read_target
+from kanegen.forms import AUTO, FORMS
 
 
 @click.command()
 @model_arguments
-@click.option("--form", default="auto", show_default=True, help="Form of the equations: auto, reduced, nonminimal.")
+@click.option("--form", default="auto", show_default=True, help=f"Form of the equations: {', '.join((AUTO, *FORMS))}.")
 def build(target: Target, options: dict[str, Any], form: str) -> None:
     """Derive, compile and load the model, and say what was built."""
     file = read_target(target, options)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError
+from kanegen.forms import AUTO, FORMS
 from kanegen.model.expressions import symbol_name
 from kanegen.options import BuildOptions
 from kanegen.program.functions import momentum_form
@@ -18,21 +19,16 @@ from kanegen.program.functions.contacts import (
     require_speeds,
 )
 from kanegen.program.functions.control.control_constraints import control_constraints
-from kanegen.program.functions.generalized import RANK_REVEALING
 from kanegen.program.functions.integrals import integrals
 from kanegen.program.functions.jacobians import FUNCTIONS as JACOBIANS
 from kanegen.program.functions.jacobians import Jacobians
 from kanegen.program.functions.quantities import exists, outputs, quantity
 from kanegen.program.functions.reactions import reactions
-from kanegen.program.functions.right_sides import FORMS, right_hand_side
+from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
 from kanegen.program.passes.count import cost_estimate
 from kanegen.program.passes.hoist import hoist
 from kanegen.program.records import Program, Symbols
 from kanegen.program.registry import Functions
-
-WRITTEN_OUT_LIMIT = 32
-"""Most speeds for which ``auto`` writes out the factors of Q as range_space does: beyond, the compiler takes longer
-than many a run. At 20 speeds of a chain that is 1.5 to 2 times as fast as the loops of the reduced form."""
 
 
 def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]:
@@ -40,10 +36,10 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
 
     With ``form="auto"`` that is the form of the least estimated cost.
     """
-    form = cheapest(equations) if options.form == "auto" else options.form
-    if form in momentum_form.FORMS:
+    form = cheapest(equations) if options.form == AUTO else options.form
+    if FORMS[form].momenta:
         require_speeds(equations.model, form)
-    functions = Functions(equations, "reduced" if form in momentum_form.FORMS else form)
+    functions = Functions(equations, "reduced" if FORMS[form].momenta else form)
     right_hand_side(functions, stabilized=False)
     if functions.stabilizable:
         right_hand_side(functions, stabilized=True)
@@ -60,7 +56,7 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
                 jacobians.add(name)
         elif name != "rhs" and exists(functions, name):
             functions.add(replace(quantity(functions, name), internal=False))
-    if form in momentum_form.FORMS:
+    if FORMS[form].momenta:
         momentum_form.add_momentum_form(functions, form)
     add_contacts(functions)
     if equations.controlled_motion is not None:
@@ -83,18 +79,19 @@ def program_of(functions: Functions) -> Program:
 
 
 def cheapest(equations: Equations) -> str:
-    """The form whose right-hand side costs least by estimate; rank-revealing forms must be asked for.
+    """The candidate of the table of forms whose right-hand side has the least estimated cost.
 
-    Where every form refuses the model, the first one, for its reason.
+    Where every candidate refuses the model, the first one, so that its reason is reported.
     """
-    candidates = [form for form in FORMS if form not in RANK_REVEALING]
-    if len(equations.system.u) > WRITTEN_OUT_LIMIT:
-        candidates.remove("range_space")
+    n_u = len(equations.system.u)
+    candidates = [
+        form.name for form in FORMS.values() if form.candidate and (form.speed_limit is None or n_u <= form.speed_limit)
+    ]
     costs = form_costs(equations, candidates)
     return min(costs, key=lambda form: costs[form]) if costs else candidates[0]
 
 
-def form_costs(equations: Equations, forms: Iterable[str] = tuple(FORMS)) -> dict[str, float]:
+def form_costs(equations: Equations, forms: Iterable[str] = tuple(RIGHT_SIDES)) -> dict[str, float]:
     """`cost_estimate` of the right-hand side in each form; forms that refuse the model are left out."""
     costs = {}
     for form in forms:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
+from kanegen.forms import FORMS
 from kanegen.options import DEFAULT_FUNCTIONS, EXTRA_FUNCTIONS
 from kanegen.program.functions.control.servo import MAKERS as SERVO
 
@@ -42,7 +43,9 @@ _OF_FORMS = {
     "hamiltonian": ("hamilton",),
     "jacobi_integral": ("hamilton",),
     "reduced_momentum": ("momentum",),
-    **dict.fromkeys(("speeds_from_momentum", "momentum_rhs"), ("momentum", "momentum_unreduced", "hamilton")),
+    **dict.fromkeys(
+        ("speeds_from_momentum", "momentum_rhs"), tuple(form.name for form in FORMS.values() if form.momenta)
+    ),
 }
 """Functions that belong to forms of the equations, not to a list of functions."""
 

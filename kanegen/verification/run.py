@@ -9,8 +9,9 @@ import mpmath
 
 from kanegen.derivation import derive
 from kanegen.errors import VerificationError
+from kanegen.forms import AUTO, FORMS
 from kanegen.model import Model
-from kanegen.options import FORMS, BuildOptions
+from kanegen.options import BuildOptions
 from kanegen.pipeline import build
 from kanegen.program.assemble import assemble
 from kanegen.verification import compiled, differences, jacobians, principles
@@ -48,7 +49,7 @@ def verify(
         ``{"t":, "q":, "u":, "r":}``, a state of the model's own scale around which states are drawn; without it
         coordinates lie between 0.2 and 1.1 from zero (m, rad).
     forms
-        Other forms, whose right-hand sides are built and compared; None means all of :data:`kanegen.options.FORMS`.
+        Other forms, whose right-hand sides are built and compared; None means all of :data:`kanegen.forms.FORMS`.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def verify(
     drawn = draw_states(equations, states, seed, start)
     subject = Subject(equations, program, solver, drawn)
     with mpmath.workdps(DIGITS):
-        checks = tuple(_checks(subject, [other for other in others if other not in ("auto", name)]))
+        checks = tuple(_checks(subject, [other for other in others if other not in (AUTO, name)]))
     report = Report(model.name, name, checks, _notes(subject, seed, start))
     if not report.ok:
         failed = ", ".join(check.principle for check in report.failed)

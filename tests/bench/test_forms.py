@@ -15,8 +15,9 @@ from kanegen.bench.modelfile import read_model_file
 from kanegen.bench.timing import Timing
 from kanegen.cli import main
 from kanegen.derivation import derive
+from kanegen.forms import WRITTEN_OUT_LIMIT
 from kanegen.graph import Graph
-from kanegen.program.assemble import WRITTEN_OUT_LIMIT, cheapest, form_costs
+from kanegen.program.assemble import cheapest, form_costs
 from kanegen.program.passes.count import CALL_WEIGHT, GUARD_WEIGHT, KERNEL_WEIGHT, cost_estimate, operation_count
 from kanegen.program.records import Block, Call, Function, Guard, Invoke, Store
 

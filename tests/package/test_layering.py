@@ -15,6 +15,7 @@ PACKAGE = ROOT / "kanegen"
 ORDER = (
     "_version",
     "errors",
+    "forms",
     "options",
     "resources",
     "graph",

@@ -205,7 +205,7 @@ def test_wrong_active_forces_alone_fail(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_wrong_form_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(right_sides.FORMS, "nonminimal", wrong_form)
+    monkeypatch.setitem(right_sides.RIGHT_SIDES, "nonminimal", wrong_form)
     assert failed_rows(cart("cart in a wrong form"), FORMS) == {"form nonminimal"}
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from kanegen.derivation import forms
 from kanegen.derivation.algebra.cholesky import factorize
 from kanegen.derivation.equations import PIVOT_LIMIT
+from kanegen.forms import FORMS
 from kanegen.graph import Node
-from kanegen.program.functions.generalized import RANK_REVEALING
 from kanegen.program.functions.quantities import quantity
 from kanegen.program.kernels.generalized import udwadia_kalaba_many_work
 from kanegen.program.records import Block, Call, Invoke, Step, Store
@@ -59,7 +59,7 @@ def bordered_columns(
     By LU with row pivoting; in rank-revealing forms through singular values, for rows of any rank. ``right``
     (n_u + n_c, m) is row-major.
     """
-    if f.form in RANK_REVEALING:
+    if FORMS[f.form].any_rank:
         return _generalized_columns(f, right, m)
     n_u, n = f.n_u, f.n_u + f.n_c
     Q, J = f.loaded("Q", f.equations.Q), f.loaded("J", f.equations.J)

@@ -13,13 +13,13 @@ from kanegen.derivation import forms
 from kanegen.derivation.contact.rows import ContactRows, guards, lower_contacts
 from kanegen.derivation.forces.power import impulse_rows, require_places
 from kanegen.errors import BuildError
+from kanegen.forms import FORMS
 from kanegen.graph import Node, substitute
 from kanegen.model import Model
 from kanegen.model.contact.events import is_multiplier
 from kanegen.model.contact.records import contacts_of, first_rows
 from kanegen.model.expressions import atoms
 from kanegen.program.functions.columns import bordered_columns, reduced_columns
-from kanegen.program.functions.generalized import RANK_REVEALING
 from kanegen.program.functions.quantities import quantity
 from kanegen.program.kernels.generalized import udwadia_kalaba_work
 from kanegen.program.records import Block, Call, ContactEntry, EventEntry, Function, Invoke, Step
@@ -145,7 +145,7 @@ def gap_nodes(found: ContactRows) -> list[Node]:
 
 def _add_rows(f: Functions, found: ContactRows) -> None:
     """``contacts``, with a function that takes over where the dependent speeds of the model fail."""
-    if f.form in RANK_REVEALING:
+    if FORMS[f.form].any_rank:
         _add_function(f, "contacts", found, *_rank_revealing(f, found))
         return
     otherwise = None

@@ -8,9 +8,6 @@ from kanegen.program.kernels.limit import udwadia_kalaba_limit_work
 from kanegen.program.records import Block, Call, Step
 from kanegen.program.registry import Functions, stores
 
-RANK_REVEALING = ("pseudoinverse", "canonical")
-"""Forms that work where constraints are redundant."""
-
 
 def udwadia_kalaba_steps(f: Functions, stabilized: bool) -> tuple[tuple[Step, ...], dict[str, int]]:
     """Steps after which ``a`` holds u', ``lambda`` the shortest multipliers and ``rank`` the rank; their arrays."""

@@ -13,9 +13,9 @@ from typing import Final
 from kanegen.derivation import forms
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.sensitivities import ARGUMENTS, Sensitivities
+from kanegen.forms import FORMS
 from kanegen.graph import Node, substitute
 from kanegen.program.functions.columns import bordered_columns, reduced_columns
-from kanegen.program.functions.generalized import RANK_REVEALING
 from kanegen.program.functions.quantities import quantity
 from kanegen.program.kernels.linear import multipliers_work
 from kanegen.program.records import Block, Call, Function, Invoke, Step, Store
@@ -59,7 +59,7 @@ class Jacobians:
 
     @property
     def _rank_revealing(self) -> bool:
-        return self.functions.form in RANK_REVEALING and self.functions.n_c > 0
+        return FORMS[self.functions.form].any_rank and self.functions.n_c > 0
 
     def add(self, name: str) -> Function:
         """The function of that name."""

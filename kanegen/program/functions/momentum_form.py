@@ -19,7 +19,6 @@ from kanegen.program.kernels.linear import constrained_work
 from kanegen.program.records import Block, Call, Function, Guard, Step, Store
 from kanegen.program.registry import Functions, Made, all_hold, stores
 
-FORMS: Final = ("momentum", "momentum_unreduced", "hamilton")
 SINGULAR_LIMIT = 1e-12
 """Constraint pivots below this fraction of their row leave no correct digits: reduced momenta lose their meaning."""
 

@@ -7,11 +7,12 @@ from typing import Final
 
 from kanegen.derivation.forms import matrix_product, matrix_vector
 from kanegen.derivation.quantity import Quantity
+from kanegen.forms import FORMS
 from kanegen.graph import Node, reachable, substitute
 from kanegen.program.functions import consistency, momentum_form
 from kanegen.program.functions.control import inverse_dynamics as path
 from kanegen.program.functions.control import servo, underactuation
-from kanegen.program.functions.generalized import RANK_REVEALING, canonical_steps, udwadia_kalaba_steps
+from kanegen.program.functions.generalized import canonical_steps, udwadia_kalaba_steps
 from kanegen.program.kernels.linear import multipliers_work
 from kanegen.program.records import Block, Call, Function, Invoke, Step
 from kanegen.program.registry import Functions, Made, stores
@@ -79,7 +80,7 @@ def exists(f: Functions, name: str) -> bool:
         return model.speed_change is not None
     if name == "residuals":
         return bool(equations.positions.nodes or equations.velocities.nodes)
-    if name in PARTITIONED_QUANTITIES and f.form in RANK_REVEALING and not equations.has_partition:
+    if name in PARTITIONED_QUANTITIES and FORMS[f.form].any_rank and not equations.has_partition:
         return False
     return name != "A" or bool(equations.partition.independent)
 
@@ -150,7 +151,7 @@ def _multipliers(f: Functions) -> Made:
     n_u, n_c = f.n_u, f.n_c
     if not n_c:
         return (), (0,), {}
-    if f.form in RANK_REVEALING:
+    if FORMS[f.form].any_rank:
         found, arrays = udwadia_kalaba_steps(f, f.stabilizable)
         return (*found, Block("", stores("out", f.array("lambda", n_c)))), (n_c,), arrays
     steps = (

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from kanegen.derivation.equations import PIVOT_LIMIT, SQUARE_LIMIT
 from kanegen.derivation.forms import complete, range_space_accelerations
+from kanegen.forms import FORMS
 from kanegen.graph import Node
 from kanegen.program.functions.generalized import canonical_steps, udwadia_kalaba_steps
 from kanegen.program.functions.quantities import quantity
@@ -78,40 +79,39 @@ def range_space(f: Functions, stabilized: bool, otherwise: str | None) -> Solved
 
 def pseudoinverse(f: Functions, stabilized: bool, otherwise: str | None) -> Solved:
     """Constraints of any rank (Udwadia and Kalaba 1992): singular values decide."""
-    f.equations.require_full_mass()
     steps, arrays = udwadia_kalaba_steps(f, stabilized)
     return Solved(steps, tuple(f.array("a", f.n_u)), arrays)
 
 
 def canonical(f: Functions, stabilized: bool, otherwise: str | None) -> Solved:
     """The sum of the constraint-enforcing and the momentum-balance part (Bajodah and Chen 2018)."""
-    f.equations.require_full_mass()
     steps, arrays = canonical_steps(f, stabilized)
     parts = f.array("parts", 2 * f.n_u)
     return Solved(steps, tuple(parts[i] + parts[f.n_u + i] for i in range(f.n_u)), arrays)
 
 
-FORMS: Final[dict[str, Form]] = {
+RIGHT_SIDES: Final[dict[str, Form]] = {
     "reduced": reduced,
     "nonminimal": nonminimal,
     "range_space": range_space,
     "canonical": canonical,
     "pseudoinverse": pseudoinverse,
 }
-
-PARTITIONED: Final = ("reduced", "nonminimal")
-"""Forms that solve for dependent speeds, and fall back to others where the model's own ones fail."""
+"""The steps of every form that integrates speeds, by its name in the table of forms."""
 
 
 def right_hand_side(f: Functions, stabilized: bool) -> Function:
     """``rhs`` or ``rhs_stabilized``; where constraints are solved, with a fallback to any dependent speeds."""
     name = "rhs_stabilized" if stabilized else "rhs"
     general = None
-    if f.n_c and f.form in PARTITIONED:
+    spec = FORMS[f.form]
+    if spec.definite:
+        f.equations.require_full_mass()
+    if f.n_c and spec.partitioned:
         summary = "q' and u' with dependent speeds chosen by pivoting"
         general = _function(f, f"{name}_general", _general(f, stabilized), summary, internal=True).name
     gains = ", with stabilized constraints" if stabilized else ""
-    return _function(f, name, FORMS[f.form](f, stabilized, general), f"q' and u' ({f.form} form{gains})")
+    return _function(f, name, RIGHT_SIDES[f.form](f, stabilized, general), f"q' and u' ({f.form} form{gains})")
 
 
 def _general(f: Functions, stabilized: bool) -> Solved:

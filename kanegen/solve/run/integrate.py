@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
+from kanegen.forms import FORMS
 from kanegen.model import Projection
-from kanegen.program.functions.generalized import RANK_REVEALING
 from kanegen.solve.control.closed_loop import ClosedLoop
 from kanegen.solve.inputs.inputs import RunInputs
 from kanegen.solve.names import number
@@ -142,7 +142,7 @@ def integrate(problem: Problem, t_span: Any, q0: Any, u0: Any, options: Options)
 
 def _projection_arguments(problem: Problem, projection: Projection) -> tuple[int, float, tuple[str, ...], bool]:
     names = tuple(integral_function(name) for name in projection.integrals)
-    return projection.every, projection.tolerance, names, problem.description.form in RANK_REVEALING
+    return projection.every, projection.tolerance, names, FORMS[problem.description.form].any_rank
 
 
 def _progress(

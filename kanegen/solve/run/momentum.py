@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import SolveError
-from kanegen.program.functions.momentum_form import FORMS
+from kanegen.forms import FORMS
 from kanegen.solve.functions import Functions, refusal
 from kanegen.solve.solution import Dense
 
@@ -28,7 +28,7 @@ _NO_STABILIZATION = (
 
 def is_momentum_form(form: str) -> bool:
     """Whether the state inside an integration is (q, mom)."""
-    return form in FORMS
+    return FORMS[form].momenta
 
 
 def state_function(form: str, rhs_name: str) -> str:

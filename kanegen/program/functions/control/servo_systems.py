@@ -10,8 +10,8 @@ from kanegen.derivation.algebra.cholesky import Factor, factorize
 from kanegen.derivation.control.servo import Compliance, compliance, lowered, servo_system
 from kanegen.derivation.equations import PIVOT_LIMIT
 from kanegen.derivation.forms import matrix_vector
+from kanegen.forms import FORMS
 from kanegen.graph import Graph, Node
-from kanegen.program.functions.generalized import RANK_REVEALING
 from kanegen.program.kernels.generalized import udwadia_kalaba_work
 from kanegen.program.kernels.linear import constrained_work
 from kanegen.program.records import Block, Call, Check, Step, Store
@@ -116,7 +116,7 @@ class Accelerations:
     def __init__(self, f: Functions) -> None:
         self._f = f
         n_u, n_c = f.n_u, f.n_c
-        self._any_rank = f.form in RANK_REVEALING
+        self._any_rank = FORMS[f.form].any_rank
         work = udwadia_kalaba_work(n_u, n_c) if self._any_rank else constrained_work(n_u, n_c)
         self.steps: list[Step] = []
         self.arrays = {"Q": n_u * n_u, "P": n_u, "J": n_c * n_u, "b": n_c, "scratch": work}
