@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.solve.functions import Functions
@@ -58,7 +59,7 @@ def make_consistent(
     status, new_q, new_u = start.corrected(stays.values())
     if status == SATISFIED:
         return new_q, new_u
-    if status != functions.module.STATUS_INCONSISTENT:
+    if status != Status.INCONSISTENT:
         functions.require_finite(("Q", "position_level", "velocity_level", "displacements"), t, new_q, new_u, r)
         raise SolveError(f"the constraints cannot be evaluated at t = {t!r} s: status {status} of a function")
     values = residuals.value(t, new_q, new_u, r)

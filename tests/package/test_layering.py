@@ -16,6 +16,7 @@ ORDER = (
     "_version",
     "errors",
     "forms",
+    "codes",
     "options",
     "resources",
     "graph",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.codegen.description import Description
+from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.contact.law_values import check_contact_values
@@ -118,6 +119,6 @@ def contact_failure(module: Any, status: int, failure: tuple[int, Any], t: float
     if conflict is not None:
         return f"{Outcome.NO_MODE.value} at t = {t!r} s: {conflict_message(module, conflict)}"
     where = f" of contact {module.CONTACTS[culprit]!r}" if culprit >= 0 else ""
-    if status == module.STATUS_SEVERAL_MODES:
+    if status == Status.SEVERAL_MODES:
         return f"{Outcome.SEVERAL_MODES.value}{where} at t = {t!r} s: {Outcome.SEVERAL_MODES.advice}"
     return f"the contacts cannot be evaluated at t = {t!r} s: status {status} of a function{where}"

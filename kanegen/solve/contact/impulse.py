@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.codegen.description import Description
+from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.solve.analysis.structure import redundant_rows
 from kanegen.solve.contact.contacts import contact_failure
@@ -192,13 +193,13 @@ def _locked(description: Description, t: float) -> str:
 
 def _failed(module: ModuleType, description: Description, status: int, t: float) -> str:
     rows = "; ".join(description.constraints)
-    if status == module.STATUS_SINGULAR:
+    if status == Status.SINGULAR:
         return (
             f"the impulse at t = {t!r} s has no unique answer: the constraints depend on each other at this position "
             f"(locked, or a toggle: {rows}), or a speed moves no mass; give a position off the singular one, or remove "
             "the redundant constraint"
         )
-    if status == module.STATUS_INCONSISTENT:
+    if status == Status.INCONSISTENT:
         return (
             f"the impulse at t = {t!r} s leaves no speeds that satisfy the constraints, which are nonlinear in the "
             f"speeds: {rows}; the impulse is too large for them, or the speeds before violate them (make_consistent)"

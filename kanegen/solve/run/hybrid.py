@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.codegen.description import Description
+from kanegen.codes import EventKind, Mode
 from kanegen.errors import SolveError
 from kanegen.model.contact.events import Event
 from kanegen.model.contact.normalize import events as normalized_events
@@ -19,8 +20,8 @@ from kanegen.solve.names import by_name, unknown
 
 Array = NDArray[np.float64]
 
-MODES = ("open", "penetrated", "closed", "stick", "slip")
-"""Modes of a contact by the codes of ``kg_contact.h``. ``"penetrated"``: the gap is violated, and no force acts."""
+MODES = Mode.labels()
+"""Modes of a contact by their numbers in C. ``"penetrated"``: the gap is violated, and no force acts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,11 +184,11 @@ def hybrid_of(module: ModuleType, description: Description, outcome: Any) -> Hyb
 def _events(module: ModuleType, description: Description, rows: Array) -> tuple[EventRecord, ...]:
     n_q, n_u = len(description.coordinates), len(description.speeds)
     parts = [np.ascontiguousarray(part) for part in np.split(rows, [3, 3 + n_q, 3 + n_q + n_u, 3 + n_q + 2 * n_u], 1)]
-    kinds, contacts, events = module.EVENT_KINDS, module.CONTACTS, module.EVENTS
+    kinds, contacts, events = EventKind.labels(), module.CONTACTS, module.EVENTS
     found = []
     for (t, code, index), q, before, after, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
         kind = kinds[int(code)]
-        name = (events if kind == "user" else contacts)[int(index)]
+        name = (events if code == EventKind.USER else contacts)[int(index)]
         found.append(EventRecord(t, name, kind, q, before, after, impulse))
     return tuple(found)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.codegen.description import Description
+from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
@@ -26,9 +27,6 @@ from kanegen.solve.run.momentum import RunMomenta
 from kanegen.solve.solution import Dense, IntegrationError, IntegrationInterrupted, Solution
 
 Array = NDArray[np.float64]
-
-FIXED_STEP = ("rk4", "kutta_merson")
-ADAPTIVE = ("dopri5", "dop853", "rodas")
 
 
 class Options(NamedTuple):

@@ -14,8 +14,10 @@ from ccompile import host_source, shared_library
 from steppers import Host
 from tolerances import CONVERGENCE_ORDER, ROSENBROCK_FACTORS, STIFF_PROPORTIONALITY
 
-from kanegen.codegen.methods.rosenbrock import RODAS
+from kanegen.codegen.methods import table
 from kanegen.codegen.methods.tableaux import all_trees
+
+RODAS = table.METHODS["rodas"].coefficients
 
 # Van der Pol's equation with epsilon = 1e-6 from (2, 0) at t = 2: IVP test set, Mazzia and Magherini (2008), VDPOL.
 VAN_DER_POL_END = [1.706167732170469, -0.8928097010248125]
@@ -48,7 +50,7 @@ def test_a_wrong_digit_of_any_coefficient_is_refused(field: str) -> None:
             spoiled[i][j] = value + Fraction(1, 10**11)
             if field == "dense" and j == RODAS.stages - 1:
                 continue  # the last stage is the error estimate, of too high an order for the conditions
-            with pytest.raises(ValueError, match="wrong coefficients in the method rodas"):
+            with pytest.raises(ValueError, match="wrong coefficients"):
                 replace(RODAS, **{field: tuple(map(tuple, spoiled))})
 
 
@@ -57,7 +59,7 @@ def test_a_wrong_digit_of_a_node_or_weight_is_refused(field: str) -> None:
     values = getattr(RODAS, field)
     for i in range(len(values)):
         spoiled = [x + Fraction(i == j, 10**11) for j, x in enumerate(values)]
-        with pytest.raises(ValueError, match="wrong coefficients in the method rodas"):
+        with pytest.raises(ValueError, match="wrong coefficients"):
             replace(RODAS, **{field: tuple(spoiled)})
 
 
