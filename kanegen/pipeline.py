@@ -18,6 +18,7 @@ from kanegen.codegen.environment import runtime_headers
 from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.project import Control, emit_project, write_project
 from kanegen.codegen.sources import Sources
+from kanegen.codegen.wrapper import Features
 from kanegen.derivation import Equations, System, fingerprint
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.options import BuildOptions
@@ -121,7 +122,9 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
     sources = sources_of(model, form, functions)
     description = Description.from_json(sources.files[DESCRIPTION_FILE])
     joined = [(description.inputs[slot], slot) for slot in description.joined]
-    return write_project(emit_project(sources, _sampled_controls(description), joined), Path(directory))
+    # The solver's further calls (impulses, inverse dynamics) are not part of the package's interface.
+    features = Features(events=bool({"gaps", "events"}.intersection(description.functions)), solver=False)
+    return write_project(emit_project(sources, _sampled_controls(description), joined, features), Path(directory))
 
 
 def _sampled_controls(description: Description) -> list[Control]:

@@ -52,13 +52,21 @@ FUNCTIONS = {
 include "module_arguments.pxi"
 include "module_inputs.pxi"
 include "module_control.pxi"
+{% if has.solver %}
 include "module_inverse.pxi"
+{% endif %}
 include "module_function.pxi"
 include "module_refusals.pxi"
 include "module_jacobian.pxi"
 include "module_consistent.pxi"
+{% if has.solver or has.events %}
 include "module_impulse.pxi"
+{% endif %}
+{% if has.events %}
 include "module_contacts.pxi"
+{% endif %}
 include "module_run.pxi"
 include "module_integrate.pxi"
+{% if has.events %}
 include "module_hybrid.pxi"
+{% endif %}

@@ -33,7 +33,11 @@ def integrate(
     inputs.check_range(t0, t1)
     _require_right_hand_side(function)
     events = range(MODEL.n_events) if events is None else events
+{% if has.events %}
     run = (HybridRun if CONTACTS or len(events) else Run)(function, inputs, METHODS[method])
+{% else %}
+    run = Run(function, inputs, METHODS[method])
+{% endif %}
     y0 = numpy.concatenate([q, u] if control is None else [q, u, control.start])
     relative, absolute = _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")
     times = None if t_eval is None else _requested(t_eval, t0, t1)
@@ -58,8 +62,10 @@ def integrate(
             end, status = _sample_end(t0, t1, control.sample_time, 0), run.sample(t0, _data(y0))
     if status < 0:
         _refuse_start(&run.evaluation, status, run.error)
+{% if has.events %}
     if isinstance(run, HybridRun):
         (<HybridRun>run).watch(events, modes or {})
+{% endif %}
     status = run.begin(&options, t0, _data(y0), end)
     if status == KG_INVALID_ARGUMENT:
         raise SolveError(

@@ -5,8 +5,9 @@ Templates only place what Python decided: an unknown name is an error, and no es
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 
@@ -15,9 +16,11 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from kanegen.codegen.methods.table import METHODS
 from kanegen.codegen.methods.tableaux import literal, terms
 from kanegen.codes import ContactLaw, EventKind, Mode, Status
+from kanegen.errors import BuildError
 from kanegen.resources import template_folder
 
 RUNTIME = "runtime"
+_INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.MULTILINE)
 LITERAL_WIDTH = 90
 """Characters after which a long string literal is continued on the next line."""
 
@@ -33,9 +36,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    result.filters.update(
-        literal=literal, node=node, terms=terms, used_columns=used_columns, c_text=c_text, fill=fill
-    )
+    result.filters.update(literal=literal, node=node, terms=terms, used_columns=used_columns, c_text=c_text, fill=fill)
     return result
 
 
@@ -67,6 +68,23 @@ def _runtime_headers() -> tuple[tuple[str, str], ...]:
     headers["kg_tableaux.h"] = render("tableaux.h.jinja", methods=[m for m in methods if not m.is_implicit])
     headers["kg_rosenbrock.h"] = render("rosenbrock.h.jinja", methods=[m for m in methods if m.is_implicit])
     return tuple(sorted(headers.items()))
+
+
+def include_closure(files: Mapping[str, str], available: Mapping[str, str]) -> dict[str, str]:
+    """The headers that C files include, directly or through others, and that are not among the files.
+
+    Both arguments map names to texts, and so does the result, sorted. Raises `BuildError` where a header is in neither.
+    """
+    found: dict[str, str] = {}
+    waiting = [text for name, text in files.items() if name.endswith((".c", ".h"))]
+    while waiting:
+        for name in _INCLUDE.findall(waiting.pop()):
+            if name not in files and name not in found:
+                if name not in available:
+                    raise BuildError(f"the generated sources lack the runtime header {name!r}")
+                found[name] = available[name]
+                waiting.append(found[name])
+    return dict(sorted(found.items()))
 
 
 def fill(text: str, first: str, rest: str) -> str:

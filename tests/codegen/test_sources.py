@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kanegen.codegen.sources import WRAPPER_FILES, Sources, files_digest, wrapper_files
+from kanegen.codegen.sources import Sources, files_digest
 from kanegen.errors import BuildError
 
 DIGEST = "0123456789abcdef"
@@ -52,9 +52,3 @@ def test_write_makes_folders(tmp_path: Path) -> None:
 def test_digest_separates_paths_from_texts() -> None:
     assert files_digest({"ab": "c"}) != files_digest({"a": "bc"})
     assert files_digest({"a": "1", "b": "2"}) == files_digest({"b": "2", "a": "1"})
-
-
-def test_wrapper_files_are_there_and_short() -> None:
-    files = wrapper_files()
-    assert tuple(files) == WRAPPER_FILES
-    assert all(text.count("\n") <= 400 for text in files.values())
