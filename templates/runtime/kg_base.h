@@ -6,6 +6,7 @@
 #ifndef KG_BASE_H
 #define KG_BASE_H
 
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 
@@ -41,6 +42,14 @@ typedef double kg_real;
 #define KG_MAX(x, y) ((x) > (y) ? (x) : (y))
 #define KG_SELECT(condition, x, y) ((condition) != 0 ? (x) : (y))
 #define KG_TRUTH(condition) ((condition) ? 1.0 : 0.0)
+#endif
+
+/* Distance from 1 to the next kg_real, and the smallest normal kg_real; define them together with kg_real. */
+#ifndef KG_EPSILON
+#define KG_EPSILON DBL_EPSILON
+#endif
+#ifndef KG_TINY
+#define KG_TINY DBL_MIN
 #endif
 
 /* Evaluates a call that returns a status: a negative one ends the calling function, the largest positive one is kept in

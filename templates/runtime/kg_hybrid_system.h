@@ -209,7 +209,7 @@ static inline int kg_hybrid_jacobian(void *context, kg_real t, const kg_real *y,
   return status < 0 ? status : kg_hybrid_difference(h, t, y, dydt, -1, dfdt);
 }
 
-/* Whether guard k of a contact follows from `gaps` alone in the present mode (kg_contact_guards.h). */
+/* Whether guard k of a contact follows from `gaps` alone in the present mode (kg_contact.h). */
 static inline int kg_hybrid_needs_forces(const kg_contacts *c, int m, int k) {
   const int law = c->model->contacts[m].law, mode = c->mode[m];
   const int rigid = law == KG_LAW_STABILIZED || law == KG_LAW_RESTITUTION;

@@ -107,7 +107,7 @@ static inline void kg_impact_problem(kg_contacts *c) {
 
 /* Change of the rate of a row by the impulses. */
 static inline kg_real kg_impact_change(const kg_contacts *c, int row) {
-  return kg_product(c->model->n_rows, c->s.D + row * (ptrdiff_t)c->model->n_rows, c->trial.lambda);
+  return kg_dot(c->model->n_rows, c->s.D + row * (ptrdiff_t)c->model->n_rows, c->trial.lambda);
 }
 
 /* The mode of a contact after the impact, from which kg_contacts_settle() goes on. */

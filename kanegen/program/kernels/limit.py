@@ -1,4 +1,4 @@
-"""Twin of ``kg_limit.h``: accelerations near positions where constraint rows become dependent, in any precision."""
+"""Twin of ``kg_generalized.h``: accelerations near positions where constraint rows become dependent, in any precision."""
 
 from __future__ import annotations
 
