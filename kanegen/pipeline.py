@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -79,7 +78,7 @@ def build(
             cache.store_sources(sources)
             wrapper.result()
     extension = build_extension(sources, compiler, cache)
-    return Solver(extension, Description.from_sources(sources), model.parameters, stabilization, compiler)
+    return Solver(extension, Description.from_sources(sources), model.parameters, stabilization)
 
 
 @contextmanager
@@ -121,18 +120,19 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
     """
     sources = sources_of(model, form, functions)
     description = Description.from_json(sources.files[DESCRIPTION_FILE])
-    joined = [(description.inputs[slot], slot) for slot in description.joined]
+    constraints = description.control_constraints
+    states = [] if constraints is None else [(description.inputs[slot], slot) for slot in constraints.states]
     # The solver's further calls (impulses, inverse dynamics) are not part of the package's interface.
     features = Features(events=bool({"gaps", "events"}.intersection(description.functions)), solver=False)
-    return write_project(emit_project(sources, _sampled_controls(description), joined, features), Path(directory))
+    return write_project(emit_project(sources, _sampled_controls(description), states, features), Path(directory))
 
 
 def _sampled_controls(description: Description) -> list[Control]:
     """The controls of the servo-constraints, where the function ``control`` is there."""
-    if "control" not in description.functions:
+    servo = description.servo
+    if servo is None or "control" not in description.functions:
         return []
-    limits = description.control_limits or [(None, None)] * len(description.controls)
     return [
-        Control(slot, description.inputs[slot], -math.inf if low is None else low, math.inf if high is None else high)
-        for slot, (low, high) in zip(description.controls, limits, strict=True)
+        Control(slot, description.inputs[slot], *limits)
+        for slot, limits in zip(servo.controls, servo.limits, strict=True)
     ]

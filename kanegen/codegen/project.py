@@ -35,7 +35,7 @@ class Control(NamedTuple):
 def emit_project(
     sources: Sources,
     controls: Sequence[Control] = (),
-    joined: Sequence[tuple[str, int]] = (),
+    control_states: Sequence[tuple[str, int]] = (),
     features: Features = EVERYTHING,
 ) -> Sources:
     """The kernel with all that builds on its own: C by ``make``, Python by ``pip install`` (NumPy only).
@@ -50,7 +50,7 @@ def emit_project(
         The kernel with its header and all runtime headers.
     controls
         The values of the function ``control``, in its order; the example samples and holds them in a real-time loop.
-    joined
+    control_states
         Names and slots of the inputs that are part of the state of ``rhs_controlled``.
     features
         What the example program and the package can do.
@@ -65,7 +65,7 @@ def emit_project(
         "controls": [
             {**control._asdict(), "bounds": f"{literal(control.low)}, {literal(control.high)}"} for control in controls
         ],
-        "joined": joined,
+        "control_states": control_states,
         "has": features,
     }
     example = render("project_example.c.jinja", **context)

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.backends.cython import Extension
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
 from kanegen.forms import FORMS
@@ -58,22 +59,26 @@ class Functions:
     that threads may share it.
     """
 
-    def __init__(self, module: ModuleType, description: Description, parameters: Array, gains: Array) -> None:
+    def __init__(self, extension: Extension, description: Description, parameters: Array, gains: Array) -> None:
+        self.module = module = extension.module
         check_names(module, description)
-        self.module = module
+        self._made_from = (extension, description, parameters, gains)
         self.description = description
         self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
-        defaults = [np.nan if value is None else value for value in description.input_defaults]
+        defaults = [np.nan if slot.default is None else slot.default for slot in description.input_slots]
         self._defaults = np.array(defaults, dtype=np.float64)
-        self._fallible = {name: frozenset(numbers) for name, numbers in description.fallible_constants}
-        self._reads = {name: (frozenset(p), frozenset(r)) for name, p, r in description.reads}
         self.prepared = module.Prepared(parameters, gains, self._avoidable(), bool(self._unset))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Functions, self._made_from
 
     def _avoidable(self) -> set[int]:
         """Constants that nothing but functions evaluated on request needs."""
-        requested = {name for name in self._fallible if name in _ON_REQUEST or _is_users(name)}
-        inside = (numbers for name, numbers in self._fallible.items() if name not in requested)
-        return set().union(*(self._fallible[name] for name in requested)).difference(*inside)
+        requested, inside = set[int](), set[int]()
+        for name, entry in self.description.functions.items():
+            on_request = name in _ON_REQUEST or _is_users(name)
+            (requested if on_request else inside).update(entry.fallible_constants)
+        return requested - inside
 
     def get(self, name: str) -> Any:
         """A new ``Function`` of the module. Raises `SolveError` telling why there is none."""
@@ -89,15 +94,14 @@ class Functions:
 
     def missing(self, names: Iterable[str]) -> tuple[str, ...]:
         """The parameters without a value that some of these functions read."""
-        everything = frozenset(range(len(self.description.parameters)))
-        read = frozenset[int]().union(*(self._reads.get(name, (everything,))[0] for name in names))
+        functions = self.description.functions
+        read = set[int]().union(*(functions[name].parameters for name in names))
         return tuple(self.description.parameters[i] for i in sorted(self._unset & read))
 
     def inputs_read(self, names: Iterable[str]) -> frozenset[int]:
         """The indices of the inputs that some of these functions read."""
-        everything = frozenset(range(len(self.description.inputs)))
-        built = (name for name in names if name in self.module.FUNCTIONS)
-        return frozenset[int]().union(*(self._reads.get(name, ((), everything))[1] for name in built))
+        functions = self.description.functions
+        return frozenset[int]().union(*(functions[name].inputs for name in names if name in self.module.FUNCTIONS))
 
     def inputs(self, r: Any, names: Iterable[str]) -> Array:
         """The inputs (n_r,) for several functions at once: ``r``, or the defaults.
@@ -143,7 +147,7 @@ class Functions:
                 "or gravity= "
                 "to kanegen.Model (a load that looks like a weight is not taken for one)"
             )
-        if name in SERVO and not self.description.controls:
+        if name in SERVO and self.description.servo is None:
             return (
                 f"{name} does not exist: the model {model!r} has no servo-constraints. Give control=kg.Servo(...) to "
                 "kanegen.Model"
@@ -173,7 +177,7 @@ class Functions:
                 f"{public} needs values of the parameters {', '.join(missing)}: give "
                 f"parameters= to kanegen.Model, or {example}"
             )
-        if self._fallible.get(name, frozenset()).intersection(self.prepared.undefined):
+        if not set(self.description.functions[name].fallible_constants).isdisjoint(self.prepared.undefined):
             return f"{public} cannot be evaluated: the equations of {model!r} {self.prepared.complaint}"
         return None
 
@@ -198,7 +202,7 @@ def _is_users(name: str) -> bool:
 
 def check_names(module: ModuleType, description: Description) -> None:
     """Raise `BuildError` when the compiled struct and the description are of different models."""
-    n_gains = 2 * description.n_holonomic**2 + description.n_nonholonomic**2
+    n_gains = 2 * description.constraints.n_holonomic**2 + description.constraints.n_nonholonomic**2
     for what, compiled, described in (
         ("coordinates", module.COORDINATES, description.coordinates),
         ("speeds", module.SPEEDS, description.speeds),

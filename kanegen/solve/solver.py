@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.backends.cython import CompilerOptions, Extension, build
+from kanegen.backends.cython import Extension
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.errors import SolveError
@@ -66,7 +66,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         Kinetic-energy matrix (n_u, n_u); ``P = F - L``, inertia remainder, active forces, ``d K/d u = Q u +
         N``: (n_u,).
     J, b
-        Constraints ``J u' = b``, (n_c, n_u) and (n_c,), rows in the order of ``description.constraints``.
+        Constraints ``J u' = b``, (n_c, n_u) and (n_c,), rows in the order of ``description.constraints.rows``.
     A, B, A1, A2
         ``u_D' = A u_I' + B``, (n_d, n_i), (n_d,); ``A1`` (n_d, n_u), ``A2`` (n_i, n_u), with ``A1 A2^T = 0``.
     constraint_force, multipliers
@@ -87,7 +87,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         a `SolveError` that ends the run, also in a trial step beyond the domain of an expression: a smaller
         ``max_step`` avoids it, and :meth:`integrate` shortens its step by itself. (SciPy's RK45 does not return from
         NaN at the start, and its LSODA reports success.)
-    description, extension, parameters, stabilization, options
+    description, extension, parameters, stabilization
         What it was made from; ``parameters`` maps names to values, None where one is missing.
     """
 
@@ -95,7 +95,6 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     extension: Extension
     parameters: Mapping[str, float | None]
     stabilization: Baumgarte | Projection | None
-    options: CompilerOptions | None
     rhs: Callable[..., tuple[Array, Array]]
     ode: Callable[..., Array]
     T: Callable[..., Array]
@@ -136,12 +135,11 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         description: Description,
         parameters: Mapping[Any, float | None] | None = None,
         stabilization: Baumgarte | Projection | None = None,
-        options: CompilerOptions | None = None,
     ) -> None:
         values = parameter_values(parameters or {}, description)
         gains = gain_values(stabilization, description)
         vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
-        functions = Functions(extension.module, description, vector, gains)
+        functions = Functions(extension, description, vector, gains)
         require_decay(functions)
         rhs_name = "rhs_stabilized" if gains.any() else "rhs"
         rhs = functions.get(rhs_name) if functions.problem(rhs_name) is None else None
@@ -150,7 +148,6 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
             description=description,
             parameters=FrozenMapping(values),
             stabilization=stabilization,
-            options=options,
             rhs=rhs.pair if rhs else functions.call(rhs_name),
             ode=rhs.ode if rhs else functions.call(rhs_name),
             _functions=functions,
@@ -184,7 +181,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         numbers = {name: number(value, f"parameter {name}") for name, value in given.items()}
         needed = {name: value for name, value in numbers.items() if name in self.parameters}
         merged = {**self.parameters, **needed}
-        return Solver(self.extension, self.description, merged, self.stabilization, self.options)
+        return Solver(self.extension, self.description, merged, self.stabilization)
 
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:
         """A solver with other gains, or none; it shares the extension.
@@ -192,18 +189,19 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong
         size.
         """
-        return Solver(self.extension, self.description, self.parameters, stabilization, self.options)
+        return Solver(self.extension, self.description, self.parameters, stabilization)
 
     # -- evaluation -----------------------------------------------------------------------------------------
 
     def residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """Residuals of the constraints at position and velocity level, zero on the manifold.
 
-        ``(n_position,)``: phi of the holonomic constraints, invariants last (``description.positions``);
-        ``(n_velocity,)``: phi' and psi (``description.velocities``).
+        ``(n_position,)``: phi of the holonomic constraints, invariants last (``description.constraints.positions``);
+        ``(n_velocity,)``: phi' and psi (``description.constraints.velocities``).
         """
-        n_position, n_velocity = len(self.description.positions), len(self.description.velocities)
-        if n_position + n_velocity == 0:
+        labels = self.description.constraints
+        n_position = len(labels.positions)
+        if not (labels.positions or labels.velocities):
             self.extension.module.checked_state(t, q, u, r)
             return np.empty(0), np.empty(0)
         values = self._residuals(t, q, u, r)
@@ -257,7 +255,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None) -> Names:
         """Labels of the constraints that follow from the ones before them at this state; needs ``J``."""
-        return tuple(self.description.constraints[i] for i in redundant_rows(self.J(t, q, u, r)))
+        return tuple(self.description.constraints.rows[i] for i in redundant_rows(self.J(t, q, u, r)))
 
     def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None) -> Parts:
         """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has it."""
@@ -277,8 +275,8 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     @property
     def operation_count(self) -> int:
-        """Operations of one ``rhs``, the solve included; ``description.operations`` has the others."""
-        return dict(self.description.operations)[self._rhs_name]
+        """Operations of one ``rhs``, the solve included; ``description.functions`` has the others."""
+        return self.description.functions[self._rhs_name].operations
 
     def __repr__(self) -> str:
         d = self.description
@@ -286,20 +284,9 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         without = f", no value of {', '.join(missing)}" if missing else ""
         return (
             f"<Solver {d.name!r} ({d.form}): {len(d.coordinates)} coordinates, {len(d.speeds)} speeds, "
-            f"{len(d.constraints)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} "
+            f"{len(d.constraints.rows)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} "
             f"parameters{without}>"
         )
 
     def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:
-        parameters = dict(self.parameters)
-        return (_restored, (self.sources, self.description, parameters, self.stabilization, self.options))
-
-
-def _restored(
-    sources: Sources,
-    description: Description,
-    parameters: dict[str, float | None],
-    stabilization: Baumgarte | Projection | None,
-    options: CompilerOptions | None,
-) -> Solver:
-    return Solver(build(sources, options), description, parameters, stabilization, options)
+        return (Solver, (self.extension, self.description, self.parameters, self.stabilization))

@@ -25,7 +25,9 @@ def test_a_model_without_contacts_needs_none_of_their_headers() -> None:
     plain = include_closure(wrapper_files(PLAIN), runtime_headers())
     assert set(plain) < set(everything)
     assert {"kg_hybrid.h", "kg_contact.h", "kg_inverse.h"} & set(everything) - set(plain)
-    assert not {name for name in plain if name.startswith(("kg_contact", "kg_mode_", "kg_modes", "kg_hybrid", "kg_inverse"))}
+    assert not {
+        name for name in plain if name.startswith(("kg_contact", "kg_mode_", "kg_modes", "kg_hybrid", "kg_inverse"))
+    }
 
 
 def test_the_closure_follows_includes_of_includes() -> None:

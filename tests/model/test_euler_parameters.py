@@ -140,7 +140,9 @@ def test_norms_are_invariants_without_a_row(own: bool) -> None:
 def test_residuals_and_consistent_starts() -> None:
     built = solver()
     names = ("Ae0**2 + Ae1**2 + Ae2**2 + Ae3**2", "Be2**2 + Be3**2 + Be0**2 + Be1**2")
-    assert set(built.description.positions) == {f"{squares} - 1 (norm of Euler parameters)" for squares in names}
+    assert set(built.description.constraints.positions) == {
+        f"{squares} - 1 (norm of Euler parameters)" for squares in names
+    }
     off = Q0.copy()
     off[2:6] *= 1.1
     position, velocity = built.residuals(0.0, off, U0)

@@ -16,33 +16,43 @@ import numpy as np
 from ccompile import host_source
 
 from kanegen.backends.cython import Extension, build
+from kanegen.codegen.description import ConstraintLabels, FunctionEntry, InputSlot
 from kanegen.codegen.environment import runtime_headers
 from kanegen.codegen.sources import Sources
 from kanegen.solve import DESCRIPTION_FILE, Description, Solver
 
+_OPERATIONS = {"rhs": 9, "rhs_stabilized": 17}
+_FUNCTIONS = (
+    *("rhs", "rhs_stabilized", "T", "V", "J", "b", "A", "multipliers"),
+    *("kinetic_energy", "potential_energy", "energy", "residuals", "output:speed", "output:state"),
+)
+
+
+def input_slots(*defaults: float | None) -> tuple[InputSlot, ...]:
+    """The inputs of the track, a height and its rates, with other defaults than zero."""
+    names = ("lift", "lift_rate", "lift_acceleration")
+    return tuple(map(InputSlot, names, defaults or (0.0, 0.0, 0.0), (None, 0, 1)))
+
+
+CONSTRAINTS = ConstraintLabels(
+    rows=("y - lift - slope*x",),
+    positions=("y - lift - slope*x",),
+    velocities=("d/dt (y - lift - slope*x)",),
+    n_holonomic=1,
+)
 DESCRIPTION = Description(
     name="track",
     form="reduced",
     coordinates=("x", "y"),
     speeds=("u1", "u2"),
-    inputs=("lift", "lift_rate", "lift_acceleration"),
-    input_defaults=(0.0, 0.0, 0.0),
-    input_rate_of=(None, 0, 1),
+    input_slots=input_slots(),
     parameters=("g", "mass", "slope"),
     dependent=(1,),
     independent=(0,),
-    constraints=("y - lift - slope*x",),
-    positions=("y - lift - slope*x",),
-    velocities=("d/dt (y - lift - slope*x)",),
-    n_holonomic=1,
-    n_nonholonomic=0,
+    constraints=CONSTRAINTS,
     potential_energy=True,
-    outputs=(("speed", ()), ("state", (2, 2))),
-    operations=(("rhs", 9), ("rhs_stabilized", 17)),
-    functions=(
-        *("rhs", "rhs_stabilized", "T", "V", "J", "b", "A", "multipliers"),
-        *("kinetic_energy", "potential_energy", "energy", "residuals", "output:speed", "output:state"),
-    ),
+    outputs={"speed": (), "state": (2, 2)},
+    functions={name: FunctionEntry(_OPERATIONS.get(name, 0), (0, 1, 2), (0, 1, 2)) for name in _FUNCTIONS},
 )
 PARAMETERS = {"g": 9.81, "mass": 2.0, "slope": 0.5}
 

@@ -14,9 +14,10 @@ from kanegen.codegen.methods.classical import DOPRI5, KUTTA_MERSON, RK4
 from kanegen.codegen.methods.dop853 import DOP853
 from kanegen.codegen.methods.method import Method
 from kanegen.codegen.methods.rodas import RODAS
+from kanegen.codegen.methods.verner9 import VERNER9
 
 METHODS: Final[Mapping[str, Method]] = MappingProxyType(
-    {method.name: method for method in (RK4, KUTTA_MERSON, DOPRI5, DOP853, RODAS)}
+    {method.name: method for method in (RK4, KUTTA_MERSON, DOPRI5, DOP853, RODAS, VERNER9)}
 )
 """All methods by name. The number of a method in C is its place in this order: add new methods at the end."""
 
