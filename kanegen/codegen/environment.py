@@ -21,6 +21,7 @@ from kanegen.resources import template_folder
 
 RUNTIME = "runtime"
 _INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.MULTILINE)
+LINE_WIDTH = 118
 LITERAL_WIDTH = 90
 """Characters after which a long string literal is continued on the next line."""
 
@@ -36,7 +37,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    result.filters.update(literal=literal, node=node, terms=terms, used_columns=used_columns, c_text=c_text, fill=fill)
+    result.filters.update(
+        literal=literal, node=node, terms=terms, sum_of=sum_of, used_columns=used_columns, c_text=c_text, fill=fill
+    )
     return result
 
 
@@ -90,8 +93,21 @@ def include_closure(files: Mapping[str, str], available: Mapping[str, str]) -> d
 def fill(text: str, first: str, rest: str) -> str:
     """The text in lines of a C comment, which begin with ``first``, then ``rest``."""
     return textwrap.fill(
-        text, 118, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+        text, LINE_WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
+
+
+def sum_of(weights: Iterable[tuple[int, Fraction]], operand: str, indent: int) -> str:
+    """A weighted sum in C, in lines: ``operand`` spells operand number ``%d``, which counts from 1."""
+    pieces = [f"{'-' if w < 0 else '+'} {literal(abs(w))} * {operand % (j + 1)}" for j, w in weights]
+    pieces[0] = pieces[0].removeprefix("+ ").replace("- ", "-", 1)
+    lines = [pieces[0]]
+    for piece in pieces[1:]:
+        if indent + len(lines[-1]) + len(piece) < LINE_WIDTH:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(piece)
+    return f"\n{' ' * indent}".join(lines)
 
 
 def used_columns(rows: Iterable[Sequence[Fraction]]) -> list[int]:
