@@ -31,9 +31,9 @@ int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q
   return kg_contacts_settle(contacts, t, q, u, r);
 }
 
-int kg_module_contacts_blow(kg_contacts *contacts, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
+int kg_module_contacts_after_impulse(kg_contacts *contacts, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
                             const kg_real *r, kg_real *part, kg_real *impulses) {
-  return kg_contacts_blow(contacts, t, q, u, u_before, r, part, impulses);
+  return kg_contacts_after_impulse(contacts, t, q, u, u_before, r, part, impulses);
 }
 
 int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,

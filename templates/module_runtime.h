@@ -30,7 +30,7 @@ size_t kg_module_contacts_work(const kg_model *model);
 int kg_module_contacts_integers(const kg_model *model);
 int kg_module_contacts_start(kg_contacts *contacts, const kg_model *model, const kg_real *p, int *mode, kg_real *work);
 int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r);
-int kg_module_contacts_blow(kg_contacts *contacts, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
+int kg_module_contacts_after_impulse(kg_contacts *contacts, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
                             const kg_real *r, kg_real *part, kg_real *impulses);
 int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                            kg_real *qdot, kg_real *udot);

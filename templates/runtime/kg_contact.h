@@ -2,8 +2,8 @@
  *
  * A contact is a unilateral constraint with or without friction, friction in a joint or under a given load, or a
  * constraint that events impose and remove. Each has up to three rows: the normal one, then one or two tangential ones.
- * The model's function `contacts` evaluates all rows at zero multipliers, `gaps` the cheap part; which rows act is
- * decided here by modes (kg_modes.h). Sections of `contacts` (n_k rows, n_m contacts):
+ * The model's function `contacts` evaluates all rows at zero multipliers; `gaps` evaluates the part of them that takes
+ * few operations. Which rows act follows from the modes of the contacts (kg_modes.h). Sections of `contacts` (n_k rows, n_m contacts):
  *
  *   qdot (n_q), a (n_u): the motion without contact forces; response (n_k x n_u): u' per multiplier; D (n_k x n_k):
  *   row accelerations per multiplier; free (n_k): row accelerations at zero multipliers; then the sections of `gaps`:
@@ -67,7 +67,7 @@ typedef struct {
   int *announced;         /* n_contacts: 1 + the mode of those whose guards have fallen since; KG_GAP_FELL */
   int *starting;          /* n_contacts: flags of those that start to slip in a plane (KG_START_SPEED) */
   kg_real *b;             /* n_rows: rows of the problem at hand */
-  kg_real *rate_before;   /* n_rows: before a blow */
+  kg_real *rate_before;   /* n_rows: before an impulse */
   kg_real *no_load;       /* n_contacts zeros */
   kg_real *scratch;       /* of the functions */
 } kg_contacts;

@@ -1,4 +1,7 @@
-/* kg_control.h - controls that satisfy servo-constraints, of any rank. Matrices are small and row-major. */
+/* kg_control.h - controls that satisfy servo-constraints, which may depend on each other.
+ *
+ * Matrices are small and row-major.
+ */
 #ifndef KG_CONTROL_H
 #define KG_CONTROL_H
 

@@ -1,7 +1,7 @@
 /* kg_generalized.h - generalized inverses and the symmetric root, for constraints of any rank.
  *
- * Matrices are small and row-major, the caller owns every array. Jacobi rotations: slower than elimination, but singular
- * values come out to high relative accuracy, and with them the rank.
+ * Matrices are small and row-major, and the caller owns every array. Jacobi rotations are slower than elimination, but
+ * they give the singular values, and with them the rank, to high relative accuracy.
  */
 #ifndef KG_GENERALIZED_H
 #define KG_GENERALIZED_H

@@ -1,7 +1,7 @@
-/* kg_least_norm.h - the smallest solution of few linear equations, measured by a symmetric metric.
+/* kg_least_norm.h - the shortest solution of a few linear equations, in a symmetric metric.
  *
- * Rows may depend on each other (redundant constraints): a row that adds nothing to the rows before it is left out,
- * and what it would have needed is told. Matrices are row-major.
+ * Rows may depend on each other (redundant constraints): a row that depends on those before it is left out, and the
+ * error that remains in it is returned. Matrices are row-major.
  */
 #ifndef KG_LEAST_NORM_H
 #define KG_LEAST_NORM_H

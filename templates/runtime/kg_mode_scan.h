@@ -313,10 +313,10 @@ static inline int kg_find_modes(kg_mode_search *f, int unique, int trusted) {
   return status;
 }
 
-/* Choosing modes, and which contacts contradict each other where none agree.
+/* Choosing modes, and finding the contacts that contradict each other where no modes agree with all laws.
  *
- * A set of contacts is in conflict when no modes of these alone agree with their laws and the bilateral constraints, but
- * without any one of them some do: what is told to the user, who can then look at these only.
+ * A set of contacts is in conflict when no modes of these contacts agree with their laws and the bilateral constraints,
+ * but some do when any one of them is left out. The user is given this set, which is the smallest that fails.
  */
 
 /* Whether some modes agree within what the contacts may do now. */

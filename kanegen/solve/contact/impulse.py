@@ -113,7 +113,7 @@ class Impulsive:
         """Speeds after contacts have answered, their impulses, and what that adds to the multipliers of ``rows``."""
         functions, description = self._functions, self.description
         module, n_r = functions.module, len(description.inputs)
-        status, failure, final, impulses = module.contacts_after_blow(
+        status, failure, final, impulses = module.contacts_after_impulse(
             functions.prepared, float(t), q, before, after, inputs
         )
         if status < 0:

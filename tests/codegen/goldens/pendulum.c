@@ -9,7 +9,7 @@
 #include "pendulum.h"
 #include "kg_sincos.h"
 
-/* Arrays
+/* Every function computes out from the arguments t, q, u, r, p; work is scratch (KG_ARGUMENTS, kg_model.h).
  *
  *   t: time
  *
@@ -46,8 +46,7 @@ static void prepare(kg_real *p)
 }
 
 /* rhs: q', u' */
-static int evaluate_rhs(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u,
-    const kg_real *KG_RESTRICT r, const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out)
+static int evaluate_rhs(KG_ARGUMENTS)
 {
   const kg_real *KG_RESTRICT const c = p + 3;
   (void)t; (void)r; (void)work;
@@ -60,8 +59,7 @@ static int evaluate_rhs(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *
 }
 
 /* energy: K + V */
-static int evaluate_energy(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u,
-    const kg_real *KG_RESTRICT r, const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out)
+static int evaluate_energy(KG_ARGUMENTS)
 {
   const kg_real *KG_RESTRICT const c = p + 3;
   (void)t; (void)r; (void)work;

@@ -11,7 +11,7 @@
 #include "kg_sincos.h"
 #include "kg_spline.h"
 
-/* Arrays
+/* Every function computes out from the arguments t, q, u, r, p; work is scratch (KG_ARGUMENTS, kg_model.h).
  *
  *   t: time
  *
@@ -82,8 +82,7 @@ static void prepare(kg_real *p)
 }
 
 /* rhs fallback: where the solve is not wanted */
-static int evaluate_1(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u,
-    const kg_real *KG_RESTRICT r, const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out)
+static int evaluate_1(KG_ARGUMENTS)
 {
   const kg_real *KG_RESTRICT const c = p + 2;
   (void)t; (void)r; (void)work;
@@ -97,8 +96,7 @@ static int evaluate_1(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG
 }
 
 /* rhs: solved */
-static int evaluate_rhs(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u,
-    const kg_real *KG_RESTRICT r, const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out)
+static int evaluate_rhs(KG_ARGUMENTS)
 {
   const kg_real *KG_RESTRICT const g = p + 1;
   kg_real *KG_RESTRICT const M = work;
@@ -136,8 +134,7 @@ static int evaluate_rhs(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *
 }
 
 /* output:*<U+002F> "q" <U+003F>?/: matrix *<U+002F> */
-static int evaluate_2(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u,
-    const kg_real *KG_RESTRICT r, const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out)
+static int evaluate_2(KG_ARGUMENTS)
 {
   (void)t; (void)u; (void)r; (void)work;
 
