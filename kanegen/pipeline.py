@@ -15,6 +15,7 @@ from kanegen.codegen.describe import describe
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
 from kanegen.codegen.environment import runtime_headers
 from kanegen.codegen.kernel import emit_sources
+from kanegen.codegen.methods.table import METHODS
 from kanegen.codegen.project import Control, emit_project, write_project
 from kanegen.codegen.sources import Sources
 from kanegen.codegen.wrapper import Features
@@ -23,6 +24,9 @@ from kanegen.model import Baumgarte, Model, Projection
 from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
 from kanegen.solve import Solver
+
+EMITTED_METHODS = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
+"""Integration methods of standalone projects. verner9 is left out: its coefficients are longer than most models."""
 
 
 def build(
@@ -122,9 +126,22 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
     description = Description.from_json(sources.files[DESCRIPTION_FILE])
     constraints = description.control_constraints
     states = [] if constraints is None else [(description.inputs[slot], slot) for slot in constraints.states]
-    # The solver's further calls (impulses, inverse dynamics) are not part of the package's interface.
-    features = Features(events=bool({"gaps", "events"}.intersection(description.functions)), solver=False)
-    return write_project(emit_project(sources, _sampled_controls(description), states, features), Path(directory))
+    project = emit_project(sources, _sampled_controls(description), states, _emitted_features(description))
+    return write_project(project, Path(directory))
+
+
+def _emitted_features(description: Description) -> Features:
+    """What a standalone project can do: integrate its model, by the methods for which it has the functions."""
+    has_jacobians = "jacobian_q" in description.functions
+    return Features(
+        events=bool({"gaps", "events"}.intersection(description.functions)),
+        solver=False,
+        methods=tuple(
+            name
+            for name, method in METHODS.items()
+            if name in EMITTED_METHODS and (has_jacobians or not method.is_implicit)
+        ),
+    )
 
 
 def _sampled_controls(description: Description) -> list[Control]:

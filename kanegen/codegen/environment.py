@@ -54,16 +54,19 @@ def render(template: str, **context: object) -> str:
     return environment().get_template(template).render(**context)
 
 
-def runtime_headers() -> dict[str, str]:
-    """Every header of the C runtime, file name to text, sorted; those of codes and methods are rendered."""
-    return dict(_runtime_headers())
+def runtime_headers(methods: Iterable[str] = tuple(METHODS)) -> dict[str, str]:
+    """Every header of the C runtime, file name to text, sorted; those of codes and methods are rendered.
+
+    ``methods``: names of the integration methods that the headers hold.
+    """
+    return dict(_runtime_headers(tuple(methods)))
 
 
 @cache
-def _runtime_headers() -> tuple[tuple[str, str], ...]:
+def _runtime_headers(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     entries = (template_folder() / RUNTIME).iterdir()
     headers = {entry.name: entry.read_text(encoding="utf-8") for entry in entries if entry.name.endswith(".h")}
-    methods = list(METHODS.values())
+    methods = [METHODS[name] for name in names]
     headers["kg_codes.h"] = render(
         "codes.h.jinja", statuses=list(Status), modes=list(Mode), laws=list(ContactLaw), kinds=list(EventKind)
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kanegen._version import __version__
-from kanegen.codegen.environment import include_closure, render
+from kanegen.codegen.environment import include_closure, render, runtime_headers
 from kanegen.codegen.printer import literal
 from kanegen.codegen.sources import Sources, write_files
 from kanegen.codegen.wrapper import EVERYTHING, Features, wrapper_files
@@ -47,7 +47,7 @@ def emit_project(
     Parameters
     ----------
     sources
-        The kernel with its header and all runtime headers.
+        The kernel with its header.
     controls
         The values of the function ``control``, in its order; the example samples and holds them in a real-time loop.
     control_states
@@ -71,9 +71,10 @@ def emit_project(
     example = render("project_example.c.jinja", **context)
     program = {name: sources.text(name) for name in (sources.kernel, sources.header)} | {"example.c": example}
     wrapper = wrapper_files(features)
-    headers = include_closure(program, sources.files)
+    available = runtime_headers(features.methods)
+    headers = include_closure(program, available)
     context["headers"] = [sources.header, *headers]
-    files = {**program, **headers, **include_closure(wrapper, sources.files)}
+    files = {**program, **headers, **include_closure(wrapper, available)}
     files.update({name: render(template, **context) for name, template in TEMPLATES.items()})
     files.update({f"{package}/{name}": text for name, text in wrapper.items()})
     files[f"{package}/__init__.py"] = render("project_init.py.jinja", **context)

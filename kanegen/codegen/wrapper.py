@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kanegen.codegen.environment import render
+from kanegen.codegen.methods.table import METHODS
 
 
 @dataclass(frozen=True)
@@ -13,11 +14,12 @@ class Features:
     """What the module does besides evaluating functions and integrating smooth motion.
 
     ``events``: runs with contacts and events. ``solver``: what :class:`kanegen.Solver` calls besides: speeds after
-    impulses, inverse dynamics. A module with all features serves every model.
+    impulses, inverse dynamics. ``methods``: the integration methods. A module with all features serves every model.
     """
 
     events: bool = True
     solver: bool = True
+    methods: tuple[str, ...] = tuple(METHODS)
 
 
 EVERYTHING: Final = Features()
