@@ -15,7 +15,7 @@ from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program.kernels import linear as kernels
-from kanegen.solve.analysis.differentiable import Differentiable
+from kanegen.solve.analysis.linearize import Differentiable
 from kanegen.solve.analysis.structure import Parts, redundant_rows
 from kanegen.solve.consistent import make_consistent
 from kanegen.solve.contact.contacts import Contacting

@@ -14,6 +14,7 @@ from checkout import ROOT
 PACKAGE = ROOT / "kanegen"
 ORDER = (
     "_version",
+    "arrays",
     "errors",
     "forms",
     "codes",

@@ -138,28 +138,6 @@ def test_operations_are_counted_after_hoisting() -> None:
     assert operation_count(program.function("energy"), program.constants) < operation_count(program.function("energy"))
 
 
-def test_kernels_are_counted_by_formula() -> None:
-    program = solver_program()
-    function = program.function("rhs")
-    without = Function("g", (3,), tuple(s for s in function.steps if not isinstance(s, Call)), {}, "")
-    # Elimination of 2 unknowns: 3 operations on the matrix, 6 on the right-hand side; 18 to scale the rows, 12 to
-    # search and judge the pivots.
-    difference = operation_count(function, program.constants) - operation_count(without, program.constants)
-    assert difference == 9 + 18 + 12
-
-
-def test_an_unknown_kernel_is_named() -> None:
-    with pytest.raises(KeyError, match="'nothing'"):
-        operation_count(Function("f", (), (Call("nothing", (1,)),), {}, ""))
-
-
-def test_every_kernel_of_the_runtime_has_a_count() -> None:
-    from kanegen.program.kernels.linear import KERNELS
-    from kanegen.program.passes.count import KERNEL_OPERATIONS
-
-    assert set(KERNELS) <= set(KERNEL_OPERATIONS)
-
-
 def simulate(program: Program, name: str, inputs: dict[str, list[float]], parts: bool) -> list[float]:
     constants = evaluate(program.constants, inputs)
     while True:

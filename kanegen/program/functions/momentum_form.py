@@ -98,7 +98,7 @@ def _add_reduced(f: Functions, momenta: Momenta) -> None:
 
 def _add_hamilton(f: Functions, momenta: Momenta) -> None:
     model = f.equations.model
-    if model.potential_energy is not None or model.gravity is not None:
+    if model.has_potential:
         _add(f, "hamiltonian", "H = K2 - K0 + V", momenta.hamiltonian.nodes, ())
         _add(f, "jacobi_integral", "h = sum q' K_q' - K + V", momenta.jacobi_integral.nodes, ())
 

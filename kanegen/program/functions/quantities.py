@@ -67,7 +67,7 @@ def exists(f: Functions, name: str) -> bool:
     equations = f.equations
     model = equations.model
     if name in ("energy", "potential_energy"):
-        return model.potential_energy is not None or model.gravity is not None
+        return model.has_potential
     if name in consistency.MAKERS:
         return consistency.exists(equations, name)
     if name in servo.MAKERS:

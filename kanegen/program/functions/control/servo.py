@@ -14,7 +14,6 @@ from kanegen.derivation.algebra.cholesky import Factor, factorize
 from kanegen.derivation.control.servo import Compliance, compliance, lowered
 from kanegen.derivation.equations import Equations
 from kanegen.graph import Node
-from kanegen.model.control.servo import servo_of
 from kanegen.program.functions.control.servo_change import least_change
 from kanegen.program.functions.control.servo_systems import (
     ROW_LIMIT,
@@ -56,7 +55,7 @@ SUMMARIES: Final = {
 
 
 def exists(equations: Equations) -> bool:
-    return servo_of(equations.model) is not None
+    return equations.model.servo is not None
 
 
 def _control(f: Functions) -> Made:
