@@ -132,16 +132,11 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
 
 def _emitted_features(description: Description) -> Features:
     """What a standalone project can do: integrate its model, by the methods for which it has the functions."""
-    has_jacobians = "jacobian_q" in description.functions
-    return Features(
-        events=bool({"gaps", "events"}.intersection(description.functions)),
-        solver=False,
-        methods=tuple(
-            name
-            for name, method in METHODS.items()
-            if name in EMITTED_METHODS and (has_jacobians or not method.is_implicit)
-        ),
-    )
+    events = bool({"gaps", "events"}.intersection(description.functions))
+    # With contacts and events differences take the place of Jacobians that were not compiled.
+    implicit = events or "jacobian_q" in description.functions
+    methods = [name for name in EMITTED_METHODS if implicit or not METHODS[name].is_implicit]
+    return Features(events=events, solver=False, methods=tuple(methods))
 
 
 def _sampled_controls(description: Description) -> list[Control]:

@@ -57,7 +57,9 @@ include "module_inverse.pxi"
 {% endif %}
 include "module_function.pxi"
 include "module_refusals.pxi"
+{% if has.implicit_methods %}
 include "module_jacobian.pxi"
+{% endif %}
 include "module_consistent.pxi"
 {% if has.solver or has.events %}
 include "module_impulse.pxi"

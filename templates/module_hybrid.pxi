@@ -96,12 +96,14 @@ cdef class HybridRun(Run):
         self.watched, self.start_modes = flags, modes
         return 0
 
+{% if has.implicit_methods %}
     cdef int linearize(self, double direction) except -1:
         """Provide the Jacobian of open contacts where it was compiled; that of closed ones are differences."""
         if {"jacobian_q", "jacobian_u", "jacobian_t"} <= FUNCTIONS.keys():
             Run.linearize(self, direction)
         return 0
 
+{% endif %}
     cdef int start(self, const kg_stepper_options *options, double *y0) except *:
         cdef kg_hybrid *h = &self.hybrid
         cdef int status

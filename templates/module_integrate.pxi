@@ -44,8 +44,10 @@ def integrate(
     run.kept = (times, y0, relative, absolute)
     if projection is not None:
         run.project_every(projection[0], projection[1], projection[2], projection[3])
+{% if has.implicit_methods %}
     if kg_module_method_is_implicit(METHODS[method]):
         run.linearize(1.0 if t1 >= t0 else -1.0)
+{% endif %}
     if dense:
         run.keep_dense_output(kg_module_dense_rows(METHODS[method]))
     options.method = METHODS[method]

@@ -21,6 +21,11 @@ class Features:
     solver: bool = True
     methods: tuple[str, ...] = tuple(METHODS)
 
+    @property
+    def implicit_methods(self) -> bool:
+        """Whether one of the methods needs the Jacobian of the right-hand side."""
+        return any(METHODS[name].is_implicit for name in self.methods)
+
 
 EVERYTHING: Final = Features()
 
@@ -32,7 +37,6 @@ FILES: Final = (
     "module_refusals.pxi",
     "module_inputs.pxi",
     "module_control.pxi",
-    "module_jacobian.pxi",
     "module_consistent.pxi",
     "module_run.pxi",
     "module_integrate.pxi",
@@ -44,6 +48,7 @@ FILES: Final = (
 """The files of every module."""
 
 FURTHER_FILES: Final = {
+    "module_jacobian.pxi": ("implicit_methods",),
     "module_inverse.pxi": ("solver",),
     "module_impulse.pxi": ("solver", "events"),
     "module_contacts.pxi": ("events",),
