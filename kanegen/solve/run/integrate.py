@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 from kanegen.errors import SolveError
@@ -91,7 +91,7 @@ class Problem(NamedTuple):
     ``function`` that of a momentum form. ``loop`` provides the controls of a closed loop.
     """
 
-    module: ModuleType
+    module: Evaluator
     description: Description
     function: Any
     inputs: RunInputs
