@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from kanegen.backends.cython import CompilerOptions, c_sources
@@ -15,7 +14,7 @@ from kanegen.codegen.describe import describe
 from kanegen.codegen.description import Description
 from kanegen.codegen.project import Control, emit_project, write_project
 from kanegen.codegen.sources import Sources
-from kanegen.derivation import Equations, System, fingerprint
+from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
@@ -39,11 +38,10 @@ def build(
     model
         The system.
     form
-        ``"reduced"`` solves ``A2 Q A2^T`` for the independent accelerations, ``"nonminimal"`` solves ``T u' = V`` by
-        pivoted LU, ``"range_space"`` takes the multipliers from ``J Q^-1 J^T`` without a branch; ``"auto"`` takes the
-        one that is estimated to be the fastest. ``"canonical"`` and ``"pseudoinverse"`` solve redundant constraints
-        as well: docs/forms.md. ``"momentum"`` (reduced), ``"momentum_unreduced"``
-        and ``"hamilton"`` integrate momenta in place of speeds: docs/momentum.md.
+        How the accelerations are computed: one of :data:`kanegen.forms.FORMS` (docs/forms.md, docs/momentum.md), or
+        ``"auto"`` for the one with the least estimated cost. ``"reduced"`` solves for the independent accelerations,
+        ``"range_space"`` for the multipliers without a branch; ``"canonical"`` and ``"pseudoinverse"`` accept
+        redundant constraints; ``"momentum"`` and ``"hamilton"`` integrate momenta in place of speeds.
     stabilization
         Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
         constraints. Gains are inputs of the compiled code. Integrals a projection names are compiled with it.
@@ -65,8 +63,13 @@ def build(
     options = BuildOptions.of(form, functions)
     if isinstance(stabilization, Projection) and stabilization.integrals:
         options = options.including("Q", "integrals")
-    system = System(model)
-    request = Request(fingerprint(system, repr(options)), partial(_derived, system, options))
+    system = lower_model(model)
+
+    def derive() -> Generated:
+        with _without_collections():
+            return generate(Equations(system), options)
+
+    request = Request(fingerprint(system, repr(options)), derive)
     built = backend_named(backend)(request, compiler)
     return Solver(built, built.description, model.parameters, stabilization)
 
@@ -83,11 +86,6 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _derived(system: System, options: BuildOptions) -> Generated:
-    with _without_collections():
-        return generate(Equations(system), options)
-
-
 def generate(equations: Equations, options: BuildOptions) -> Generated:
     """The program of a model, with the description that a solver needs."""
     program, form = assemble(equations, options)
@@ -98,7 +96,7 @@ def generate(equations: Equations, options: BuildOptions) -> Generated:
 def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] | None = None) -> Sources:
     """The generated C sources of a model, without cache or compiler."""
     options = BuildOptions.of(form, functions)
-    system = System(model)
+    system = lower_model(model)
     return c_sources(generate(Equations(system), options), fingerprint(system, repr(options)))
 
 
