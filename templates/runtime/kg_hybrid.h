@@ -23,10 +23,10 @@ extern "C" {
 
 static inline void kg_hybrid_find_functions(kg_hybrid *h) {
   h->events = h->model->n_events > 0 ? kg_find_function(h->model, "events") : NULL;
-  h->impulses = h->blows ? kg_find_function(h->model, "impulses") : NULL;
+  h->impulses = h->bilateral ? kg_find_function(h->model, "impulses") : NULL;
 }
 
-/* Bytes of the memory of a run; model and blows must be set. */
+/* Bytes of the memory of a run; model and bilateral must be set. */
 static inline size_t kg_hybrid_memory(kg_hybrid *h) {
   const size_t g = (size_t)kg_hybrid_guards_count(h->model), m = (size_t)h->model->n_contacts;
   const size_t integers = 2 * g + m + kg_finder_integers((int)g) + (size_t)kg_contacts_integers(h->model);

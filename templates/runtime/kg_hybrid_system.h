@@ -48,7 +48,7 @@ typedef struct {
   int (*record)(void *host, const kg_record *record);
   void *host;
   const int *watched;            /* n_events flags, or NULL: all events are looked for */
-  const kg_impulse_rows *blows;  /* bilateral constraints for the impulses of events; NULL: there are none */
+  const kg_impulse_rows *bilateral;  /* bilateral constraints for the impulses of events; NULL: there are none */
   kg_real t_stop;                /* the run stops here too (KG_AT_STOP) if it lies ahead; not a number: nowhere */
 
   kg_contacts contacts; /* modes: contacts.mode */
@@ -252,7 +252,8 @@ static inline size_t kg_hybrid_place(kg_hybrid *h, kg_real *work) {
   const size_t n_u = (size_t)model->n_u, n = (size_t)model->n_q + n_u, k = (size_t)model->n_rows;
   const size_t m = (size_t)model->n_contacts, g = (size_t)kg_hybrid_guards_count(model);
   const size_t scratch = (size_t)(h->events ? h->events->work : 0) + (size_t)(h->impulses ? h->impulses->work : 0);
-  const size_t solving = h->blows ? kg_impulse_work(h->blows) : 0, rows = h->blows ? (size_t)h->blows->n_c : 0;
+  const size_t solving = h->bilateral ? kg_impulse_work(h->bilateral) : 0;
+  const size_t rows = h->bilateral ? (size_t)h->bilateral->n_c : 0;
   const size_t table = h->impulses ? (size_t)h->impulses->rows * n_u : 0;
   kg_real **const arrays[KG_HYBRID_ARRAYS] = {&h->state, &h->before, &h->rates, &h->u_before, &h->generalized,
                                               &h->impulse_work, &h->multipliers, &h->impulse_rows, &h->impulse, &h->impact,

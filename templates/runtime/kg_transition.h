@@ -53,7 +53,7 @@ static inline int kg_transition_impulse(kg_hybrid *h) {
   const int n_u = h->model->n_u;
   kg_real *q = h->y, *u = h->y + h->model->n_q;
   int status;
-  if (!h->blows || !h->impulses) {
+  if (!h->bilateral || !h->impulses) {
     return KG_INVALID_ARGUMENT;
   }
   status = h->impulses->evaluate(h->t, q, u, h->r, h->p, h->scratch, h->impulse_rows);
@@ -66,7 +66,7 @@ static inline int kg_transition_impulse(kg_hybrid *h) {
       h->generalized[j] += h->impulse_rows[row * (ptrdiff_t)n_u + j];
     }
   }
-  return kg_impulse(h->blows, h->t, q, u, h->r, h->p, h->generalized, h->multipliers, h->impulse_work);
+  return kg_impulse(h->bilateral, h->t, q, u, h->r, h->p, h->generalized, h->multipliers, h->impulse_work);
 }
 
 /* Whether the impacts of contact m, the latest of which is due now, accumulate so soon that the flights between them

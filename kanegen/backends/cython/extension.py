@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from kanegen.backends.cython.toolchain import (
     link_command,
     run,
 )
+from kanegen.backends.protocol import Evaluator
+from kanegen.codegen.description import Description
 from kanegen.codegen.environment import include_closure
 from kanegen.codegen.sources import Sources, files_digest, write_files
 from kanegen.codegen.wrapper import wrapper_files
@@ -50,7 +52,7 @@ class Extension:
     A pickle holds sources and options; it is built, or found in the cache, where it is loaded.
     """
 
-    module: ModuleType
+    module: Evaluator
     digest: str
     path: Path
     sources: Sources
@@ -58,6 +60,11 @@ class Extension:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return build, (self.sources, self.options)
+
+    @property
+    def description(self) -> Description:
+        """What a solver knows about the model. Raises `BuildError` for sources without it."""
+        return Description.from_sources(self.sources)
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ def build(sources: Sources, options: CompilerOptions | None = None, cache: Cache
     if folder is None:
         folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, wrapper, work))
     path = folder / _file_name(sources)
-    return Extension(load(path, key), key, path, sources, options)
+    return Extension(cast(Evaluator, load(path, key)), key, path, sources, options)
 
 
 def build_wrapper(

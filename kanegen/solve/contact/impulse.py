@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
 from kanegen.codes import Status
 from kanegen.errors import SolveError
@@ -192,7 +192,7 @@ def _locked(description: Description, t: float) -> str:
     )
 
 
-def _failed(module: ModuleType, description: Description, status: int, t: float) -> str:
+def _failed(module: Evaluator, description: Description, status: int, t: float) -> str:
     rows = "; ".join(description.constraints.rows)
     if status == Status.SINGULAR:
         return (
