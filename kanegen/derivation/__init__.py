@@ -4,4 +4,4 @@ from kanegen.derivation.equations import Equations as Equations
 from kanegen.derivation.equations import derive as derive
 from kanegen.derivation.fingerprint import fingerprint as fingerprint
 from kanegen.derivation.quantity import Quantity as Quantity
-from kanegen.derivation.speeds.changes import lower_model as lower_model
+from kanegen.derivation.speeds import lower_model as lower_model

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kanegen.derivation.algebra.cholesky import factorize, solve_symmetric
-from kanegen.derivation.constraints.constraints import Partition
+from kanegen.derivation.algebra import factorize, solve_symmetric
+from kanegen.derivation.constraints import Partition
 from kanegen.graph import Graph, Node
 
 Matrix = Sequence[Sequence[Node]]
@@ -67,6 +67,10 @@ def matrix_vector(graph: Graph, a: Matrix, x: Sequence[Node]) -> list[Node]:
     return [graph.dot(row, x) for row in a]
 
 
+def difference(a: Sequence[Node], b: Sequence[Node]) -> list[Node]:
+    return [x - y for x, y in zip(a, b, strict=True)]
+
+
 def nonminimal(
     graph: Graph, Q: Matrix, P: Sequence[Node], partition: Partition, B: Sequence[Node]
 ) -> tuple[list[list[Node]], list[Node]]:
@@ -121,7 +125,7 @@ def range_space_accelerations(
     free = Q.solve(right_side)
     responses = [Q.solve(row) for row in rows]
     S = [matrix_vector(graph, rows[: i + 1], response) for i, response in enumerate(responses)]
-    rest = [x - y for x, y in zip(bias, matrix_vector(graph, rows, free), strict=True)]
+    rest = difference(bias, matrix_vector(graph, rows, free))
     multipliers, definite = solve_symmetric(S, rest)
     udot = tuple(
         graph.sum([x, *(m * y[i] for m, y in zip(multipliers, responses, strict=True))]) for i, x in enumerate(free)

@@ -15,14 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from kanegen.derivation import forms
-from kanegen.derivation.algebra.elimination import eliminate
-from kanegen.derivation.constraints.constraints import ACCELERATION, Partition, Row, named_dependent
+from kanegen.derivation.algebra import eliminate
+from kanegen.derivation.constraints import ACCELERATION, Partition, Row, named_dependent
 from kanegen.derivation.equations import Equations
-from kanegen.derivation.forces.power import body_momenta
+from kanegen.derivation.forces.generalized import body_momenta
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import Triple, cross, dot, mapped, plus
-from kanegen.derivation.inertia.bodies import Body
-from kanegen.derivation.inertia.tensors import product
+from kanegen.derivation.inertia.bodies import Body, product
 from kanegen.derivation.quantity import Quantity
 from kanegen.errors import BuildError
 from kanegen.graph import Node, Tangent, evaluate, gradient, substitute
@@ -288,12 +287,7 @@ def momentum_transport(system: System, bodies: Sequence[Body]) -> tuple[Node, ..
     outputs: list[Node] = []
     weights: list[Node] = []
     for body in bodies:
-        frames = []
-        if not body.mass.is_zero:
-            frames.append(system.points.motion(body.point).frame)
-        if body.inertia is not None:
-            frames.append(body.inertia_frame)
-        for frame, (velocity, momentum) in zip(frames, body_momenta(system, body), strict=True):
+        for frame, velocity, momentum in body_momenta(system, body):
             outputs += (*mapped(rate, velocity), *velocity)
             weights += (*momentum, *cross(momentum, system.frames.omega(frame, frame)))
     if not outputs:

@@ -18,9 +18,9 @@ from functools import cached_property
 from typing import Final
 
 from kanegen.derivation import forms
-from kanegen.derivation.algebra.elimination import eliminate
+from kanegen.derivation.algebra import eliminate
 from kanegen.derivation.equations import Equations
-from kanegen.derivation.forces.power import Power
+from kanegen.derivation.forces.generalized import GeneralizedForces
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.geometry.frames import Frames
 from kanegen.derivation.geometry.points import Points
@@ -84,14 +84,11 @@ class Sensitivities:
         system = self.equations.system
         geometry = self.equations.model.geometry
         frames = Frames(system.graph, self.equations.model.frame, geometry, system.lower, system.full_rate)
-        points = Points(system.graph, frames, geometry.routes, system.full_rate, system.agree)
-        if system.gravity is not None:
-            x, y, z = system.gravity
-            points = points.with_base_acceleration((-x, -y, -z))
-        power = Power(system)
-        power.add_loads(self.equations.bodies, weights=False)
-        power.add_inertia(self.equations.bodies, points, frames)
-        return self._final([-force for force in power.generalized(system.u)])
+        points = Points(frames, geometry.routes, system.full_rate, system.agree).with_gravity(system.gravity)
+        forces = GeneralizedForces(system)
+        forces.add_loads(self.equations.bodies, weights=False)
+        forces.add_inertia(self.equations.bodies, points, frames)
+        return self._final([-force for force in forces.conjugate_to(system.u)])
 
     @cached_property
     def _momentum(self) -> tuple[Node, ...]:

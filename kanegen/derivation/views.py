@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kanegen.derivation.equations import Equations
-from kanegen.derivation.forces.power import remainder
+from kanegen.derivation.forces.generalized import remainder
 from kanegen.derivation.geometry.frames import Frame
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import Triple, cross, dot, mapped, null, plus, scaled
-from kanegen.derivation.inertia.bodies import Body, Force, lower_loads
-from kanegen.derivation.inertia.tensors import product
+from kanegen.derivation.inertia.bodies import Body, Force, lower_loads, product
 from kanegen.graph import Node, gradient
 
 PI = "pi"
@@ -161,7 +160,7 @@ def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, 
 
 
 @dataclass(frozen=True)
-class Power:
+class PowerBalance:
     """``dK/dt`` with u', and ``sum v_t . (m v)' + w_t . H'``, the power of inertia forces on prescribed motion, W.
 
     Masses and inertias that change with time take ``1/2 (m' v.v + w.I'.w)`` of it: of the power of ``(m v)'`` and H',
@@ -172,7 +171,7 @@ class Power:
     prescribed: Node
 
 
-def power(equations: Equations) -> Power:
+def power_balance(equations: Equations) -> PowerBalance:
     """Both sides of the power balance ``dK/dt = u . (F + Fc) + sum v_t . (m v)' + w_t . H'`` that need no forces."""
     system, graph = equations.system, equations.graph
     terms = []
@@ -189,7 +188,7 @@ def power(equations: Equations) -> Power:
             if body.inertia_rate is not None:
                 gained = product(body.inertia_rate, omega)
                 terms.append(dot(remainder(system, omega), gained) - dot(omega, gained) / 2)
-    return Power(system.full_rate(equations.kinetic_energy.nodes[0]), graph.sum(terms))
+    return PowerBalance(system.full_rate(equations.kinetic_energy.nodes[0]), graph.sum(terms))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kanegen.derivation.algebra.cholesky import PIVOT_THRESHOLD
+from kanegen.derivation.algebra import PIVOT_THRESHOLD
 from kanegen.derivation.equations import Equations
 from kanegen.graph import Node
 from kanegen.model.expressions import symbol_name

@@ -8,7 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from kanegen.derivation.constraints.constraints import ACCELERATION, POSITION, Row
+from kanegen.derivation.constraints import ACCELERATION, POSITION, Row
 from kanegen.graph import Node, evaluate, numpy_context
 from kanegen.verification.arithmetic import DOUBLE, NO_DIGITS, STEP, central_difference, dot, product, rows
 from kanegen.verification.report import Check

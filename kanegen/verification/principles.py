@@ -183,7 +183,7 @@ def power_balance(subject: Subject) -> Check:
     """``dK/dt`` along the motion against the power of all forces."""
     e = subject.equations
     worst = Worst("power balance", subject.arithmetic.tolerance)
-    view, forces = views.power(e), views.active_forces(e)
+    view, forces = views.power_balance(e), views.active_forces(e)
     nodes: list[Node] = [view.kinetic_rate, view.prescribed, *forces]
     for state, motion in zip(subject.states, subject.motions, strict=True):
         rate, prescribed, *F = subject.evaluate(nodes, state, udot=motion.udot)

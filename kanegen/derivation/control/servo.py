@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kanegen.derivation.algebra.cholesky import Factor, factorize
-from kanegen.derivation.constraints.constraints import Partition, Row, holonomic_row, nonholonomic_row
+from kanegen.derivation.algebra import Factor, factorize
+from kanegen.derivation.constraints import Partition, Row, holonomic_row, nonholonomic_row
 from kanegen.derivation.control.affine import AffineControls, affine_controls
 from kanegen.derivation.control.servo_checks import servo_problems
 from kanegen.derivation.equations import Equations

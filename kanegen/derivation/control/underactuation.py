@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kanegen.derivation.algebra.elimination import Pivot, eliminate
+from kanegen.derivation.algebra import Pivot, eliminate
 from kanegen.derivation.control.affine import AffineControls, affine_controls
 from kanegen.derivation.control.servo import servo_equations
 from kanegen.derivation.equations import Equations

@@ -7,15 +7,13 @@ from typing import Any
 
 from sympy.physics.vector import ReferenceFrame
 
-from kanegen.derivation.contact.rows import contact_loads
-from kanegen.derivation.forces.energies import momentum
-from kanegen.derivation.forces.power import Power
+from kanegen.derivation.contacts import contact_loads
+from kanegen.derivation.forces.generalized import GeneralizedForces, momentum
 from kanegen.derivation.geometry.frames import Frame, FrameVector
 from kanegen.derivation.geometry.points import Point
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import Triple, cross, is_null, mapped, null, plus, scaled
-from kanegen.derivation.inertia.bodies import Body, Force, Torque, lower_loads
-from kanegen.derivation.inertia.tensors import inertia_torque, product
+from kanegen.derivation.inertia.bodies import Body, Force, Torque, inertia_torque, lower_loads, product
 from kanegen.errors import ModelError
 from kanegen.graph import Node, reachable, substitute
 from kanegen.model.geometry.routes import position_path
@@ -112,7 +110,7 @@ def _constraint_loads(system: System, reaction: Reaction, n_rows: int) -> Iterat
 
 
 def auxiliary_loads(
-    system: System, bodies: Sequence[Body], forces: Power, right_side: Sequence[Node]
+    system: System, bodies: Sequence[Body], forces: GeneralizedForces, right_side: Sequence[Node]
 ) -> tuple[Node, ...]:
     """The loads that keep the auxiliary speeds zero: ``Q_a u' - P_a``, loads that appear nowhere else left out.
 
@@ -127,7 +125,7 @@ def auxiliary_loads(
     ]
     elsewhere = {node.index for node in reachable(right_side)}
     unknown = [r for r in system.r if r.index not in elsewhere]
-    known = substitute(forces.generalized(system.auxiliary), dict.fromkeys(unknown, system.graph.zero))
+    known = substitute(forces.conjugate_to(system.auxiliary), dict.fromkeys(unknown, system.graph.zero))
     return system.settled([x - y for x, y in zip(inertia, known, strict=True)])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.derivation.algebra.elimination import solve_linear
+from kanegen.derivation.algebra import solve_linear
 from kanegen.derivation.geometry.frames import Frames
 from kanegen.derivation.geometry.points import Points
 from kanegen.derivation.geometry.variables import Variables
@@ -128,7 +128,7 @@ class System(Variables):
     @cached_property
     def points(self) -> Points:
         """Points with their true accelerations."""
-        return Points(self.graph, self.frames, self.model.geometry.routes, self.rate, self.agree)
+        return Points(self.frames, self.model.geometry.routes, self.rate, self.agree)
 
     @cached_property
     def gravity(self) -> Triple | None:
@@ -140,10 +140,7 @@ class System(Variables):
     @cached_property
     def weighted_points(self) -> Points:
         """Points whose accelerations are taken minus gravity: their inertia forces then contain the weights."""
-        if self.gravity is None:
-            return self.points
-        gx, gy, gz = self.gravity
-        return self.points.with_base_acceleration((-gx, -gy, -gz))
+        return self.points.with_gravity(self.gravity)
 
     @cached_property
     def aside(self) -> System:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kanegen.derivation import forms
-from kanegen.derivation.algebra.cholesky import factorize
+from kanegen.derivation.algebra import factorize
 from kanegen.derivation.equations import PIVOT_LIMIT
 from kanegen.forms import FORMS
 from kanegen.graph import Node

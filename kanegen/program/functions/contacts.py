@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from kanegen.derivation import forms
-from kanegen.derivation.contact.rows import ContactRows, guards, lower_contacts
-from kanegen.derivation.forces.power import impulse_rows, require_places
+from kanegen.derivation.contacts import ContactRows, guards, lower_contacts
+from kanegen.derivation.forces.generalized import impulse_rows, require_places
 from kanegen.errors import BuildError
 from kanegen.forms import FORMS
 from kanegen.graph import Node, substitute

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kanegen.derivation.algebra.cholesky import solve_symmetric
+from kanegen.derivation.algebra import solve_symmetric
 from kanegen.derivation.equations import PIVOT_LIMIT, SQUARE_LIMIT
 from kanegen.derivation.forms import complete, matrix_vector
 from kanegen.derivation.momenta import Momenta

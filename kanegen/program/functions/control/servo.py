@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from kanegen.derivation.algebra.cholesky import Factor, factorize
+from kanegen.derivation.algebra import Factor, factorize
 from kanegen.derivation.control.servo import Compliance, compliance, lowered
 from kanegen.derivation.equations import Equations
 from kanegen.graph import Node

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kanegen.derivation.algebra.cholesky import Factor, factorize
+from kanegen.derivation.algebra import Factor, factorize
 from kanegen.derivation.control.servo import Compliance, compliance, lowered, servo_system
 from kanegen.derivation.equations import PIVOT_LIMIT
 from kanegen.derivation.forms import matrix_vector
