@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Number: TypeAlias = int | Fraction | float
 
+TRIGONOMETRIC: Final = ("sin", "cos", "tan", "asin", "acos", "atan")
+HYPERBOLIC: Final = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
+SAME_NAME: Final = (*TRIGONOMETRIC, *HYPERBOLIC, "atan2", "exp", "floor", "erf")
+"""Functions that have one name in the graph, in C, in Python's math, in mpmath and in SymPy."""
+
 _FUNCTIONS: Final[dict[str, Callable[[float], float]]] = {
-    name: getattr(math, name)
-    for name in (
-        *("sqrt", "cbrt", "exp", "log", "erf", "sin", "cos", "tan", "asin", "acos", "atan"),
-        *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-    )
+    name: getattr(math, name) for name in (*TRIGONOMETRIC, *HYPERBOLIC, "sqrt", "cbrt", "exp", "log", "erf")
 }
 
 _EXACT: Final[dict[str, Callable[[Number], Number]]] = {
@@ -24,17 +25,22 @@ _EXACT: Final[dict[str, Callable[[Number], Number]]] = {
     "reciprocal": lambda x: quotient(1, x) if x else 0,
 }
 
+CONDITIONS: Final[dict[str, Callable[[Any, Any], int]]] = {
+    "lt": lambda a, b: int(a < b),
+    "le": lambda a, b: int(a <= b),
+    "eq": lambda a, b: int(a == b),
+    "ne": lambda a, b: int(a != b),
+    "and": lambda a, b: int(a != 0 and b != 0),
+    "or": lambda a, b: int(a != 0 or b != 0),
+}
+"""Comparisons and logical operations: 1 where they hold, else 0."""
+
 _BINARY: Final[dict[str, Callable[[Number, Number], Number]]] = {
     "atan2": lambda y, x: math.atan2(y, x),
     "pow": lambda a, b: math.pow(a, b),
     "min": min,
     "max": max,
-    "lt": lambda a, b: int(a < b),
-    "le": lambda a, b: int(a <= b),
-    "eq": lambda a, b: int(a == b),
-    "ne": lambda a, b: int(a != b),
-    "and": lambda a, b: int(bool(a) and bool(b)),
-    "or": lambda a, b: int(bool(a) or bool(b)),
+    **CONDITIONS,
 }
 
 

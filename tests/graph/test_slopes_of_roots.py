@@ -14,7 +14,7 @@ from tolerances import FINE_INTEGRATION, LINEAR_SOLVE
 
 import kanegen as kg
 from kanegen.graph import Graph, Lowering, Tangent, evaluate, gradient, mpmath_context, numpy_context
-from kanegen.graph.count import count_operations
+from kanegen.graph import count_operations
 
 q, u, n = sm.symbols("q u n", real=True)
 DIGITS = 120

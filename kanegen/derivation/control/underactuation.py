@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kanegen.derivation.algebra import Pivot, eliminate
-from kanegen.derivation.control.affine import AffineControls, affine_controls
-from kanegen.derivation.control.servo import servo_equations
+from kanegen.derivation.control.servo import AffineControls, affine_controls, servo_equations
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.forms import matrix_product, matrix_vector, tangent_matrix
 from kanegen.derivation.quantity import Quantity
