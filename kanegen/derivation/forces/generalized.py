@@ -52,17 +52,17 @@ class GeneralizedForces:
 
         Contact forces act by the rates of gaps, unless there are auxiliary speeds, which these do not contain.
         """
-        system, zero, gravity = self._system, self._system.graph.zero, self._system.gravity
+        system, zero = self._system, self._system.graph.zero
         self.add_all(lower_loads(system))
         if system.auxiliary:
             self.add_all(contact_loads(system))
         else:
             for rate, multiplier in contact_rates(system):
                 self.add((rate, zero, zero), (multiplier, zero, zero))
-        if weights and gravity is not None:
+        if weights and system.gravity is not None:
             for body in bodies:
                 if not body.mass.is_zero:
-                    self.add_force(Force(body.point, {system.model.frame: scaled(body.mass, gravity)}))
+                    self.add_force(Force(body.point, {system.model.frame: scaled(body.mass, system.gravity)}))
 
     def add_inertia(self, bodies: Sequence[Body], points: Points, frames: Frames | None = None) -> None:
         """The inertia forces ``-(m v)'`` and torques ``-H'`` with the accelerations of ``points`` and ``frames``.
