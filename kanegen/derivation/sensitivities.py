@@ -25,7 +25,7 @@ from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.geometry.frames import Frames
 from kanegen.derivation.geometry.points import Points
 from kanegen.derivation.quantity import Quantity
-from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient
+from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient, substitute
 
 ARGUMENTS: Final = ("q", "u", "r", "p", "t")
 """What q' and u' are differentiated in; each time an array of the graph."""
@@ -104,7 +104,7 @@ class Sensitivities:
         equations = self.equations
         J = [row.J for row in equations.constraints.rows]
         left = forms.matrix_vector(equations.graph, J, equations.system.udot)
-        return tuple(x - b for x, b in zip(left, equations.b_stabilized.nodes, strict=True))
+        return tuple(forms.difference(left, equations.b_stabilized.nodes))
 
     @cached_property
     def dependent_inverse(self) -> Rows:
@@ -121,11 +121,10 @@ class Sensitivities:
         rights, shifts = [], []
         for k in range(len(D1[0])):
             second = forms.matrix_vector(equations.graph, self.dependent_inverse, [row[k] for row in D2])
-            shift = tuple(-x for x in second)
+            shifts.append(tuple(-x for x in second))
             first = [-row[k] for row in D1]
-            small = forms.reduced(equations.graph, equations.mass_matrix, first, equations.partition, shift)
+            small = forms.reduced(equations.graph, equations.mass_matrix, first, equations.partition, shifts[-1])
             rights.append(small.right)
-            shifts.append(shift)
         return tuple(rights), tuple(shifts)
 
     def _quantity(self, name: str, outputs: Sequence[Node], argument: str) -> Quantity:
@@ -150,3 +149,23 @@ def slopes(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> Row
     forward = tuple(tuple(tangent(output) for tangent in tangents) for output in outputs)
     reverse = tuple(tuple(gradient([output], [graph.one], inputs)) for output in outputs)
     return min(forward, reverse, key=lambda rows: count_operations(x for row in rows for x in row))
+
+
+def constraint_rates(equations: Equations, stabilized: bool) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """G (n_c, n_u), row-major, and h (n_c) of ``d/dt (J u' - b) = G u' + h + J u''``.
+
+    Rows nonlinear in the speeds have terms quadratic in u' besides, which are left out; inputs without a rate count as
+    constant.
+    """
+    system, graph = equations.system, equations.graph
+    rest = dict.fromkeys(system.udot, graph.zero)
+    G: list[Node] = []
+    h: list[Node] = []
+    biases = (equations.b_stabilized if stabilized else equations.b).nodes
+    for row, bias in zip(equations.constraints.rows, biases, strict=True):
+        left = graph.dot(row.J, system.udot)
+        change = system.full_rate(left - bias)
+        nodes = substitute([*(partial(change) for partial in system.acceleration_partials), change], rest)
+        G += nodes[:-1]
+        h.append(nodes[-1])
+    return tuple(system.settled(G)), tuple(system.settled(h))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kanegen.derivation.limits import constraint_rates
+from kanegen.derivation.sensitivities import constraint_rates
 from kanegen.program.kernels.generalized import canonical_work, udwadia_kalaba_work
 from kanegen.program.kernels.limit import udwadia_kalaba_limit_work
 from kanegen.program.records import Block, Call, Step
