@@ -83,8 +83,7 @@ class Equations:
     @property
     def operation_count(self) -> int:
         """Operations of the whole right-hand side q', u' in reduced form, the solve included."""
-        accelerations = self.accelerations(stabilized=False)
-        return count_operations([*self.system.qdot, *accelerations.udot])
+        return count_operations([*self.system.qdot, *self.accelerations(stabilized=False).udot])
 
     # -- intermediate results ----------------------------------------------------------------------------
 
@@ -145,11 +144,9 @@ class Equations:
 
     def accelerations(self, stabilized: bool) -> forms.Accelerations:
         """Straight-line u' in reduced form."""
-        part = self.partition
+        part, small = self.partition, self.reduced(stabilized)
         try:
-            return forms.reduced_accelerations(
-                self.graph, self.reduced(stabilized), part, part.bias(stabilized), PIVOT_LIMIT
-            )
+            return forms.reduced_accelerations(self.graph, small, part, part.bias(stabilized), PIVOT_LIMIT)
         except ZeroDivisionError as error:
             raise self.massless(part.independent[error.args[0]]) from error
 
@@ -196,39 +193,27 @@ class Equations:
         "dQ/dt along the motion, (n_u, n_u).",
     )
     P = _vector(lambda e: e.right_side, "``P = F - L``, (n_u,).")
-    F = _vector(
-        lambda e: generalized.active_forces(e.system, e.bodies), "Generalized active forces, weights included, (n_u,)."
-    )
+    F = _vector(lambda e: generalized.active_forces(e.system, e.bodies), "Generalized active forces, (n_u,).")
     L = _vector(
         lambda e: [-x for x in generalized.inertia_forces(e.system, e.bodies)],
         "Minus the generalized inertia forces at u' = 0, (n_u,).",
     )
-    N = _vector(
-        lambda e: generalized.momentum_remainder(e.system, e.bodies), "``N_r = sum m v_r.v_t + w_r.I.w_t``, (n_u,)."
-    )
-    momentum = _vector(
-        lambda e: generalized.momentum(e.system, e.bodies, e.system.u), "Generalized momenta ``Q u + N``, (n_u,)."
-    )
+    N = _vector(lambda e: generalized.momentum_remainder(e.system, e.bodies), "``sum m v_r.v_t + w_r.I.w_t``, (n_u,).")
+    momentum = _vector(lambda e: generalized.momentum(e.system, e.bodies, e.system.u), "Momenta ``Q u + N``, (n_u,).")
     kinetic_energy = _scalar(lambda e: generalized.kinetic_energy(e.system, e.bodies), "Kinetic energy, J.")
     potential_energy = _scalar(
         lambda e: generalized.potential_energy(e.system, e.bodies),
         "The user's potential energy and that of gravity, J; DerivationError where the model has none.",
     )
-    energy = _scalar(
-        lambda e: e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0], "Kinetic and potential energy, J."
-    )
+    energy = _scalar(lambda e: e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0], "Sum of both energies, J.")
     J = _matrix(lambda e: [row.J for row in e.constraints.rows], "Constraint rows at acceleration level, (n_c, n_u).")
-    b = _vector(
-        lambda e: [row.bias for row in e.constraints.rows], "Right sides of ``J u' = b`` without stabilization, (n_c,)."
-    )
+    b = _vector(lambda e: [row.bias for row in e.constraints.rows], "``J u' = b`` without stabilization, (n_c,).")
     b_stabilized = _vector(
         lambda e: stabilized_bias(e.system, e.constraints),
         "b with Baumgarte's terms, the gains as symbols ``G1[i, j]``, ``G2[i, j]``, ``G[i, j]``.",
     )
-    A = _matrix(
-        lambda e: e.partition.A, "A of ``u_D' = A u_I' + B``, (n_d, n_i).", lambda e: len(e.partition.independent)
-    )
-    B = _vector(lambda e: e.partition.B, "B of ``u_D' = A u_I' + B`` without stabilization, (n_d,).")
+    A = _matrix(lambda e: e.partition.A, "``u_D' = A u_I' + B``, (n_d, n_i).", lambda e: len(e.partition.independent))
+    B = _vector(lambda e: e.partition.B, "``u_D' = A u_I' + B`` without stabilization, (n_d,).")
     B_stabilized = _vector(lambda e: e.partition.B_stabilized, "B with Baumgarte's terms, (n_d,).")
     A1 = _matrix(
         lambda e: forms.constraint_matrix(e.graph, e.partition, len(e.system.u)),
@@ -238,24 +223,18 @@ class Equations:
         lambda e: forms.tangent_matrix(e.graph, e.partition, len(e.system.u)),
         "``A2 = [I A^T]``, (n_i, n_u), columns in speed order.",
     )
-    T = _matrix(
-        lambda e: e._nonminimal(e.partition.B)[0], "``T u' = V``, (n_u, n_u): constraint rows, then momentum rows."
-    )
-    V = _vector(lambda e: e._nonminimal(e.partition.B)[1], "Right sides of ``T u' = V`` without stabilization, (n_u,).")
-    V_stabilized = _vector(
-        lambda e: e._nonminimal(e.partition.B_stabilized)[1], "V with Baumgarte's terms in the constraint rows, (n_u,)."
-    )
+    T = _matrix(lambda e: e._nonminimal(e.partition.B)[0], "``T u' = V``, (n_u, n_u): constraint, then momentum rows.")
+    V = _vector(lambda e: e._nonminimal(e.partition.B)[1], "``T u' = V`` without stabilization, (n_u,).")
+    V_stabilized = _vector(lambda e: e._nonminimal(e.partition.B_stabilized)[1], "V with Baumgarte's terms, (n_u,).")
     qdot = _vector(lambda e: e.system.qdot, "``q' = C u + D``, (n_q,).")
     old_speeds = _vector(
         lambda e: [e.system.former[speed] for speed in model_before(e.model).speeds],
         "The speeds before the last change, ``u = Phi1^-1 (w - Phi2)``, (n_u,).",
     )
-    udot = _vector(
-        lambda e: e.accelerations(stabilized=False).udot, "The accelerations in closed form (reduced), (n_u,)."
-    )
+    udot = _vector(lambda e: e.accelerations(stabilized=False).udot, "u' in closed form (reduced), (n_u,).")
     constraint_force = _vector(
         lambda e: forms.difference(forms.matrix_vector(e.graph, e.mass_matrix, e.system.udot), e.right_side),
-        "Generalized constraint forces ``Fc = Q u' - P``, (n_u,), with u' as symbols.",
+        "Generalized constraint forces ``Fc = Q u' - P``, (n_u,), with the accelerations u' as symbols.",
     )
     positions = _vector(
         lambda e: [item.position for item in e.constraints.positions],

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.forces.generalized import remainder
+from kanegen.derivation.forms import total
 from kanegen.derivation.geometry.frames import Frame
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import Triple, cross, dot, mapped, null, plus, scaled
@@ -111,9 +112,7 @@ class Hamilton:
 
 def speeds_are_rates(equations: Equations) -> bool:
     """Whether u = q'."""
-    return all(rate is u for rate, u in zip(equations.system.qdot, equations.system.u, strict=False)) and len(
-        equations.system.q
-    ) == len(equations.system.u)
+    return equations.system.qdot == equations.system.u
 
 
 def hamilton(equations: Equations, potential: Node | None) -> Hamilton:
@@ -124,14 +123,13 @@ def hamilton(equations: Equations, potential: Node | None) -> Hamilton:
     Q = tuple(tuple(partial(momentum) for partial in system.partials) for momentum in momenta)
     V = graph.zero if potential is None else potential
     slopes = gradient([V], [graph.one], system.q)
-    forces = tuple(f + slope for f, slope in zip(active_forces(equations), slopes, strict=True))
+    forces = tuple(total(active_forces(equations), slopes))
     return Hamilton(Q, tuple(system.at_rest(momenta)), system.at_rest([kinetic])[0], V, forces)
 
 
 def active_forces(equations: Equations) -> tuple[Node, ...]:
     """Generalized active forces ``F_r = sum v_r . R + w_r . M``, weights included, (n_u,), by forward mode."""
-    loads, weights = applied_forces(equations)
-    return tuple(a + b for a, b in zip(loads, weights, strict=True))
+    return tuple(total(*applied_forces(equations)))
 
 
 def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
@@ -241,13 +239,9 @@ class Oriented:
 
 def oriented_frames(equations: Equations) -> Iterator[Oriented]:
     """The frames of rigid bodies: angular velocity, and that of their direction cosines."""
-    system, graph = equations.system, equations.graph
+    system, graph, zero, one = equations.system, equations.graph, equations.graph.zero, equations.graph.one
     frames, inertial = system.frames, system.frames.inertial
-    units: tuple[Triple, ...] = (
-        (graph.one, graph.zero, graph.zero),
-        (graph.zero, graph.one, graph.zero),
-        (graph.zero, graph.zero, graph.one),
-    )
+    units: tuple[Triple, ...] = ((one, zero, zero), (zero, one, zero), (zero, zero, one))
     for body in equations.bodies:
         if body.inertia is None or body.frame is None or not frames.is_oriented(body.frame):
             continue

@@ -9,6 +9,7 @@ from sympy.physics.vector import ReferenceFrame
 
 from kanegen.derivation.contacts import contact_loads
 from kanegen.derivation.forces.generalized import GeneralizedForces, momentum
+from kanegen.derivation.forms import difference
 from kanegen.derivation.geometry.frames import Frame, FrameVector
 from kanegen.derivation.geometry.points import Point
 from kanegen.derivation.geometry.system import System
@@ -44,15 +45,6 @@ class Balance:
     def add_torque(self, parts: FrameVector) -> None:
         self.torque = plus(self.torque, self._system.frames.express(parts, self._frame))
 
-    def subtract(self, load: Force | Torque) -> None:
-        """A load that acts on the set from outside the mechanism."""
-        minus_one = self._system.graph.const(-1)
-        parts = {frame: scaled(minus_one, components) for frame, components in load.parts.items()}
-        if isinstance(load, Force):
-            self.add_force(load.point, parts)
-        else:
-            self.add_torque(parts)
-
 
 def reaction_nodes(
     system: System, bodies: Sequence[Body], name: str, reaction: Reaction, n_rows: int
@@ -68,8 +60,13 @@ def reaction_nodes(
     members = reaction.members(system.model.bodies)
     for k in members:
         _add_inertia(system, balance, bodies[k])
+    minus_one = system.graph.const(-1)
     for load in (*_loads_on(system, bodies, members, name, reaction), *_constraint_loads(system, reaction, n_rows)):
-        balance.subtract(load)
+        parts = {frame: scaled(minus_one, components) for frame, components in load.parts.items()}
+        if isinstance(load, Force):
+            balance.add_force(load.point, parts)
+        else:
+            balance.add_torque(parts)
     return (*balance.force, *balance.torque)
 
 
@@ -126,7 +123,7 @@ def auxiliary_loads(
     elsewhere = {node.index for node in reachable(right_side)}
     unknown = [r for r in system.r if r.index not in elsewhere]
     known = substitute(forces.conjugate_to(system.auxiliary), dict.fromkeys(unknown, system.graph.zero))
-    return system.settled([x - y for x, y in zip(inertia, known, strict=True)])
+    return system.settled(difference(inertia, known))
 
 
 # -- which loads act on the set ------------------------------------------------------------------------------
@@ -140,11 +137,8 @@ def _loads_on(
 ) -> Iterator[Force | Torque]:
     """The loads of the model and its contact forces that act on the set."""
     for load in (*lower_loads(system), *contact_loads(system)):
-        if reaction.loads is None:
-            acts = _is_inside(system, bodies, members, name, load)
-        else:
-            acts = _place(load) in reaction.loads
-        if acts:
+        listed = reaction.loads
+        if _is_inside(system, bodies, members, name, load) if listed is None else _place(load) in listed:
             yield load
 
 
@@ -219,11 +213,6 @@ def _carriers_of_torque(system: System, bodies: Sequence[Body], frame: Frame) ->
 def _ground(system: System, bodies: Sequence[Body]) -> list[int]:
     """The rigid bodies at rest, as SymPy's System has one; GROUND where there are none."""
     inertial = system.frames.inertial
-    at_rest = [
-        k
-        for k, body in enumerate(bodies)
-        if body.frame is not None
-        and system.vanish(system.frames.omega(body.frame, inertial))
-        and system.vanish(system.points.motion(body.point).velocity)
-    ]
-    return at_rest or [GROUND]
+    rigid = [(k, body) for k, body in enumerate(bodies) if body.frame is not None]
+    still = [(k, body) for k, body in rigid if system.vanish(system.frames.omega(body.frame, inertial))]
+    return [k for k, body in still if system.vanish(system.points.motion(body.point).velocity)] or [GROUND]

@@ -44,15 +44,12 @@ class System(Variables):
         """C and D of ``q' = C u + D`` from the kinematical equations, affine in q' and u."""
         graph, model = self.graph, self.model
         rates = tuple(graph.input("qdot", i) for i in range(len(self.q)))
-        t = dynamicsymbols._t
-        symbols = dict(self._symbols)
-        symbols.update((Derivative(q, t), rate) for q, rate in zip(model.coordinates, rates, strict=True))
-        lowering = Lowering(graph, symbols)
+        derivatives = (Derivative(q, dynamicsymbols._t) for q in model.coordinates)
+        lowering = Lowering(graph, {**self._symbols, **dict(zip(derivatives, rates, strict=True))})
         rows = [lowering.lower(equation) for equation in model.kinematics]
         M = [gradient([row], [graph.one], rates) for row in rows]
         Y = [gradient([row], [graph.one], self.u) for row in rows]
-        at_rest = dict.fromkeys((*rates, *self.u, *self.auxiliary), graph.zero)
-        rest = substitute(rows, at_rest)
+        rest = substitute(rows, dict.fromkeys((*rates, *self.u, *self.auxiliary), graph.zero))
         right = [[*(-y for y in Y_row), -f] for Y_row, f in zip(Y, rest, strict=True)]
         try:
             solution = solve_linear(M, right, self.magnitudes)
@@ -81,7 +78,8 @@ class System(Variables):
     # -- time derivatives -----------------------------------------------------------------------------------
 
     @cached_property
-    def _moving(self) -> dict[Node, Node]:
+    def moving(self) -> dict[Node, Node]:
+        """The rates of time, inputs and coordinates."""
         seeds = {self.t: self.graph.one}
         seeds.update((node, rate) for node, rate in zip(self.r, self.input_rates, strict=True) if rate is not None)
         seeds.update(zip(self.q, self.qdot, strict=True))
@@ -90,12 +88,12 @@ class System(Variables):
     @cached_property
     def rate(self) -> Callable[[Node], Node]:
         """d/dt at u' = 0."""
-        return Tangent(self.graph, self._moving)
+        return Tangent(self.graph, self.moving)
 
     @cached_property
     def full_rate(self) -> Callable[[Node], Node]:
         """d/dt with the accelerations ``udot`` as inputs."""
-        return Tangent(self.graph, {**self._moving, **dict(zip(self.u, self.udot, strict=True))})
+        return Tangent(self.graph, {**self.moving, **dict(zip(self.u, self.udot, strict=True))})
 
     @cached_property
     def partials(self) -> tuple[Tangent, ...]:
