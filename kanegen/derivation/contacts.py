@@ -14,8 +14,7 @@ from typing import Any, Final
 import sympy
 
 from kanegen.derivation.constraints import Simplify, holonomic_row
-from kanegen.derivation.geometry.system import System
-from kanegen.derivation.geometry.variables import RELATIVE_ZERO
+from kanegen.derivation.geometry.system import RELATIVE_ZERO, System
 from kanegen.derivation.geometry.vectors import scaled
 from kanegen.derivation.inertia.bodies import Force, Torque, lowered
 from kanegen.errors import ModelError

@@ -227,27 +227,28 @@ def velocity_matrix(system: System, bodies: Sequence[Body]) -> list[list[Node]]:
     """
     n_u = len(system.u)
     matrix = [[system.graph.zero] * n_u for _ in range(n_u)]
+
+    def add(rows: dict[int, Triple], columns: dict[int, Triple], factor: Node) -> None:
+        for r, v in rows.items():
+            for s, w in columns.items():
+                matrix[r][s] = matrix[r][s] + factor * dot(v, w)
+
     for body in bodies:
         if not body.mass.is_zero:
             motion = system.points.motion(body.point)
             partial, rates = _partials(system, motion.velocity, system.frames.omega(motion.frame, motion.frame))
-            for r, v in partial.items():
-                for s, rate in rates.items():
-                    matrix[r][s] = matrix[r][s] + body.mass * dot(v, rate)
-                for s, other in partial.items():
-                    matrix[r][s] = matrix[r][s] + body.mass_rate * dot(v, other) / 2
+            add(partial, rates, body.mass)
+            add(partial, partial, body.mass_rate / 2)
         if body.inertia is not None:
             frame = body.inertia_frame
             omega = system.frames.omega(body.frame, frame)
             partial, rates = _partials(system, omega, system.frames.omega(frame, frame))
             turned = {s: cross(omega, product(body.inertia, w)) for s, w in partial.items()}
-            for r, w in partial.items():
-                for s, rate in rates.items():
-                    change = plus(product(body.inertia, rate), turned[s])
-                    matrix[r][s] = matrix[r][s] + dot(w, change)
-                if body.inertia_rate is not None:
-                    for s, other in partial.items():
-                        matrix[r][s] = matrix[r][s] + dot(w, product(body.inertia_rate, other)) / 2
+            changes = {s: plus(product(body.inertia, rate), turned[s]) for s, rate in rates.items()}
+            add(partial, changes, system.graph.one)
+            if body.inertia_rate is not None:
+                gained = {s: product(body.inertia_rate, w) for s, w in partial.items()}
+                add(partial, gained, system.graph.const(1) / 2)
     return matrix
 
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kanegen.derivation.algebra import solve_linear
-from kanegen.derivation.geometry.system import System
-from kanegen.derivation.geometry.variables import FORMER, Variables
+from kanegen.derivation.geometry.system import FORMER, System, Variables
 from kanegen.derivation.inertia.bodies import lower_bodies
 from kanegen.derivation.inertia.mass_matrix import mass_matrix
 from kanegen.errors import DerivationError, ModelError

@@ -10,7 +10,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.derivation import Equations
-from kanegen.derivation.geometry.variables import RELATIVE_ZERO
+from kanegen.derivation.geometry.system import RELATIVE_ZERO
 from kanegen.errors import VerificationError
 from kanegen.graph import Newton, evaluate
 from kanegen.graph.ranks import independent_rows

@@ -75,14 +75,10 @@ class ControlledMotion:
     @cached_property
     def state_rates(self) -> tuple[Node, ...]:
         """z'."""
-        first, second = [], []
-        for item, w in zip(self.controls, self.unknowns, strict=True):
-            if item.acceleration is None:
-                first.append(w)
-            else:
-                first.append(self.equations.system.r[self._positions[item.rate]])
-                second.append(w)
-        return (*first, *second)
+        pairs = list(zip(self.controls, self.unknowns, strict=True))
+        r, slots = self.equations.system.r, self._positions
+        first = [w if item.acceleration is None else r[slots[item.rate]] for item, w in pairs]
+        return (*first, *(w for item, w in pairs if item.acceleration is not None))
 
     @cached_property
     def qdot(self) -> tuple[Node, ...]:
@@ -171,7 +167,7 @@ class ControlledMotion:
     @cached_property
     def gains(self) -> tuple[tuple[Node, ...], ...]:
         """Theta1, ..., Thetak of each constraint; () where errors are not to decay."""
-        return tuple(tuple(self.equations.system.lower(x) for x in theta) for theta in self.record.theta)
+        return tuple(tuple(map(self.equations.system.lower, theta)) for theta in self.record.theta)
 
     @cached_property
     def free_part(self) -> tuple[Node, ...]:

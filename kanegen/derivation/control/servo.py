@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.derivation.algebra import Factor, factorize
+from kanegen.derivation.algebra import Factor, Pivot, eliminate, factorize
 from kanegen.derivation.constraints import Partition, Row, holonomic_row, nonholonomic_row
 from kanegen.derivation.equations import Equations
-from kanegen.derivation.forms import Matrix, complete, difference, matrix_vector
+from kanegen.derivation.forms import Matrix, complete, difference, matrix_product, matrix_vector, tangent_matrix
 from kanegen.derivation.geometry.system import System
+from kanegen.derivation.quantity import Quantity
 from kanegen.errors import ModelError
 from kanegen.graph import Graph, Newton, Node, Tangent, evaluate, reachable, substitute
 from kanegen.graph.ranks import RANK_TOLERANCE, rank, unit_rows
@@ -350,3 +351,72 @@ def _idle(names: Sequence[str], states: Sequence[_Directions]) -> list[str]:
         for j, name in enumerate(names)
         if all(np.linalg.norm(state.g[:, j]) <= RANK_TOLERANCE * np.linalg.norm(state.g) for state in states)
     ]
+
+
+# -- underactuation ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Underactuation:
+    """``R u' = c`` for all controls; ``equations`` is [R c], (n_f, n_u + 1), while the ``pivots`` are not zero.
+
+    Where fewer independent controls act than the motion has degrees of freedom, there are directions N in which they do
+    no work, ``N^T A2 G = 0``. The equations of motion along them, ``N^T A2 (Q u' - P0) = 0``, hold for all controls:
+    constraints on the accelerations that are not integrable in general (Bajodah 2003, section 1.3).
+    """
+
+    equations: Quantity
+    pivots: tuple[Pivot, ...]
+
+
+def plant_controls(equations: Equations) -> AffineControls:
+    """The controls of the servo-constraints, else all inputs on which the forces, and nothing else, depend affinely."""
+    model = equations.model
+    if model.servo is not None:
+        return equations.once(servo_equations).controls
+    slots = [k for k in range(len(model.inputs)) if _is_control(equations, k)]
+    return affine_controls(equations, slots)
+
+
+def _is_control(equations: Equations, slot: int) -> bool:
+    try:
+        return bool(affine_controls(equations, (slot,)).slots)
+    except ModelError:
+        return False
+
+
+def underactuation(equations: Equations) -> Underactuation:
+    """The equations of motion without controls; no rows where the controls reach every degree of freedom."""
+    graph, part = equations.graph, equations.partition
+    controls = plant_controls(equations)
+    A2 = tangent_matrix(graph, part, len(equations.system.u))
+    columns = [equations.simplified(matrix_vector(graph, A2, column)) for column in controls.columns]
+    complement, pivots = _complement(equations, columns, len(part.independent))
+    directions = [equations.simplified(row) for row in matrix_product(graph, complement, A2)] if complement else []
+    nodes: list[Node] = []
+    for row in directions:
+        force = graph.dot(row, controls.free)
+        nodes += equations.simplified([*matrix_vector(graph, equations.mass_matrix, row), force])
+    shape = (len(directions), len(equations.system.u) + 1)
+    return Underactuation(Quantity("underactuation", tuple(nodes), shape, equations.names), tuple(pivots))
+
+
+def _complement(
+    equations: Equations, columns: Sequence[Sequence[Node]], n: int
+) -> tuple[list[list[Node]], list[Pivot]]:
+    """Rows (n - rank, n) orthogonal to all columns (n,), by elimination with pivots chosen at random states."""
+    graph, kept = equations.graph, list(columns)
+    while True:
+        try:
+            reduced, pivots, row_of = eliminate(kept, [()] * len(kept), equations.system.magnitudes, range(n))
+            break
+        except ZeroDivisionError as error:
+            del kept[error.args[0]]  # a control that acts in the same directions as others
+    complement = []
+    for free in (i for i in range(n) if i not in row_of):
+        row = [graph.zero] * n
+        row[free] = graph.one
+        for column, k in row_of.items():
+            row[column] = -reduced[k][free]
+        complement.append(row)
+    return complement, pivots

@@ -10,8 +10,7 @@ from sympy.physics.vector import ReferenceFrame
 
 from kanegen.derivation.geometry.frames import Frame
 from kanegen.derivation.geometry.points import Point
-from kanegen.derivation.geometry.system import System
-from kanegen.derivation.geometry.variables import RELATIVE_ZERO
+from kanegen.derivation.geometry.system import RELATIVE_ZERO, System
 from kanegen.derivation.geometry.vectors import Triple, dot, minus, plus
 from kanegen.errors import ModelError
 from kanegen.graph.nodes import Node

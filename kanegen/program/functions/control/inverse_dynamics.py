@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kanegen.derivation.control.underactuation import plant_controls
+from kanegen.derivation.control.servo import plant_controls
 from kanegen.derivation.equations import Equations
 from kanegen.errors import ModelError
 from kanegen.graph import reachable

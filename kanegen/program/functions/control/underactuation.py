@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kanegen.derivation.control.underactuation import underactuation
+from kanegen.derivation.control.servo import underactuation
 from kanegen.derivation.equations import PIVOT_LIMIT, Equations
 from kanegen.program.records import Block, Guard
 from kanegen.program.registry import Functions, Made, all_hold, stores
