@@ -13,11 +13,10 @@ from kanegen.model.contact.laws import Value
 from kanegen.model.contact.records import contacts_of
 from kanegen.model.control.servo import servo_of
 from kanegen.model.expressions import symbol_name
-from kanegen.program.functions.control.inverse_dynamics import path_controls
+from kanegen.program.functions.control.plant import path_controls
 from kanegen.program.functions.integrals import ENERGY, why_not
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.reads import reads
-from kanegen.program.passes.undefined import fallible_constants
 from kanegen.program.records import Program
 
 
@@ -25,6 +24,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
     """What a :class:`~kanegen.solve.Solver` must know beyond the compiled functions."""
     model, constraints = equations.model, equations.constraints
     motion = equations.controlled_motion
+    needs = reads(program)
     table = [function for function in program.functions if not function.internal]
     return Description(
         name=model.name,
@@ -55,8 +55,9 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         impulses=tuple(model.impulses),
         events=tuple(map(repr, model.events)),
         no_integrals=_no_integrals(equations),
-        fallible_constants=fallible_constants(program),
-        reads=tuple((name, *found) for name, found in reads(program).items()),
+        fallible_constants=tuple((name, read.fallible) for name, read in needs.items() if read.fallible),
+        reads=tuple((name, read.parameters, read.inputs) for name, read in needs.items()),
+        unavailable=program.unavailable,
         spare_parameters=tuple(sorted(map(symbol_name, spare_parameters(model)))),
         joined=motion.slots if motion else (),
         control_levels=tuple((level.label, level.held, level.decays) for level in motion.levels) if motion else (),

@@ -34,6 +34,7 @@ class Description:
     functions with the numbers of those constants they need that have no value for some parameters. ``reads`` has the
     name of each function, the indices of the parameters and those of the inputs that it reads; ``spare_parameters``
     names the constants of the user's objects that no function reads, which may be given a value all the same.
+    ``unavailable`` pairs functions that the model does not have with the reason.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Description:
     path_controls: tuple[int, ...] = ()
     reads: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
     spare_parameters: tuple[str, ...] = ()
+    unavailable: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         problems = [

@@ -7,19 +7,8 @@ from dataclasses import dataclass
 
 from kanegen.codegen.printer import Printer
 from kanegen.codegen.text import comment
-from kanegen.program.passes.code import (
-    Code,
-    FunctionCall,
-    Gather,
-    Judge,
-    KernelCall,
-    Leave,
-    Let,
-    Part,
-    Put,
-    Statement,
-    Value,
-)
+from kanegen.program.passes.code import Code, Gather, Let, Part, Statement, Value
+from kanegen.program.records import Call, Check, Guard, Invoke, Store
 
 
 @dataclass(frozen=True)
@@ -64,12 +53,12 @@ def body(code: Code, calls: Calls) -> Body:
     sections = tuple(
         Lines(comment(section.title), tuple(writer.lines(section.statements))) for section in code.sections
     )
-    has_status = any(isinstance(s, KernelCall | FunctionCall) for s in code.statements)
+    has_status = any(isinstance(s, Call | Invoke) for s in code.statements)
     passes_arguments = any(
-        isinstance(s, Part | FunctionCall) or (isinstance(s, Leave) and s.otherwise is not None)
+        isinstance(s, Part | Invoke) or (isinstance(s, Guard) and s.otherwise is not None)
         for s in code.statements
     )
-    has_result = has_status or any(isinstance(s, Judge) for s in code.statements)
+    has_result = has_status or any(isinstance(s, Check) for s in code.statements)
     return Body(sections, writer.arrays, has_status, has_result, passes_arguments)
 
 
@@ -106,23 +95,23 @@ class _Writer:
     def _lines(self, statement: Statement) -> list[str]:
         if isinstance(statement, Let):
             return self._let(statement)
-        if isinstance(statement, Put):
+        if isinstance(statement, Store):
             self._printer.arrays.add(statement.array)
             value = self._printer.expression(statement.value)
             return [f"{statement.array}[{statement.index}] = {value};"]
-        if isinstance(statement, KernelCall):
+        if isinstance(statement, Call):
             self._printer.arrays.update(a for a in statement.arguments if isinstance(a, str))
             arguments = ", ".join(str(a) for a in statement.arguments)
             return _checked(f"kg_{statement.kernel}({arguments})")
-        if isinstance(statement, FunctionCall):
+        if isinstance(statement, Invoke):
             self._printer.arrays.add(statement.array)
-            return _checked(self._calls.evaluate(statement.function, statement.array))
-        if isinstance(statement, Leave):
+            return _checked(self._calls.evaluate(statement.function.name, statement.array))
+        if isinstance(statement, Guard):
             holds = self._printer.holds(statement.condition)
             otherwise = statement.otherwise
             result = "KG_SINGULAR" if otherwise is None else self._calls.evaluate(otherwise, "out")
             return [f"if (!({holds})) {{ return {result}; }}"]
-        if isinstance(statement, Judge):
+        if isinstance(statement, Check):
             return [f"result = ({self._printer.holds(statement.condition)}) ? result : KG_SINGULAR;"]
         if isinstance(statement, Part):
             return [f"{self._calls.parts[statement.number]};"]

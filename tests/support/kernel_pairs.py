@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kanegen.program.kernels.linear import KERNELS
+from kanegen.program.kernels.table import KERNELS
 
 Solve = Callable[..., int]
 
@@ -29,7 +29,7 @@ class Twins:
     """The same in Python."""
 
     def __getitem__(self, name: str) -> Solve:
-        return KERNELS[name].function
+        return KERNELS[name].twin
 
 
 def orthogonal(rng: np.random.Generator, n: int) -> np.ndarray:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from kanegen.graph.interpret import PYTHON
-from kanegen.program.kernels.linear import KERNELS
+from kanegen.program.kernels.table import KERNELS
 from kanegen.program.passes.code import Code, Gather, KernelCall, Leave, Let, Part, Put, Statement, Value
 from kanegen.program.records import Function
 
@@ -50,7 +50,7 @@ class Simulation:
             self.arrays["cosine"] = [math.cos(x) for x in angles]
         elif isinstance(statement, KernelCall):
             arguments = [self.arrays[a] if isinstance(a, str) else a for a in statement.arguments]
-            assert KERNELS[statement.kernel].function(*arguments) == 0
+            assert KERNELS[statement.kernel].twin(*arguments) == 0
 
     def _value(self, value: Value) -> float:
         return self._names[value] if value in self._names else self._operation(value)
