@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,8 +19,8 @@ from kanegen.codegen.project import Control, emit_project, write_project
 from kanegen.codegen.sources import Sources
 from kanegen.derivation import Equations, System, fingerprint
 from kanegen.model import Baumgarte, Model, Projection
-from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
+from kanegen.program.options import BuildOptions
 from kanegen.solve import Solver
 
 
@@ -50,8 +49,8 @@ def build(
         Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
         constraints. Gains are inputs of the compiled code. Integrals a projection names are compiled with it.
     functions
-        What to compile; None means :data:`kanegen.options.DEFAULT_FUNCTIONS`, ``"all"`` adds those that are compiled on
-        request only: A1, A2, N, L, F, Dm, e, rank, parts, underactuation, integrals and Jacobians.
+        What to compile; None means :data:`kanegen.program.catalogue.DEFAULT_FUNCTIONS`, ``"all"`` adds those that are
+        compiled on request only: A1, A2, N, L, F, Dm, e, rank, parts, underactuation, integrals and Jacobians.
     compiler
         Compiler and flags; None takes the machine's C compiler.
 
@@ -78,7 +77,7 @@ def build(
             cache.store_sources(sources)
             wrapper.result()
     extension = build_extension(sources, compiler, cache)
-    return Solver(extension, Description.from_sources(sources), model.parameters, stabilization, compiler)
+    return Solver(extension, Description.from_sources(sources), model.parameters, stabilization)
 
 
 @contextmanager
@@ -120,16 +119,17 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
     """
     sources = sources_of(model, form, functions)
     description = Description.from_json(sources.files[DESCRIPTION_FILE])
-    joined = [(description.inputs[slot], slot) for slot in description.joined]
-    return write_project(emit_project(sources, _sampled_controls(description), joined), Path(directory))
+    constraints = description.control_constraints
+    states = [] if constraints is None else [(description.inputs[slot], slot) for slot in constraints.states]
+    return write_project(emit_project(sources, _sampled_controls(description), states), Path(directory))
 
 
 def _sampled_controls(description: Description) -> list[Control]:
     """The controls of the servo-constraints, where the function ``control`` is there."""
-    if "control" not in description.functions:
+    servo = description.servo
+    if servo is None or "control" not in description.functions:
         return []
-    limits = description.control_limits or [(None, None)] * len(description.controls)
     return [
-        Control(slot, description.inputs[slot], -math.inf if low is None else low, math.inf if high is None else high)
-        for slot, (low, high) in zip(description.controls, limits, strict=True)
+        Control(slot, description.inputs[slot], *limits)
+        for slot, limits in zip(servo.controls, servo.limits, strict=True)
     ]

@@ -124,7 +124,7 @@ def _timed(model: Model, form: str, states: States, folder: Path) -> tuple[int, 
     if momenta:
         mapping = TimedFunction(library, "reduced_momentum" if form == "momentum" else "momentum", states)
         states = replace(states, u=_momenta(mapping, states))
-    return dict(Description.from_sources(sources).operations)[name], TimedFunction(library, name, states)
+    return Description.from_sources(sources).functions[name].operations, TimedFunction(library, name, states)
 
 
 def _momenta(function: TimedFunction, states: States) -> Any:

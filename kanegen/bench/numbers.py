@@ -106,7 +106,7 @@ class Benchmark:
 
     def _operations(self) -> list[Result]:
         sources = sources_of(self._file("spatial_chain", n=4).model, functions=("rhs",))
-        count = dict(Description.from_sources(sources).operations)["rhs"]
+        count = Description.from_sources(sources).functions["rhs"].operations
         return [
             Result(
                 "operations of the right-hand side, spatial_chain(4)",

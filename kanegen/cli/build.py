@@ -26,14 +26,13 @@ def build(target: Target, options: dict[str, Any], form: str) -> None:
     solver = build_solver(file.model, form=form)
     elapsed = time.perf_counter() - started
     description = solver.description
-    operations = dict(description.operations)
     table = Table(show_header=False, box=None)
     for what, value in (
         ("model", description.name),
         ("coordinates", ", ".join(description.coordinates)),
         ("speeds", ", ".join(description.speeds)),
         ("dependent", ", ".join(description.dependent_names) or "none"),
-        ("form", f"{description.form}, {operations['rhs']} operations"),
+        ("form", f"{description.form}, {description.functions['rhs'].operations} operations"),
         ("functions", ", ".join(description.functions)),
         ("extension", str(solver.extension.path)),
         ("built in", f"{elapsed:.2f} s"),

@@ -110,10 +110,11 @@ def _inputs(description: Any, control: bool, r: Any) -> dict[str, Any]:
 
     if not control or r is None:
         return {"r": r}
-    slots = description.controls or description.joined
-    owned = own_inputs(description, [description.inputs[slot] for slot in slots])
+    servo, constraints = description.servo, description.control_constraints
+    slots = servo.controls if servo else constraints.states if constraints else ()
+    owned = own_inputs(description, description.input_names(slots))
     others = {name: value for name, value in zip(description.inputs, r, strict=True) if name not in owned}
-    return {"r": others} if description.controls else {"r": others, "tau0": [r[slot] for slot in slots]}
+    return {"r": others} if servo else {"r": others, "tau0": [r[slot] for slot in slots]}
 
 
 def _summary(file: Any, motion: _Motion) -> Table:

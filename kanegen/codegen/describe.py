@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
 
-from kanegen.codegen.description import Description
+from kanegen.codegen.description import (
+    ConstraintLabels,
+    ContactLabels,
+    ControlConstraintLabels,
+    ControlLevel,
+    Description,
+    EventLabel,
+    FunctionEntry,
+    InputSlot,
+    ServoLabels,
+)
 from kanegen.derivation import Equations
 from kanegen.derivation.momenta import Momenta
 from kanegen.model.checks.symbols import spare_parameters
@@ -13,94 +23,113 @@ from kanegen.model.contact.laws import Value
 from kanegen.model.contact.records import contacts_of
 from kanegen.model.control.servo import servo_of
 from kanegen.model.expressions import symbol_name
+from kanegen.model.records import FrozenMapping
 from kanegen.program.functions.control.plant import path_controls
 from kanegen.program.functions.integrals import ENERGY, why_not
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.reads import reads
 from kanegen.program.records import Program
 
+NO_LIMITS = (-math.inf, math.inf)
+
 
 def describe(equations: Equations, program: Program, form: str) -> Description:
     """What a :class:`~kanegen.solve.Solver` must know beyond the compiled functions."""
-    model, constraints = equations.model, equations.constraints
-    motion = equations.controlled_motion
-    needs = reads(program)
-    table = [function for function in program.functions if not function.internal]
+    model = equations.model
+    functions = _functions(program)
     return Description(
         name=model.name,
         form=form,
         coordinates=program.symbols.coordinates,
         speeds=program.symbols.speeds,
-        inputs=program.symbols.inputs,
         parameters=program.symbols.parameters,
-        input_defaults=tuple(item.default for item in model.inputs),
-        input_rate_of=_rate_links(equations),
+        spare_parameters=tuple(sorted(map(symbol_name, spare_parameters(model)))),
+        input_slots=_inputs(equations, program.symbols.inputs),
         dependent=equations.partition.dependent if equations.has_partition else (),
         independent=equations.partition.independent if equations.has_partition else (),
-        constraints=tuple(row.label for row in constraints.rows),
-        positions=tuple(item.label for item in constraints.positions),
-        velocities=tuple(f"d/dt ({row.label})" for row in constraints.holonomic)
-        + tuple(row.label for row in constraints.nonholonomic),
-        n_holonomic=len(constraints.holonomic),
-        n_nonholonomic=len(constraints.nonholonomic),
-        potential_energy=model.potential_energy is not None or model.gravity is not None,
-        outputs=tuple((name, quantity.shape) for name, quantity in equations.outputs.items()),
-        operations=tuple((f.name, operation_count(f, program.constants)) for f in table),
-        functions=tuple(f.name for f in table),
-        cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
-        contact_rows=tuple(name for contact in contacts_of(model) for name in contact.row_names),
-        contact_values=tuple(
-            _contact_value(contact.name, value) for contact in contacts_of(model) for value in contact.run_values()
-        ),
+        constraints=_constraints(equations),
+        contacts=_contacts(equations),
         impulses=tuple(model.impulses),
-        events=tuple(map(repr, model.events)),
+        events=tuple(map(EventLabel.of, model.events)),
+        servo=_servo(equations),
+        control_constraints=_control_constraints(equations),
+        path_controls=path_controls(equations) if "control_forces" in functions else (),
+        functions=functions,
+        unavailable=FrozenMapping(program.unavailable),
+        outputs=FrozenMapping((name, quantity.shape) for name, quantity in equations.outputs.items()),
         no_integrals=_no_integrals(equations),
-        fallible_constants=tuple((name, read.fallible) for name, read in needs.items() if read.fallible),
-        reads=tuple((name, read.parameters, read.inputs) for name, read in needs.items()),
-        unavailable=program.unavailable,
-        spare_parameters=tuple(sorted(map(symbol_name, spare_parameters(model)))),
-        joined=motion.slots if motion else (),
-        control_levels=tuple((level.label, level.held, level.decays) for level in motion.levels) if motion else (),
-        path_controls=path_controls(equations) if "control_forces" in {f.name for f in table} else (),
-        **_servo(equations),
+        cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
     )
 
 
-def _servo(equations: Equations) -> dict[str, Any]:
-    """What describes the servo-constraints, if there are some."""
-    servo = servo_of(equations.model)
-    if servo is None:
-        return {}
-    found = equations.servo
-    return {
-        "controls": found.controls.slots,
-        "servo_constraints": found.labels,
-        "servo_levels": tuple(map(len, servo.theta)),
-        "servo_free": servo.y is None,
-        "control_limits": tuple(tuple(x if math.isfinite(x) else None for x in pair) for pair in servo.limits or ()),
-    }
+def _functions(program: Program) -> FrozenMapping[str, FunctionEntry]:
+    read = reads(program)
+    return FrozenMapping(
+        (f.name, FunctionEntry(operation_count(f, program.constants), *read[f.name]))
+        for f in program.functions
+        if not f.internal
+    )
 
 
-def _no_integrals(equations: Equations) -> tuple[tuple[str, str], ...]:
-    """The energy and outputs that a projection cannot keep, with the reason."""
-    reasons = {name: why_not(equations, name) for name in (ENERGY, *equations.outputs)}
-    return tuple((name, reason) for name, reason in reasons.items() if reason)
-
-
-def _rate_links(equations: Equations) -> tuple[int | None, ...]:
-    """For each input the index of the input whose time derivative it is."""
+def _inputs(equations: Equations, names: tuple[str, ...]) -> tuple[InputSlot, ...]:
     inputs = equations.model.inputs
     slots = {item.symbol: k for k, item in enumerate(inputs)}
-    links: dict[int, int] = {}
-    for k, item in enumerate(inputs):
-        if item.rate in slots:
-            links[slots[item.rate]] = k
-    return tuple(links.get(k) for k in range(len(inputs)))
+    rate_of = {slots[item.rate]: k for k, item in enumerate(inputs) if item.rate in slots}
+    return tuple(
+        InputSlot(name, item.default, rate_of.get(k)) for k, (name, item) in enumerate(zip(names, inputs, strict=True))
+    )
 
 
-def _contact_value(contact: str, value: Value) -> tuple[str, float | None, float | None, bool]:
-    """The entry of :attr:`~kanegen.solve.Description.contact_values`: label and interval."""
-    least, greatest = (x if math.isfinite(x) else None for x in (value.least, value.greatest))
+def _constraints(equations: Equations) -> ConstraintLabels:
+    constraints = equations.constraints
+    rates = tuple(f"d/dt ({row.label})" for row in constraints.holonomic)
+    return ConstraintLabels(
+        rows=tuple(row.label for row in constraints.rows),
+        positions=tuple(item.label for item in constraints.positions),
+        velocities=(*rates, *(row.label for row in constraints.nonholonomic)),
+        n_holonomic=len(constraints.holonomic),
+        n_nonholonomic=len(constraints.nonholonomic),
+    )
+
+
+def _contacts(equations: Equations) -> ContactLabels:
+    contacts = contacts_of(equations.model)
+    return ContactLabels(
+        rows=tuple(name for contact in contacts for name in contact.row_names),
+        values=tuple(_labeled(contact.name, value) for contact in contacts for value in contact.run_values()),
+    )
+
+
+def _labeled(contact: str, value: Value) -> Value:
     expression = str(value.expression)
     what = value.name if expression == value.name else f"{value.name} = {expression}"
-    return f"contact {contact!r} has {what}", least, greatest, value.strict
+    return replace(value, name=f"contact {contact!r} has {what}", expression=expression)
+
+
+def _servo(equations: Equations) -> ServoLabels | None:
+    servo = servo_of(equations.model)
+    if servo is None:
+        return None
+    rows = equations.servo
+    slots = rows.controls.slots
+    return ServoLabels(
+        controls=slots,
+        limits=servo.limits or (NO_LIMITS,) * len(slots),
+        residuals=rows.labels,
+        orders=tuple(map(len, servo.theta)),
+        free=servo.y is None,
+    )
+
+
+def _control_constraints(equations: Equations) -> ControlConstraintLabels | None:
+    motion = equations.controlled_motion
+    if motion is None:
+        return None
+    levels = tuple(ControlLevel(level.label, level.held, level.decays) for level in motion.levels)
+    return ControlConstraintLabels(motion.slots, levels)
+
+
+def _no_integrals(equations: Equations) -> FrozenMapping[str, str]:
+    """Why a projection cannot keep the energy or an output."""
+    reasons = {name: why_not(equations, name) for name in (ENERGY, *equations.outputs)}
+    return FrozenMapping((name, reason) for name, reason in reasons.items() if reason)

@@ -3,93 +3,165 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from kanegen.codegen.plain import from_plain, to_plain
 from kanegen.codegen.sources import Sources
 from kanegen.errors import BuildError
+from kanegen.model.contact.events import Event
+from kanegen.model.contact.laws import Value
+from kanegen.model.records import FrozenMapping
 
 DESCRIPTION_FILE = "description.json"
 """Path of the description within the sources: a cached build then derives nothing."""
+
+
+@dataclass(frozen=True)
+class InputSlot:
+    """An input: its default, None where it has none, and the index of the input whose time derivative it is."""
+
+    name: str
+    default: float | None = None
+    rate_of: int | None = None
+
+
+@dataclass(frozen=True)
+class FunctionEntry:
+    """A compiled function: its operation count, and the indices of the parameters and inputs that it reads.
+
+    ``fallible_constants``: numbers of the constants it needs that have no value for some parameters.
+    """
+
+    operations: int
+    parameters: tuple[int, ...]
+    inputs: tuple[int, ...]
+    fallible_constants: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ConstraintLabels:
+    """Labels of the constraints: ``rows`` of J; ``positions`` and ``velocities`` of ``residuals``.
+
+    ``n_holonomic`` and ``n_nonholonomic`` count the rows of J that have gains (:meth:`kanegen.Baumgarte.flatten`).
+    """
+
+    rows: tuple[str, ...] = ()
+    positions: tuple[str, ...] = ()
+    velocities: tuple[str, ...] = ()
+    n_holonomic: int = 0
+    n_nonholonomic: int = 0
+
+
+@dataclass(frozen=True)
+class ContactLabels:
+    """Names of the multipliers of the contacts, and the values of their laws with the intervals they must lie in.
+
+    ``values`` are the entries of the function ``contact_values``; the name of each is a phrase for messages.
+    """
+
+    rows: tuple[str, ...] = ()
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True)
+class EventLabel:
+    """A user's event by the values of its fields, the guard as text: how an event of the model is recognized."""
+
+    name: str
+    guard: str
+    direction: int
+    terminal: bool
+    impulse: str | None
+    impose: tuple[str, ...]
+    remove: tuple[str, ...]
+
+    @classmethod
+    def of(cls, event: Event) -> EventLabel:
+        """The label of a normalized event."""
+        return cls(**{**vars(event), "guard": str(event.guard)})
+
+
+@dataclass(frozen=True)
+class ServoLabels:
+    """The servo-constraints: indices of the inputs that enforce them, with the ``limits`` of each (infinite: none).
+
+    ``residuals`` labels the entries of ``servo_residuals``; ``orders`` has 2 for each holonomic and 1 for each
+    nonholonomic constraint; ``free``: the free vector y is given at run time.
+    """
+
+    controls: tuple[int, ...]
+    limits: tuple[tuple[float, float], ...]
+    residuals: tuple[str, ...]
+    orders: tuple[int, ...]
+    free: bool
+
+
+@dataclass(frozen=True)
+class ControlLevel:
+    """A row of ``control_residuals``; ``held``: the controls can satisfy it; ``decays``: its error decays."""
+
+    label: str
+    held: bool
+    decays: bool
+
+
+@dataclass(frozen=True)
+class ControlConstraintLabels:
+    """The control constraints: indices of the inputs that are part of the state, and the rows of the residuals."""
+
+    states: tuple[int, ...]
+    levels: tuple[ControlLevel, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
     """Names, sizes and labels of a built model; plain values only. Parameter values belong to the model.
 
-    ``input_rate_of[k]`` is the slot whose time derivative slot k holds, None where slot k is a derivative of
-    none. ``dependent`` and ``independent`` are indices of speeds. ``constraints`` labels the rows of J,
-    ``positions`` and ``velocities`` those of ``residuals``. ``n_holonomic`` and ``n_nonholonomic`` count the
-    rows of J that have gains (:meth:`kanegen.Baumgarte.flatten`). ``outputs`` pairs names with shapes,
-    ``operations`` names of functions with operation counts; ``functions`` are those that were compiled,
-    ``cyclic_coordinates`` those of Hamilton's form; ``no_integrals`` pairs the energy and outputs that a projection
-    cannot keep with the reason. ``contact_rows`` names the multipliers of the contacts, ``impulses`` the model's
-    impulses, ``events`` are its events as text. ``contact_values`` labels the entries of the function of that name:
-    label, least and greatest value (None: no limit), whether the limits are excluded. ``joined`` are the inputs that
-    control constraints make part of the state, ``control_levels`` the rows of ``control_residuals``: label, whether
-    those inputs can satisfy it, whether it decays. ``controls`` are the inputs that enforce the servo-constraints,
-    ``control_limits`` their limits (None: none), ``servo_constraints`` labels the entries of ``servo_residuals``,
-    ``servo_levels`` has 2 for each holonomic and 1 for each nonholonomic one; ``servo_free``: the free vector y is
-    given at run time. ``path_controls`` are the inputs that inverse dynamics solves for. ``fallible_constants`` pairs
-    functions with the numbers of those constants they need that have no value for some parameters. ``reads`` has the
-    name of each function, the indices of the parameters and those of the inputs that it reads; ``spare_parameters``
-    names the constants of the user's objects that no function reads, which may be given a value all the same.
-    ``unavailable`` pairs functions that the model does not have with the reason.
+    ``dependent`` and ``independent`` are indices of speeds. ``functions`` are those that were compiled,
+    ``unavailable`` those that the model does not have, with the reason, ``outputs`` the shapes of the outputs.
+    ``no_integrals``: why a projection cannot keep the energy or an output. ``impulses`` are names,
+    ``cyclic_coordinates`` those of Hamilton's form. ``path_controls`` are the inputs that inverse dynamics solves for.
+    ``spare_parameters`` names the constants of the user's objects that no function reads; they may be given a value.
     """
 
     name: str
     form: str
     coordinates: tuple[str, ...]
     speeds: tuple[str, ...]
-    inputs: tuple[str, ...]
-    input_defaults: tuple[float | None, ...]
-    input_rate_of: tuple[int | None, ...]
     parameters: tuple[str, ...]
+    spare_parameters: tuple[str, ...] = ()
+    input_slots: tuple[InputSlot, ...]
     dependent: tuple[int, ...]
     independent: tuple[int, ...]
-    constraints: tuple[str, ...]
-    positions: tuple[str, ...]
-    velocities: tuple[str, ...]
-    n_holonomic: int
-    n_nonholonomic: int
-    potential_energy: bool
-    outputs: tuple[tuple[str, tuple[int, ...]], ...]
-    operations: tuple[tuple[str, int], ...]
-    functions: tuple[str, ...]
-    cyclic_coordinates: tuple[str, ...] = ()
-    contact_rows: tuple[str, ...] = ()
-    contact_values: tuple[tuple[str, float | None, float | None, bool], ...] = ()
+    constraints: ConstraintLabels = ConstraintLabels()
+    contacts: ContactLabels = ContactLabels()
     impulses: tuple[str, ...] = ()
-    events: tuple[str, ...] = ()
-    no_integrals: tuple[tuple[str, str], ...] = ()
-    fallible_constants: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    joined: tuple[int, ...] = ()
-    control_levels: tuple[tuple[str, bool, bool], ...] = ()
-    controls: tuple[int, ...] = ()
-    servo_constraints: tuple[str, ...] = ()
-    servo_levels: tuple[int, ...] = ()
-    servo_free: bool = False
-    control_limits: tuple[tuple[float | None, float | None], ...] = ()
+    events: tuple[EventLabel, ...] = ()
+    servo: ServoLabels | None = None
+    control_constraints: ControlConstraintLabels | None = None
     path_controls: tuple[int, ...] = ()
-    reads: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
-    spare_parameters: tuple[str, ...] = ()
-    unavailable: tuple[tuple[str, str], ...] = ()
+    functions: Mapping[str, FunctionEntry]
+    unavailable: Mapping[str, str] = field(default_factory=FrozenMapping)
+    outputs: Mapping[str, tuple[int, ...]] = field(default_factory=FrozenMapping)
+    no_integrals: Mapping[str, str] = field(default_factory=FrozenMapping)
+    cyclic_coordinates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        problems = [
-            f"{name} has {len(getattr(self, name))} entries for {len(self.inputs)} inputs"
-            for name in ("input_defaults", "input_rate_of")
-            if len(getattr(self, name)) != len(self.inputs)
-        ]
         chosen = sorted((*self.dependent, *self.independent))
         # None chosen: redundant constraints, which only forms without a partition solve.
         if chosen and chosen != list(range(len(self.speeds))):
-            problems.append(
-                f"dependent {self.dependent} and independent {self.independent} speeds do not make up the "
-                f"{len(self.speeds)} speeds"
+            raise BuildError(
+                f"the description of the model {self.name!r} is inconsistent: dependent {self.dependent} and "
+                f"independent {self.independent} speeds do not make up the {len(self.speeds)} speeds"
             )
-        if problems:
-            raise BuildError(f"the description of the model {self.name!r} is inconsistent: {'; '.join(problems)}")
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return tuple(slot.name for slot in self.input_slots)
 
     @property
     def dependent_names(self) -> tuple[str, ...]:
@@ -101,32 +173,31 @@ class Description:
         """Names of the independent speeds."""
         return tuple(self.speeds[i] for i in self.independent)
 
+    def input_names(self, slots: tuple[int, ...]) -> tuple[str, ...]:
+        """Names of the inputs with these indices."""
+        return tuple(self.inputs[slot] for slot in slots)
+
     def to_json(self) -> str:
         """The record as text: the same record, the same bytes."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(to_plain(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Description:
         """The record :meth:`to_json` wrote. Raises `BuildError` for any other text."""
         try:
-            values = json.loads(text)
+            values: Any = json.loads(text)
         except ValueError as error:
             raise BuildError(f"{DESCRIPTION_FILE} is not JSON: {error}; clear the cache and build again") from error
-        names = {field.name for field in fields(cls)}
-        if not isinstance(values, dict) or set(values) != names:
-            found = sorted(values) if isinstance(values, dict) else type(values).__name__
+        try:
+            description: Description = from_plain(cls, values)
+        except (AttributeError, TypeError, ValueError) as error:
             raise BuildError(
-                f"{DESCRIPTION_FILE} holds {found}, expected {sorted(names)}; it was written by another "
-                "version of "
-                "kanegen: clear the cache and build again"
-            )
-        return cls(**{name: _tuples(value) for name, value in values.items()})
+                f"{DESCRIPTION_FILE} holds {error}; it was written by another version of kanegen: clear the cache and "
+                "build again"
+            ) from error
+        return description
 
     @classmethod
     def from_sources(cls, sources: Sources) -> Description:
         """The description stored with the sources. Raises `BuildError` when there is none."""
         return cls.from_json(sources.text(DESCRIPTION_FILE))
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

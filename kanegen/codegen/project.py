@@ -32,13 +32,15 @@ class Control(NamedTuple):
     high: float
 
 
-def emit_project(sources: Sources, controls: Sequence[Control] = (), joined: Sequence[tuple[str, int]] = ()) -> Sources:
+def emit_project(
+    sources: Sources, controls: Sequence[Control] = (), control_states: Sequence[tuple[str, int]] = ()
+) -> Sources:
     """The sources with all that builds on its own: C by ``make``, Python by ``pip install`` (NumPy only).
 
     The Python package is called ``<name>_model``. The example program reads parameters and initial values
     from a text file, whose form it prints itself, and integrates with fixed steps. With ``controls``, those that the
     function ``control`` of the sources gives, in its order, it shows a real-time loop: they are sampled and held.
-    ``joined``: names and slots of the inputs that are part of the state of ``rhs_controlled``.
+    ``control_states``: names and slots of the inputs that are part of the state of ``rhs_controlled``.
     """
     package = f"{sources.name}_model"
     context = {
@@ -50,7 +52,7 @@ def emit_project(sources: Sources, controls: Sequence[Control] = (), joined: Seq
         "controls": [
             {**control._asdict(), "bounds": f"{literal(control.low)}, {literal(control.high)}"} for control in controls
         ],
-        "joined": joined,
+        "control_states": control_states,
         "headers": [name for name in sources.files if name.endswith(".h")],
     }
     files = {**sources.files}

@@ -55,8 +55,7 @@ def body(code: Code, calls: Calls) -> Body:
     )
     has_status = any(isinstance(s, Call | Invoke) for s in code.statements)
     passes_arguments = any(
-        isinstance(s, Part | Invoke) or (isinstance(s, Guard) and s.otherwise is not None)
-        for s in code.statements
+        isinstance(s, Part | Invoke) or (isinstance(s, Guard) and s.otherwise is not None) for s in code.statements
     )
     has_result = has_status or any(isinstance(s, Check) for s in code.statements)
     return Body(sections, writer.arrays, has_status, has_result, passes_arguments)

@@ -197,7 +197,9 @@ _ON_REQUEST: Final = (
         shape=("4", "n_u"),
         on_request=True,
     ),
-    FunctionSpec("integrals", "[I_u | I] of the integral {}", members=integrals.integrals, prefix="integral:"),
+    FunctionSpec(
+        "integrals", "[I_u | I] of the integral {}", members=integrals.integrals, prefix="integral:", every_run=True
+    ),
     FunctionSpec(
         "underactuation",
         "[R c] of R u' = c: the equations of motion along the directions that no control reaches",
@@ -209,8 +211,8 @@ _ON_REQUEST: Final = (
 )
 
 _OF_FORMS: Final = (
-    FunctionSpec("speeds_from_momentum", "speeds u of the momenta", forms=MOMENTUM_FORMS),
-    FunctionSpec("momentum_rhs", "q' and mom' of the momenta", forms=MOMENTUM_FORMS),
+    FunctionSpec("speeds_from_momentum", "speeds u of the momenta", forms=MOMENTUM_FORMS, every_run=True),
+    FunctionSpec("momentum_rhs", "q' and mom' of the momenta", forms=MOMENTUM_FORMS, every_run=True),
     _quantity(
         "reduced_momentum",
         ("n_i",),

@@ -45,9 +45,11 @@ class Fragment:
 
     def store(self, title: str, **arrays: Sequence[Node | None]) -> None:
         """Store values in work arrays, in one block; None is not stored."""
+        block: list[Store[Node]] = []
         for name, values in arrays.items():
             self.array(name, len(values))
-        self.steps.append(Block(title, tuple(store for name, values in arrays.items() for store in stores(name, values))))
+            block += stores(name, values)
+        self.steps.append(Block(title, tuple(block)))
 
     def invoke(self, function: Function, array: str, length: int) -> list[Node]:
         """The values of another function at the same arguments, in a work array."""

@@ -132,6 +132,8 @@ class FunctionSpec:
         A solver has an attribute of this name, a function of (t, q, u, r=None, out=None).
     on_request
         It is evaluated when the user asks for it, not within an integration or another method of the solver.
+    every_run
+        It may be evaluated in every integration.
     derives
         ``requires`` derives equations, and is asked only when the user names the function.
     """
@@ -149,4 +151,5 @@ class FunctionSpec:
     shape: tuple[str, ...] = ()
     attribute: bool = False
     on_request: bool = False
+    every_run: bool = False
     derives: bool = False

@@ -48,7 +48,7 @@ def make_consistent(
     stays = _fixed(fixed, (*description.coordinates, *description.speeds))
     if not number(tolerance, "tolerance") > 0.0:
         raise SolveError(f"tolerance is {tolerance!r}; expected a positive number")
-    if not (description.positions or description.velocities):
+    if not (description.constraints.positions or description.constraints.velocities):
         state: tuple[Array, Array] = functions.module.checked_state(t, q, u, r)
         return state
     needed = _require(functions)
@@ -83,7 +83,7 @@ def projection_of(stabilization: Baumgarte | Projection | None, functions: Funct
         )
     if stabilization.integrals:
         functions.get("Q")
-    if functions.description.positions or functions.description.velocities:
+    if functions.description.constraints.positions or functions.description.constraints.velocities:
         _require(functions)
     return stabilization
 
@@ -92,8 +92,8 @@ def _require(functions: Functions) -> list[str]:
     """The functions of the constraints; refuses a model that was built without them."""
     description = functions.description
     needed = ["Q", "residuals"]
-    needed += ["position_level", "displacements"] if description.positions else []
-    needed += ["velocity_level"] if description.velocities else []
+    needed += ["position_level", "displacements"] if description.constraints.positions else []
+    needed += ["velocity_level"] if description.constraints.velocities else []
     functions.require(needed)
     return needed
 
@@ -110,9 +110,9 @@ def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
 def _impossible(start: Start, stays: dict[str, int], residuals: Array) -> str:
     """Which constraints are left violated, and what to do."""
     description = start.functions.description
-    n = len(description.positions)
-    levels = ["position"] * n + ["velocity"] * len(description.velocities)
-    labels = (*description.positions, *description.velocities)
+    n = len(description.constraints.positions)
+    levels = ["position"] * n + ["velocity"] * len(description.constraints.velocities)
+    labels = (*description.constraints.positions, *description.constraints.velocities)
     limits = [1e3 * start.tolerance * max(1.0, float(np.abs(x).max(initial=0.0))) for x in (start.q, start.u)]
     violated = [
         f"{label} at {level} level: residual {value:.6g}"

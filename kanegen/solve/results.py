@@ -36,7 +36,7 @@ class NamedResults:
 
     def output(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Any:
         """The user's output ``name``: a float or an array. Raises `SolveError` for unknown names."""
-        shapes = dict(self.description.outputs)
+        shapes = self.description.outputs
         if name not in shapes:
             raise SolveError(unknown(name, tuple(shapes), "output"))
         value = self._functions.get(f"output:{name}").value(t, q, u, r)
@@ -44,7 +44,7 @@ class NamedResults:
 
     def outputs(self, t: float, q: Any, u: Any, r: Any = None) -> dict[str, Any]:
         """All outputs of the model by name."""
-        return {name: self.output(name, t, q, u, r) for name, _ in self.description.outputs}
+        return {name: self.output(name, t, q, u, r) for name in self.description.outputs}
 
     def reaction(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Wrench:
         """Force and torque of the model's reaction ``name``. Raises `SolveError` for unknown names."""

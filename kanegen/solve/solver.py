@@ -8,13 +8,15 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.backends.cython import CompilerOptions, Extension, build
+from kanegen.backends.cython import Extension
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
-from kanegen.program.kernels import linear as kernels
+from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
+from kanegen.program.kernels import linear
+from kanegen.program.kernels.records import OK
 from kanegen.solve.analysis.differentiable import Differentiable
 from kanegen.solve.analysis.structure import Parts, redundant_rows
 from kanegen.solve.consistent import make_consistent
@@ -31,14 +33,6 @@ from kanegen.solve.values import gain_values, parameter_values
 
 Array = NDArray[np.float64]
 Names = tuple[str, ...]
-
-QUANTITIES = (
-    *("T", "V", "Q", "P", "J", "b", "A", "B", "A1", "A2", "N", "L", "F"),
-    *("constraint_force", "multipliers", "kinetic_energy", "potential_energy", "energy", "momentum"),
-    *("Dm", "e", "reduced_momentum", "hamiltonian", "jacobi_integral"),
-    *("old_speeds", "new_speeds"),
-)
-"""Attributes of a solver that are functions of (t, q, u, r=None, out=None); the user chooses what is built."""
 
 
 class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, NamedResults):
@@ -57,29 +51,8 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     Attributes
     ----------
     rhs
-        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilization of the solver. Like all that
-        follow with contacts open, unless ``r`` holds their multipliers behind the inputs; :meth:`contacts` decides.
-    T, V
-        ``T u' = V``, (n_u, n_u) and (n_u,): constraint rows in the order of the dependent speeds, then
-        momentum rows in that of the independent.
-    Q, P, L, F, N
-        Kinetic-energy matrix (n_u, n_u); ``P = F - L``, inertia remainder, active forces, ``d K/d u = Q u +
-        N``: (n_u,).
-    J, b
-        Constraints ``J u' = b``, (n_c, n_u) and (n_c,), rows in the order of ``description.constraints``.
-    A, B, A1, A2
-        ``u_D' = A u_I' + B``, (n_d, n_i), (n_d,); ``A1`` (n_d, n_u), ``A2`` (n_i, n_u), with ``A1 A2^T = 0``.
-    constraint_force, multipliers
-        ``Q u' = P + J^T lambda``: ``J^T lambda`` (n_u,) and lambda (n_c,).
-    kinetic_energy, potential_energy, energy, momentum
-        J; momentum is ``Q u + N``, (n_u,).
-    old_speeds, new_speeds
-        Of a model from ``with_speeds``: the former speeds from the new ones, and, with ``u`` the former ones, back.
-    Dm, e
-        Velocity form ``Q u' + Dm u = e + J^T lambda``, (n_u, n_u) and (n_u,).
-    reduced_momentum, hamiltonian, jacobi_integral
-        ``A2 (Q u + N)``, (n_i,), of ``form="momentum"``; ``K2 - K0 + V`` and ``sum q' K_q' - K + V``, J, of
-        ``form="hamilton"``.
+        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilization of the solver. Like all
+        quantities with contacts open, unless ``r`` holds their multipliers behind the inputs; :meth:`contacts` decides.
     momentum_rhs, speeds_from_momentum
         Of (t, q, mom, r=None) in the momentum forms: ``(q', mom')`` and u (n_u,).
     ode
@@ -87,45 +60,23 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         a `SolveError` that ends the run, also in a trial step beyond the domain of an expression: a smaller
         ``max_step`` avoids it, and :meth:`integrate` shortens its step by itself. (SciPy's RK45 does not return from
         NaN at the start, and its LSODA reports success.)
-    description, extension, parameters, stabilization, options
+    description, extension, parameters, stabilization
         What it was made from; ``parameters`` maps names to values, None where one is missing.
+
+    The quantities follow, with their shapes; energies are in J. Rows of T and V are those of the constraints in the
+    order of the dependent speeds, then the momentum rows in that of the independent ones; rows of J and b are in the
+    order of ``description.constraints``. ``A1 A2^T = 0``, ``P = F - L``.
+
     """
 
     description: Description
     extension: Extension
     parameters: Mapping[str, float | None]
     stabilization: Baumgarte | Projection | None
-    options: CompilerOptions | None
     rhs: Callable[..., tuple[Array, Array]]
     ode: Callable[..., Array]
-    T: Callable[..., Array]
-    V: Callable[..., Array]
-    Q: Callable[..., Array]
-    P: Callable[..., Array]
-    J: Callable[..., Array]
-    b: Callable[..., Array]
-    A: Callable[..., Array]
-    B: Callable[..., Array]
-    A1: Callable[..., Array]
-    A2: Callable[..., Array]
-    N: Callable[..., Array]
-    L: Callable[..., Array]
-    F: Callable[..., Array]
-    constraint_force: Callable[..., Array]
-    multipliers: Callable[..., Array]
-    momentum: Callable[..., Array]
-    Dm: Callable[..., Array]
-    e: Callable[..., Array]
-    reduced_momentum: Callable[..., Array]
     speeds_from_momentum: Callable[..., Array]
     momentum_rhs: Callable[..., tuple[Array, Array]]
-    hamiltonian: Callable[..., float]
-    jacobi_integral: Callable[..., float]
-    kinetic_energy: Callable[..., float]
-    old_speeds: Callable[..., Array]
-    new_speeds: Callable[..., Array]
-    potential_energy: Callable[..., float]
-    energy: Callable[..., float]
     _functions: Functions
     _rhs_name: str
     _residuals: Callable[..., Array]
@@ -136,12 +87,11 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         description: Description,
         parameters: Mapping[Any, float | None] | None = None,
         stabilization: Baumgarte | Projection | None = None,
-        options: CompilerOptions | None = None,
     ) -> None:
         values = parameter_values(parameters or {}, description)
         gains = gain_values(stabilization, description)
         vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
-        functions = Functions(extension.module, description, vector, gains)
+        functions = Functions(extension, description, vector, gains)
         require_decay(functions)
         rhs_name = "rhs_stabilized" if gains.any() else "rhs"
         rhs = functions.get(rhs_name) if functions.problem(rhs_name) is None else None
@@ -150,7 +100,6 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
             description=description,
             parameters=FrozenMapping(values),
             stabilization=stabilization,
-            options=options,
             rhs=rhs.pair if rhs else functions.call(rhs_name),
             ode=rhs.ode if rhs else functions.call(rhs_name),
             _functions=functions,
@@ -158,8 +107,17 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
             _residuals=functions.call("residuals"),
             **functions_of_momenta(functions, rhs_name),
             **servo_attributes(functions),
-            **{name: functions.call(name) for name in QUANTITIES},
         )
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """A quantity of the catalogue, as a function of (t, q, u, r=None, out=None); made when it is first used."""
+        if name not in ATTRIBUTES:
+            raise AttributeError(f"a Solver has no attribute {name!r}", name=name, obj=self)
+        function = self.__dict__[name] = self._functions.call(name)
+        return function
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *ATTRIBUTES})
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(
@@ -184,7 +142,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         numbers = {name: number(value, f"parameter {name}") for name, value in given.items()}
         needed = {name: value for name, value in numbers.items() if name in self.parameters}
         merged = {**self.parameters, **needed}
-        return Solver(self.extension, self.description, merged, self.stabilization, self.options)
+        return Solver(self.extension, self.description, merged, self.stabilization)
 
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:
         """A solver with other gains, or none; it shares the extension.
@@ -192,18 +150,19 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong
         size.
         """
-        return Solver(self.extension, self.description, self.parameters, stabilization, self.options)
+        return Solver(self.extension, self.description, self.parameters, stabilization)
 
     # -- evaluation -----------------------------------------------------------------------------------------
 
     def residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """Residuals of the constraints at position and velocity level, zero on the manifold.
 
-        ``(n_position,)``: phi of the holonomic constraints, invariants last (``description.positions``);
-        ``(n_velocity,)``: phi' and psi (``description.velocities``).
+        ``(n_position,)``: phi of the holonomic constraints, invariants last (``description.constraints.positions``);
+        ``(n_velocity,)``: phi' and psi (``description.constraints.velocities``).
         """
-        n_position, n_velocity = len(self.description.positions), len(self.description.velocities)
-        if n_position + n_velocity == 0:
+        labels = self.description.constraints
+        n_position = len(labels.positions)
+        if not (labels.positions or labels.velocities):
             self.extension.module.checked_state(t, q, u, r)
             return np.empty(0), np.empty(0)
         values = self._residuals(t, q, u, r)
@@ -246,7 +205,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         J = self.J(t, q, u, r)
         n_c, n_u = J.shape
         order = [0] * n_u
-        if kernels.partition(n_u, n_c, J.ravel().tolist(), order) != kernels.OK:
+        if linear.partition(n_u, n_c, J.ravel().tolist(), order) != OK:
             raise SolveError(f"the constraints are redundant at t = {t!r} s: no choice of dependent speeds solves them")
         names = [description.speeds[i] for i in order]
         return tuple(names[:n_c]), tuple(names[n_c:])
@@ -257,7 +216,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None) -> Names:
         """Labels of the constraints that follow from the ones before them at this state; needs ``J``."""
-        return tuple(self.description.constraints[i] for i in redundant_rows(self.J(t, q, u, r)))
+        return tuple(self.description.constraints.rows[i] for i in redundant_rows(self.J(t, q, u, r)))
 
     def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None) -> Parts:
         """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has it."""
@@ -277,8 +236,8 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     @property
     def operation_count(self) -> int:
-        """Operations of one ``rhs``, the solve included; ``description.operations`` has the others."""
-        return dict(self.description.operations)[self._rhs_name]
+        """Operations of one ``rhs``, the solve included; ``description.functions`` has the others."""
+        return self.description.functions[self._rhs_name].operations
 
     def __repr__(self) -> str:
         d = self.description
@@ -286,20 +245,19 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         without = f", no value of {', '.join(missing)}" if missing else ""
         return (
             f"<Solver {d.name!r} ({d.form}): {len(d.coordinates)} coordinates, {len(d.speeds)} speeds, "
-            f"{len(d.constraints)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} "
+            f"{len(d.constraints.rows)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} "
             f"parameters{without}>"
         )
 
     def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:
-        parameters = dict(self.parameters)
-        return (_restored, (self.sources, self.description, parameters, self.stabilization, self.options))
+        return (Solver, (self.extension, self.description, self.parameters, self.stabilization))
 
 
-def _restored(
-    sources: Sources,
-    description: Description,
-    parameters: dict[str, float | None],
-    stabilization: Baumgarte | Projection | None,
-    options: CompilerOptions | None,
-) -> Solver:
-    return Solver(build(sources, options), description, parameters, stabilization, options)
+def _quantities() -> str:
+    """The lines about the quantities of the catalogue in the docstring of `Solver`."""
+    specs = [CATALOGUE[name] for name in ATTRIBUTES]
+    shapes = [f"({', '.join(spec.shape)})" if len(spec.shape) != 1 else f"({spec.shape[0]},)" for spec in specs]
+    return "".join(f"    {x.name} {shape}\n        {x.summary}.\n" for x, shape in zip(specs, shapes, strict=True))
+
+
+Solver.__doc__ = f"{(Solver.__doc__ or '').rstrip()}\n\n{_quantities()}"

@@ -29,12 +29,13 @@ def gain_values(stabilization: Baumgarte | Projection | None, description: Descr
 
     Raises `SolveError` for a model without anything to stabilize, and integrals that cannot be kept.
     """
-    n_h, n_v = description.n_holonomic, description.n_nonholonomic
+    constraints = description.constraints
+    n_h, n_v = constraints.n_holonomic, constraints.n_nonholonomic
     none = np.zeros(2 * n_h**2 + n_v**2)
     if isinstance(stabilization, Projection):
         check_integrals(stabilization, description)
     if stabilization is None or (
-        isinstance(stabilization, Projection) and (description.positions or stabilization.integrals)
+        isinstance(stabilization, Projection) and (constraints.positions or stabilization.integrals)
     ):
         return none
     if n_h + n_v == 0:

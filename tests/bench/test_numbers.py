@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from ccompile import host_source
 
 import kanegen as kg
 from kanegen.bench.c_peer import peer_library, peer_source
@@ -167,21 +168,7 @@ def test_the_peer_is_printed_for_speed_and_cannot_be_broken_by_a_name() -> None:
 
 def test_a_missing_function_and_a_failing_one_are_errors(tmp_path: Path) -> None:
     states = states_near(POINT, (), ())
-    source = """
-    #include "kg_model.h"
-    static int f(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u,
-                 const kg_real *KG_RESTRICT r, const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work,
-                 kg_real *KG_RESTRICT out) {
-      (void)t, (void)q, (void)u, (void)r, (void)p, (void)work, (void)out;
-      return KG_SINGULAR;
-    }
-    static void prepare(kg_real *p) { (void)p; }
-    static const kg_function functions[] = {{"f", 1, 0, 0, f}};
-    static const kg_model model = {KG_ABI, "m", "", 2, 2, 0, 0, 0, 0, NULL, NULL, NULL, NULL, prepare, 1,
-                                   functions};
-    const kg_model *kg_get_model(void) { return &model; }
-    """
-    library = timed_library({**runtime_headers(), "broken.c": source}, "broken.c", tmp_path)
+    library = timed_library({**runtime_headers(), "failing.c": host_source("failing.c")}, "failing.c", tmp_path)
     with pytest.raises(BuildError, match="no function 'rhs'"):
         TimedFunction(library, "rhs", states)
     function = TimedFunction(library, "f", states)

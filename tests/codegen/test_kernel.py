@@ -125,41 +125,10 @@ def test_random_programs_agree_with_the_interpreter(
             np.testing.assert_allclose(out, expected, rtol=RANDOM_PROGRAM, atol=RANDOM_PROGRAM, err_msg=f"f{k}")
 
 
-SANITIZED = """
-#include "solver.h"
-#include <stdio.h>
-#include <stdlib.h>
-
-int main(void) {
-  const kg_model *model = kg_get_model();
-  kg_real *p = malloc(sizeof(kg_real) * (size_t)model->n_prepared);
-  const kg_real q[3] = {0.4, -1.2, 2.2}, u[3] = {0.5, 1.5, -0.25}, r[1] = {0.75};
-  for (int i = 0; i < model->n_p + model->n_g; i++) { p[i] = 0.9; }
-  model->prepare(p);
-  for (int pass = 0; pass < 2; pass++) {
-    for (int i = 0; i < model->n_functions; i++) {
-      const kg_function *f = &model->functions[i];
-      const int size = f->rows < 0 ? 1 : f->rows * (f->cols > 0 ? f->cols : 1);
-      kg_real *work = malloc(sizeof(kg_real) * (size_t)f->work + 1);
-      kg_real *out = malloc(sizeof(kg_real) * (size_t)size);
-      if (f->evaluate(0.3, q, u, r, p, work, out) < 0) { return 1; }
-      printf("%g\\n", (double)out[0]);
-      free(work);
-      free(out);
-    }
-    p[0] = -3.0;
-    model->prepare(p);
-  }
-  free(p);
-  return 0;
-}
-"""
-
-
 @pytest.mark.parametrize("compiler", [c for c in SANITIZING if c.suffix == ".c"], ids=str)
 def test_sanitizers_find_nothing(compiler: Compiler, tmp_path: Path) -> None:
     sources = sources_of("solver")
-    text = sources.text(sources.kernel) + SANITIZED
+    text = sources.text(sources.kernel) + ccompile.host_source("kernel_sanitized.c")
     target = tmp_path / "program"
     ccompile.compile_source(compiler, text, target, *ccompile.SANITIZERS, headers=headers_of(sources))
     done = subprocess.run([str(target)], capture_output=True, text=True, check=False, timeout=60)

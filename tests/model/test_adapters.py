@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import sympy as sm
+from messages import raises, warns
 from sympy.physics import mechanics as me
 from tolerances import PROJECTED
 
@@ -84,7 +85,7 @@ def test_rates_follow_on_the_manifold_in_rank_and_as_combinations():
 def test_configuration_constraints_that_are_not_kept_are_refused_with_two_ways_out():
     q, u, *_ = planar_particle()
     method, phi = kane(velocity_constraints=[q[0] * u[0] + 2 * q[1] * u[1]])
-    with pytest.raises(ModelError, match=r"constraint 0 .*x\(t\)\*\*2.* does not follow .*'enforce'.*'ignore'"):
+    with raises(ModelError, "0", "x(t)**2", "'enforce'", "'ignore'"):
         Model.from_kane(method)
     enforced = Model.from_kane(method, configuration_constraints="enforce")
     assert enforced.holonomic_constraints == (phi,)
@@ -94,13 +95,13 @@ def test_configuration_constraints_that_are_not_kept_are_refused_with_two_ways_o
     for model in (enforced, ignored):
         assert len(model.nonholonomic_constraints) == 1
         assert sm.expand(model.nonholonomic_constraints[0] - q[0] * u[0] - 2 * q[1] * u[1]) == 0
-    with pytest.raises(ModelError, match=r"configuration_constraints is 'drop': expected one of 'enforce', 'ignore'"):
+    with raises(ModelError, "configuration_constraints", "'drop'", "'enforce'", "'ignore'"):
         Model.from_kane(method, configuration_constraints="drop")
 
 
 def test_configuration_constraints_alone_are_enforced_with_a_warning():
     method, phi = kane()
-    with pytest.warns(ModelWarning, match=r"no velocity constraints: .* kanegen enforces them") as caught:
+    with warns(ModelWarning, "velocity constraints") as caught:
         model = Model.from_kane(method)
     assert caught[0].filename == __file__
     assert model.holonomic_constraints == (phi,)
@@ -140,7 +141,7 @@ def test_acceleration_constraints_at_odds_with_velocity_constraints():
     q, u, *_ = planar_particle()
     row = q[0] * u[0] + q[1] * u[1]
     method, _ = kane(velocity_constraints=[row], acceleration_constraints=[row.diff(t) + 5 * row])
-    with pytest.raises(ModelError, match=r"acceleration constraint 0 .* use kg\.Baumgarte"):
+    with raises(ModelError, "acceleration constraint", "0", "kg.Baumgarte"):
         Model.from_kane(method)
 
 
@@ -183,9 +184,9 @@ def test_auxiliary_speeds_are_recorded():
 
 
 def test_something_else_is_refused():
-    with pytest.raises(ModelError, match=r"cannot be read as a sympy\.physics\.mechanics\.KanesMethod"):
+    with raises(ModelError, "sympy.physics.mechanics.KanesMethod"):
         Model.from_kane(object())
-    with pytest.raises(ModelError, match=r"cannot be read as a sympy\.physics\.mechanics\.System"):
+    with raises(ModelError, "sympy.physics.mechanics.System"):
         Model.from_system(object())
 
 
@@ -230,6 +231,6 @@ def test_system_constraints():
     assert model.implied_constraints == (phi,)
     assert len(model.nonholonomic_constraints) == 1
     system.velocity_constraints = [u[0] - q[1] * u[1]]
-    with pytest.raises(ModelError, match=r"configuration constraint 0 of the System"):
+    with raises(ModelError, "configuration constraint", "0", "System"):
         Model.from_system(system)
     assert len(Model.from_system(system, configuration_constraints="ignore").nonholonomic_constraints) == 1

@@ -1,4 +1,4 @@
-"""Contacts, events and impulses of a model: what is refused, in which words, and what the records keep."""
+"""Contacts, events and impulses of a model: refused input, what its messages name, and what records keep."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from contact_models import Sledge, ball
+from messages import raises, says
 
 import kanegen as kg
 from kanegen.derivation import System, fingerprint
 from kanegen.model.contact.records import contacts_of
-from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
+from kanegen.program.options import BuildOptions
 
 x, z, u, w = me.dynamicsymbols("x z u w")
 e, mu = sm.symbols("e mu")
@@ -40,88 +41,88 @@ def event(guard: Any = z, **changes: Any) -> dict[str, Any]:
 
 ONE_PROBLEM = [
     # laws
-    (contact(law=kg.Restitution(1.2)), "'contact 1' (contacts[0]) has e = 1.2: expected a number in"),
-    (contact(law=kg.Restitution(-0.1)), "has e = -0.1: expected a number in [0, 1]"),
-    (contact(law=kg.Restitution(e)) | {"parameters": {e: 2.0}}, "has e = 2 = e: expected a number in [0, 1]"),
-    (contact(law=kg.Restitution(0.5, decay_rate=-1)), "has decay_rate = -1: expected a number >= 0"),
-    (contact(law=kg.Stabilized(-300, 100)), "has damping = -300: expected a number > 0"),
-    (contact(law=kg.Stabilized(300, 0)), "has stiffness = 0: expected a number > 0"),
+    (contact(law=kg.Restitution(1.2)), ("'contact 1'", "contacts[0]", "e", "1.2")),
+    (contact(law=kg.Restitution(-0.1)), ("e", "-0.1", "0", "1")),
+    (contact(law=kg.Restitution(e)) | {"parameters": {e: 2.0}}, ("e", "2")),
+    (contact(law=kg.Restitution(0.5, decay_rate=-1)), ("decay_rate", "-1")),
+    (contact(law=kg.Stabilized(-300, 100)), ("damping", "-300")),
+    (contact(law=kg.Stabilized(300, 0)), ("stiffness", "0")),
     (
         contact(law=kg.Stabilized(300)),
-        "the law Stabilized(damping), but its gap z(t) is one in positions: expected Stabilized(damping, stiffness)",
+        ("Stabilized(damping)", "z(t)", "positions", "Stabilized(damping, stiffness)"),
     ),
-    (contact(gap=w, law=kg.Stabilized(3, 1)), "is one in speeds: expected Stabilized(damping)"),
-    (contact(gap=z.diff(), law=kg.KelvinVoigt(1, 1)), "has the law KelvinVoigt, whose force follows from"),
-    (contact(law=kg.KelvinVoigt(-1, 1)), "has stiffness = -1: expected a number >= 0"),
-    (contact(law=kg.KelvinVoigt(1, -1)), "has damping = -1: expected a number >= 0"),
-    (contact(law=kg.HuntCrossley(1, -7.5e7)), "has damping = -7.5e+07: expected a number >= 0"),
-    (contact(law=kg.HuntCrossley(1, 1, exponent=0.5)), "has exponent = 0.5: expected a number >= 1"),
-    (contact(law=kg.HuntCrossley(1, 1, quantity="twice")), "has quantity='twice': expected 'force' or 'acceleration'"),
-    (contact(law=kg.Restitution(u)), "the law of contact 'contact 1' contains u: it may depend on t, parameters only"),
-    (contact(law=0.5), "contacts[0].law is 0.5: expected one of kg.Stabilized, kg.Restitution"),
+    (contact(gap=w, law=kg.Stabilized(3, 1)), ("speeds", "Stabilized(damping)")),
+    (contact(gap=z.diff(), law=kg.KelvinVoigt(1, 1)), ("KelvinVoigt",)),
+    (contact(law=kg.KelvinVoigt(-1, 1)), ("stiffness", "-1")),
+    (contact(law=kg.KelvinVoigt(1, -1)), ("damping", "-1")),
+    (contact(law=kg.HuntCrossley(1, -7.5e7)), ("damping", "-7.5e+07")),
+    (contact(law=kg.HuntCrossley(1, 1, exponent=0.5)), ("exponent", "0.5")),
+    (contact(law=kg.HuntCrossley(1, 1, quantity="twice")), ("quantity='twice'", "'force'", "'acceleration'")),
+    (contact(law=kg.Restitution(u)), ("law", "'contact 1'", "u", "parameters")),
+    (contact(law=0.5), ("contacts[0].law", "0.5", "kg.Stabilized", "kg.Restitution")),
     # gaps
-    (contact(gap=sm.Symbol("h") - 1), "has the gap h - 1, which depends on no coordinate and no speed"),
-    (contact(gap=z + w.diff()), "the gap of contact 'contact 1' contains w': it may depend on t, q, q', u"),
-    (contact(gap="z"), "contacts[0].gap is 'z': expected a SymPy expression"),
-    ({"contacts": [("z", 1)]}, "contacts[0] is ('z', 1): expected a kg.Unilateral"),
-    (contact(name=""), "contacts[0] has the name ''"),
+    (contact(gap=sm.Symbol("h") - 1), ("gap", "h - 1", "coordinate")),
+    (contact(gap=z + w.diff()), ("gap", "'contact 1'", "w'")),
+    (contact(gap="z"), ("contacts[0].gap", "'z'", "SymPy")),
+    ({"contacts": [("z", 1)]}, ("contacts[0]", "('z', 1)", "kg.Unilateral")),
+    (contact(name=""), ("contacts[0]", "name", "''")),
     # where forces act
-    (contact(applied_at=(ONE, x)), "contacts[0].applied_at[0][0] on one is x(t): expected a Vector"),
+    (contact(applied_at=(ONE, x)), ("contacts[0].applied_at[0][0]", "one", "x(t)", "Vector")),
     # friction
-    (contact(friction=COULOMB), "has friction and 0 components of slip velocity: expected slip=(v1,) or (v1, v2)"),
-    (contact(friction=COULOMB, slip=(u, w, u + w)), "has friction and 3 components of slip velocity"),
-    (contact(slip=(u,)), "has a slip velocity but no friction: give friction=kg.Coulomb(mu)"),
-    (contact(friction=COULOMB, slip=(u**2,)), "has the slip velocity u(t)**2, which is nonlinear in the speeds"),
-    (contact(friction=COULOMB, slip=(u * x.diff(),)), "which is nonlinear in the speeds"),
-    (contact(friction=COULOMB, slip=(x,)), "has the slip velocity x(t), which depends on no speed"),
-    (contact(friction=kg.Coulomb(-0.1), slip=u), "has mu_s = -0.1: expected a number >= 0"),
-    (contact(friction=kg.Coulomb(0.2, 0.3), slip=u), "has mu_k = 0.3 and mu_s = 0.2: expected mu_k <= mu_s"),
+    (contact(friction=COULOMB), ("friction", "0", "slip=(v1,)", "(v1, v2)")),
+    (contact(friction=COULOMB, slip=(u, w, u + w)), ("friction", "3")),
+    (contact(slip=(u,)), ("slip", "friction=kg.Coulomb(mu)")),
+    (contact(friction=COULOMB, slip=(u**2,)), ("slip", "u(t)**2", "nonlinear")),
+    (contact(friction=COULOMB, slip=(u * x.diff(),)), ("slip", "nonlinear")),
+    (contact(friction=COULOMB, slip=(x,)), ("slip", "x(t)", "speed")),
+    (contact(friction=kg.Coulomb(-0.1), slip=u), ("mu_s", "-0.1")),
+    (contact(friction=kg.Coulomb(0.2, 0.3), slip=u), ("mu_k", "0.3", "mu_s", "0.2")),
     (
         contact(friction=kg.Coulomb(mu, 2 * mu), slip=u) | {"parameters": {mu: 0.1}},
-        "has mu_k = 0.2 and mu_s = 0.1: expected mu_k <= mu_s; Coulomb(mu_s, mu_k) takes the static coefficient first",
+        ("mu_k", "0.2", "mu_s", "0.1", "Coulomb(mu_s, mu_k)"),
     ),
-    (contact(friction=kg.Coulomb(0.3, creep=0), slip=u), "has creep = 0: expected a number > 0"),
-    (contact(friction=0.3, slip=u), "contacts[0] has the friction law 0.3: expected a kg.Coulomb"),
-    ({"contacts": [kg.Friction((), COULOMB, 9.81)]}, "'friction 1' (contacts[0]) has friction and 0 components"),
-    ({"contacts": [kg.Friction(u, COULOMB, z * w.diff())]}, "the normal force of contact 'friction 1' contains w'"),
-    ({"contacts": [kg.Friction(u, COULOMB, -2)]}, "has the normal force -2 N: expected one that is not negative"),
-    ({"contacts": [kg.Friction(u, COULOMB, kg.Bilateral(1))]}, "has the gap 1, which depends on no coordinate"),
+    (contact(friction=kg.Coulomb(0.3, creep=0), slip=u), ("creep", "0")),
+    (contact(friction=0.3, slip=u), ("contacts[0]", "0.3", "kg.Coulomb")),
+    ({"contacts": [kg.Friction((), COULOMB, 9.81)]}, ("'friction 1'", "contacts[0]", "0")),
+    ({"contacts": [kg.Friction(u, COULOMB, z * w.diff())]}, ("normal force", "'friction 1'", "w'")),
+    ({"contacts": [kg.Friction(u, COULOMB, -2)]}, ("normal force", "-2")),
+    ({"contacts": [kg.Friction(u, COULOMB, kg.Bilateral(1))]}, ("gap", "1", "coordinate")),
     # names
-    ({"contacts": [floor(name="a")] * 2}, "[0] and contacts[1] are both named 'a'"),
-    (contact(name="knock") | event(), "contacts[0] and events[0] are both named 'knock'"),
-    ({"contacts": [kg.Latch("a", x - z), kg.Latch("a", x)]}, "contacts[0] and contacts[1] are both named 'a'"),
+    ({"contacts": [floor(name="a")] * 2}, ("contacts[0]", "contacts[1]", "'a'")),
+    (contact(name="knock") | event(), ("contacts[0]", "events[0]", "'knock'")),
+    ({"contacts": [kg.Latch("a", x - z), kg.Latch("a", x)]}, ("contacts[0]", "contacts[1]", "'a'")),
     # events
-    (event(impose="hook"), "event 'knock' (events[0]) has impose='hook': expected one of the model's latches, none"),
-    (event(remove=("hok",)) | {"contacts": [kg.Latch("hook", x)]}, "remove='hok': expected one of the model's latches"),
+    (event(impose="hook"), ("'knock'", "events[0]", "impose='hook'", "latches")),
+    (event(remove=("hok",)) | {"contacts": [kg.Latch("hook", x)]}, ("remove='hok'", "latches")),
     (
         event(impose="hook", remove="hook") | {"contacts": [kg.Latch("hook", x)]},
-        "event 'knock' (events[0]) both imposes and removes the latch 'hook'",
+        ("'knock'", "events[0]", "'hook'"),
     ),
-    (event(impose=[3]), "events[0].impose contains 3: expected names of latches"),
-    (event(terminal="no"), "events[0].terminal is 'no': expected True or False"),
-    (event(guard="z"), "events[0].guard is 'z': expected a SymPy expression or a number"),
-    ({"contacts": [kg.Latch("hook", z, closed=1)]}, "contacts[0].closed is 1: expected True or False"),
-    (event(impulse="kick"), "has impulse='kick': expected one of the model's impulses, none"),
-    (event(direction=2), "has direction=2: expected +1 (rising), -1 (falling) or 0 (both)"),
-    (event(sm.Integer(3)), "has the guard 3, which never changes its sign"),
-    (event(kg.Multiplier("wall")), "contains Multiplier('wall', 0): the contacts are none"),
-    (event(kg.Multiplier("contact 1", 1)) | contact(), "Multiplier('contact 1', 1): contact 'contact 1' has 1 row(s)"),
-    (event(w.diff()), "the guard of event 'knock' contains w'"),
-    ({"events": [z]}, "events[0] is z(t): expected a kg.Event"),
-    (contact(gap=z + kg.Multiplier("contact 1")), "Multiplier('contact 1', 0): expected it in guards and outputs"),
+    (event(impose=[3]), ("events[0].impose", "3", "latches")),
+    (event(terminal="no"), ("events[0].terminal", "'no'", "True", "False")),
+    (event(guard="z"), ("events[0].guard", "'z'", "SymPy")),
+    ({"contacts": [kg.Latch("hook", z, closed=1)]}, ("contacts[0].closed", "1", "True", "False")),
+    (event(impulse="kick"), ("impulse='kick'", "impulses")),
+    (event(direction=2), ("direction=2", "+1", "-1", "0")),
+    (event(sm.Integer(3)), ("guard", "3", "sign")),
+    (event(kg.Multiplier("wall")), ("Multiplier('wall', 0)", "contacts")),
+    (event(kg.Multiplier("contact 1", 1)) | contact(), ("Multiplier('contact 1', 1)", "'contact 1'", "1")),
+    (event(w.diff()), ("guard", "'knock'", "w'")),
+    ({"events": [z]}, ("events[0]", "z(t)", "kg.Event")),
+    (contact(gap=z + kg.Multiplier("contact 1")), ("Multiplier('contact 1', 0)", "guards", "outputs")),
     # impulses
-    ({"impulses": {"blow": []}}, "impulses['blow'] contains no impulse"),
-    ({"impulses": {"blow": [(x, z)]}}, "impulses['blow'][0] acts on x(t): expected a Point"),
-    ({"impulses": [1]}, "impulses is [1]: expected a mapping from a name"),
+    ({"impulses": {"blow": []}}, ("impulses['blow']",)),
+    ({"impulses": {"blow": [(x, z)]}}, ("impulses['blow'][0]", "x(t)", "Point")),
+    ({"impulses": [1]}, ("impulses", "[1]", "mapping")),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changes", "words"), ONE_PROBLEM, ids=range(len(ONE_PROBLEM)))
-def test_one_problem(changes: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(("changes", "names"), ONE_PROBLEM, ids=range(len(ONE_PROBLEM)))
+def test_one_problem(changes: dict[str, Any], names: tuple[str, ...]) -> None:
     with pytest.raises(kg.ModelError) as caught:
         plain(**changes)
     assert len(caught.value.problems) == 1, caught.value.problems
-    assert words in caught.value.problems[0]
+    says(caught.value.problems[0], *names)
 
 
 def plain(**changes: Any) -> kg.Model:
@@ -135,17 +136,17 @@ def test_all_problems_together() -> None:
 
 
 UNDERIVABLE = [
-    (event(sm.sin(x) ** 2 + sm.cos(x) ** 2 - 1), "the guard of event 'knock' .* is zero everywhere"),
-    (contact(gap=sm.sin(x) ** 2 + sm.cos(x) ** 2), "the gap of contact 'contact 1' .* depends on no generalized speed"),
-    (contact(friction=COULOMB, slip=sm.sqrt(x - 5) * u**2), "is not affine in speed u"),
-    (contact(friction=COULOMB, slip=u - x.diff()), "the slip velocity .* depends on no generalized speed"),
+    (event(sm.sin(x) ** 2 + sm.cos(x) ** 2 - 1), ("guard", "'knock'", "zero")),
+    (contact(gap=sm.sin(x) ** 2 + sm.cos(x) ** 2), ("gap", "'contact 1'", "speed")),
+    (contact(friction=COULOMB, slip=sm.sqrt(x - 5) * u**2), ("affine", "u")),
+    (contact(friction=COULOMB, slip=u - x.diff()), ("slip", "speed")),
     (
         contact(friction=COULOMB, slip=(u * sm.cos(x) + w * sm.sin(x), x.diff() * sm.cos(x) + z.diff() * sm.sin(x))),
-        "the slip velocities of contact 'contact 1', .* change in proportion with all speeds: expected components",
+        ("slip", "'contact 1'", "proportion"),
     ),
-    (walls(x - e, e - x - 0.1), "'contact 1' and 'contact 2' contradict each other: .* add up to -0.1, so that one of"),
-    (walls(w, -z.diff() - 2), "'contact 1' and 'contact 2' contradict each other: their gaps w.* add up to -2"),
-    (walls(x, sm.cos(x) ** 2 - 2 - x + sm.sin(x) ** 2, law=kg.Stabilized(3, 2)), "contradict each other: .* to -1,"),
+    (walls(x - e, e - x - 0.1), ("'contact 1'", "'contact 2'", "-0.1")),
+    (walls(w, -z.diff() - 2), ("'contact 1'", "'contact 2'", "w", "-2")),
+    (walls(x, sm.cos(x) ** 2 - 2 - x + sm.sin(x) ** 2, law=kg.Stabilized(3, 2)), ("contradict", "-1")),
 ]
 DERIVABLE = [
     (walls(x - e, e - x), "a slot without play"),
@@ -157,9 +158,9 @@ DERIVABLE = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "words"), UNDERIVABLE, ids=range(len(UNDERIVABLE)))
-def test_what_only_the_derivation_sees(changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(kg.ModelError, match=words):
+@pytest.mark.parametrize(("changes", "names"), UNDERIVABLE, ids=range(len(UNDERIVABLE)))
+def test_what_only_the_derivation_sees(changes: dict[str, Any], names: tuple[str, ...]) -> None:
+    with raises(kg.ModelError, *names):
         assemble(kg.derive(plain(**changes)), BuildOptions.of("reduced"))
 
 
@@ -171,19 +172,17 @@ def test_what_the_derivation_accepts(changes: dict[str, Any], what: str) -> None
 
 @pytest.mark.parametrize("form", ["momentum", "momentum_unreduced", "hamilton"])
 def test_momentum_forms_refuse_contacts(form: str) -> None:
-    with pytest.raises(kg.BuildError, match="has contacts, which form="):
+    with raises(kg.BuildError, "contacts", "form="):
         assemble(kg.derive(ball()), BuildOptions.of(form))
 
 
 def test_reactions_refuse_contacts() -> None:
     model = ball()
     reaction = kg.Reaction(model.bodies, model.bodies[0].masscenter, model.frame)
-    with pytest.raises(kg.ModelError, match="does not tell on which body its force acts"):
+    with raises(kg.ModelError, "body", "force"):
         model.with_reactions({"all": reaction})
     aside = me.dynamicsymbols("aside")
-    with pytest.raises(
-        kg.ModelError, match=r"auxiliary_speeds \(aside\), .* one for each row, to the contacts 'floor'"
-    ):
+    with raises(kg.ModelError, "auxiliary_speeds", "aside", "'floor'", "row"):
         ball(auxiliary_speeds=[aside])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from scipy.integrate import solve_ivp
 from tolerances import CONSISTENT_START, EVALUATION, FINE_INTEGRATION
 
@@ -139,13 +140,15 @@ def test_norms_are_invariants_without_a_row(own: bool) -> None:
 def test_residuals_and_consistent_starts() -> None:
     built = solver()
     names = ("Ae0**2 + Ae1**2 + Ae2**2 + Ae3**2", "Be2**2 + Be3**2 + Be0**2 + Be1**2")
-    assert set(built.description.positions) == {f"{squares} - 1 (norm of Euler parameters)" for squares in names}
+    assert set(built.description.constraints.positions) == {
+        f"{squares} - 1 (norm of Euler parameters)" for squares in names
+    }
     off = Q0.copy()
     off[2:6] *= 1.1
     position, velocity = built.residuals(0.0, off, U0)
     assert sorted(position) == pytest.approx([0.0, 0.21], abs=EVALUATION)
     assert velocity.size == 0
-    with pytest.raises(SolveError, match=r"Ae0\*\*2 .* \(norm of Euler parameters\) at position level: residual 0.21"):
+    with raises(SolveError, "Ae0**2", "Euler parameters", "0.21"):
         built.integrate((0.0, 1.0), off, U0)
     # The nearest state on the sphere has the same direction.
     q, u = built.make_consistent(0.0, 3.0 * Q0, U0)
@@ -235,7 +238,7 @@ def rates_matrix(e: Any) -> Any:
 
 
 def test_kinematics_that_leave_the_sphere_are_refused() -> None:
-    with pytest.raises(ModelError, match="neither the kinematical equations nor the constraints keep that sum"):
+    with raises(ModelError, "e0**2 + e1**2 + e2**2 + e3**2", "Euler parameters"):
         _ = kg.derive(single("rates")).constraints
 
 

@@ -7,6 +7,7 @@ import pytest
 import sympy as sm
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import raises
 from scipy.interpolate import CubicSpline
 
 from kanegen.errors import DerivationError, ModelError
@@ -45,7 +46,7 @@ def test_derivative_by_another_function():
     slope = Function("slope", 1, python=np.cos, c="cos(x)")
     wave = Function("wave", 1, python=np.sin, c="sin(x)", derivatives=(slope,))
     assert wave(2 * x).diff(x) == 2 * slope(2 * x)
-    with pytest.raises(DerivationError, match=r"'slope' is differentiated .* give derivatives="):
+    with raises(DerivationError, "'slope'", "derivatives="):
         slope(x).diff(x)
 
 
@@ -53,7 +54,7 @@ def test_function_problems():
     with pytest.raises(ModelError) as caught:
         Function("f", 2, python=3, c=" ", derivatives=(1,), arguments=("a b", "c"))
     assert len(caught.value.problems) == 5
-    with pytest.raises(ModelError, match="arity 0: expected a positive integer"):
+    with raises(ModelError, "arity", "0"):
         Function("f", 0, python=abs, c="x")
 
 
@@ -88,19 +89,19 @@ def test_spline_in_sympy():
 
 
 @pytest.mark.parametrize(
-    ("x_points", "y_points", "options", "message"),
+    ("x_points", "y_points", "options", "names"),
     [
-        ([0, 1, 1], [0, 1, 2], {}, r"x\[1\] = 1.0 and x\[2\] = 1.0: x must increase strictly"),
-        ([0, 1], [0, 1, 2], {}, r"shape \(2,\) and y of shape \(3,\)"),
-        ([0], [0], {}, "at least 2 points"),
-        ([0, np.nan], [0, 1], {}, "not finite"),
-        ([0, "a"], [0, 1], {}, "arrays of numbers"),
-        ([0, 1], [0, 1], {"kind": "wild"}, "expected 'cubic', 'natural' or 'linear'"),
-        ([0, 1], [0, 1], {"name": ""}, "expected a string that is not empty"),
+        ([0, 1, 1], [0, 1, 2], {}, ("x[1]", "1.0", "x[2]")),
+        ([0, 1], [0, 1, 2], {}, ("x", "(2,)", "y", "(3,)")),
+        ([0], [0], {}, ("2", "points")),
+        ([0, np.nan], [0, 1], {}, ("finite",)),
+        ([0, "a"], [0, 1], {}, ("numbers",)),
+        ([0, 1], [0, 1], {"kind": "wild"}, ("'wild'", "'cubic'", "'natural'", "'linear'")),
+        ([0, 1], [0, 1], {"name": ""}, ("name", "''")),
     ],
 )
-def test_spline_problems(x_points, y_points, options, message):
-    with pytest.raises(ModelError, match=message):
+def test_spline_problems(x_points, y_points, options, names):
+    with raises(ModelError, *names):
         Spline(x_points, y_points, **options)
 
 
@@ -123,36 +124,36 @@ def test_gains_as_matrices():
     G1 = [[-3.0, 1.0], [0.0, -2.0]]
     stabilization = Baumgarte(G1=G1, G2=-4.0, G=-1.0)
     assert np.array_equal(stabilization.gains(2, 1)[0], G1)
-    with pytest.raises(ModelError, match=r"G1 has the shape \(2, 2\), but the model has 3 holonomic"):
+    with raises(ModelError, "G1", "(2, 2)", "3"):
         stabilization.gains(3, 1)
 
 
 @pytest.mark.parametrize(
-    ("gains", "message"),
+    ("gains", "names"),
     [
         (
             {"alpha": -1.0, "beta": 2.0},
-            r"phi'' - G1 phi' - G2 phi = 0 does not decay: eigenvalue 1\+1.73205j",
+            ("phi'' - G1 phi' - G2 phi", "1+1.73205j"),
         ),
-        ({"alpha": 1.0, "beta": 0.0}, "eigenvalue 0 has no negative real part"),
-        ({"G": 3.0}, "psi' - G psi = 0 does not decay: eigenvalue 3"),
-        ({"G1": [[-1, 0], [0, -1]], "G2": [[0, 4], [-4, 0]]}, "does not decay"),
-        ({"beta": 1.0}, "beta without alpha"),
-        ({"G1": -1.0}, "G1 without G2"),
-        ({}, "no gains"),
-        ({"alpha": 1.0, "G": -1.0}, "one kind of gains"),
-        ({"alpha": "fast"}, "expected a number"),
-        ({"G": [[1.0, 2.0]]}, "square matrix"),
-        ({"G": float("inf")}, "not finite"),
+        ({"alpha": 1.0, "beta": 0.0}, ("eigenvalue", "0")),
+        ({"G": 3.0}, ("psi' - G psi", "3")),
+        ({"G1": [[-1, 0], [0, -1]], "G2": [[0, 4], [-4, 0]]}, ("decay",)),
+        ({"beta": 1.0}, ("beta", "alpha")),
+        ({"G1": -1.0}, ("G1", "G2")),
+        ({}, ("gains",)),
+        ({"alpha": 1.0, "G": -1.0}, ("gains", "one kind")),
+        ({"alpha": "fast"}, ("alpha", "'fast'")),
+        ({"G": [[1.0, 2.0]]}, ("G", "square")),
+        ({"G": float("inf")}, ("G", "finite")),
     ],
 )
-def test_gains_that_are_refused(gains, message):
-    with pytest.raises(ModelError, match=message):
+def test_gains_that_are_refused(gains, names):
+    with raises(ModelError, *names):
         Baumgarte(**gains)
 
 
 def test_gains_that_rows_need():
-    with pytest.raises(ModelError, match=r"has 2 holonomic constraint.* but G1 is missing"):
+    with raises(ModelError, "2", "G1"):
         Baumgarte(alpha=1.0).gains(2, 0)
     assert Baumgarte(alpha=1.0).gains(0, 1)[2].tolist() == [[-1.0]]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises, says, warns
 
 import kanegen as kg
 
@@ -41,17 +42,16 @@ def test_a_velocity_with_the_wrong_frame_is_named_with_both_expressions() -> Non
     with pytest.raises(kg.ModelError) as caught:
         arm.model()
     (problem,) = caught.value.problems
-    assert "body body_Q: the velocity of mass center Q in N contradicts the position from P" in problem
+    says(problem, "body_Q", "velocity", "Q", "N", "P", "check_kinematics=False")
     assert "l*Derivative(q1(t), t)*A.y" in problem
     assert "l*(Derivative(q1(t), t) + Derivative(q2(t), t))*B.y" in problem
-    assert "check_kinematics=False" in problem
     assert arm.model(check_kinematics=False).name == "pendulum"
 
 
 def test_a_sign_is_enough() -> None:
     arm = Pendulum()
     arm.P.set_vel(arm.N, -length * u1 * arm.A.y)
-    with pytest.raises(kg.ModelError, match="mass center P in N contradicts the position from O"):
+    with raises(kg.ModelError, "mass center", "P", "N", "O"):
         arm.model(arm.P)
 
 
@@ -65,14 +65,14 @@ def test_right_velocities_pass_whatever_their_form() -> None:
 def test_kinematic_equations_that_contradict_the_velocity() -> None:
     arm = Pendulum()
     arm.P.set_vel(arm.N, length * u1 * arm.A.y)
-    with pytest.raises(kg.ModelError, match="mass center P"):
+    with raises(kg.ModelError, "mass center", "P"):
         arm.model(arm.P, kinematics=(q1.diff(t) - 2 * u1, q2.diff(t) - u2))
 
 
 def test_a_wrong_velocity_of_a_joint_is_found_at_the_body_it_carries() -> None:
     arm = Pendulum()
     arm.P.set_vel(arm.N, 2 * length * u1 * arm.A.y)
-    with pytest.raises(kg.ModelError, match="body_Q: the velocity of point P, which carries its mass center, in N"):
+    with raises(kg.ModelError, "body_Q", "velocity", "P", "mass center", "N"):
         arm.model(arm.Q)
 
 
@@ -92,7 +92,7 @@ def test_velocities_that_hold_by_constraints_only() -> None:
         "bodies": [me.Particle("p", P, m)],
     }
     kg.Model(**given, nonholonomic_constraints=[uy - 3 * ux])
-    with pytest.raises(kg.ModelError, match="mass center P"):
+    with raises(kg.ModelError, "mass center", "P"):
         kg.Model(**given, nonholonomic_constraints=[uy - 2 * ux])
 
 
@@ -131,7 +131,7 @@ def test_an_angular_velocity_that_is_no_rate_of_the_orientation() -> None:
     arm = Pendulum()
     arm.B.set_ang_vel(arm.A, u2 * arm.A.x)
     body = me.RigidBody("rod", arm.Q, arm.B, m, (me.inertia(arm.B, 1, 2, 3), arm.Q))
-    with pytest.raises(kg.ModelError, match="rod: the angular velocity of frame B in N contradicts its orientation"):
+    with raises(kg.ModelError, "rod", "angular velocity", "B", "N", "orientation"):
         arm.model(bodies=[body])
 
 
@@ -157,7 +157,7 @@ def test_unit_quaternions() -> None:
         )
 
     top(sm.Rational(1, 2))
-    with pytest.raises(kg.ModelError, match="top: the angular velocity of frame B"):
+    with raises(kg.ModelError, "top", "angular velocity", "B"):
         top(1)
 
 
@@ -174,7 +174,7 @@ def test_an_acceleration_that_is_no_rate_of_the_velocity() -> None:
     given = {"name": "wheel", "frame": N, "coordinates": (q1,), "speeds": (u1,), "kinematics": (q1.diff(t) - u1,)}
     kg.Model(**given, bodies=[body])
     center.a2pt_theory(contact, N, wheel)
-    with pytest.raises(kg.ModelError, match="wheel: the acceleration set for its mass center center in N is not the"):
+    with raises(kg.ModelError, "wheel", "acceleration", "center", "N"):
         kg.Model(**given, bodies=[body])
     center.set_acc(N, center.vel(N).dt(N))
     kg.Model(**given, bodies=[body])
@@ -196,7 +196,7 @@ def test_inputs_without_known_rates_are_left_out() -> None:
         "bodies": [me.Particle("p", P, m)],
     }
     kg.Model(**given, inputs=(z,))
-    with pytest.raises(kg.ModelError, match="mass center P"):
+    with raises(kg.ModelError, "mass center", "P"):
         kg.Model(**given, inputs=(kg.Input(z, rate=sm.cos(t)),))
 
 
@@ -204,9 +204,9 @@ def test_a_warning_when_no_state_satisfies_the_constraints() -> None:
     arm = Pendulum()
     arm.P.set_vel(arm.N, length * u1 * arm.A.y)
     impossible = {"holonomic_constraints": [sm.sin(q1) - 2]}
-    with pytest.warns(kg.ModelWarning, match="velocities of 'pendulum' were not compared") as caught:
+    with warns(kg.ModelWarning, "'pendulum'", "velocities") as caught:
         arm.model(arm.P, **impossible)
-    assert "check_kinematics=False" in str(caught[0].message)
+    says(caught[0].message, "check_kinematics=False")
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -217,7 +217,7 @@ def test_implied_constraints_must_be_kept_by_the_velocity_constraints() -> None:
     arm = Pendulum()
     kept = {"nonholonomic_constraints": [u1 + 3 * u2], "implied_constraints": [q1 + 3 * q2 - 1]}
     assert kg.derive(arm.model(**kept)).J.shape == (1, 2)
-    with pytest.raises(kg.ModelError, match=r"implied_constraints\[0\] .* its rate does not follow"):
+    with raises(kg.ModelError, "implied_constraints[0]", "rate"):
         arm.model(**kept | {"implied_constraints": [q1 + 2 * q2 - 1]})
 
 
@@ -240,7 +240,7 @@ def test_functions_of_the_user_need_not_be_defined_everywhere() -> None:
     }
     kg.Model(**given)
     P.set_vel(N, ux * N.x - uy * N.y)
-    with pytest.raises(kg.ModelError, match="mass center P"):
+    with raises(kg.ModelError, "mass center", "P"):
         kg.Model(**given)
 
 

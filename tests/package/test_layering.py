@@ -16,7 +16,6 @@ ORDER = (
     "_version",
     "errors",
     "forms",
-    "options",
     "resources",
     "graph",
     "model",

@@ -10,13 +10,13 @@ import mpmath
 import numpy as np
 import pytest
 from compiled import CompiledModel
+from kanegen.program.kernels.limit import udwadia_kalaba_limit_work
 from tolerances import EVALUATION
 
 from kanegen.codegen.kernel import emit_sources
 from kanegen.graph import Graph, mpmath_context
 from kanegen.program.interpret import interpret
 from kanegen.program.kernels.generalized import canonical_work, udwadia_kalaba_many_work, udwadia_kalaba_work
-from kanegen.program.kernels.limit import udwadia_kalaba_limit_work
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.hoist import hoist
 from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Program, Store, Symbols

@@ -8,7 +8,7 @@ from pathlib import Path
 import hybrid_host as hh
 import numpy as np
 import pytest
-from ccompile import COMPILERS, SANITIZERS, SANITIZING, Compiler, compile_source, run_program
+from ccompile import COMPILERS, SANITIZERS, SANITIZING, Compiler, compile_source, host_source, run_program
 from hybrid_host import HybridHost, HybridRun
 from scipy.optimize import brentq
 from steppers import FINISHED, METHODS
@@ -213,34 +213,12 @@ def test_many_events_at_loose_tolerances_are_no_chattering(host: HybridHost) -> 
     assert run.times(hh.STICKS).size == pytest.approx(4000.0 / 7.5557, abs=2)
 
 
-MAIN = r"""
-#include <stdio.h>
-int main(void) {
-  const double ball_p[6] = {9.81, 0.8, 0.1, 3.0, 0.01, 0.2}, block_p[4] = {1.0, 1.0, 0.5, 0.3};
-  const double tolerances[4] = {1e-8, 1e-8, 1e-8, 1e-8};
-  const int watched[3] = {1, 1, 0};
-  static entry entries[1000];
-  for (int method = 0; method < 5; ++method) {
-    for (int number = 0; number < 2; ++number) {
-      const kg_stepper_options options = {method, 0.01, 0.0, 0.0, 20000, tolerances, tolerances};
-      double t = 0.0, y[4] = {0.0, number == 0 ? 1.0 : 0.0, 0.3, 0.0};
-      int stopped = 0, count = 0, culprit, culprit_event;
-      kg_statistics statistics;
-      printf("%d ", run(number, number == 0 ? ball_p : block_p, &options, &t, 5.0, y, watched, 0.3, &stopped, entries,
-                        1000, &count, &statistics, &culprit, &culprit_event));
-    }
-  }
-  return 0;
-}
-"""
-
-
 @pytest.mark.parametrize("compiler", SANITIZING[:1], ids=str)
 def test_the_loop_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
-    output = run_program(compiler, hh.SOURCE + MAIN, tmp_path, *SANITIZERS)
+    output = run_program(compiler, host_source("hybrid_sanitized.c"), tmp_path, *SANITIZERS)
     assert output.split() == [str(FINISHED)] * 10
 
 
 @pytest.mark.parametrize("compiler", COMPILERS, ids=str)
 def test_the_headers_pass_strict_compilers(compiler: Compiler, tmp_path: Path) -> None:
-    compile_source(compiler, hh.SOURCE + MAIN, tmp_path / "program", "-O0")
+    compile_source(compiler, host_source("hybrid_sanitized.c"), tmp_path / "program", "-O0")

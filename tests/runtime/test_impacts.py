@@ -8,7 +8,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from ccompile import COMPILERS, SANITIZERS, SANITIZING, Compiler, compile_source, run_program
+from ccompile import COMPILERS, SANITIZERS, SANITIZING, Compiler, compile_source, host_source, run_program
 from contact_rows import (
     BILATERAL,
     CLOSED,
@@ -21,7 +21,6 @@ from contact_rows import (
     RHS,
     SETTLE,
     SLIP,
-    SOURCE,
     STABILIZED,
     STICK,
     Case,
@@ -241,32 +240,6 @@ def test_plastic_impacts_on_request(runtime: Runtime) -> None:
 
 # --- compilers -----------------------------------------------------------------------------------------------
 
-MAIN = r"""
-#include <stdio.h>
-
-/* Two particles on a rough floor, one touching it in a plane; a table leg twice (redundant); all calls once. */
-int main(void) {
-  const int sizes[3] = {3, 8, 3}, info[15] = {2, 0, 1, 2, 0, 2, 3, 4, 2, 0, 3, 6, 7, 1, 0};
-  const double options[5] = {1e-9, 1e-9, 0.0, 0.0, 2.0};
-  double p[3 + 9 + 3 + 24 + 32 + 15] = {3.0, 8.0, 3.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, -9.81};
-  const double rows[24] = {0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0};
-  double direction[6] = {0}, u[3] = {0.1, 0.0, -1.0}, lambda[8], udot[3], guards[12];
-  int mode[3] = {-1, 0, 0}, culprit = -1, status;
-  for (int i = 0; i < 24; ++i) {
-    p[15 + i] = rows[i];
-  }
-  for (int i = 0; i < 3; ++i) {
-    p[74 + i] = p[77 + i] = 0.3;
-    p[80 + i] = 0.5;
-  }
-  status = run(2 | 1 | 4 | 8, sizes, info, p, options, mode, direction, u, NULL, lambda, udot, guards, &culprit);
-  u[2] = 0.0;
-  status |= run(1 | 4 | 8, sizes, info, p, options, mode, direction, u, NULL, lambda, udot, guards, &culprit);
-  printf("%d %.6f %.6f %.6f\n", status, udot[0], udot[1], udot[2]);
-  return 0;
-}
-"""
-
 
 @pytest.mark.parametrize("compiler", COMPILERS, ids=str)
 def test_strict_compilers_accept_the_contact_headers(compiler: Compiler, tmp_path: Path) -> None:
@@ -275,4 +248,4 @@ def test_strict_compilers_accept_the_contact_headers(compiler: Compiler, tmp_pat
 
 @pytest.mark.parametrize("compiler", [c for c in SANITIZING if c.suffix == ".c"], ids=str)
 def test_contacts_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
-    assert run_program(compiler, SOURCE + MAIN, tmp_path, *SANITIZERS).startswith("0 ")
+    assert run_program(compiler, host_source("contact_rows_sanitized.c"), tmp_path, *SANITIZERS).startswith("0 ")

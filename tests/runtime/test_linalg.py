@@ -8,7 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from ccompile import SANITIZERS, SANITIZING, Compiler, run_program, shared_library
+from ccompile import SANITIZERS, SANITIZING, Compiler, host_source, run_program, shared_library
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from kernel_pairs import InC, Twins, orthogonal
@@ -17,28 +17,13 @@ from tolerances import CONSTRAINED_SOLVE, LINEAR_SOLVE
 from kanegen.program.kernels.records import OK, REPARTITIONED, SINGULAR
 from kanegen.program.kernels.table import KERNELS
 
-SOURCE = r"""
-#include "kg_linalg.h"
-
-int lu_solve(int n, double *a, double *b) { return kg_lu_solve(n, a, b); }
-int lu_solve_many(int n, int m, double *a, double *b) { return kg_lu_solve_many(n, m, a, b); }
-int cholesky_solve(int n, double *a, double *b) { return kg_cholesky_solve(n, a, b); }
-int cholesky_solve_many(int n, int m, double *a, double *b) { return kg_cholesky_solve_many(n, m, a, b); }
-int partition(int n_u, int n_c, double *J, double *order) { return kg_partition(n_u, n_c, J, order); }
-int constrained_work(int n_u, int n_c) { return KG_CONSTRAINED_WORK(n_u, n_c); }
-int constrained_solve(int n_u, int n_c, double *Q, double *P, double *J, double *b, double *work,
-                      double *udot) {
-  return kg_constrained_solve(n_u, n_c, Q, P, J, b, work, udot);
-}
-"""
-
 sizes = some.integers(1, 8)
 seeds = some.integers(0, 2**32 - 1)
 
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> InC:
-    return InC(shared_library(SOURCE, tmp_path_factory.mktemp("linalg")))
+    return InC(shared_library(host_source("linalg.c"), tmp_path_factory.mktemp("linalg")))
 
 
 @pytest.fixture(params=["C", "twin"])
@@ -279,37 +264,9 @@ def test_twins_work_in_fifty_digits() -> None:
     assert KERNELS["lu_solve"].twin(2, [1.0, 1.0, 1.0, 1.0 + 1e-16], [2.0, 2.0]) == SINGULAR
 
 
-MAIN = r"""
-#include <stdio.h>
-int main(void) {
-  for (int n_u = 1; n_u <= 6; ++n_u) {
-    for (int n_c = 0; n_c <= n_u; ++n_c) {
-      double Q[36], P[6], J[36], copy[36], b[6], udot[6], order[6], work[KG_CONSTRAINED_WORK(6, 0)];
-      for (int i = 0; i < n_u; ++i) {
-        P[i] = i - 2.5;
-        b[i] = 0.3 * i;
-        for (int j = 0; j < n_u; ++j) {
-          Q[i * n_u + j] = (i == j ? n_u : 0) + 1.0 / (1 + i + j);
-          J[i * n_u + j] = copy[i * n_u + j] = cos(1.0 + i * j + 2.0 * i);
-        }
-      }
-      printf("%d ", partition(n_u, n_c, copy, order));
-      printf("%d ", constrained_solve(n_u, n_c, Q, P, J, b, work, udot));
-      printf("%d ", cholesky_solve(n_u, Q, P));
-      for (int i = 0; i < n_u * n_u; ++i) {
-        Q[i] = cos(0.5 * i * i + 1.0);
-      }
-      printf("%d\n", lu_solve_many(n_u, 1, Q, P));
-    }
-  }
-  return 0;
-}
-"""
-
-
 @pytest.mark.parametrize("compiler", SANITIZING, ids=str)
 def test_linear_algebra_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
-    output = run_program(compiler, SOURCE + MAIN, tmp_path, *SANITIZERS)
+    output = run_program(compiler, host_source("linalg_sanitized.c"), tmp_path, *SANITIZERS)
     statuses = np.array(output.split(), int).reshape(-1, 4)
     assert set(statuses[:, 2]) == {OK}
     assert REPARTITIONED in statuses[:, 1]

@@ -8,7 +8,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from ccompile import shared_library
+from ccompile import host_source, shared_library
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from kernel_pairs import InC, Twins, orthogonal
@@ -17,23 +17,6 @@ from tolerances import LINEAR_SOLVE
 from kanegen.program.kernels.records import INFEASIBLE, OK, RANK_DEFICIENT
 from kanegen.program.kernels.table import KERNELS
 
-SOURCE = r"""
-#include "kg_servo.h"
-
-int control_solve_work(int m, int n) { return KG_CONTROL_WORK(m, n); }
-int control_solve(int m, int n, double *A, const double *z, const double *y, double *work, double *x) {
-  return kg_control_solve(m, n, A, z, y, work, x);
-}
-int control_damped_work(int m, int n) { return n < 0 ? n : KG_CONTROL_DAMPED_WORK(m, n); }
-int control_damped(int m, int n, double *A, const double *z, const double *damping, double *work, double *x) {
-  return kg_control_damped(m, n, A, z, damping, work, x);
-}
-int control_feasibility_work(int m, int n) { return KG_CONTROL_FEASIBILITY_WORK(m, n); }
-int control_feasibility(int m, int n, double *A, const double *z, double *work, double *x, double *result) {
-  return kg_control_feasibility(m, n, A, z, work, x, result);
-}
-"""
-
 sizes = some.integers(1, 5)
 seeds = some.integers(0, 2**32 - 1)
 
@@ -41,7 +24,7 @@ seeds = some.integers(0, 2**32 - 1)
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder: Path = tmp_path_factory.mktemp("servo")
-    return shared_library(SOURCE, folder)
+    return shared_library(host_source("servo_kernels.c"), folder)
 
 
 @pytest.fixture(scope="session", params=["C", "twin"])

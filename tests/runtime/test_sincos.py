@@ -17,24 +17,6 @@ from numpy.typing import NDArray
 from tolerances import SINCOS_ULPS
 
 Array = NDArray[np.float64]
-SOURCE = """
-#include "kg_sincos.h"
-void evaluate(int n, const double *x, double *sine, double *cosine);
-void evaluate(int n, const double *x, double *sine, double *cosine) { kg_sincos(n, x, sine, cosine); }
-"""
-OTHER_SCALAR = """
-#define KG_REAL_DEFINED
-typedef float kg_real;
-#define KG_SIN(x) sinf(x)
-#define KG_COS(x) cosf(x)
-#include "kg_sincos.h"
-int main(void) {
-  const float x[KG_PADDED(3)] = {0.0f, 1.0f, 2.0f};
-  float s[3], c[3];
-  kg_sincos(KG_PADDED(3), x, s, c);
-  return s[1] > 0.84f && s[1] < 0.85f && c[0] == 1.0f ? 0 : 1;
-}
-"""
 QUARTERS = 1e5 / (math.pi / 2)
 ANGLES: dict[str, Callable[[np.random.Generator], Array]] = {
     "one turn": lambda random: random.uniform(-math.pi, math.pi, 3000),
@@ -47,7 +29,7 @@ ANGLES: dict[str, Callable[[np.random.Generator], Array]] = {
 
 @pytest.fixture(scope="module")
 def kg_sincos(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Array], tuple[Array, Array]]:
-    library = ccompile.shared_library(SOURCE, tmp_path_factory.mktemp("sincos"))
+    library = ccompile.shared_library(ccompile.host_source("sincos.c"), tmp_path_factory.mktemp("sincos"))
 
     def call(x: Array) -> tuple[Array, Array]:
         sine, cosine = np.empty_like(x), np.empty_like(x)
@@ -93,4 +75,4 @@ def test_special_angles(kg_sincos: Callable[[Array], tuple[Array, Array]]) -> No
 def test_other_scalars_use_their_own_functions(compiler: Compiler, tmp_path: Path) -> None:
     base = ccompile.runtime_headers()["kg_base.h"]
     assert "#ifndef KG_REAL_DEFINED" in base
-    ccompile.run_program(compiler, "#include <math.h>\n" + OTHER_SCALAR, tmp_path)
+    ccompile.run_program(compiler, ccompile.host_source("sincos_float.c"), tmp_path)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import steppers as st
-from ccompile import COMPILERS, SANITIZERS, SANITIZING, Compiler, compile_source, run_program
+from ccompile import COMPILERS, SANITIZERS, SANITIZING, Compiler, compile_source, host_source, run_program
 from scipy.integrate import solve_ivp
 from steppers import Host, Run, exact
 from tolerances import (
@@ -303,31 +303,9 @@ def test_messages_tell_what_to_do(host: Host) -> None:
     assert "tolerances" in messages[st.COLLAPSED]
 
 
-MAIN = r"""
-#include <stdio.h>
-int main(void) {
-  const double rtol[4] = {1e-6, 1e-6, 1e-6, 1e-6}, y0[4] = {1.0, 1.0, 1.0, 0.0};
-  static double work[400], t_out[600], y_out[2400], dense[600 * 32];
-  const double t_query[2] = {0.3, 1.9};
-  double y_query[8];
-  for (int method = 0; method < 5; ++method) {
-    for (int problem = 0; problem < 8; ++problem) {
-      const kg_stepper_options options = {method, 0.01, 0.0, 0.0, 500, rtol, rtol};
-      record r = {0, 500, t_out, y_out, dense, 2, t_query, y_query, 0};
-      kg_statistics statistics;
-      const int n = problem == 0 ? 4 : problem == 6 ? 2 : 1;
-      const int status = integrate(problem, n, &options, 0.0, 2.0, y0, work, &r, &statistics);
-      printf("%d ", status);
-    }
-  }
-  return single_steps(1, 4, 0.1, y_out, y_query) + single_steps(0, 4, 0.1, y_out, y_query);
-}
-"""
-
-
 @pytest.mark.parametrize("compiler", SANITIZING, ids=str)
 def test_steppers_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
-    output = run_program(compiler, st.SOURCE + MAIN, tmp_path, *SANITIZERS)
+    output = run_program(compiler, host_source("steppers_sanitized.c"), tmp_path, *SANITIZERS)
     statuses = np.array(output.split(), int).reshape(5, 8)
     assert np.all(statuses[:, st.SMOOTH] == st.FINISHED)
     assert np.all(statuses[:, st.OWN_FAILURE] == st.FAILED)
@@ -340,59 +318,9 @@ def test_unused_headers_do_not_warn(compiler: Compiler, optimization: str, tmp_p
     compile_source(compiler, source, tmp_path / "program", optimization)
 
 
-SINGLE = r"""
-#include <float.h>
-#include <math.h>
-#include <stdio.h>
-#define KG_REAL_DEFINED
-typedef float kg_real;
-#define KG_C(x) x##f
-#define KG_ABS(x) fabsf(x)
-#define KG_SQRT(x) sqrtf(x)
-#define KG_POW(x, y) powf(x, y)
-#define KG_ISFINITE(x) isfinite(x)
-#define KG_MIN(x, y) ((x) < (y) ? (x) : (y))
-#define KG_MAX(x, y) ((x) > (y) ? (x) : (y))
-#define KG_EPSILON FLT_EPSILON
-#define KG_TINY FLT_MIN
-#include "kg_steppers.h"
-#include "kg_linalg.h"
-
-static int rhs(void *context, float t, const float *y, float *dydt) {
-  (void)context;
-  dydt[0] = y[0] * cosf(t);
-  return KG_OK;
-}
-
-static int jacobian(void *context, float t, const float *y, const float *dydt, float *J, float *dfdt) {
-  (void)context;
-  (void)dydt;
-  J[0] = cosf(t);
-  dfdt[0] = -y[0] * sinf(t);
-  return KG_OK;
-}
-
-int main(void) {
-  const float rtol = 1e-6f, y0 = 1.0f;
-  for (int method = 0; method < 5; ++method) {
-    const kg_stepper_options options = {method, 0.01f, 0.0f, 0.0f, 0, &rtol, &rtol};
-    const kg_ode ode = {1, rhs, NULL, jacobian};
-    kg_stepper s;
-    float work[40];
-    int status = kg_stepper_start(&s, &ode, &options, 0.0f, &y0, 2.0f, work);
-    while (status == KG_OK) {
-      status = kg_stepper_step(&s);
-    }
-    printf("%d %.9g\n", status, (double)s.y[0]);
-  }
-  return 0;
-}
-"""
-
-
 @pytest.mark.parametrize("compiler", SANITIZING, ids=str)
 def test_the_same_text_serves_single_precision(compiler: Compiler, tmp_path: Path) -> None:
-    output = run_program(compiler, SINGLE, tmp_path, "-Wdouble-promotion", *SANITIZERS)
+    output = run_program(compiler, host_source("steppers_float.c"), tmp_path, "-Wdouble-promotion", *SANITIZERS)
     results = np.array(output.split(), float).reshape(-1, 2)
     assert np.all(results[:, 0] == st.FINISHED)
     assert results[:, 1] == pytest.approx(np.full(5, exact(2.0)[1]), rel=SINGLE_PRECISION)

@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from ccompile import SANITIZERS, SANITIZING, run_program, shared_library
+from ccompile import SANITIZERS, SANITIZING, host_source, run_program, shared_library
 from handmade_track import solver as track
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -22,27 +22,10 @@ import kanegen as kg
 from kanegen.errors import SolveError
 from kanegen.pipeline import sources_of
 
-LEAST_NORM = r"""
-#include "kg_least_norm.h"
-int least_norm(int leading, int rows, int n, double *a, double *b, double *sizes, double *z);
-int least_norm(int leading, int rows, int n, double *a, double *b, double *sizes, double *z) {
-  return kg_least_norm(leading, rows, n, a, b, sizes, z);
-}
-void weigh(int rows, int n, double *metric, double *a);
-void weigh(int rows, int n, double *metric, double *a) {
-  kg_metric_factor(n, metric);
-  for (int i = 0; i < rows; ++i) { kg_metric_lower(n, metric, a + i * n); }
-}
-void back(int n, const double *factor, double *z);
-void back(int n, const double *factor, double *z) { kg_metric_upper(n, factor, z); }
-double solve(int n, const double *factor, const double *row, double *z);
-double solve(int n, const double *factor, const double *row, double *z) { return kg_metric_solve(n, factor, row, z); }
-"""
-
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    return shared_library(LEAST_NORM, tmp_path_factory.mktemp("least_norm"))
+    return shared_library(host_source("least_norm.c"), tmp_path_factory.mktemp("least_norm"))
 
 
 def pointer(array: np.ndarray) -> Any:
@@ -241,65 +224,6 @@ def test_wrong_arguments_are_named() -> None:
     assert "was not built for the model" in message(track(), 0.0, (0.0, 0.0), (0.0, 0.0))
 
 
-MAIN = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include "kg_projection.h"
-static const kg_function *find(const kg_model *m, const char *name) {
-  for (int i = 0; i < m->n_functions; ++i) {
-    if (strcmp(m->functions[i].name, name) == 0) { return &m->functions[i]; }
-  }
-  return NULL;
-}
-int main(void) {
-  const kg_model *m = kg_get_model();
-  kg_projection c;
-  double *p = malloc((size_t)m->n_prepared * sizeof(double)), q[] = {0.3, 0.1, 0.9}, u[] = {0.5, 1.0, 2.0};
-  const double values[] = {PARAMETERS};
-  const int fixed[] = {1, 0, 0, 1, 0, 0};
-  const kg_function *energy = find(m, "integral:energy");
-  int status, corrections;
-  memset(&c, 0, sizeof c);
-  memset(p, 0, (size_t)m->n_prepared * sizeof(double));
-  memcpy(p, values, sizeof values);
-  m->prepare(p);
-  c.manifold.n_q = m->n_q;
-  c.manifold.n_u = m->n_u;
-  c.manifold.position = find(m, "position_level");
-  c.manifold.velocity = find(m, "velocity_level");
-  c.manifold.displacements = find(m, "displacements");
-  c.manifold.mass = find(m, "Q");
-  c.integrals.functions = &energy;
-  c.integrals.n = 1;
-  c.tolerance = 1e-13;
-  c.every = 1;
-  c.p = p;
-  c.work = malloc(kg_projection_work(&c) * sizeof(double));
-  status = kg_make_consistent(&c.manifold, 0.0, q, u, NULL, p, fixed, 1e-13, c.work, &corrections);
-  printf("%d %d %.17g %.17g %.17g %.17g\n", status, corrections > 0, q[0], q[1], q[2], u[0]);
-  kg_projection_start(&c);
-  printf("%d ", kg_projection_renew(&c, 0.0, q, u, NULL));
-  q[1] += 1e-5;
-  u[2] -= 1e-5;
-  printf("%d ", kg_project(&c, 0.0, q, u, NULL));
-  printf("%d ", kg_project(&c, 0.0, q, u, NULL));
-  printf("%.17g %.17g %.17g\n", c.integrals.kept[0], c.integrals.values[m->n_u], c.integrals.drift);
-  c.any_rank = 1;
-  for (c.integrals.n = 1; c.integrals.n >= 0; --c.integrals.n) {
-    kg_projection_start(&c);
-    printf("%d ", kg_projection_renew(&c, 0.0, q, u, NULL));
-    q[1] += 1e-5;
-    u[2] -= 1e-5;
-    printf("%d ", kg_project(&c, 0.0, q, u, NULL));
-    printf("%d ", kg_project(&c, 0.0, q, u, NULL));
-  }
-  free(c.work);
-  free(p);
-  return 0;
-}
-"""
-
-
 @pytest.mark.parametrize("compiler", [c for c in SANITIZING if c.suffix == ".c"], ids=str)
 def test_no_memory_is_misused(compiler: Any, tmp_path: Path) -> None:
     model = model_of("slider_crank")
@@ -308,7 +232,7 @@ def test_no_memory_is_misused(compiler: Any, tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     kernel = sources.text(sources.kernel)
     values = ", ".join(repr(float(value)) for value in model.parameters.values())
-    program = kernel + MAIN.replace("PARAMETERS", values)
+    program = f"#define PARAMETERS {values}\n{kernel}{host_source('projection_sanitized.c')}"
     lines = run_program(compiler, program, tmp_path, *SANITIZERS).splitlines()
     status, moved, *state = lines[0].split()
     assert (status, moved) == ("0", "1")

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import sympy
 from handmade import pendulum_module
-from handmade_track import DESCRIPTION, extension
+from handmade_track import DESCRIPTION, extension, input_slots
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import LowLevelCallable
 from scipy.interpolate import BPoly, BSpline, CubicSpline, PPoly, UnivariateSpline, make_interp_spline
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.codegen.description import Description
+from kanegen.codegen.description import Description, InputSlot
 from kanegen.errors import SolveError
 from kanegen.solve.inputs.inputs import RunInputs, run_inputs
 from kanegen.solve.inputs.piecewise import Piecewise, from_scipy, joined
@@ -40,7 +40,7 @@ def inputs(r: Any, **changes: Any) -> RunInputs:
 
 
 def one_input() -> Description:
-    return replace(DESCRIPTION, inputs=("lift",), input_defaults=(None,), input_rate_of=(None,))
+    return replace(DESCRIPTION, input_slots=(InputSlot("lift"),))
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,10 @@ def test_every_form_gives_its_values(r: Any, expected: Any) -> None:
 
 def test_rates_win_over_defaults_only_where_their_input_is_given() -> None:
     defaults = (5.0, 6.0, 7.0)
-    np.testing.assert_array_equal(inputs({"lift_rate": 1.0}, input_defaults=defaults).at(0.0), [5.0, 1.0, 0.0])
-    np.testing.assert_array_equal(inputs({}, input_defaults=defaults).at(0.0), defaults)
+    np.testing.assert_array_equal(
+        inputs({"lift_rate": 1.0}, input_slots=input_slots(*defaults)).at(0.0), [5.0, 1.0, 0.0]
+    )
+    np.testing.assert_array_equal(inputs({}, input_slots=input_slots(*defaults)).at(0.0), defaults)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +116,9 @@ def test_wrong_inputs_are_refused(r: Any, message: str) -> None:
 def test_missing_inputs_are_named() -> None:
     without = (None, 0.0, None)
     with pytest.raises(SolveError, match=r"the inputs lift, lift_acceleration have no value: pass r= \(an array"):
-        inputs(None, input_defaults=without)
+        inputs(None, input_slots=input_slots(*without))
     with pytest.raises(SolveError, match="no value to the inputs without a default lift;"):
-        inputs({"lift_rate": 0.0}, input_defaults=without)
+        inputs({"lift_rate": 0.0}, input_slots=input_slots(*without))
 
 
 def test_scalar_tables_and_splines_serve_one_input() -> None:

@@ -1,4 +1,4 @@
-"""Compiles C and C++ snippets against the runtime headers, as shared libraries or as programs."""
+"""Compiles the C hosts of tests/hosts and generated C against the runtime headers: as libraries or as programs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from kanegen.codegen.environment import runtime_headers
 
 WARNINGS = ("-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion")
+HOSTS = Path(__file__).parents[1] / "hosts"
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 
 
@@ -46,16 +47,25 @@ def _links_sanitizers(compiler: Compiler) -> bool:
 SANITIZING = tuple(c for c in COMPILERS if _links_sanitizers(c))
 
 
+def host_source(name: str) -> str:
+    """The text of a file in tests/hosts: C that gives tests access to the runtime headers."""
+    return (HOSTS / name).read_text(encoding="utf-8")
+
+
 def compile_source(
     compiler: Compiler, source: str, target: Path, *flags: str, headers: dict[str, str] | None = None
 ) -> None:
-    """Compile one source next to its headers into ``target``; a warning fails the test with stderr."""
+    """Compile one source next to its headers into ``target``; a warning fails the test with stderr.
+
+    The source may include files of tests/hosts.
+    """
     folder = target.parent
     for name, text in (runtime_headers() if headers is None else headers).items():
         (folder / name).write_text(text, encoding="utf-8")
     path = target.with_suffix(compiler.suffix)
     path.write_text(source, encoding="utf-8")
-    command = [compiler.command, compiler.standard, *WARNINGS, *flags, str(path), "-o", str(target), "-lm"]
+    folders = ("-I", str(folder), "-I", str(HOSTS))
+    command = [compiler.command, compiler.standard, *WARNINGS, *folders, *flags, str(path), "-o", str(target), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
 

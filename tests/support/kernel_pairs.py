@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable
 
 import numpy as np
+import scipy.linalg.lapack  # noqa: F401  (the twins import it when they need it; that counts in a deadline)
 
 from kanegen.program.kernels.table import KERNELS
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -44,12 +45,19 @@ _COMPILERS_NOTE = "compilers.json"
 @dataclass(frozen=True)
 class Extension:
     """A compiled model: the loaded ``module``, its ``digest`` (over sources, compiler, flags, interpreter and
-    processor), the ``path`` of the shared library in the cache, and the ``sources`` it was built from."""
+    processor), the ``path`` of the shared library in the cache, the ``sources`` and ``options`` it was built with.
+
+    A pickle holds sources and options; it is built, or found in the cache, where it is loaded.
+    """
 
     module: ModuleType
     digest: str
     path: Path
     sources: Sources
+    options: CompilerOptions | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return build, (self.sources, self.options)
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ def build(sources: Sources, options: CompilerOptions | None = None, cache: Cache
     if folder is None:
         folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, wrapper, work))
     path = folder / _file_name(sources)
-    return Extension(load(path, key), key, path, sources)
+    return Extension(load(path, key), key, path, sources, options)
 
 
 def build_wrapper(

@@ -118,7 +118,8 @@ def add_contacts(f: Functions) -> None:
     if model.events:
         _add(f, "events", e.simplified(guards(e.system)))
     if model.impulses:
-        f.add("impulses", f.fragment().rows([e.simplified(row) for row in impulse_rows(e.system)]), SUMMARIES["impulses"])
+        rows = [e.simplified(row) for row in impulse_rows(e.system)]
+        f.add("impulses", f.fragment().rows(rows), SUMMARIES["impulses"])
 
 
 def _add(f: Functions, name: str, nodes: Sequence[Node]) -> None:

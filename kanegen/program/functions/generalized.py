@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kanegen.derivation.limits import constraint_rates
 from kanegen.graph import Node
 from kanegen.program.fragment import Fragment
@@ -27,7 +29,7 @@ def canonical(f: Functions, s: Fragment, stabilized: bool) -> list[Node]:
     return s.call("canonical", f.n_u, f.n_c, Q="Q", Qdot="Qdot", P="P", J="J", b="b", u="u")["parts"]
 
 
-def _system(f: Functions, stabilized: bool) -> dict[str, tuple[Node, ...]]:
+def _system(f: Functions, stabilized: bool) -> dict[str, Any]:
     e = f.equations
     b = e.b_stabilized if stabilized else e.b
     return {"Q": e.Q.nodes, "P": e.P.nodes, "J": e.J.nodes, "b": b.nodes}

@@ -7,6 +7,7 @@ The speeds in all quantities are replaced by those that the momenta determine.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from kanegen.derivation.algebra.cholesky import solve_symmetric
 from kanegen.derivation.equations import PIVOT_LIMIT, SQUARE_LIMIT
@@ -121,7 +122,7 @@ def _add_unreduced(f: Functions, momenta: Momenta, form: str, stabilized: bool) 
     rate = momenta.canonical_rate if form == "hamilton" else momenta.rate
 
     def made(accelerations: Callable[[Fragment, Sequence[Node]], Sequence[Node]] | None) -> Fragment:
-        s, e, total = f.fragment(), f.equations, rate
+        s, e, total = f.fragment(), f.equations, list(rate)
         speeds = _unreduced_speeds(f, s, momenta)
         if accelerations is not None:
             inertia = matrix_vector(f.graph, e.mass_matrix, accelerations(s, speeds))
@@ -167,5 +168,5 @@ def _any_accelerations(f: Functions, s: Fragment, speeds: Sequence[Node], stabil
     """u' with dependent speeds chosen at run time."""
     e = f.equations
     parts = {"Q": e.Q, "P": e.P, "J": e.J, "b": e.b_stabilized if stabilized else e.b}
-    values = {name: _with_speeds(f, speeds, quantity.nodes) for name, quantity in parts.items()}
+    values: dict[str, Any] = {name: _with_speeds(f, speeds, quantity.nodes) for name, quantity in parts.items()}
     return s.call("constrained_solve", f.n_u, f.n_c, title="Q, P, J and b", **values)["udot"]

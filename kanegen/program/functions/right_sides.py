@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from kanegen.derivation.equations import PIVOT_LIMIT, SQUARE_LIMIT
 from kanegen.derivation.forms import complete, range_space_accelerations
@@ -75,7 +75,7 @@ def canonical(f: Functions, s: Fragment, stabilized: bool, otherwise: str | None
 
 def any_partition(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """u' with dependent speeds chosen at run time."""
-    system = {name: f.function(name) for name in ("Q", "P", "J")}
+    system: dict[str, Any] = {name: f.function(name) for name in ("Q", "P", "J")}
     if stabilized:
         b = f.function("b")
     else:

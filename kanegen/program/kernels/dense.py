@@ -49,7 +49,8 @@ def equilibrated(M: Matrix, width: int) -> Matrix | None:
     scales = np.max(np.abs(M[:, :width]), axis=1, initial=0)
     if not all(0 < scale < np.inf for scale in scales):
         return None
-    return M / scales[:, None]
+    scaled: Matrix = M / scales[:, None]
+    return scaled
 
 
 def lu_factors(M: Matrix) -> tuple[Matrix, Any]:
@@ -65,7 +66,7 @@ def lu_factors(M: Matrix) -> tuple[Matrix, Any]:
         factors, pivots = context.LU_decomp(copy, overwrite=True, use_cache=False)
     except ZeroDivisionError:
         return np.zeros_like(M), None
-    return matrix(*M.shape, factors), pivots
+    return vector(factors).reshape(M.shape), pivots
 
 
 def lu_substitute(factors: Matrix, pivots: Any, b: Matrix) -> Matrix:
@@ -116,7 +117,7 @@ def symmetric_eigen(S: Matrix) -> tuple[Matrix, Matrix]:
         values, vectors = np.linalg.eigh(S)
         return values, vectors.T
     E, V = context.eigsy(context.matrix(S.tolist()))
-    return vector(E), matrix(*S.shape, V).T
+    return vector(E), vector(V).reshape(S.shape).T
 
 
 def singular_values(M: Matrix) -> tuple[Matrix, Matrix, Matrix]:

@@ -184,7 +184,7 @@ def _operations(n_u: int, n_c: int) -> int:
 
 _SIZES: Final = ("n_u", "n_c")
 _Q, _J, _U, _C = ("n_u", "n_u"), ("n_c", "n_u"), ("n_u",), ("n_c",)
-_RESULTS: Final = {"udot": _U, "lambda": _C, "rank": (1,)}
+_RESULTS: Final[dict[str, tuple[str | int, ...]]] = {"udot": _U, "lambda": _C, "rank": (1,)}
 
 KERNELS: Final = (
     Kernel(

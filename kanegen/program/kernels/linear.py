@@ -119,8 +119,7 @@ def _eliminate(n_u: int, M: Matrix) -> tuple[list[int], Matrix] | None:
         return None
     tolerance = rank_tolerance(n_u, rows)
     for k in range(len(rows)):
-        i, j = np.unravel_index(np.argmax(np.abs(rows[k:, k:n_u])), (len(rows) - k, n_u - k))
-        i, j = k + int(i), k + int(j)
+        i, j = (k + n for n in divmod(int(np.argmax(np.abs(rows[k:, k:n_u]))), n_u - k))
         if not abs(rows[i, j]) > tolerance:
             return None
         rows[[k, i]] = rows[[i, k]]
@@ -173,8 +172,8 @@ def _constrained_work(n_u: int, n_c: int) -> int:
     return 2 * n_u + n_u * n_i + n_i * n_i + n_i
 
 
-def _kernel(name: str, twin: Any, sizes: tuple[str, ...], arrays: Any, results: tuple[str, ...], **counts: Any) -> Kernel:
-    return Kernel(name, "kg_linalg.h", sizes, arrays, results, twin, **counts)
+def _kernel(twin: Any, sizes: tuple[str, ...], arrays: Any, result: str, **counts: Any) -> Kernel:
+    return Kernel(twin.__name__, "kg_linalg.h", sizes, arrays, (result,), twin, **counts)
 
 
 _ONE: Final = {"a": ("n", "n"), "b": ("n",)}
@@ -182,33 +181,30 @@ _MANY: Final = {"a": ("n", "n"), "b": ("n", "m")}
 _SYSTEM: Final = {"Q": ("n_u", "n_u"), "P": ("n_u",), "J": ("n_c", "n_u"), "b": ("n_c",)}
 
 KERNELS: Final = (
-    _kernel("lu_solve", lu_solve, ("n",), _ONE, ("b",), operations=_lu),
-    _kernel("lu_solve_many", lu_solve_many, ("n", "m"), _MANY, ("b",), operations=_lu),
-    _kernel("cholesky_solve", cholesky_solve, ("n",), _ONE, ("b",), operations=cholesky_operations),
-    _kernel("cholesky_solve_many", cholesky_solve_many, ("n", "m"), _MANY, ("b",), operations=cholesky_operations),
+    _kernel(lu_solve, ("n",), _ONE, "b", operations=_lu),
+    _kernel(lu_solve_many, ("n", "m"), _MANY, "b", operations=_lu),
+    _kernel(cholesky_solve, ("n",), _ONE, "b", operations=cholesky_operations),
+    _kernel(cholesky_solve_many, ("n", "m"), _MANY, "b", operations=cholesky_operations),
     _kernel(
-        "partition",
         partition,
         ("n_u", "n_c"),
         {"J": ("n_c", "n_u"), "order": ("n_u",)},
-        ("order",),
+        "order",
         operations=_elimination,
     ),
     _kernel(
-        "multipliers",
         multipliers,
         ("n_u", "n_c"),
         {"J": ("n_c", "n_u"), "force": ("n_u",), "work": (), "lambda": ("n_c",)},
-        ("lambda",),
+        "lambda",
         operations=_multipliers,
         work=lambda n_u, n_c: n_u + n_c * n_c,
     ),
     _kernel(
-        "constrained_solve",
         constrained_solve,
         ("n_u", "n_c"),
         {**_SYSTEM, "work": (), "udot": ("n_u",)},
-        ("udot",),
+        "udot",
         operations=_constrained,
         work=_constrained_work,
     ),

@@ -33,7 +33,7 @@ class InverseDynamics:
     controls
         (n_t, n_tau), in the order of ``control_names``: of all that drive the motion those of least norm.
     multipliers
-        (n_t, n_c) of ``Q u' = P + J^T lambda``, in the order of ``description.constraints``.
+        (n_t, n_c) of ``Q u' = P + J^T lambda``, in the order of ``description.constraints.rows``.
     reactions
         Of each reaction of the model the force (n_t, 3) and the torque (n_t, 3).
     residual
@@ -129,16 +129,16 @@ def _require_consistent(functions: Functions, motion: Path, found: Mapping[str, 
     d = functions.description
     speed = max(1.0, float(np.abs(found["u"]).max(initial=0.0)))
     acceleration = max(speed, float(np.abs(found["udot"]).max(initial=0.0)))
-    n = len(d.positions)
+    labels, n = d.constraints, len(d.constraints.positions)
     residuals = found.get("residuals", np.empty((motion.times.size, 0)))
     rates = [f"the kinematics of {name}" for name in d.coordinates]
     problems = [
         problem
         for labels, values, limit in (
-            (d.positions, residuals[:, :n], max(1.0, float(np.abs(motion.q).max(initial=0.0)))),
-            (d.velocities, residuals[:, n:], speed),
+            (labels.positions, residuals[:, :n], max(1.0, float(np.abs(motion.q).max(initial=0.0)))),
+            (labels.velocities, residuals[:, n:], speed),
             (rates, found["slip"], speed),
-            ([f"acceleration level of {label}" for label in d.constraints], found["violation"], acceleration),
+            ([f"acceleration level of {label}" for label in labels.rows], found["violation"], acceleration),
         )
         for problem in _violations(labels, values, tolerance * limit, motion.times)
     ]

@@ -136,7 +136,7 @@ def linearize(
     d = description
     n_q, n_u, n_r = len(d.coordinates), len(d.speeds), len(d.inputs)
     slopes = _residual_slopes(evaluate, d)
-    n_position = len(d.positions)
+    n_position = len(d.constraints.positions)
     q_q, q_r, q_free = _solved(
         slopes["q"][:n_position], slopes["r"][:n_position], d.coordinates, coordinates, "coordinate"
     )
@@ -172,7 +172,7 @@ def linearize(
 def _outputs(evaluate: Evaluate, d: Description) -> tuple[tuple[str, ...], Array, Array]:
     """Names of the components of all outputs, and their derivatives in (q, u) and r; none where they were not built."""
     n_r = len(d.inputs)
-    names = tuple(label for name, shape in d.outputs for label in _components(name, shape))
+    names = tuple(label for name, shape in d.outputs.items() for label in _components(name, shape))
     if not names or "outputs_q" not in d.functions:
         return (), np.zeros((0, len(d.coordinates) + len(d.speeds))), np.zeros((0, n_r))
     in_state = np.hstack([evaluate("outputs_q"), evaluate("outputs_u")])
@@ -188,7 +188,7 @@ def _components(name: str, shape: tuple[int, ...]) -> list[str]:
 
 def _residual_slopes(evaluate: Evaluate, d: Description) -> dict[str, Array]:
     """Derivatives of all residuals in q, u and r; without constraints, arrays without rows."""
-    rows = len(d.positions) + len(d.velocities)
+    rows = len(d.constraints.positions) + len(d.constraints.velocities)
     sizes = {"q": len(d.coordinates), "u": len(d.speeds), "r": len(d.inputs)}
     return {name: evaluate(f"residuals_{name}") if rows and n else np.zeros((rows, n)) for name, n in sizes.items()}
 

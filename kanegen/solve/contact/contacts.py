@@ -49,7 +49,7 @@ class Contacts:
     """All contacts at a state: ``contacts["floor"]`` is a :class:`ContactState`.
 
     ``states`` maps names to them; ``qdot`` (n_q,) and ``udot`` (n_u,) are the motion with their forces. ``forces``
-    (n_rows,) are the multipliers in the order of ``description.contact_rows``: what functions take behind the inputs.
+    (n_rows,) are the multipliers in the order of ``description.contacts.rows``: what functions take behind the inputs.
     """
 
     states: Mapping[str, ContactState]

@@ -24,12 +24,12 @@ class Impulse(NamedTuple):
     """Speeds after an impulse, what the constraints contributed, and generalized momenta before and after.
 
     ``u``: speeds after (n_u,). ``constraint_impulse``: ``J^T Lambda = Q (u+ - u-) - I``, (n_u,), with the
-    ``multipliers`` Lambda (n_c,) in the order of ``description.constraints``, zero for redundant ones.
+    ``multipliers`` Lambda (n_c,) in the order of ``description.constraints.rows``, zero for redundant ones.
     ``momentum_before`` and ``momentum_after``: ``Q u + N``, (n_u,), the holonomic generalized momenta;
     ``reduced_momentum_before`` and ``reduced_momentum_after``: ``A2 (Q u + N)``, (n_i,), the nonholonomic ones, which
     the constraint impulses do not change where the constraints are linear in the speeds; None where no choice of
     dependent speeds solves the constraints, or the model was built without ``A``. ``contact_impulses``: those of the
-    contact rows (n_rows,), in the order of ``description.contact_rows``.
+    contact rows (n_rows,), in the order of ``description.contacts.rows``.
     """
 
     u: Array
@@ -87,9 +87,9 @@ class Impulsive:
         status, after, found = functions.module.impulse(functions.prepared, float(t), q, u, inputs, generalized, rows)
         if status < 0 or not np.isfinite(after).all():
             raise SolveError(_failed(functions.module, description, status, t))
-        multipliers = np.zeros(len(description.constraints))
+        multipliers = np.zeros(len(description.constraints.rows))
         multipliers[rows] = found
-        contact_impulses = np.zeros(len(description.contact_rows))
+        contact_impulses = np.zeros(len(description.contacts.rows))
         if functions.module.CONTACTS:
             check_contact_values(functions, t, q, u, r)
             after, contact_impulses, more = self._with_contacts(t, q, u, after, inputs, rows)
@@ -132,7 +132,7 @@ class Impulsive:
 
     def _independent_rows(self, t: float, q: Any, u: Any, r: Any) -> list[int]:
         """Indices of the constraints that bind: all, but for models whose constraints are redundant everywhere."""
-        rows = range(len(self.description.constraints))
+        rows = range(len(self.description.constraints.rows))
         if not rows or self.description.dependent:
             return list(rows)
         redundant = redundant_rows(self.J(t, q, u, r))
@@ -163,8 +163,10 @@ class Impulsive:
 
 
 def _needed(description: Description) -> tuple[str, ...]:
-    """The compiled functions behind :meth:`Impulsive.impulse`."""
-    return ("Q", *(["J"] if description.constraints else []), *(["velocity_level"] if description.velocities else []))
+    """The compiled functions that :meth:`Impulsive.impulse` needs."""
+    constraints = description.constraints
+    rows, levels = ["J"] if constraints.rows else [], ["velocity_level"] if constraints.velocities else []
+    return ("Q", *rows, *levels)
 
 
 def _vector(impulses: Any, speeds: tuple[str, ...]) -> Array:
@@ -183,7 +185,11 @@ def _vector(impulses: Any, speeds: tuple[str, ...]) -> Array:
 
 
 def _locked(description: Description, t: float) -> str:
-    count, speeds, rows = len(description.speeds), ", ".join(description.speeds), "; ".join(description.constraints)
+    count, speeds, rows = (
+        len(description.speeds),
+        ", ".join(description.speeds),
+        "; ".join(description.constraints.rows),
+    )
     return (
         f"the configuration is locked at t = {t!r} s: {count} independent constraints leave none of the speeds "
         f"{speeds} free, so that none can answer an impulse; remove one of the constraints {rows}"
@@ -191,7 +197,7 @@ def _locked(description: Description, t: float) -> str:
 
 
 def _failed(module: ModuleType, description: Description, status: int, t: float) -> str:
-    rows = "; ".join(description.constraints)
+    rows = "; ".join(description.constraints.rows)
     if status == module.STATUS_SINGULAR:
         return (
             f"the impulse at t = {t!r} s has no unique answer: the constraints depend on each other at this position "

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from kanegen.errors import SolveError
-from kanegen.model.contact.laws import Value
 from kanegen.solve.functions import Functions
 
 
@@ -18,16 +16,14 @@ def check_contact_values(functions: Functions, t: float, q: Any, u: Any, r: Any)
     SolveError
         Naming every contact, value and parameter that is out of range.
     """
-    entries = functions.description.contact_values
+    entries = functions.description.contacts.values
     if not entries:
         return
-    found = functions.get("contact_values").value(t, q, u, r)
-    problems = []
-    for (label, least, greatest, strict), number in zip(entries, found.tolist(), strict=True):
-        value = Value(
-            label, None, -math.inf if least is None else least, math.inf if greatest is None else greatest, strict
-        )
-        if not value.admits(number):
-            problems.append(f"{label} = {number:.6g}: expected {value.expected}")
+    numbers = functions.get("contact_values").value(t, q, u, r).tolist()
+    problems = [
+        f"{entry.name} = {number:.6g}: expected {entry.expected}"
+        for entry, number in zip(entries, numbers, strict=True)
+        if not entry.admits(number)
+    ]
     if problems:
         raise SolveError(f"values of contacts at t = {t!r} s: " + "; ".join(problems))

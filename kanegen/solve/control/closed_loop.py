@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.codegen.description import Description
+from kanegen.codegen.description import ControlConstraintLabels, Description, ServoLabels
 from kanegen.errors import SolveError
 from kanegen.model.control.servo import control_limits
 from kanegen.program.functions.control.control_constraints import RIGHT_HAND_SIDE
-from kanegen.solve.control.consistent import consistent_controls, joined_names, start_problems
+from kanegen.solve.control.consistent import consistent_controls, start_problems, with_states
 from kanegen.solve.control.history import ControlHistory
 from kanegen.solve.control.saturation import Saturation, continuous_saturations, held_saturations, warnings_of
 from kanegen.solve.functions import Functions
@@ -39,8 +39,9 @@ class ClosedLoop:
     """The controls of one run.
 
     ``compiled``: the module's ``Control``; ``names`` of the controls; ``law``: the compiled function that gives them,
-    None where they are part of the state; ``residuals``: that of the servo-errors, with their ``labels``, None without
-    constraints; ``limits`` (2, n_tau); ``hidden``: hidden inputs; ``inputs``: the other inputs.
+    None where they are part of the state, as the inputs with the indices ``states``; ``residuals``: the function of the
+    servo-errors, with their ``labels``, None without constraints; ``limits`` (2, n_tau); ``hidden``: hidden inputs;
+    ``inputs``: the other inputs.
     """
 
     functions: Functions
@@ -52,6 +53,7 @@ class ClosedLoop:
     labels: tuple[str, ...]
     limits: Array
     hidden: Array
+    states: tuple[int, ...] = ()
     sampled: bool = False
 
     def check(self, method: str, t0: float, t1: float) -> None:
@@ -79,19 +81,19 @@ class ClosedLoop:
         if self.law is None:
             controls = np.ascontiguousarray(outcome.y[:, len(d.coordinates) + len(d.speeds) :])
             return ControlHistory(controls, self.names, errors, self.labels)
-        found: list[Saturation] = []
+        saturation: list[Saturation] = []
         limited = bool(np.isfinite(self.limits).any())
         if len(outcome.samples):
             times, held = outcome.samples[:, 0], outcome.samples[:, 1:]
             controls = held[np.searchsorted(times, outcome.t, side="right") - 1]
             if limited:
-                found = held_saturations(self.names, times, held, outcome.last[0], self.limits)
+                saturation = held_saturations(self.names, times, held, outcome.last[0], self.limits)
         else:
             controls = self._controls(outcome.t, outcome.y)
             if limited:
-                found = self._continuous(outcome, controls, dense)
-        told = warnings_of(found, outcome.t, errors, self.labels)
-        return ControlHistory(controls, self.names, errors, self.labels, tuple(found), told)
+                saturation = self._continuous(outcome, controls, dense)
+        warnings = warnings_of(saturation, outcome.t, errors, self.labels)
+        return ControlHistory(controls, self.names, errors, self.labels, tuple(saturation), warnings)
 
     def _continuous(self, outcome: Any, controls: Array, dense: Any) -> list[Saturation]:
         """Saturation between five points of each step; where no dense output is kept, between the stored ones."""
@@ -111,10 +113,9 @@ class ClosedLoop:
         return np.clip(self._along(str(self.law), times, states), *self.limits)
 
     def _along(self, name: str, times: Array, states: Array) -> Array:
-        slots = self.functions.description.joined if self.law is None else ()
-        free = np.full(len(slots), np.inf)
+        unlimited = np.full(len(self.states), np.inf)
         module = self.functions.module
-        source = module.Control(None, slots, -free, free, hidden=self.hidden)
+        source = module.Control(None, self.states, -unlimited, unlimited, hidden=self.hidden)
         (values,) = module.along(self.functions.get(name), self.inputs.compiled, source, times, states)
         return np.asarray(values)
 
@@ -140,17 +141,18 @@ def closed_loop(
             raise SolveError(f"{given} belong(s) to a closed loop: give control=True as well, or leave {given} out")
         return None
     d = functions.description
-    if d.controls:
-        return _servo(functions, options, r)
-    if d.joined:
-        return _joined(functions, options, number(t_span[0], "t0"), q0, u0, r, start_tolerance)
+    if d.servo is not None:
+        return _servo(functions, d.servo, options, r)
+    if d.control_constraints is not None:
+        start = number(t_span[0], "t0"), q0, u0
+        return _control_states(functions, d.control_constraints, options, start, r, start_tolerance)
     raise SolveError(
         f"control=True closes the loop with the control law of the model, and {d.name!r} has none: give "
         "control=kg.Servo(...) or control=kg.ControlConstraints(...) to kg.Model, or leave control=True out"
     )
 
 
-def _servo(functions: Functions, options: ControlOptions, r: Any) -> ClosedLoop:
+def _servo(functions: Functions, servo: ServoLabels, options: ControlOptions, r: Any) -> ClosedLoop:
     d = functions.description
     if is_momentum_form(d.form):
         raise SolveError(f'form={d.form!r} integrates momenta, not speeds: build with form="auto" for control=True')
@@ -158,38 +160,50 @@ def _servo(functions: Functions, options: ControlOptions, r: Any) -> ClosedLoop:
         raise SolveError("tau0 belongs to kg.ControlConstraints: the controls of a kg.Servo have no start, they follow")
     if options.sample_time is not None and not number(options.sample_time, "sample_time") > 0.0:
         raise SolveError(f"sample_time is {options.sample_time!r}; expected a positive number of seconds")
-    names = tuple(d.inputs[slot] for slot in d.controls)
-    limits = _limits(options.limits, d, names)
-    hidden = _hidden(options.y, functions, names)
+    names = d.input_names(servo.controls)
+    limits = _limits(options.limits, servo, names)
+    hidden = np.zeros(len(functions.module.HIDDEN))
+    if options.y is not None:
+        if not servo.free:
+            raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
+        hidden[len(d.contacts.rows) :] = numbers(options.y, "y", names)
     functions.get("control")
     return ClosedLoop(
         functions,
-        functions.module.Control("control", d.controls, *limits, sample_time=options.sample_time or 0.0, hidden=hidden),
+        functions.module.Control(
+            "control", servo.controls, *limits, sample_time=options.sample_time or 0.0, hidden=hidden
+        ),
         other_inputs(functions, names, r),
         names,
         "control",
         "servo_residuals" if "servo_residuals" in d.functions else None,
-        d.servo_constraints,
+        servo.residuals,
         limits,
         hidden,
         sampled=options.sample_time is not None,
     )
 
 
-def _joined(
-    functions: Functions, options: ControlOptions, t0: float, q0: Any, u0: Any, r: Any, start_tolerance: float | None
+def _control_states(
+    functions: Functions,
+    labels: ControlConstraintLabels,
+    options: ControlOptions,
+    start: tuple[float, Any, Any],
+    r: Any,
+    start_tolerance: float | None,
 ) -> ClosedLoop:
-    d, names = functions.description, joined_names(functions)
+    names = functions.description.input_names(labels.states)
+    t0 = start[0]
     for name in ("sample_time", "limits", "y"):
         if getattr(options, name) is not None:
             raise SolveError(f"{name} belongs to kg.Servo: kg.ControlConstraints make the controls part of the state")
     inputs = other_inputs(functions, names, r)
     at_start = inputs.at(t0)
     if options.tau0 is None:
-        z = consistent_controls(functions, t0, q0, u0, None, at_start, start_tolerance or 1e-12)
+        z = consistent_controls(functions, *start, None, at_start, start_tolerance or 1e-12)
     else:
         z = numbers(options.tau0, "tau0", names)
-    problems = [] if start_tolerance is None else start_problems(functions, t0, q0, u0, z, at_start, start_tolerance)
+    problems = [] if start_tolerance is None else start_problems(functions, *start, z, at_start, start_tolerance)
     if problems:
         raise SolveError(
             "\n  - ".join([f"the start at t = {t0!r} s violates {len(problems)} control constraint(s):", *problems])
@@ -197,23 +211,19 @@ def _joined(
             "start_tolerance=None integrates from there all the same"
         )
 
-    def at(t: float) -> Array:
-        values = np.array(inputs.at(t), dtype=np.float64)
-        values[list(d.joined)] = z
-        return values
-
-    free = np.full(len(names), np.inf)
+    unlimited = np.full(len(names), np.inf)
     hidden = np.zeros(len(functions.module.HIDDEN))
     return ClosedLoop(
         functions,
-        functions.module.Control(None, d.joined, -free, free, start=z, hidden=hidden),
-        RunInputs(inputs.compiled, at),
+        functions.module.Control(None, labels.states, -unlimited, unlimited, start=z, hidden=hidden),
+        RunInputs(inputs.compiled, lambda t: with_states(labels, inputs.at(t), z)),
         names,
         None,
-        "control_residuals" if d.control_levels else None,
-        tuple(label for label, _, _ in d.control_levels),
-        np.array([-free, free]),
+        "control_residuals" if labels.levels else None,
+        tuple(level.label for level in labels.levels),
+        np.array([-unlimited, unlimited]),
         hidden,
+        labels.states,
     )
 
 
@@ -238,30 +248,15 @@ def own_inputs(description: Description, names: Sequence[str]) -> list[str]:
     """The names of inputs with those of their rates and accelerations."""
     owned = list(names)
     for _ in range(2):
-        for slot, base in enumerate(description.input_rate_of):
-            if base is not None and description.inputs[base] in owned and description.inputs[slot] not in owned:
-                owned.append(description.inputs[slot])
+        for slot in description.input_slots:
+            if slot.rate_of is not None and description.inputs[slot.rate_of] in owned and slot.name not in owned:
+                owned.append(slot.name)
     return owned
 
 
-def _hidden(y: Any, functions: Functions, names: Sequence[str]) -> Array:
-    """The hidden inputs with y behind the multipliers of the contacts."""
-    d = functions.description
-    hidden = np.zeros(len(functions.module.HIDDEN))
-    if y is None:
-        return hidden
-    if not d.servo_free:
-        raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
-    hidden[len(d.contact_rows) :] = numbers(y, "y", names)
-    return hidden
-
-
-def _limits(limits: Any, description: Description, names: Sequence[str]) -> Array:
+def _limits(limits: Any, servo: ServoLabels, names: Sequence[str]) -> Array:
     """Lowest and highest values, (2, n_tau)."""
-    pairs = [
-        (-np.inf if low is None else low, np.inf if high is None else high)
-        for low, high in description.control_limits or [(None, None)] * len(names)
-    ]
+    pairs = list(servo.limits)
     if isinstance(limits, Mapping):
         for name, item in by_name(limits, names, "control").items():
             pairs[list(names).index(name)] = _checked([item])[0]
@@ -275,7 +270,7 @@ def _limits(limits: Any, description: Description, names: Sequence[str]) -> Arra
 
 def _checked(limits: Any) -> tuple[tuple[float, float], ...]:
     problems: list[str] = []
-    found = control_limits(limits, problems)
+    pairs = control_limits(limits, problems)
     if problems:
         raise SolveError("; ".join(problems))
-    return found
+    return pairs

@@ -1,4 +1,4 @@
-"""What control constraints ask of a solver: gains that let errors decay, controls that satisfy them at a start."""
+"""Control constraints: stable gains, and controls that satisfy the constraints at a start."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.codegen.description import ControlConstraintLabels, ControlLevel
 from kanegen.errors import SolveError
 from kanegen.model.control.control_constraints import largest_exponent
 from kanegen.program.functions.control.control_constraints import GAINS
@@ -20,14 +21,21 @@ _SINGULAR = 1e-9
 """Singular values below this fraction of the largest count as zero, as in kg_generalized.h."""
 
 
-def joined_names(functions: Functions) -> tuple[str, ...]:
-    """The names of the controls (and rates) that are part of the state. SolveError for a model without."""
+def control_constraints(functions: Functions) -> ControlConstraintLabels:
+    """The control constraints of the model. Raises `SolveError` for a model without."""
     d = functions.description
-    if not d.joined:
+    if d.control_constraints is None:
         raise SolveError(
             f"the model {d.name!r} has no control constraints: give control=kg.ControlConstraints(...) to kg.Model"
         )
-    return tuple(d.inputs[slot] for slot in d.joined)
+    return d.control_constraints
+
+
+def with_states(labels: ControlConstraintLabels, r: Array, z: Array) -> Array:
+    """The inputs ``r`` (n_r,) with the controls ``z`` that are part of the state in their places."""
+    inputs = np.array(r, dtype=np.float64)
+    inputs[list(labels.states)] = z
+    return inputs
 
 
 def require_decay(functions: Functions) -> None:
@@ -38,14 +46,15 @@ def require_decay(functions: Functions) -> None:
     sizes = (len(d.coordinates), len(d.speeds), len(d.inputs))
     rows = functions.get(GAINS).value(0.0, *map(np.zeros, sizes))
     problems = []
-    labels = iter([label for label, _, decays in d.control_levels if decays])
+    levels = d.control_constraints.levels if d.control_constraints else ()
+    labels = iter([level.label for level in levels if level.decays])
     for count, *gains in rows:
         theta = gains[: int(count)]
         label, *_ = (next(labels) for _ in theta)
         exponent = largest_exponent(theta)
         if not exponent < 0.0:
-            told = ", ".join(f"{x:g}" for x in theta)
-            problems.append(f"theta = ({told}) of {label} has the exponent {exponent:.3g} 1/s")
+            values = ", ".join(f"{x:g}" for x in theta)
+            problems.append(f"theta = ({values}) of {label} has the exponent {exponent:.3g} 1/s")
     if problems:
         raise SolveError(
             f"the control constraints of {d.name!r} are not stable with these parameters: {'; '.join(problems)}; "
@@ -58,18 +67,17 @@ def consistent_controls(functions: Functions, t: float, q: Any, u: Any, tau: Any
 
     ``r`` (n_r,): all inputs; the places of the controls are not read.
     """
-    names = joined_names(functions)
+    labels = control_constraints(functions)
+    names = functions.description.input_names(labels.states)
     if not number(tolerance, "tolerance") > 0.0:
         raise SolveError(f"tolerance is {tolerance!r}; expected a positive number")
     z = np.zeros(len(names)) if tau is None else numbers(tau, "tau", names)
     if "control_level" not in functions.description.functions:
         return z
-    function, slots = functions.get("control_level"), list(functions.description.joined)
+    function = functions.get("control_level")
     best, smallest = z, np.inf
     for _ in range(_ITERATIONS):
-        inputs = np.array(r, dtype=np.float64)
-        inputs[slots] = z
-        rows = function.value(t, q, u, inputs)
+        rows = function.value(t, q, u, with_states(labels, r, z))
         matrix, residual = rows[:, :-1], rows[:, -1]
         scale = np.maximum(np.abs(matrix).max(axis=1, initial=0.0) * max(1.0, np.abs(z).max()), np.finfo(float).tiny)
         size = float(np.abs(residual / scale).max())
@@ -83,21 +91,17 @@ def consistent_controls(functions: Functions, t: float, q: Any, u: Any, tau: Any
             break
     if smallest <= tolerance:
         return best
-    raise SolveError(_impossible(functions, t, q, u, r, best))
+    values = functions.get("control_residuals").value(t, q, u, with_states(labels, r, best))
+    raise SolveError(_impossible(labels.levels, values, t))
 
 
-def _impossible(functions: Functions, t: float, q: Any, u: Any, r: Array, z: Array) -> str:
-    inputs = np.array(r, dtype=np.float64)
-    inputs[list(functions.description.joined)] = z
-    values = functions.get("control_residuals").value(t, q, u, inputs)
-    told = [
-        f"{label}: residual {value:.6g}"
-        for (label, held, _), value in zip(functions.description.control_levels, values, strict=True)
-        if held
+def _impossible(levels: tuple[ControlLevel, ...], values: Array, t: float) -> str:
+    residuals = [
+        f"{level.label}: residual {value:.6g}" for level, value in zip(levels, values, strict=True) if level.held
     ]
     return (
-        f"no controls satisfy the control constraints at t = {t!r} s; what was reached leaves\n  - "
-        + "\n  - ".join(told)
+        f"no controls satisfy the control constraints at t = {t!r} s; the residuals of the best ones are\n  - "
+        + "\n  - ".join(residuals)
         + "\nthe controls do not enter them at this state, or they contradict each other: change the state or the "
         "constraints, or give a nearer guess tau"
     )
@@ -105,15 +109,13 @@ def _impossible(functions: Functions, t: float, q: Any, u: Any, r: Array, z: Arr
 
 def start_problems(functions: Functions, t: float, q: Any, u: Any, z: Array, r: Array, tolerance: float) -> list[str]:
     """Control constraints that a start violates and whose error would stay: without theta."""
-    levels = functions.description.control_levels
-    if not levels:
+    labels = control_constraints(functions)
+    if not labels.levels:
         return []
-    inputs = np.array(r, dtype=np.float64)
-    inputs[list(functions.description.joined)] = z
-    values = functions.get("control_residuals").value(t, q, u, inputs)
+    values = functions.get("control_residuals").value(t, q, u, with_states(labels, r, z))
     limit = tolerance * max(1.0, float(np.abs(z).max(initial=0.0)), float(np.abs(np.asarray(u, dtype=float)).max()))
     return [
-        f"{label}: residual {value:.6g}, allowed {limit:.3g}"
-        for (label, _, decays), value in zip(levels, values, strict=True)
-        if not decays and not abs(value) <= limit
+        f"{level.label}: residual {value:.6g}, allowed {limit:.3g}"
+        for level, value in zip(labels.levels, values, strict=True)
+        if not level.decays and not abs(value) <= limit
     ]

@@ -9,15 +9,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.codegen.description import Description
+from kanegen.codegen.description import Description, ServoLabels
 from kanegen.errors import SolveError
-from kanegen.program.functions.control.servo import MAKERS
+from kanegen.program.catalogue import group
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import numbers
 
 Array = NDArray[np.float64]
 
-SERVO_FUNCTIONS: Final = tuple(name for name in MAKERS if name != "servo_gains")
+SERVO_FUNCTIONS: Final = tuple(name for name in group("servo") if name != "servo_gains")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Controlled:
         Returns
         -------
         numpy.ndarray
-            In the order of ``description.controls``, the indices of the controls among the inputs.
+            In the order of ``description.servo.controls``, the indices of the controls among the inputs.
 
         Raises
         ------
@@ -96,13 +96,13 @@ class Controlled:
     def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """psi (n_s,) of the servo-constraints, and psi' of the holonomic ones, zero on the desired motion."""
         values: Array = self._evaluate_servo("servo_residuals", t, q, u, self._servo_inputs(None, r))
-        n_s = len(self.description.servo_levels)
+        n_s = len(self.description.servo.orders) if self.description.servo else 0
         return values[:n_s], values[n_s:]
 
     def feasibility(self, t: float, q: Any, u: Any, r: Any = None) -> Feasibility:
         """Whether controls satisfy the servo-constraints at this state: one, a family, or none."""
         rank, residual, smallest, possible = self._evaluate_servo("feasibility", t, q, u, self._servo_inputs(None, r))
-        dimension = len(self.description.controls) - int(rank)
+        dimension = len(_controls(self.description)) - int(rank)
         kind = "none" if not possible else "family" if dimension else "unique"
         return Feasibility(kind, dimension, float(residual), float(smallest))
 
@@ -136,14 +136,14 @@ class Controlled:
             )
         if y is None:
             return self._servo_defaults if r is None else r
-        if not d.controls or not d.servo_free:
-            reason = "it has no servo-constraints" if not d.controls else "kg.Servo(y=...) fixed it when it was built"
+        if d.servo is None or not d.servo.free:
+            reason = "it has no servo-constraints" if d.servo is None else "kg.Servo(y=...) fixed it when it was built"
             raise SolveError(f"y cannot be given to the model {d.name!r}: {reason}")
-        free, n_r = numbers(y, "y", [d.inputs[k] for k in d.controls]), len(d.inputs)
+        free, n_r = numbers(y, "y", d.input_names(d.servo.controls)), len(d.inputs)
         given = self._servo_defaults[:n_r] if r is None else np.asarray(r, dtype=np.float64)
         if given.shape != (n_r,):
             raise SolveError(f"r has shape {given.shape}, expected ({n_r},): {', '.join(d.inputs)}")
-        return np.concatenate([given, np.zeros(len(d.contact_rows)), free])
+        return np.concatenate([given, np.zeros(len(d.contacts.rows)), free])
 
 
 def servo_attributes(functions: Functions) -> dict[str, Any]:
@@ -155,31 +155,32 @@ def servo_attributes(functions: Functions) -> dict[str, Any]:
         For gains that are not stable with the parameters of the solver.
     """
     d = functions.description
-    pairs = list(enumerate(d.input_defaults))
-    known = [0.0 if k in d.controls or x is None else x for k, x in pairs]
-    hidden = [0.0] * (len(d.contact_rows) + len(d.controls) * d.servo_free)
-    if d.controls and functions.problem("servo_gains") is None:
-        n_q, n_u = len(d.coordinates), len(d.speeds)
-        _require_stability(
-            d, functions.get("servo_gains").value(0.0, np.zeros(n_q), np.zeros(n_u), np.zeros(len(d.inputs)))
-        )
+    defaults = [0.0 if k in _controls(d) else slot.default for k, slot in enumerate(d.input_slots)]
+    hidden = len(d.contacts.rows) + (len(d.servo.controls) if d.servo and d.servo.free else 0)
+    if d.servo is not None and functions.problem("servo_gains") is None:
+        sizes = (len(d.coordinates), len(d.speeds), len(d.inputs))
+        _require_stability(d.name, d.servo, functions.get("servo_gains").value(0.0, *map(np.zeros, sizes)))
     return {
         "_servo": {name: functions.call(name) for name in SERVO_FUNCTIONS},
-        "_servo_defaults": np.array(known + hidden, dtype=np.float64),
-        "_servo_missing": tuple(d.inputs[k] for k, x in pairs if x is None and k not in d.controls),
+        "_servo_defaults": np.array([x or 0.0 for x in defaults] + [0.0] * hidden, dtype=np.float64),
+        "_servo_missing": tuple(name for name, x in zip(d.inputs, defaults, strict=True) if x is None),
     }
 
 
-def _require_stability(d: Description, gains: Array) -> None:
+def _controls(description: Description) -> tuple[int, ...]:
+    return () if description.servo is None else description.servo.controls
+
+
+def _require_stability(name: str, servo: ServoLabels, gains: Array) -> None:
     names = {2: ("Theta1", "Theta2"), 1: ("Theta",)}
     problems = [
-        f"{name} = {value:g} of the servo-constraint {label}"
-        for label, level, row in zip(d.servo_constraints, d.servo_levels, gains, strict=False)
-        for name, value in zip(names[level], row, strict=False)
+        f"{gain} = {value:g} of the servo-constraint {label}"
+        for label, order, row in zip(servo.residuals, servo.orders, gains, strict=False)
+        for gain, value in zip(names[order], row, strict=False)
         if not value < 0.0
     ]
     if problems:
         raise SolveError(
-            f"the servo-constraints of {d.name!r} are not stable with these parameters: {'; '.join(problems)}; "
+            f"the servo-constraints of {name!r} are not stable with these parameters: {'; '.join(problems)}; "
             "expected negative numbers, or their errors grow"
         )

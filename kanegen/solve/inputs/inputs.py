@@ -72,7 +72,7 @@ def run_inputs(module: ModuleType, description: Description, r: Any, needed: fro
 
 
 def _defaults(description: Description, needed: frozenset[int] | None) -> list[float]:
-    values = _or_unneeded(description.input_defaults, needed)
+    values = _or_unneeded([slot.default for slot in description.input_slots], needed)
     missing = [name for name, value in zip(description.inputs, values, strict=True) if value is None]
     if missing:
         raise SolveError(
@@ -146,7 +146,7 @@ def _filled(given: dict[str, Scalar], description: Description, needed: frozense
     """
 
     def find(slot: int) -> Scalar | None:
-        name, base = description.inputs[slot], description.input_rate_of[slot]
+        name, base = description.inputs[slot], description.input_slots[slot].rate_of
         if name in given:
             return given[name]
         source = None if base is None else find(base)
@@ -156,7 +156,7 @@ def _filled(given: dict[str, Scalar], description: Description, needed: frozense
 
     own = [find(slot) for slot in range(len(description.inputs))]
     found = [
-        default if scalar is None else scalar for scalar, default in zip(own, description.input_defaults, strict=True)
+        slot.default if scalar is None else scalar for scalar, slot in zip(own, description.input_slots, strict=True)
     ]
     filled = _or_unneeded(found, needed)
     missing = [name for name, scalar in zip(description.inputs, filled, strict=True) if scalar is None]

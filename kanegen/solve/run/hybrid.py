@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.codegen.description import Description
+from kanegen.codegen.description import Description, EventLabel
 from kanegen.errors import SolveError
 from kanegen.model.contact.events import Event
 from kanegen.model.contact.normalize import events as normalized_events
@@ -89,7 +89,7 @@ class ContactHistory:
     names: tuple[str, ...]
 
 
-def watched_events(module: ModuleType, description: Description, events: Any) -> tuple[int, ...]:
+def watched_events(description: Description, events: Any) -> tuple[int, ...]:
     """Indices of the user's events to look for: all for None, else those given by name or as they stand in the model.
 
     Raises
@@ -97,33 +97,37 @@ def watched_events(module: ModuleType, description: Description, events: Any) ->
     SolveError
         For names the model does not have, and events that are not the model's.
     """
-    known: tuple[str, ...] = module.EVENTS
     if events is None:
-        return tuple(range(len(known)))
+        return tuple(range(len(description.events)))
     if isinstance(events, (str, Event)) or not isinstance(events, Iterable):
         events = (events,)
-    indices = []
-    problems = []
-    for item in events:
-        if isinstance(item, str) and item in known:
-            indices.append(known.index(item))
-        elif isinstance(item, Event) and _spelled(item) in description.events:
-            indices.append(description.events.index(_spelled(item)))
-        elif isinstance(item, str):
-            problems.append(unknown(item, known, "event"))
-        else:
-            problems.append(
-                f"events holds {item!r}, which was not compiled: put events into Model(events=...) and name here those "
-                "to look for"
-            )
+    problems: list[str] = []
+    indices = {_event_index(item, description.events, problems) for item in events}
     if problems:
         raise SolveError("; ".join(problems))
-    return tuple(sorted(set(indices)))
+    return tuple(sorted(indices))
 
 
-def _spelled(event: Event) -> str:
-    """The event as the description of a model with it has it."""
-    return "".join(map(repr, normalized_events([event], [])))
+def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) -> int:
+    """The number of an event given by name or as a record, which must have the values of the model's event."""
+    names = [event.name for event in known]
+    name = item.name if isinstance(item, Event) else item
+    if not isinstance(name, str):
+        problems.append(f"events holds {item!r}; expected names of the model's events, or the events themselves")
+    elif name not in names:
+        problems.append(f"{unknown(name, names, 'event')}; events are compiled with the model, Model(events=...)")
+    else:
+        own = vars(known[names.index(name)])
+        labels = map(EventLabel.of, normalized_events([item], problems) if isinstance(item, Event) else ())
+        problems += [
+            f"the event {name!r} was not compiled with {field} = {value!r}: the model has {own[field]!r}; name the "
+            "event, or build a model with this one"
+            for label in labels
+            for field, value in vars(label).items()
+            if value != own[field]
+        ]
+        return names.index(name)
+    return -1
 
 
 def start_modes(module: ModuleType, modes: Mapping[str, str] | None) -> dict[int, int]:
@@ -146,10 +150,10 @@ def refuse_backwards(module: ModuleType, watched: Iterable[int]) -> None:
         )
 
 
-def refuse_joined(module: ModuleType, watched: Iterable[int], joined: bool) -> None:
+def refuse_control_states(module: ModuleType, watched: Iterable[int]) -> None:
     """Raise `SolveError` for contacts and events where the controls are part of the state: they know (q, u) only."""
     names = [*(f"contact {name!r}" for name in module.CONTACTS), *(f"event {module.EVENTS[k]!r}" for k in watched)]
-    if joined and names:
+    if names:
         raise SolveError(
             f"kg.ControlConstraints make the controls part of the state, on which {', '.join(names)} cannot act: "
             "leave events out by events=(), and use servo-constraints in models with contacts"
@@ -177,7 +181,7 @@ def hybrid_of(module: ModuleType, description: Description, outcome: Any) -> Hyb
     if not module.CONTACTS:
         return Hybrid(events)
     phases = _phases(module.CONTACTS, found.phases, outcome.last[0])
-    return Hybrid(events, ContactHistory(phases, found.forces, description.contact_rows))
+    return Hybrid(events, ContactHistory(phases, found.forces, description.contacts.rows))
 
 
 def _events(module: ModuleType, description: Description, rows: Array) -> tuple[EventRecord, ...]:

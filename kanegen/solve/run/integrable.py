@@ -16,7 +16,7 @@ from kanegen.solve.analysis.inverse_dynamics import InverseDynamics, inverse_dyn
 from kanegen.solve.consistent import projection_of
 from kanegen.solve.contact.law_values import check_contact_values
 from kanegen.solve.control.closed_loop import ControlOptions, closed_loop, other_inputs
-from kanegen.solve.control.consistent import consistent_controls, joined_names
+from kanegen.solve.control.consistent import consistent_controls, control_constraints
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs.inputs import RunInputs, run_inputs
 from kanegen.solve.run.integrate import Options, Problem, integrate
@@ -34,9 +34,6 @@ class Integrable:
     parameters: Mapping[str, float | None]
     stabilization: Baumgarte | Projection | None
     residuals: Callable[..., tuple[Array, Array]]
-    momentum: Callable[..., Array]
-    reduced_momentum: Callable[..., Array]
-    speeds_from_momentum: Callable[..., Array]
     _functions: Functions
     _rhs_name: str
 
@@ -115,7 +112,7 @@ class Integrable:
             Servo: free vector, a number or (n_tau,), where the model leaves it to the run; None: zero.
         tau0
             Control constraints: start of the controls (and rates) of the state, (n,) in the order of
-            ``description.joined``. None: consistent ones of least norm.
+            ``description.control_constraints.states``. None: consistent ones of least norm.
 
         Returns
         -------
@@ -164,7 +161,7 @@ class Integrable:
             inputs=self._run_inputs(r) if loop is None else loop.inputs,
             residuals=self.residuals,
             check_values=partial(check_contact_values, self._functions),
-            momenta=RunMomenta(self, r) if is_momentum_form(self.description.form) and loop is None else None,
+            momenta=self._run_momenta(r) if loop is None else None,
             loop=loop,
         )
         return integrate(problem, t_span, q0, u0, options)
@@ -175,7 +172,7 @@ class Integrable:
         """Controls (n,) of the state that satisfy the control constraints at ``t``, from a guess that does not.
 
         Newton's method on the constraints, and on those of their derivatives that contain no unknown ones, each
-        correction of least norm. In the order of ``description.joined``: the controls, then rates.
+        correction of least norm. In the order of ``description.control_constraints.states``: the controls, then rates.
 
         Parameters
         ----------
@@ -191,7 +188,8 @@ class Integrable:
         SolveError
             For a model without control constraints, and where no controls satisfy them: the residuals that are left.
         """
-        inputs = other_inputs(self._functions, joined_names(self._functions), r).at(float(t))
+        names = self.description.input_names(control_constraints(self._functions).states)
+        inputs = other_inputs(self._functions, names, r).at(float(t))
         return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)
 
     def inverse_dynamics(
@@ -240,7 +238,16 @@ class Integrable:
 
     def _run_inputs(self, r: Any) -> RunInputs:
         """The inputs ``r`` of a run, as for :meth:`integrate`; those that no function of a run reads may be missing."""
+        return run_inputs(self.extension.module, self.description, r, self._inputs_needed())
+
+    def _run_momenta(self, r: Any) -> RunMomenta | None:
+        """What converts the state of a run, in the forms that integrate momenta."""
+        if not is_momentum_form(self.description.form):
+            return None
+        return RunMomenta(self._functions, r, self._inputs_needed())
+
+    def _inputs_needed(self) -> frozenset[int]:
+        """Indices of the inputs that a run reads."""
         functions = self._functions
         usual = (state_function(self.description.form, self._rhs_name), "residuals")
-        needed = functions.inputs_read(functions.in_run(*usual))
-        return run_inputs(self.extension.module, self.description, r, needed)
+        return functions.inputs_read(functions.in_run(*usual))

@@ -10,8 +10,7 @@ from kanegen.solve.names import unknown
 
 def check_integrals(projection: Projection, description: Description) -> None:
     """Raise `SolveError` for integrals that do not exist, cannot be kept or were not built."""
-    known = ("energy", *(name for name, _ in description.outputs))
-    reasons = dict(description.no_integrals)
+    known, reasons = ("energy", *description.outputs), description.no_integrals
     problems = []
     for name in projection.integrals:
         if name not in known:

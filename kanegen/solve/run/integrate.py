@@ -20,7 +20,7 @@ from kanegen.solve.inputs.inputs import RunInputs
 from kanegen.solve.names import number
 from kanegen.solve.outcome import Outcome, Statistics, conflict_message
 from kanegen.solve.progress import ProgressBar
-from kanegen.solve.run.hybrid import hybrid_of, refuse_backwards, refuse_joined, start_modes, watched_events
+from kanegen.solve.run.hybrid import hybrid_of, refuse_backwards, refuse_control_states, start_modes, watched_events
 from kanegen.solve.run.integrals import integral_function
 from kanegen.solve.run.momentum import RunMomenta
 from kanegen.solve.solution import Dense, IntegrationError, IntegrationInterrupted, Solution
@@ -102,13 +102,14 @@ def integrate(problem: Problem, t_span: Any, q0: Any, u0: Any, options: Options)
     """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are."""
     options.check()
     t0, t1 = _span(t_span)
-    events = watched_events(problem.module, problem.description, options.events)
+    events = watched_events(problem.description, options.events)
     if t1 < t0:
         refuse_backwards(problem.module, events)
     if problem.loop is not None:
         problem.loop.check(options.method, t0, t1)
-        refuse_joined(problem.module, events, problem.loop.law is None)
-    if problem.description.contact_values:
+        if problem.loop.law is None:
+            refuse_control_states(problem.module, events)
+    if problem.description.contacts.values:
         problem.check_values(t0, q0, u0, problem.inputs.at(t0) if problem.description.inputs else None)
     if options.start_tolerance is not None:
         check_start(problem, t0, q0, u0, options.start_tolerance)
@@ -165,7 +166,7 @@ def check_start(problem: Problem, t: float, q: Any, u: Any, tolerance: float) ->
         Naming every violated constraint with its residual.
     """
     description = problem.description
-    if not (description.positions or description.velocities):
+    if not (description.constraints.positions or description.constraints.velocities):
         return
     position, velocity = problem.residuals(t, q, u, problem.inputs.at(t) if description.inputs else None)
     violated = violations(description, position, velocity, q, u, tolerance)
@@ -184,8 +185,8 @@ def violations(
     """What is wrong with each constraint whose residual exceeds the tolerance, as in :func:`check_start`."""
     violated = []
     for kind, labels, values, state in (
-        ("position", description.positions, position, q),
-        ("velocity", description.velocities, velocity, u),
+        ("position", description.constraints.positions, position, q),
+        ("velocity", description.constraints.velocities, velocity, u),
     ):
         if all(abs(value) <= tolerance for value in values.tolist()):
             continue  # no limit is smaller

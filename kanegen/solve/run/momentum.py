@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.solve.functions import Functions, refusal
+from kanegen.solve.inputs.inputs import run_inputs
 from kanegen.solve.solution import Dense
-
-if TYPE_CHECKING:
-    from kanegen.solve.run.integrable import Integrable
 
 Array = NDArray[np.float64]
 
@@ -85,29 +83,35 @@ def _of_momenta(functions: Functions, name: str) -> Callable[..., Array]:
 
 
 class RunMomenta:
-    """Conversions between (q, u) and (q, mom) for one run of a solver with the inputs ``r``; pickles with both."""
+    """Conversions between (q, u) and (q, mom) for one run with the inputs ``r``; pickles with both.
 
-    def __init__(self, solver: Integrable, r: Any) -> None:
-        self._solver, self._r = solver, r
-        self._n_q = len(solver.description.coordinates)
-        self._to = solver.reduced_momentum if solver.description.form == "momentum" else solver.momentum
-        inputs = solver._run_inputs(r)
-        self._at: Callable[[float], Array | None] = inputs.at if solver.description.inputs else _no_inputs
+    ``needed``: the indices of the inputs that must have a value (:func:`kanegen.solve.inputs.inputs.run_inputs`).
+    """
+
+    def __init__(self, functions: Functions, r: Any, needed: frozenset[int]) -> None:
+        self._made_from = (functions, r, needed)
+        description = functions.description
+        self._n_q, self._n_u = len(description.coordinates), len(description.speeds)
+        self._momenta = functions.call("reduced_momentum" if description.form == "momentum" else "momentum")
+        self._speeds = _of_momenta(functions, "speeds_from_momentum")
+        inputs = run_inputs(functions.module, description, r, needed)
+        self._inputs: Callable[[float], Array | None] = inputs.at if description.inputs else _no_inputs
 
     def __reduce__(self) -> tuple[type[RunMomenta], tuple[Any, ...]]:
-        return (RunMomenta, (self._solver, self._r))
+        return RunMomenta, self._made_from
 
     def of(self, t: float, q: Any, u: Any) -> Array:
         """The momenta of a state."""
-        return self._to(t, q, u, self._at(t))
+        momenta: Array = self._momenta(t, q, u, self._inputs(t))
+        return momenta
 
     def speeds(self, times: Array, states: Array) -> Array:
         """States (n_t, n_q + n_u) in the speeds from those (n_t, n_q + n_mom) in the momenta."""
-        n_q, n_u = self._n_q, len(self._solver.description.speeds)
-        result = np.empty((len(times), n_q + n_u))
+        n_q = self._n_q
+        result = np.empty((len(times), n_q + self._n_u))
         result[:, :n_q] = states[:, :n_q]
         for row, t, state in zip(result, times.tolist(), states, strict=True):
-            row[n_q:] = self._solver.speeds_from_momentum(t, state[:n_q], state[n_q:], self._at(t))
+            row[n_q:] = self._speeds(t, state[:n_q], state[n_q:], self._inputs(t))
         return result
 
     def in_speeds(self, outcome: Any) -> Any:

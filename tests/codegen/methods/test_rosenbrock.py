@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import steppers as st
-from ccompile import shared_library
+from ccompile import host_source, shared_library
 from steppers import Host
 from tolerances import CONVERGENCE_ORDER, ROSENBROCK_FACTORS, STIFF_PROPORTIONALITY
 
@@ -78,11 +78,7 @@ def test_the_method_is_l_stable() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 7])
 def test_one_factorization_serves_several_solves(n: int, tmp_path: Path) -> None:
-    source = """#include "kg_factored.h"
-    int factor(int n, double *a, double *pivots) { return kg_factor(n, a, pivots); }
-    void substitute(int n, const double *a, const double *pivots, double *b) { kg_substitute(n, a, pivots, b); }
-    """
-    library = shared_library(source, tmp_path)
+    library = shared_library(host_source("factored.c"), tmp_path)
     random = np.random.default_rng(n)
     matrix = random.normal(size=(n, n)) + np.eye(n)[::-1]
     factors, pivots = matrix.copy(), np.empty(n)
@@ -133,21 +129,6 @@ def test_the_work_is_counted(host: Host) -> None:
 
 
 def test_a_problem_without_a_jacobian_is_refused(host: Host, tmp_path: Path) -> None:
-    source = """#include "kg_steppers.h"
-    static int rhs(void *context, double t, const double *y, double *dydt) {
-      (void)context;
-      dydt[0] = -t * y[0];
-      return KG_OK;
-    }
-    int start(int method) {
-      const double tolerance = 1e-6, y0 = 1.0;
-      const kg_stepper_options options = {method, 0.0, 0.0, 0.0, 0, &tolerance, &tolerance};
-      const kg_ode ode = {1, rhs, NULL, NULL};
-      double work[60];
-      kg_stepper s;
-      return kg_stepper_start(&s, &ode, &options, 0.0, &y0, 1.0, work);
-    }
-    """
-    library: ctypes.CDLL = shared_library(source, tmp_path)
+    library: ctypes.CDLL = shared_library(host_source("no_jacobian.c"), tmp_path)
     assert library.start(st.METHODS["rodas"]) == st.INVALID
     assert library.start(st.METHODS["dopri5"]) == 0

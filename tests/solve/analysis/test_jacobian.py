@@ -20,10 +20,10 @@ from tolerances import CONDITION, DIFFERENCES, FINE_INTEGRATION, SOLVE
 
 import kanegen as kg
 from kanegen.graph import evaluate, mpmath_context
-from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
 from kanegen.program.functions import columns, jacobians
 from kanegen.program.interpret import interpret
+from kanegen.program.options import BuildOptions
 from kanegen.program.records import Program
 
 DIGITS = 60

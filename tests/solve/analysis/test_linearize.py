@@ -216,7 +216,7 @@ def test_every_example_has_a_linear_model_at_its_start() -> None:
         start = initial(name)
         state = (start["t"], start["q"], start["u"])
         linear = solver.linearize(*state)
-        position = len(solver.description.positions)
+        position = len(solver.description.constraints.positions)
         slopes = {k: solver._functions.get(f"residuals_{k}").value(*state) for k in "qu"}
         n_q = len(start["q"])
         tangent = slopes["q"] @ linear.C[:n_q] + slopes["u"] @ linear.C[n_q:]

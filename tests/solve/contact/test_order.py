@@ -37,7 +37,7 @@ def braked() -> kg.Solver:
 
 def test_rows_and_forces_keep_the_order_of_the_sequence() -> None:
     solver = braked()
-    assert solver.description.contact_rows == ("catch", "brake slip", "floor", "floor slip")
+    assert solver.description.contacts.rows == ("catch", "brake slip", "floor", "floor slip")
     found = solver.contacts(0.0, [0.0, 0.0], [1.0, 0.0])
     np.testing.assert_allclose(found.forces, [0.0, -BRAKE, M * G, -MU * M * G], rtol=SOLVE, atol=SOLVE)
 

@@ -14,8 +14,8 @@ from contact_models import ball
 from tolerances import SOLVE
 
 import kanegen as kg
-from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
+from kanegen.program.options import BuildOptions
 
 t = me.dynamicsymbols._t
 ROWS = ("tip", "tip slip", "bumper", "brake slip", "latch")
@@ -125,7 +125,7 @@ def with_loads() -> kg.Solver:
 @pytest.mark.parametrize("state", STATES, ids=["0", "1"])
 def test_contact_forces_enter_reactions_as_loads_do(state: tuple[float, list[float], list[float]]) -> None:
     touching, loaded = with_contacts(), with_loads()
-    assert touching.description.contact_rows == ROWS
+    assert touching.description.contacts.rows == ROWS
     np.testing.assert_allclose(touching.rhs(*state, LAMBDA), loaded.rhs(*state, LAMBDA), rtol=SOLVE)
     for name in ("hip", "knee"):
         for forces in (np.zeros(5), *np.diag(LAMBDA), LAMBDA):

@@ -132,7 +132,7 @@ def test_a_violated_target_decays_by_theta() -> None:
 
 def test_controls_in_the_kinematics_bring_their_second_derivatives() -> None:
     solver = models.solver_of("steered_particle")
-    assert [solver.description.inputs[slot] for slot in solver.description.joined] == ["F", "delta", "delta1"]
+    assert solver.description.input_names(solver.description.control_constraints.states) == ("F", "delta", "delta1")
     tau0 = solver.consistent_controls(0.0, [2.0, 0.0], [2.0], [0.0, 1.4, 0.0])
     np.testing.assert_allclose(tau0, [0.0, np.pi / 2, 1.0], atol=1e-12)
     run = solver.integrate((0, 6), [2.0, 0.0], [2.0], tau0=tau0, **STRICT)

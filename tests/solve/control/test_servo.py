@@ -108,10 +108,10 @@ def test_residuals_and_labels() -> None:
     momentum = p["m1"] * (q[0] * u[1] - q[1] * u[0]) + p["m2"] * (q[2] * u[3] - q[3] * u[2])
     assert psi == pytest.approx([q[2] - state.r[1], momentum - np.sin(2 * state.t)], abs=EVALUATION)
     assert rate == pytest.approx([u[2] - state.r[5]], abs=EVALUATION)
-    labels = solver.description.servo_constraints
+    labels = solver.description.servo.residuals
     assert labels[0] == "-target(t) + x2(t)"
     assert labels[2] == "d/dt (-target(t) + x2(t))"
-    assert [solver.description.inputs[k] for k in solver.description.controls] == ["F1", "F2", "F3"]
+    assert solver.description.input_names(solver.description.servo.controls) == ("F1", "F2", "F3")
 
 
 # -- where the straight-line code cannot go -----------------------------------------------------------------------

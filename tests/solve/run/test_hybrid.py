@@ -210,7 +210,7 @@ def test_events_are_chosen_by_name() -> None:
         assert [event.name for event in solution.events if event.kind == "user"] == ["hit"]
     with pytest.raises(SolveError, match="there is no event 'hitt': did you mean 'hit'"):
         solver.integrate((0.0, 1.0), REST, REST, events=["hitt"])
-    with pytest.raises(SolveError, match=r"was not compiled: put events into Model\(events=...\)"):
+    with pytest.raises(SolveError, match=r"'hit' was not compiled with guard = '.*': the model has"):
         solver.integrate((0.0, 1.0), REST, REST, events=[kg.Event("hit", hit.guard - 1, direction=1, impulse="hit")])
 
 

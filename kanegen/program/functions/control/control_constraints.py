@@ -20,7 +20,9 @@ def control_constraints(f: Functions, motion: ControlledMotion) -> None:
         f.add("control_residuals", residuals, "residuals of the control constraints")
     rows = [(*motion.slopes(level.residual), level.residual) for level in motion.levels if level.held]
     if rows:
-        summary = "[d phi/dz, phi] of the control constraints and derivatives that the controls of the state can satisfy"
+        summary = (
+            "[d phi/dz, phi] of the control constraints and derivatives that the controls of the state can satisfy"
+        )
         f.add("control_level", _guarded(f, motion).rows(rows), summary)
     if any(motion.gains):
         summary = "number of gains and Theta1, Theta2, ... of the control constraints whose errors decay"

@@ -66,7 +66,5 @@ class _Changes:
         """``L right``, which passes through a work array of this name."""
         rows, n = in_metric(self.system, self._metric).rows, len(self._f.equations.servo.free)
         title, A = "S (tau - y) = z - S y", flat(rows)
-        solved = self._s.call(
-            self._kernel, len(rows), n, title=title, names={"x": name}, A=A, z=right, **self._last
-        )
+        solved = self._s.call(self._kernel, len(rows), n, title=title, names={"x": name}, A=A, z=right, **self._last)
         return solved["x"] if self._metric is None else self._metric.colored(solved["x"])

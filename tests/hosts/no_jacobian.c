@@ -1,0 +1,17 @@
+/* The start of a stepper on y' = -t y, which has no Jacobian: returns its status. */
+#include "kg_steppers.h"
+
+static int rhs(void *context, double t, const double *y, double *dydt) {
+  (void)context;
+  dydt[0] = -t * y[0];
+  return KG_OK;
+}
+
+int start(int method) {
+  const double tolerance = 1e-6, y0 = 1.0;
+  const kg_stepper_options options = {method, 0.0, 0.0, 0.0, 0, &tolerance, &tolerance};
+  const kg_ode ode = {1, rhs, NULL, NULL};
+  double work[60];
+  kg_stepper s;
+  return kg_stepper_start(&s, &ode, &options, 0.0, &y0, 1.0, work);
+}
