@@ -9,7 +9,7 @@ from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError
 from kanegen.forms import AUTO, FORMS
 from kanegen.model.expressions import symbol_name
-from kanegen.program.catalogue import CATALOGUE, unavailable
+from kanegen.program.catalogue import CATALOGUE, reason_against
 from kanegen.program.functions.contacts import (
     add_contacts,
     contact_table,
@@ -43,23 +43,28 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
         right_hand_side(functions, stabilized=True)
     if FORMS[form].momenta:
         add_momentum_form(functions, form)
-    reasons = unavailable(functions, form, names)
-    for name in names:
-        if name not in reasons:
-            _add(functions, CATALOGUE[name])
+    reasons = {name: _add(functions, CATALOGUE[name], form) for name in names}
     add_contacts(functions)
     if equations.controlled_motion is not None:
         control_constraints(functions, equations.controlled_motion)
-    return hoist(replace(program_of(functions), unavailable=tuple(reasons.items()))), form
+    # A reason that takes derivation is not worth the time where nobody asked for the function.
+    others = (spec for spec in CATALOGUE.values() if spec.name not in names and not (spec.derives and not spec.forms))
+    reasons |= {spec.name: reason_against(functions, spec, form) for spec in others}
+    unavailable = tuple((name, reason) for name, reason in reasons.items() if reason is not None)
+    return hoist(replace(program_of(functions), unavailable=unavailable)), form
 
 
-def _add(functions: Functions, spec: FunctionSpec) -> None:
-    """Make the function of an entry of the catalogue, or its members; others are there already."""
+def _add(functions: Functions, spec: FunctionSpec, form: str) -> str | None:
+    """Make the function of an entry of the catalogue, or its members; returns why the model has none."""
+    reason = reason_against(functions, spec, form)
+    if reason is not None:
+        return reason
     if spec.members is not None:
         for name, fragment in spec.members(functions).items():
             functions.add(f"{spec.prefix}{name}", fragment, spec.summary.format(name))
     elif spec.make is not None:
         functions.function(spec.name)
+    return None
 
 
 def program_of(functions: Functions) -> Program:

@@ -7,7 +7,7 @@ that a model does not have all read this table.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -269,19 +269,10 @@ def spec_of(function: str) -> FunctionSpec | None:
     return CATALOGUE.get("rhs" if function == "rhs_stabilized" else function)
 
 
-def unavailable(f: Functions, form: str, named: Collection[str]) -> dict[str, str]:
-    """The functions that the model does not have in this form, with the reason.
-
-    Where that takes derivation, only functions that are ``named`` are looked at.
-    """
-    reasons = {}
-    for spec in CATALOGUE.values():
-        if spec.forms and form not in spec.forms:
-            of_model = None if spec.derives else spec.requires(f)
-            forms = " or ".join(f"form={name!r}" for name in spec.forms)
-            reasons[spec.name] = of_model or f"it was built in {form} form; build with {forms}"
-        elif not spec.derives or spec.name in named:
-            reason = spec.requires(f)
-            if reason is not None:
-                reasons[spec.name] = reason
-    return reasons
+def reason_against(f: Functions, spec: FunctionSpec, form: str) -> str | None:
+    """Why the model does not have this function in this form; None where it has."""
+    if not spec.forms or form in spec.forms:
+        return spec.requires(f)
+    of_model = None if spec.derives else spec.requires(f)
+    forms = " or ".join(f"form={name!r}" for name in spec.forms)
+    return of_model or f"it was built in {form} form; build with {forms}"

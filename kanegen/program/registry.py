@@ -76,9 +76,10 @@ class Functions:
         ``general`` makes that function, ``<name>_general``, with this summary, where there is such a guard.
         """
         otherwise = f"{name}_general"
-        fragment = fast(otherwise)
+        # First the general one: it evaluates Q, P and J, whose nodes the fast one then shares.
+        fallback, fragment = general(), fast(otherwise)
         if fragment.calls(otherwise):
-            self.internal(otherwise, summary, general)
+            self.internal(otherwise, summary, lambda: fallback)
         return fragment
 
     def loaded(self, array: str, quantity: Quantity) -> list[list[Node]]:
