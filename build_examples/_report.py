@@ -1,11 +1,11 @@
-"""What the example scripts share: one command line and one table of checks.
+"""The command line and the table of checks that the example scripts share.
 
-An example hands over three plain functions:
+An example provides three functions:
 
 ``simulate(**options) -> (solver, solution)``
-    builds the model and integrates it;
+    builds the model and integrates it,
 ``checks(solver, solution) -> iterator of (description, value, bound)``
-    compares the motion with physics: each value must stay within its bound;
+    compares the motion with known results; the absolute value of each ``value`` must not exceed ``bound``,
 ``plot(figure, runs)``
     draws ``runs``, a mapping from the name of a case to its (solver, solution), on a matplotlib figure.
 """
@@ -37,8 +37,8 @@ def script(
 ) -> None:
     """Run an example from the command line.
 
-    ``doc`` is the example's docstring (its first line is the title), ``cases`` maps the name of a case to
-    the options of ``simulate``. Exits with status 1 if a check misses its bound.
+    ``doc`` is the docstring of the example, whose first line is the title. ``cases`` maps the name of a case to
+    the options of ``simulate``. Exits with status 1 if a value exceeds its bound.
     """
     command(doc, simulate, checks, plot, cases)()
 
@@ -93,7 +93,7 @@ def _print_checks(console: Console, results: Mapping[str, list[Check]]) -> bool:
     for title in ("value", "at most", ""):
         table.add_column(title, justify="right", no_wrap=True)
     passed = True
-    # Cases may have checks of their own.
+    # A check may exist for some of the cases only.
     for description in dict.fromkeys(check[0] for checks in results.values() for check in checks):
         title = description
         for name, checks in results.items():
@@ -102,7 +102,7 @@ def _print_checks(console: Console, results: Mapping[str, list[Check]]) -> bool:
                 passed = passed and good
                 verdict = "[green]ok[/green]" if good else "[red]FAILED[/red]"
                 table.add_row(title, *([name] if several else []), f"{value:.2e}", f"{limit:.0e}", verdict)
-                title = ""  # said once
+                title = ""  # the description is printed in the first row only
         if several:
             table.add_section()
     console.print(table)

@@ -1,15 +1,15 @@
-"""The Appell-Hamel mechanism, with constraints nonlinear or linear in the speeds.
+"""The Appell-Hamel mechanism, with constraints that are nonlinear or linear in the speeds.
 
-A massless frame slides on a horizontal plane and keeps a wheel (radius ``a``, mass ``M``, spherical central
-inertia ``I``) upright; a thread wound on a drum of radius ``b`` fixed to the wheel runs over pulleys at the
-distance ``rho`` and carries a weight of mass ``m`` at (x, y, z). theta is the heading of the wheel, phi its
+A massless frame slides on a horizontal plane and keeps a wheel (radius ``a``, mass ``M``, spherical central inertia
+``I``) upright. A thread wound on a drum of radius ``b``, which is fixed to the wheel, runs over pulleys at the
+distance ``rho`` and carries a weight of mass ``m`` at (x, y, z). theta is the heading of the wheel and phi its
 rotation; u = (theta', phi', x', y', z').
 
-Rolling without slip can be written with one constraint nonlinear in the speeds and one linear, (157) and
-(158), or with two linear ones, (206) and (207); the motion is the same, the numerical drift is not.
+Rolling without slip can be written with one constraint nonlinear in the speeds and one linear, (157) and (158), or
+with two linear ones, (206) and (207). The motion is the same, but the numerical drift is not.
 
-Source: Bajodah (2003), Example 3.1, section 3.7 and figures 3 to 10. The potential energy leaves out the
-constant M g a of the wheel.
+Source: Bajodah (2003), Example 3.1, section 3.7 and figures 3 to 10. The potential energy omits the constant M g a of
+the wheel.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def model(constraints: str = "nonlinear") -> kg.Model:
 
 
 def simulate(constraints: str = "nonlinear") -> tuple[kg.Solver, kg.Solution]:
-    """Integrate with the thesis's own scheme and a fixed step, so that drift can be seen and compared.
+    """Integrate with the method of the thesis and a fixed step, to show the drift and compare it.
 
-    40 s are long enough to see it; the weight would reach the plane of the wheel after some 14 s.
+    The drift is visible after 40 s. (The weight would reach the plane of the wheel after about 14 s.)
     """
     solver = kg.build(model(constraints))
     return solver, solver.integrate((0.0, 40.0), INITIAL["q"], INITIAL["u"], method="kutta_merson", step=0.01)
@@ -111,7 +111,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    """The thesis's figures 3 to 9 (nonlinear set) and 10 (energy deviation of both sets)."""
+    """Figures 3 to 9 of the thesis (nonlinear constraints) and 10 (energy deviation with both sets of constraints)."""
     _, solution = runs["nonlinear"]
     t, (x, y, z, theta, phi), u = solution.t, solution.q.T, solution.u.T
     curves = (

@@ -1,9 +1,9 @@
-"""A ball that bounces until it rests.
+"""A ball that bounces until it is at rest.
 
-A particle of mass ``m`` falls in gravity ``g`` from the height z = 1 m on a floor with the coefficient of restitution
-``e``. It bounces infinitely often in a finite time (Zeno behavior): flight k between two impacts takes e times as long
-as the one before, and all end at t0 (1 + e) / (1 - e), t0 being the time of the first fall. From there on the contact
-stays closed, under the weight of the ball.
+A particle of mass ``m`` falls under gravity ``g`` from the height z = 1 m onto a floor with the coefficient of
+restitution ``e``. It bounces infinitely often in a finite time (Zeno behavior): each flight between two impacts takes
+e times as long as the one before, and all bounces are over at t0 (1 + e) / (1 - e), where t0 is the time of the first
+fall. After that the contact stays closed under the weight of the ball.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def impact_times(count: int, p: Mapping[str, float] = DEFAULTS) -> np.ndarray:
 
 
 def zeno_time(p: Mapping[str, float] = DEFAULTS) -> float:
-    """The time at which infinitely many bounces are over, s."""
+    """The accumulation point of the impacts, s."""
     return sqrt(2.0 * INITIAL["q"][0] / p["g"]) * (1.0 + p["e"]) / (1.0 - p["e"])
 
 
@@ -65,17 +65,17 @@ def simulate() -> tuple[kg.Solver, kg.Solution]:
 
 
 def bounces(solution: kg.Solution) -> list[kg.results.EventRecord]:
-    """The impacts after which the ball flies; the last one, on its way to rest, is without rebound."""
+    """The impacts with a rebound. The last impact, before the ball comes to rest, has none."""
     return [event for event in solution.events if event.kind == "impact" and event.u_after[0] > 0.0]
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
-    found = bounces(solution)
-    times = np.array([event.t for event in found])
+    impacts = bounces(solution)
+    times = np.array([event.t for event in impacts])
     yield "times of all impacts (s)", np.abs(times - impact_times(len(times))).max(), 1e-10
     (rest,) = (event.t for event in solution.events if event.kind == "rests")
     yield "time of rest (s)", rest - zeno_time(), 1e-10
-    lost = [_kinetic(event.u_before) * (1.0 - DEFAULTS["e"] ** 2) - _lost(event) for event in found]
+    lost = [_kinetic(event.u_before) * (1.0 - DEFAULTS["e"] ** 2) - _lost(event) for event in impacts]
     yield "energy lost in an impact (J)", max(map(abs, lost)), 1e-12
     at_rest = solution.t > zeno_time() + 1e-3
     yield "speed at rest (m/s)", np.abs(solution.u[at_rest]).max(), 1e-12

@@ -1,22 +1,23 @@
 """A cart with a pole: one force on the cart, two degrees of freedom.
 
-Cart ``m_c`` on a horizontal rail, x to the right; pole of length ``l`` with a point mass ``m_p`` at its tip, theta from
-the upward vertical, positive when the tip is to the right; gravity ``g`` downwards. The control is the force ``F`` on
-the cart. u = (x', theta').
+The cart of mass ``m_c`` moves on a horizontal rail, with x to the right. The massless pole of length ``l`` carries a
+point mass ``m_p`` at its tip; theta is its angle from the upward vertical, positive when the tip is to the right.
+Gravity ``g`` acts downward. The control is the force ``F`` on the cart. u = (x', theta').
 
-The system is underactuated: whatever F does, the accelerations satisfy the second-order nonholonomic constraint
+The system is underactuated. For every F the accelerations satisfy the second-order nonholonomic constraint
 
     cos theta x'' + l theta'' = g sin theta
 
-(Bajodah 2003, section 1.3). A partial servo-constraint leaves the other coordinate to it:
+(Bajodah 2003, section 1.3). A servo-constraint on one coordinate leaves the other one to this equation:
 
 ``model(task="cart")``
-    x = A sin(omega t): the cart follows, the pole swings as the acceleration of its pivot makes it (hanging at first).
+    x = A sin(omega t): the cart follows its target, and the pole, which hangs at first, is moved by its pivot.
 ``model(task="pole")``
-    theta = B sin(omega t) about the upright position: the pole is balanced, the cart goes where it must. The control
-    is singular at theta = +-pi/2, where the force does not move the pole.
+    theta = B sin(omega t) about the upright position: the pole is balanced, and the cart moves as this requires. The
+    control is singular at theta = +-pi/2, where the force does not move the pole.
 
-The script checks the tracking errors against their law and the remaining motion against its own differential equation.
+The script compares the tracking errors with their desired dynamics, and the other coordinate with its own
+differential equation.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ CASES = {task: {"task": task} for task in STARTS}
 
 
 def model(task: str = "cart") -> kg.Model:
-    """The cart-pole with a servo-constraint on the cart or on the pole; errors decay as (1 + s t) exp(-s t)."""
+    """The cart-pole with a servo-constraint on the cart or on the pole; errors decay like (1 + s t) exp(-s t)."""
     x, theta, v, w, F = me.dynamicsymbols("x theta v w F")
     m_c, m_p, l, g, A, B, omega, s = sm.symbols("m_c m_p l g A B omega s")
     time = me.dynamicsymbols._t
@@ -87,7 +88,7 @@ def error_law(t: float, psi: float, rate: float, s: float) -> float:
 
 
 def internal_motion(solver: kg.Solver, solution: kg.Solution) -> np.ndarray:
-    """The coordinate without a servo-constraint, from its own equation with the other one prescribed."""
+    """The coordinate without a servo-constraint, from its own equation with the other coordinate prescribed."""
     p = solver.parameters
     on_cart = "A" in p
     amplitude, omega, s = p["A" if on_cart else "B"], p["omega"], p["s"]
@@ -112,17 +113,17 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     psi, rate = solution.control.errors.T
     s = solver.parameters["s"]
     law = [error_law(t, psi[0], rate[0], s) for t in solution.t]
-    yield "tracking error against its law", np.abs(psi - law).max(), 1e-8
+    yield "tracking error against its desired dynamics", np.abs(psi - law).max(), 1e-8
     other = 1 if "A" in solver.parameters else 0
     yield (
-        "the other coordinate on its own",
+        "the other coordinate against its own equation",
         np.abs(solution.q[:, other] - internal_motion(solver, solution)).max(),
         1e-7,
     )
     states = list(zip(solution.t, solution.q, solution.u, solution.control.values, strict=True))
-    found = [solver.underactuation(t, q, u) for t, q, u, _ in states]
+    equations = [solver.underactuation(t, q, u) for t, q, u, _ in states]
     rates = [solver.rhs(t, q, u, F)[1] for t, q, u, F in states]
-    left = [np.abs(row.matrix @ udot - row.right_side).max() for row, udot in zip(found, rates, strict=True)]
+    left = [np.abs(row.matrix @ udot - row.right_side).max() for row, udot in zip(equations, rates, strict=True)]
     yield "second-order nonholonomic constraint", max(left), 1e-10
 
 

@@ -1,12 +1,12 @@
 """A particle on the surface r phi = c, in spherical coordinates.
 
-One particle of mass ``m`` at r (sin phi cos theta, sin phi sin theta, cos phi), theta the
-azimuth and phi the cone angle from the vertical. The generalized speeds are the components of the velocity
-on the moving triad i (radial, outward), j (azimuthal), k = i x j: v = u1 i + u2 j + u3 k. A force with the
-constant components ``F_r``, ``F_theta``, ``F_phi`` on that triad acts; there is no gravity.
+A particle of mass ``m`` is at r (sin phi cos theta, sin phi sin theta, cos phi), where theta is the azimuth and phi
+the cone angle from the vertical. The generalized speeds are the components of the velocity v = u1 i + u2 j + u3 k on
+the moving triad i (radial, outward), j (azimuthal), k = i x j. A force with the constant components ``F_r``,
+``F_theta``, ``F_phi`` on this triad acts on the particle; there is no gravity.
 
-Source: Bajodah (2003), Examples 2.1 and 4.2. The script compares the motion with the solved equations
-(73)-(75) and the constraint forces with (281)-(283).
+Source: Bajodah (2003), Examples 2.1 and 4.2. The script compares the accelerations with equations (73)-(75) and the
+constraint forces with (281)-(283).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def model() -> kg.Model:
 
 
 def accelerations(q: np.ndarray, u: np.ndarray, p: Mapping[str, float]) -> np.ndarray:
-    """The solved u' of Bajodah (2003), equations (73)-(75)."""
+    """u' from equations (73)-(75) of Bajodah (2003)."""
     r, _, phi = q
     u1, u2, u3 = u
     m = p["m"]

@@ -1,10 +1,10 @@
-"""A bead on a frictionless elliptic wire, held by a spring.
+"""A bead on a frictionless elliptic wire, attached to a spring.
 
-A particle of mass ``m`` in a horizontal plane follows the wire ``a`` (x - ``x0``)^2 + ``b`` y^2 = ``c``; a
-spring of stiffness ``K`` and zero natural length ties it to the origin. u = (x', y').
+A particle of mass ``m`` in a horizontal plane follows the wire ``a`` (x - ``x0``)^2 + ``b`` y^2 = ``c``. A spring of
+stiffness ``K`` and zero natural length connects it with the origin. u = (x', y').
 
-Source: Bajodah (2003), Example 4.1. The reaction of the wire comes out as an output, without auxiliary
-speeds, and is compared with equation (269); ``--plot`` draws figures 12 to 14.
+Source: Bajodah (2003), Example 4.1. The script compares the reaction of the wire, which is computed without auxiliary
+speeds, with equation (269). ``--plot`` draws figures 12 to 14.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def reaction(q: np.ndarray, u: np.ndarray, p: Mapping[str, float]) -> np.ndarray
 
 
 def simulate() -> tuple[kg.Solver, kg.Solution]:
-    """Integrate; u1 cannot stay independent where the wire is vertical: the solver re-partitions there."""
+    """Integrate; where the wire is parallel to y, u1 cannot be independent, and the solver chooses u2 instead."""
     solver = kg.build(model())
     return solver, solver.integrate((0.0, 10.0), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
 
@@ -88,7 +88,7 @@ def _reactions(solver: kg.Solver, solution: kg.Solution) -> np.ndarray:
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
     forces = _reactions(solver, solution)
-    # The thesis divides by y: compare where that is harmless.
+    # Equation (269) divides by y: compare only where y is not small.
     difference = [
         np.abs(force - reaction(q, u, DEFAULTS)).max()
         for force, q, u in zip(forces, solution.q, solution.u, strict=True)
@@ -102,7 +102,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    """The thesis's figures 12 (coordinates), 13 (speeds) and 14 (constraint forces)."""
+    """Figures 12 (coordinates), 13 (speeds) and 14 (constraint forces) of the thesis."""
     ((solver, solution),) = runs.values()
     panels = (
         (solution.q, ("x", "y"), "coordinates (m)"),

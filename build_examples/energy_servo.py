@@ -1,16 +1,19 @@
-"""A disc with a bar on its rim whose motors bring the total energy to a wanted value.
+"""A disc with a bar on its rim, whose motors bring the total energy to a desired value.
 
-The mechanism of ``obstructed_pendulum`` without the obstacle: disc (radius ``R``, central inertia ``I_D``, center
-fixed), uniform bar (``m_B``, ``L``, ``I_B``) hinged at its rim; i is vertically down, j horizontal; theta1 and theta2
-are absolute. Controls are the motor torques ``tau1`` (ground on disc) and ``tau2`` (disc on bar, with its reaction on
-the disc). The servo-constraint is psi = E - E_f with E' = Theta (E - E_f); the energy E is zero at theta1 = theta2 = 0.
+The mechanism is that of ``obstructed_pendulum`` without the obstacle: a disc (radius ``R``, central inertia ``I_D``,
+fixed center) and a uniform bar (``m_B``, ``L``, ``I_B``) hinged at its rim. i points down and j is horizontal; theta1
+and theta2 are absolute angles. The controls are the motor torques ``tau1`` (ground on disc) and ``tau2`` (disc on
+bar, with its reaction on the disc). The servo-constraint is psi = E - E_f with E' = Theta (E - E_f); the energy E is
+zero at theta1 = theta2 = 0.
 
-Two controls and one constraint leave a choice: any y of ``tau = S^+ z + (I - S^+ S) y``, or the ideal controls, which
-act as the forces of a passive constraint would (Gauss' principle). Every choice gives the same energy.
-``model(path=True)`` adds the holonomic servo-constraint R cos theta1 + L sin theta2 = 0; the controls are then unique.
+With two controls and one constraint the controls are not unique. They are ``tau = S^+ z + (I - S^+ S) y`` for any y,
+or the ideal controls, which act like the forces of a passive constraint (Gauss' principle). The energy is the same
+for all of them. ``model(path=True)`` adds the holonomic servo-constraint R cos theta1 + L sin theta2 = 0, which makes
+the controls unique.
 
-Source: Bajodah (2003), Example 7.1 and the remark on (497)-(502), whose second row is the derivative of psi2 by the
-coordinates: the system then has a solution. E(t) = E_f + (E0 - E_f) exp(Theta t) is what the script checks.
+Source: Bajodah (2003), Example 7.1 and the remark on (497)-(502). The second row there is the derivative of psi2 with
+respect to the coordinates; with this row the system has a solution. The script checks that E(t) = E_f + (E0 - E_f)
+exp(Theta t).
 """
 
 from __future__ import annotations
@@ -83,7 +86,10 @@ CASES = {
 
 
 def simulate(y: Any = None, E_f: float = 1.0, **options: Any) -> tuple[kg.Solver, kg.Solution]:
-    """On the path no energy is below m_B g L / 2 (1 - cos(asin(R / L))) = 1.314 J: E_f = 1 J is out of reach there."""
+    """Integrate the closed loop.
+
+    On the path the energy is at least m_B g L / 2 (1 - cos(asin(R / L))) = 1.314 J, so that E_f = 1 J is out of reach.
+    """
     solver = kg.build(model(**options)).with_parameters(E_f=E_f)
     start = INITIAL["q"], INITIAL["u"]
     return solver, solver.integrate((0.0, 5.0), *start, control=True, y=y, rtol=1e-11, atol=1e-12)
@@ -102,19 +108,19 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     power = solution.control.values[:, 0] * solution.u[:, 0] + solution.control.values[:, 1] * (
         solution.u[:, 1] - solution.u[:, 0]
     )
-    wanted = p["Theta"] * (E - p["E_f"])
-    yield "power of the controls against Theta (E - E_f), relative", np.abs(power / wanted - 1).max(), 1e-8
+    desired = p["Theta"] * (E - p["E_f"])
+    yield "power of the controls against Theta (E - E_f), relative", np.abs(power / desired - 1).max(), 1e-8
     path = 0.0
     if "Theta21" in p:
         # Both roots of s**2 - Theta21 s - Theta22 are Theta21 / 2.
         psi, rate = solution.control.errors[:, 1:].T
         s = p["Theta21"] / 2
         path = np.abs(psi - (psi[0] + (rate[0] - s * psi[0]) * solution.t) * np.exp(s * solution.t)).max()
-    yield "R cos theta1 + L sin theta2 against its law", path, 1e-8
+    yield "R cos theta1 + L sin theta2 against its desired dynamics", path, 1e-8
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    """The thesis's figures 41 (error of the energy) to 44 (controls), for every choice of the controls."""
+    """Figures 41 (error of the energy) to 44 (controls) of the thesis, for every choice of the controls."""
     panels = figure.subplots(4, len(runs), sharex=True)
     for column, (name, (_, solution)) in zip(panels.T, runs.items(), strict=True):
         rows = (

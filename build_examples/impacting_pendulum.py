@@ -1,16 +1,16 @@
-"""A double pendulum that falls on an obstacle, with four laws of impact.
+"""A double pendulum that falls on an obstacle, with four contact laws.
 
-The pendulum of ``obstructed_pendulum`` without motors: a disc (radius ``R``, central inertia ``I_D``) with a uniform
-bar (``m_B``, ``L``, ``I_B``) hinged at its rim; x points down, absolute angles theta1 and theta2 from x, gravity ``g``.
-The penetration of the tip is x = R cos theta1 + L cos theta2 - R - L/3. The laws:
+The pendulum is that of ``obstructed_pendulum`` without motors: a disc (radius ``R``, central inertia ``I_D``) with a
+uniform bar (``m_B``, ``L``, ``I_B``) hinged at its rim. x points down, theta1 and theta2 are absolute angles from x,
+and ``g`` is gravity. The penetration of the tip is x = R cos theta1 + L cos theta2 - R - L/3. The laws are:
 
-- ``"acceleration"``: x'' + ``lam`` x^1.5 x' + ``k`` x^1.5 = 0 while it needs a compressive force (Bajodah 2003, Example
-  5.2; k = 1, lam = 7.5e7, with the sign that takes energy);
-- ``"force"``: Hunt and Crossley's contact force k x^1.5 + lam x^1.5 x';
-- ``"kelvin_voigt"``: the contact force ``k`` x + ``c`` x';
+- ``"acceleration"``: x'' + ``lam`` x^1.5 x' + ``k`` x^1.5 = 0 while this requires a compressive force (Bajodah 2003,
+  Example 5.2; k = 1, lam = 7.5e7, with the sign that dissipates energy),
+- ``"force"``: Hunt and Crossley's contact force k x^1.5 + lam x^1.5 x',
+- ``"kelvin_voigt"``: the contact force ``k`` x + ``c`` x',
 - ``"restitution"``: an instantaneous impact with the coefficient of restitution ``e``.
 
-``--plot`` draws the thesis's figures 31 to 36 for all of them. R, L, m_B, I_D, I_B are not given there.
+``--plot`` draws figures 31 to 36 of the thesis for all laws. The thesis does not print R, L, m_B, I_D and I_B.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import sympy.physics.mechanics as me
 import kanegen as kg
 
 DEFAULTS = {"R": 0.5, "L": 1.0, "m_B": 2.0, "I_D": 0.8, "I_B": 1.0 / 6.0, "g": 9.81}
-# Values of the law's parameters; a force of k x^1.5 supports the bar's weight at some 0.3 mm.
+# Parameters of the laws. The force k x^1.5 supports the weight of the bar at a penetration of about 0.3 mm.
 LAWS: dict[str, dict[str, float]] = {
     "acceleration": {"k": 1.0, "lam": 7.5e7},
     "force": {"k": 4e6, "lam": 2e6},
@@ -56,7 +56,7 @@ def model(law: str = "acceleration") -> kg.Model:
     O.set_vel(N, 0)
     hinge = O.locatenew("hinge", R * disc_frame.x)
     center = hinge.locatenew("center", L / 2 * bar_frame.x)
-    # The disc's mass stands still: only its inertia counts.
+    # The center of the disc does not move, so that only its inertia matters.
     disc = me.RigidBody("disc", O, disc_frame, sm.Integer(0), (me.inertia(disc_frame, 0, 0, I_D), O))
     bar = me.RigidBody("bar", center, bar_frame, m_B, (me.inertia(bar_frame, 0, 0, I_B), center))
     x = R * sm.cos(theta1) + L * sm.cos(theta2) - R - L / 3
@@ -91,7 +91,7 @@ def simulate(law: str = "acceleration") -> tuple[kg.Solver, kg.Solution]:
 
 
 def lost_in_impact(solver: kg.Solver, event: kg.results.EventRecord) -> tuple[float, float]:
-    """Kinetic energy (J) that an impact takes, and (1 - e^2) v^2 / (2 w Q^-1 w) with the normal row w: the theory's."""
+    """Kinetic energy (J) lost in an impact, and (1 - e^2) v^2 / (2 w Q^-1 w), its value in theory, w the normal row."""
     before, after = (solver.kinetic_energy(event.t, event.q, u) for u in (event.u_before, event.u_after))
     normal = np.array([DEFAULTS["R"], DEFAULTS["L"]]) * np.sin(event.q)
     speed = normal @ event.u_before
@@ -102,7 +102,7 @@ def lost_in_impact(solver: kg.Solver, event: kg.results.EventRecord) -> tuple[fl
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
     yield "tensile contact force (N)", max(0.0, -solution.contacts.forces.min()), 1e-9
     energy = np.array([solver.energy(*state) for state in zip(solution.t, solution.q, solution.u, strict=True)])
-    yield "energy above its start (J)", max(0.0, (energy - energy[0]).max()), 1e-8
+    yield "energy above its initial value (J)", max(0.0, (energy - energy[0]).max()), 1e-8
     drift = [np.ptp([solver.energy(t, *solution(t)) for t in times]) for times in _flights(solution)]
     yield "energy drift without contact (J)", max(drift), 1e-8
     rebounds = [
@@ -110,11 +110,11 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     ]
     if rebounds:
         lost = [lost_in_impact(solver, event) for event in rebounds]
-        yield "energy lost in impacts against the theory (J)", max(abs(found - theory) for found, theory in lost), 1e-10
+        yield "energy lost in impacts against the theory (J)", max(abs(loss - theory) for loss, theory in lost), 1e-10
 
 
 def _flights(solution: kg.Solution) -> Iterator[np.ndarray]:
-    """Times between two events without contact; the later one is left out, where other speeds may begin."""
+    """Times between two events without contact, without the time of the later event, where the speeds may jump."""
     marks = np.unique([event.t for event in solution.events])
     for phase in solution.contacts.modes:
         if phase.modes[CONTACT] in ("open", "penetrated"):
@@ -124,12 +124,12 @@ def _flights(solution: kg.Solution) -> Iterator[np.ndarray]:
 
 
 def _ends_of_bouncing(solution: kg.Solution) -> set[float]:
-    """Times of impacts without rebound, where bounces have become too small to be resolved."""
+    """Times of impacts without rebound, at which the bounces have become too small to be resolved."""
     return {event.t for event in solution.events if event.kind == "closes"}
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    """The thesis's figures 31 to 34 (motion), 35 and 36 (penetration), one curve for each law."""
+    """Figures 31 to 34 (motion), 35 and 36 (penetration) of the thesis, with one curve for each law."""
     panels = figure.subplots(3, 2).ravel()
     labels = ("theta1 (rad)", "theta1' (rad/s)", "theta2 (rad)", "theta2' (rad/s)", "x (m)", "x (m), small scale")
     for law, (solver, solution) in runs.items():

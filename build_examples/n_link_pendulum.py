@@ -1,8 +1,9 @@
 """A planar pendulum of n point masses on a cart.
 
-The cart of mass ``m_0`` moves along x; link i is massless, of length ``l_i``, along (cos theta_i, sin
-theta_i) with theta_i absolute from +x, and carries the point mass ``m_i``. Gravity ``g`` acts along -y; u =
-q'. A classic for scale: the mass matrix is full, but absolute angles keep it simple.
+The cart of mass ``m_0`` moves along x. Link i is massless, has the length ``l_i`` and the direction (cos theta_i, sin
+theta_i) with theta_i measured from +x, and carries the point mass ``m_i``. Gravity ``g`` acts along -y; u = q'. The
+system is often used to study how a method scales with the number of links: the mass matrix is full, but absolute
+angles keep it simple.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ LINKS = 3
 
 
 def initial(n: int = LINKS) -> dict[str, Any]:
-    """At rest with x = 0 and theta_i = -pi/2 + 0.1 i."""
+    """The initial state: at rest with x = 0 and theta_i = -pi/2 + 0.1 i."""
     q = (0.0, *(-pi / 2 + 0.1 * i for i in range(1, n + 1)))
     return {"t": 0.0, "q": q, "u": (0.0,) * (n + 1), "r": None}
 
@@ -70,7 +71,7 @@ def simulate(n: int = LINKS) -> tuple[kg.Solver, kg.Solution]:
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
     states = list(zip(solution.t, solution.q, solution.u, strict=True))
     yield "energy drift (J)", np.ptp([solver.energy(*state) for state in states]), 1e-6
-    # x is cyclic: nothing pushes the cart, so the horizontal momentum stays zero.
+    # x is cyclic and no horizontal force acts, so that the horizontal momentum stays zero.
     yield "horizontal momentum (N s)", max(abs(solver.momentum(*state)[0]) for state in states), 1e-6
 
 

@@ -1,13 +1,14 @@
 """A driven double pendulum that leans on an obstacle.
 
-A disc (radius ``R``, central inertia ``I_D``, center fixed) carries at its rim the hinge of a uniform bar (``m_B``,
-``L``, ``I_B``). x points down, y is horizontal; theta1 and theta2 are the absolute angles of the disc and of the bar,
-measured from x. Gravity ``g``; constant motor torques ``tau1`` of the ground on the disc and ``tau2`` of the disc on
-the bar. The tip must not fall below an obstacle: gap = R + 3 L / 4 - R cos theta1 - L cos theta2 >= 0. While the gap
-is violated and the force this needs is compressive, gap'' = ``Delta1`` gap' + ``Delta2`` gap, both negative.
+A disc (radius ``R``, central inertia ``I_D``, fixed center) carries at its rim the hinge of a uniform bar (``m_B``,
+``L``, ``I_B``). x points down and y is horizontal; theta1 and theta2 are the absolute angles of the disc and of the
+bar, measured from x. The loads are gravity ``g`` and constant motor torques, ``tau1`` of the ground on the disc and
+``tau2`` of the disc on the bar. The obstacle limits the fall of the tip: gap = R + 3 L / 4 - R cos theta1 - L cos
+theta2 >= 0. While the gap is negative and the required force compressive, gap'' = ``Delta1`` gap' + ``Delta2`` gap,
+both negative.
 
-Source: Bajodah (2003), Example 5.1. ``--plot`` draws figures 25 to 30; R, L, m_B, I_D, I_B are not given there, so
-that times and amplitudes are of this system.
+Source: Bajodah (2003), Example 5.1. ``--plot`` draws figures 25 to 30. The thesis does not print R, L, m_B, I_D and
+I_B, so that times and amplitudes are those of this system.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def model() -> kg.Model:
     O.set_vel(N, 0)
     hinge = O.locatenew("hinge", R * disc_frame.x)
     center = hinge.locatenew("center", L / 2 * bar_frame.x)
-    # The disc's mass stands still: only its inertia counts.
+    # The center of the disc does not move, so that only its inertia matters.
     disc = me.RigidBody("disc", O, disc_frame, sm.Integer(0), (me.inertia(disc_frame, 0, 0, I_D), O))
     bar = me.RigidBody("bar", center, bar_frame, m_B, (me.inertia(bar_frame, 0, 0, I_B), center))
     gap = R + 3 * L / 4 - R * sm.cos(theta1) - L * sm.cos(theta2)
@@ -75,7 +76,7 @@ def generalized_forces(solution: kg.Solution) -> np.ndarray:
 
 
 def decayed_gap(gap: float, rate: float, t: np.ndarray, p: Mapping[str, float] = DEFAULTS) -> np.ndarray:
-    """The gap a time t after its value and rate, while the law of the contact holds: two decaying exponentials."""
+    """The gap at the time t after it had the value ``gap`` and the rate ``rate``, under the contact law."""
     discriminant = np.sqrt(p["Delta1"] ** 2 + 4 * p["Delta2"])
     fast, slow = (p["Delta1"] - discriminant) / 2, (p["Delta1"] + discriminant) / 2
     amplitude = (rate - slow * gap) / (fast - slow)
@@ -87,7 +88,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     closed, free = [], []
     for phase in solution.contacts.modes:
         times = np.linspace(phase.t_start, phase.t_end, 20)
-        # The state at a switch belongs to the phase that begins there; forces are the same from both sides.
+        # Positions and speeds are continuous at a change of mode, so that both ends of a phase can be included.
         states = [(t, *solution(t)) for t in times]
         if phase.modes[CONTACT] == "closed":
             gaps = np.array([solver.output("gap", *state) for state in states])
@@ -105,7 +106,7 @@ def _energy_less_work(solver: kg.Solver, t: float, q: np.ndarray, u: np.ndarray)
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    """The thesis's figures 25 and 26 (motion), 27 and 28 (contact forces), 29 and 30 (their first moments)."""
+    """Figures 25 and 26 (motion), 27 and 28 (contact forces), 29 and 30 (first contact) of the thesis."""
     ((_, solution),) = runs.values()
     forces = generalized_forces(solution)
     panels = figure.subplots(2, 3)

@@ -1,13 +1,14 @@
 """A particle on the surface r phi = c that a force drives into a vertical plane.
 
-The particle of ``constrained_particle`` (position r (sin phi cos theta, sin phi sin theta, cos phi), speeds the
-components of the velocity on the moving triad i, j, k) with the passive holonomic constraint r phi = c. The control is
-the azimuthal force ``F_theta``; ``F_r`` and ``F_phi`` are constant. Servo-constraint psi = theta - k with
-psi'' = Theta1 psi' + Theta2 psi.
+The particle is that of ``constrained_particle``: its position is r (sin phi cos theta, sin phi sin theta, cos phi),
+its speeds are the components of the velocity on the moving triad i, j, k, and its passive holonomic constraint
+is r phi = c. The control is the azimuthal force ``F_theta``; ``F_r`` and ``F_phi`` are constant. The servo-constraint
+is psi = theta - k with psi'' = Theta1 psi' + Theta2 psi.
 
-Source: Bajodah (2003), Example 7.2. The script compares the control with (520), as corrected:
-F_theta = m r sin phi ((2 u1 u2 sin phi - 2 u2 u3 cos phi) / (r sin phi)^2 + Theta1 u2 / (r sin phi)
-+ Theta2 (theta - k)).
+Source: Bajodah (2003), Example 7.2. The script compares the control with a corrected form of (520):
+
+    F_theta = m r sin phi ((2 u1 u2 sin phi - 2 u2 u3 cos phi) / (r sin phi)^2 + Theta1 u2 / (r sin phi)
+              + Theta2 (theta - k))
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def model(resolution: str = "moore_penrose") -> kg.Model:
 
 
 def control_law(q: np.ndarray, u: np.ndarray, p: Mapping[str, float]) -> float:
-    """F_theta of Bajodah (2003), equation (520), corrected."""
+    """F_theta from the corrected equation (520) of Bajodah (2003)."""
     r, theta, phi = q
     u1, u2, u3 = u
     arm = r * sin(phi)
@@ -85,7 +86,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     yield "F_theta against equation (520)", np.abs(solution.control.values[:, 0] - law).max(), 1e-10
     psi, rate = solution.control.errors[0]
     decay = (psi + (rate + psi) * solution.t) * np.exp(-solution.t)
-    yield "theta - k against its second-order law", np.abs(solution.q[:, 1] - p["k"] - decay).max(), 1e-8
+    yield "theta - k against its desired dynamics", np.abs(solution.q[:, 1] - p["k"] - decay).max(), 1e-8
     yield "drift of r phi - c", np.abs(solution.q[:, 0] * solution.q[:, 2] - p["c"]).max(), 1e-8
 
 

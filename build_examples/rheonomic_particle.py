@@ -1,10 +1,10 @@
 """A particle with a nonholonomic constraint that depends on time, y' = z x' + alpha(t).
 
-A particle of mass ``m`` in Cartesian coordinates under the constant force (``Fx``, ``Fy``, ``Fz``), with
+A particle of mass ``m`` in Cartesian coordinates moves under the constant force (``Fx``, ``Fy``, ``Fz``), with
 alpha = 0.3 sin 2t. The speeds are u = (x', z', y'), in this order.
 
-Source: Bajodah (2003), Example 2.2. The script compares the accelerations with the solved equations
-(94)-(96), and z with the parabola it must follow.
+Source: Bajodah (2003), Example 2.2. The script compares the accelerations with equations (94)-(96), and z with the
+exact parabola.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def model() -> kg.Model:
 
 
 def accelerations(t: float, q: np.ndarray, u: np.ndarray, p: Mapping[str, float]) -> np.ndarray:
-    """The solved u' of Bajodah (2003), equations (94)-(96)."""
+    """u' from equations (94)-(96) of Bajodah (2003)."""
     z = q[2]
     m = p["m"]
     a = m * (1 + z**2)

@@ -1,19 +1,20 @@
-"""A thin uniform disk rolling on a horizontal plane.
+"""A thin uniform disk that rolls on a horizontal plane.
 
-Mass ``m``, radius ``R``, gravity ``g``; Z is up. The disk is oriented by 3-1-3 angles: phi about Z, theta
-about i0, psi about the disk's axis k0, with i0 = (cos phi, sin phi, 0) along the rim at the contact and j0
-from the contact to the center; theta = pi/2 is upright. (X, Y) is the mass center, its height is R sin
-theta. The speeds are the components of the angular velocity on i0, j0, k0, then X' and Y': u = (theta',
-phi' sin theta, phi' cos theta + psi', X', Y').
+The disk has the mass ``m`` and the radius ``R``; ``g`` is gravity and Z points up. It is oriented by 3-1-3 angles:
+phi about Z, theta about i0, and psi about the axis k0 of the disk. i0 = (cos phi, sin phi, 0) is tangential to the
+rim at the contact, and j0 points from the contact to the center. The disk is upright at theta = pi/2. (X, Y) is the
+position of the mass center, whose height is R sin theta. The speeds are the components of the angular velocity on i0,
+j0, k0, then X' and Y': u = (theta', phi' sin theta, phi' cos theta + psi', X', Y').
 
-Source: lecture notes on Gibbs-Appell's and Kane's equations (example "rolling disk without slip"); the final
-equations 5 u1' = u2^2 cot theta - 6 u2 u3 - 4 (g/R) cos theta, u2' = -u1 u2 cot theta + 2 u1 u3,
-3 u3' = 2 u1 u2 are right for the thin uniform disk and the script compares with them. It puts side by side the
-equations of Kane, those of Gibbs and Appell, derived and integrated without kanegen, and the reduced and unreduced
-momentum forms: accelerations, motion, and what is conserved.
+Source: lecture notes on Gibbs-Appell's and Kane's equations (example "rolling disk without slip"). The final
+equations 5 u1' = u2^2 cot theta - 6 u2 u3 - 4 (g/R) cos theta, u2' = -u1 u2 cot theta + 2 u1 u3, 3 u3' = 2 u1 u2 are
+right for the thin uniform disk. The script compares with them the equations of Kane, those of Gibbs and Appell
+(derived and integrated without kanegen), and the reduced and unreduced momentum forms: accelerations, motion, and
+conserved quantities.
 
-``model(friction=mu)`` is the disk on a rough plane: the height Z of the mass center is a sixth coordinate, u6 = Z',
-with the unilateral contact Z - R sin theta >= 0 and Coulomb friction ``mu``. It starts slipping and ends rolling.
+``model(friction=mu)`` is the disk on a rough plane. The height Z of the mass center is a sixth coordinate with
+u6 = Z', the contact is the unilateral constraint Z - R sin theta >= 0, and ``mu`` is the coefficient of Coulomb
+friction. The disk slips at first and then rolls.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ DEFAULTS = {"m": 1.2, "R": 0.3, "g": 9.81}
 
 
 def _start() -> dict[str, Any]:
-    """A leaning disk rolling fast enough to stay up; X' and Y' from the rolling constraints."""
+    """A leaning disk that rolls fast enough not to fall; X' and Y' follow from the rolling constraints."""
     theta, phi = 1.2, 0.3
     u1, u2, u3 = 0.2, 0.4, -6.0
     R = DEFAULTS["R"]
@@ -43,7 +44,7 @@ def _start() -> dict[str, Any]:
 
 
 def _slipping_start() -> dict[str, Any]:
-    """The same disk too slow for its spin: it slips."""
+    """The same disk with a velocity that is too small for its spin, so that it slips."""
     start = _start()
     theta, u1 = start["q"][0], start["u"][0]
     R = DEFAULTS["R"]
@@ -57,7 +58,7 @@ PLANE = "plane"
 
 
 def model(friction: float | None = None) -> kg.Model:
-    """The disk with two nonholonomic rolling constraints, X' and Y' dependent; or on a plane with ``friction``."""
+    """The disk with two nonholonomic rolling constraints (X' and Y' dependent), or on a plane with ``friction``."""
     theta, phi, psi, X, Y, Z = me.dynamicsymbols("theta phi psi X Y Z")
     u1, u2, u3, u4, u5, u6 = me.dynamicsymbols("u1 u2 u3 u4 u5 u6")
     m, R, g, mu = sm.symbols("m R g mu")
@@ -95,7 +96,7 @@ def model(friction: float | None = None) -> kg.Model:
     O = me.Point("O")
     O.set_vel(N, 0)
     center = O.locatenew("center", X * N.x + Y * N.y + height * N.z)
-    # The disk is symmetric about k0: its inertia is constant in the frame that does not spin with it.
+    # The disk is symmetric about k0, so that its inertia is constant in the frame that does not spin with it.
     inertia = me.inertia(lean, m * R**2 / 4, m * R**2 / 4, m * R**2 / 2)
 
     return kg.Model(
@@ -135,8 +136,8 @@ class Motion(NamedTuple):
 class GibbsAppell:
     """The disk by Gibbs-Appell's equations dS/du_r' = F_r, r = 1, 2, 3, in SymPy and SciPy, without kanegen.
 
-    ``S = m a.a / 2 + alpha.I.alpha / 2 + (w x I.w).alpha``. Rolling gives the velocity of the center, ``w x R j0``, so
-    that u1, u2, u3 are left and no constraint; X' and Y' are components of it.
+    ``S = m a.a / 2 + alpha.I.alpha / 2 + (w x I.w).alpha``. The velocity of the center of the
+    rolling disk is ``w x R j0``, with the components X' and Y'. The speeds u1, u2, u3 remain, without constraints.
     """
 
     def __init__(self) -> None:
@@ -158,13 +159,13 @@ class GibbsAppell:
         F = [v.diff(x, N).dot(-m * g * N.z) for x in u]
 
         balance = sm.Matrix([S.diff(rate) - force for rate, force in zip(rates, F, strict=True)])
-        found = sm.solve(list(balance), rates)
-        accelerations = [found[rate] for rate in rates] + [a.dot(axis).subs(found) for axis in (N.x, N.y)]
+        solved = sm.solve(list(balance), rates)
+        accelerations = [solved[rate] for rate in rates] + [a.dot(axis).subs(solved) for axis in (N.x, N.y)]
         q_rates = [*turning.values(), u[2] - turning[phi.diff(time)] * sm.cos(theta), v.dot(N.x), v.dot(N.y)]
         self._rates = sm.lambdify([(theta, phi), u], [*q_rates, *accelerations], cse=True)
 
     def rhs(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """q' (5,) and u' (5,), as of a solver."""
+        """q' (5,) and u' (5,), like ``rhs`` of a solver."""
         rates = np.array(self._rates(q[:2], u[:3]))
         return rates[:5], rates[5:]
 
@@ -172,7 +173,7 @@ class GibbsAppell:
         """The motion from INITIAL to ``end`` s by SciPy."""
         from scipy.integrate import solve_ivp
 
-        found = solve_ivp(
+        run = solve_ivp(
             lambda t, y: np.concatenate(self.rhs(t, y[:5], y[5:])),
             (0.0, end),
             [*INITIAL["q"], *INITIAL["u"]],
@@ -180,7 +181,7 @@ class GibbsAppell:
             rtol=1e-10,
             atol=1e-12,
         )
-        return Motion(found.t, found.y[:5].T, found.y[5:].T)
+        return Motion(run.t, run.y[:5].T, run.y[5:].T)
 
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -195,7 +196,7 @@ END = 10.0
 
 @cache
 def kane() -> tuple[kg.Solver, kg.Solution]:
-    """Kane's equations and their motion, with which the other forms are compared."""
+    """The solver of Kane's equations and their motion, with which the other forms are compared."""
     solver = kg.build(model(), form="reduced")
     return solver, solver.integrate((0.0, END), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
 
@@ -203,7 +204,7 @@ def kane() -> tuple[kg.Solver, kg.Solution]:
 def simulate(
     form: str = "reduced", friction: float | None = None
 ) -> tuple[kg.Solver | GibbsAppell, kg.Solution | Motion]:
-    """The equations in one form and the motion they give; with ``friction`` on a rough plane."""
+    """The equations in one form and their motion; with ``friction``, the motion on a rough plane."""
     if friction is not None:
         solver, start = kg.build(model(friction)), INITIAL_SLIPPING
         return solver, solver.integrate((0.0, END), start["q"], start["u"], rtol=1e-10, atol=1e-12)
@@ -217,9 +218,9 @@ def simulate(
 
 
 def own_accelerations(solver: kg.Solver | GibbsAppell, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """u' (5,) as the equations of the form give it.
+    """u' (5,) from the equations of the form.
 
-    The momentum forms compute mom' only: u' is then the derivative of the speeds u(q, mom) along (q', mom'), from
+    The momentum forms compute only mom'. For them u' is the derivative of the speeds u(q, mom) along (q', mom'), by
     differences of fourth order.
     """
     if isinstance(solver, GibbsAppell) or not solver.description.form.startswith("momentum"):
@@ -242,11 +243,11 @@ def checks(solver: kg.Solver | GibbsAppell, solution: kg.Solution | Motion) -> I
         return
     reference, motion = kane()
     states = list(zip(solution.t, solution.q, solution.u, strict=True))
-    found = np.array([own_accelerations(solver, *state) for state in states])
+    own = np.array([own_accelerations(solver, *state) for state in states])
     kanes = np.array([reference.rhs(*state)[1] for state in states])
     lecture = np.array([accelerations(q, u) for _, q, u in states])
-    yield "u' against Kane's", np.abs(found - kanes).max(), 1e-9
-    yield "u1', u2', u3' against the lecture's", np.abs(found[:, :3] - lecture).max(), 1e-9
+    yield "u' against Kane's", np.abs(own - kanes).max(), 1e-9
+    yield "u1', u2', u3' against the lecture's", np.abs(own[:, :3] - lecture).max(), 1e-9
     yield "motion against Kane's (m, rad)", np.abs(solution.q - motion(solution.t)[0]).max(), 1e-7
     energy = np.array([reference.energy(*state) for state in states])
     yield "energy drift (J)", np.ptp(energy), 1e-7
@@ -255,11 +256,14 @@ def checks(solver: kg.Solver | GibbsAppell, solution: kg.Solution | Motion) -> I
 
 
 def plane_checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
-    """The disk on the plane: what friction takes, and that it rolls on as the disk that always rolls."""
+    """Checks of the disk on the rough plane.
+
+    Friction dissipates energy, and after the onset of rolling the motion is that of the disk with rolling constraints.
+    """
     states = list(zip(solution.t, solution.q, solution.u, strict=True))
     yield "height less R sin theta (m)", np.abs(solution.q[:, 5] - DEFAULTS["R"] * np.sin(solution.q[:, 0])).max(), 1e-9
     energy = np.array([solver.energy(*state) for state in states])
-    yield "energy that friction gives (J)", max(0.0, np.diff(energy).max()), 1e-8
+    yield "increase of the energy by friction (J)", max(0.0, np.diff(energy).max()), 1e-8
     (onset,) = solution.events
     reference, _ = kane()
     slip = np.array(_slip_speeds(reference, solution))
@@ -269,7 +273,7 @@ def plane_checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    """Path and lean of the disk that rolls, and of the one that slips first, with its slip and friction."""
+    """Path and lean of the disk that rolls and of the disk that slips first, with slip and friction of the latter."""
     panels = figure.subplots(2, 2)
     titles = {"Kane": "always rolling", "friction": "on a rough plane"}
     for (path, history), (name, title) in zip(panels, titles.items(), strict=True):
@@ -291,7 +295,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
 
 
 def _slip_speeds(reference: kg.Solver, solution: kg.Solution) -> list[float]:
-    """What the rolling constraints leave at the states of a run on the plane."""
+    """Slip speeds (m/s) at the states of a run on the plane: residuals of the rolling constraints."""
     states = zip(solution.t, solution.q, solution.u, strict=True)
     return [float(np.hypot(*reference.residuals(t, q[:5], u[:5])[1])) for t, q, u in states]
 

@@ -1,13 +1,13 @@
-"""The slider-crank in a vertical plane, with its loop constraints and pin reactions.
+"""A slider-crank mechanism in a vertical plane, with loop constraints and pin reactions.
 
-Crank: uniform bar (``l1``, ``m1``) pinned at O, angle theta from +x. Rod: uniform bar (``l2``, ``m2``)
-along l2 (sin beta, -cos beta) from the crank pin to the slider, a particle ``m3`` at (x, 0). y is up,
-gravity ``g``, torque ``tau`` on the crank. u = (theta', beta', x').
+The crank is a uniform bar (``l1``, ``m1``) pinned at O, with the angle theta from +x. The rod is a uniform bar
+(``l2``, ``m2``) along l2 (sin beta, -cos beta) from the crank pin to the slider, which is a particle ``m3`` at
+(x, 0). y points up, ``g`` is gravity, and the torque ``tau`` acts on the crank. u = (theta', beta', x').
 
-Source: lecture notes on Kane's equations (example "slider-crank, motion in vertical plane"), whose equation
-of motion has several misprints; with the generalized force -(g l1 / 2) (m1 + m2) cos theta + tau it is
-right. The multipliers of the two loop equations are the force of the slider's pin on the rod: the script
-checks them against Newton's and Euler's equations of the separate bodies.
+Source: lecture notes on Kane's equations (example "slider-crank, motion in vertical plane"). Their equation of motion
+has several misprints; with the generalized force -(g l1 / 2) (m1 + m2) cos theta + tau it is right. The multipliers
+of the two loop equations are the components of the force of the slider's pin on the rod. The script compares them
+with Newton's and Euler's equations of the separate bodies.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFAULTS = {"l1": 0.5, "l2": 1.2, "m1": 1.5, "m2": 2.0, "m3": 0.8, "g": 9.81, "t
 
 
 def _start(theta: float = 0.3, rate: float = 0.5) -> dict[str, Any]:
-    """The branch sin beta > 0 of the loop, and the speeds that follow from theta'."""
+    """The initial state on the branch sin beta > 0 of the loop, with the speeds that follow from theta'."""
     l1, l2 = DEFAULTS["l1"], DEFAULTS["l2"]
     beta = acos(l1 * sin(theta) / l2)
     x = l1 * cos(theta) + l2 * sin(beta)
@@ -41,9 +41,9 @@ INITIAL = _start()
 def model() -> kg.Model:
     """The mechanism cut at the slider's pin: two holonomic loop constraints on three coordinates.
 
-    Outputs (N, components along x and y): ``ground_pin_x``, ``ground_pin_y`` the force of the ground on the
-    crank at O, ``crank_pin_x``, ``crank_pin_y`` of the crank on the rod, ``slider_pin_x``, ``slider_pin_y``
-    of the slider on the rod, and ``guide`` the vertical force of the guide on the slider.
+    Outputs (N, components along x and y) are the forces of the ground on the crank at O (``ground_pin_x``,
+    ``ground_pin_y``), of the crank on the rod (``crank_pin_x``, ``crank_pin_y``) and of the slider on the rod
+    (``slider_pin_x``, ``slider_pin_y``), and the vertical force of the guide on the slider (``guide``).
     """
     theta, beta, x = me.dynamicsymbols("theta beta x")
     u1, u2, u3 = me.dynamicsymbols("u1 u2 u3")
@@ -88,7 +88,7 @@ def model() -> kg.Model:
 
 
 def _reactions(q: tuple[sm.Expr, ...], u: tuple[sm.Expr, ...], parameters: tuple[sm.Symbol, ...]) -> dict[str, sm.Expr]:
-    """Newton's and Euler's equations of slider, rod and crank, solved from the slider inwards."""
+    """Pin forces from Newton's and Euler's equations of slider, rod and crank, solved in this order."""
     (theta, beta), (u1, u2, u3) = q, u
     l1, l2, m1, m2, m3, g, _ = parameters
     time = me.dynamicsymbols._t

@@ -1,10 +1,10 @@
-"""A thin uniform disk slipping without friction on a horizontal plane.
+"""A thin uniform disk that slips without friction on a horizontal plane.
 
-The disk of ``rolling_disk`` (same coordinates, speeds and parameters) without its rolling constraints: it
-keeps contact with the plane through the height R sin theta of its center, and nothing else holds it.
+The disk is that of ``rolling_disk`` (same coordinates, speeds and parameters) without the rolling constraints. The
+height R sin theta of its center keeps it in contact with the plane; it is otherwise free.
 
-Source: lecture notes on generalized speeds (example "rolling disk with slip"). Five integrals are known: X',
-Y', the spin u3, the angular momentum about the vertical, and the energy.
+Source: lecture notes on generalized speeds (example "rolling disk with slip"). Five integrals of motion are known:
+X', Y', the spin u3, the angular momentum about the vertical, and the energy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INITIAL = {"t": 0.0, "q": (1.2, 0.3, 0.0, 0.0, 0.0), "u": (0.2, 0.4, -6.0, 0.5, 
 
 
 def model() -> kg.Model:
-    """The unconstrained disk. Output ``vertical_momentum``: its angular momentum about the vertical."""
+    """The unconstrained disk; the output ``vertical_momentum`` is its angular momentum about the vertical."""
     theta, phi, psi, X, Y = me.dynamicsymbols("theta phi psi X Y")
     u1, u2, u3, u4, u5 = me.dynamicsymbols("u1 u2 u3 u4 u5")
     m, R, g = symbols = sm.symbols("m R g")
@@ -41,7 +41,7 @@ def model() -> kg.Model:
     O = me.Point("O")
     O.set_vel(N, 0)
     center = O.locatenew("center", X * N.x + Y * N.y + R * sm.sin(theta) * N.z)
-    # The disk is symmetric about k0: its inertia is constant in the frame that does not spin with it.
+    # The disk is symmetric about k0, so that its inertia is constant in the frame that does not spin with it.
     inertia = me.inertia(lean, m * R**2 / 4, m * R**2 / 4, m * R**2 / 2)
 
     return kg.Model(

@@ -1,13 +1,13 @@
-"""A spacecraft that loses its rotation: a servo-constraint that contains the controls.
+"""A spacecraft whose rotation is stopped by a servo-constraint that contains the controls.
 
-A rigid body with the central principal inertias ``I1``, ``I2``, ``I3`` turns freely. The controls tau are the angular
-accelerations that three torques give it: the torques are I1 tau1, I2 tau2, I3 tau3. The servo-constraint
-K' + a K = 0 lets the kinetic energy K decay; its acceleration form contains tau', so that the controls
-become part of the state. Whatever part y of tau' the constraint leaves free is chosen, K(t) = K0 exp(-a t). With y = 0
-the controls grow and turn the body ever faster back and forth, with y = -tau all decays.
+A rigid body with the central principal inertias ``I1``, ``I2``, ``I3`` rotates freely. The controls tau are the
+angular accelerations that three torques cause: the torques are I1 tau1, I2 tau2, I3 tau3. Under the
+servo-constraint K' + a K = 0 the kinetic energy K decays. Its acceleration form contains tau', so that the controls
+become part of the state. The constraint leaves a part y of tau' free; K(t) = K0 exp(-a t) for every y. With y = 0 the
+controls grow and turn the body back and forth ever faster. With y = -tau all of them decay.
 
-Source: Bajodah (2003), Example 8.1 (figures 45 to 60), with the kinetic energy of (533): the term
-w1 w2 w3 [...] of (535) is zero. The attitude is given by body-fixed angles 3-1-2.
+Source: Bajodah (2003), Example 8.1 (figures 45 to 60), with the kinetic energy of (533): the term w1 w2 w3 [...] of
+(535) is zero. The attitude is given by body-fixed angles 3-1-2.
 """
 
 from __future__ import annotations

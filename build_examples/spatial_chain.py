@@ -1,9 +1,9 @@
-"""A chain of n rigid links joined by universal joints.
+"""A chain of n rigid links connected by universal joints.
 
-Link i hangs along -z of its frame, which is turned by q_(2i-1) about its parent's x and by q_(2i) about the
-new y; length ``l_i``, mass ``m_i`` with its center half-way, central inertia diag(``Ixx_i``, ``Iyy_i``,
-``Izz_i``). Gravity ``g`` acts along -z; u = q'. The system on which symbolic derivations swell: 2n degrees
-of freedom.
+In its reference position link i hangs along -z. Its frame is turned by q_(2i-1) about the x axis of the frame before
+and by q_(2i) about the new y axis. The link has the length ``l_i``, the mass ``m_i`` with its center half-way, and
+the central inertia diag(``Ixx_i``, ``Iyy_i``, ``Izz_i``). Gravity ``g`` acts along -z; u = q'. The chain has 2n
+degrees of freedom. Symbolic derivations of its equations suffer from expression swell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LINKS = 2
 
 
 def initial(n: int = LINKS) -> dict[str, Any]:
-    """At rest with q = 0.3, -0.2, 0.3, ... rad."""
+    """The initial state: at rest with q = 0.3, -0.2, 0.3, ... rad."""
     return {"t": 0.0, "q": (0.3, -0.2) * n, "u": (0.0, 0.0) * n, "r": None}
 
 

@@ -1,13 +1,12 @@
 """The spherical pendulum by Kane's, Lagrange's and Hamilton's equations.
 
-A particle of mass ``m`` on a massless rod of length ``l``; theta is measured from the downward vertical,
-phi is the azimuth, u = (theta', phi'). phi is cyclic: its momentum, the angular momentum about the
-vertical, is conserved, and so is the Hamiltonian, which is Jacobi's integral and, the system being natural,
-the energy.
+A particle of mass ``m`` is attached to a massless rod of length ``l``. theta is measured from the downward vertical,
+phi is the azimuth, and u = (theta', phi'). phi is cyclic: its momentum, the angular momentum about the vertical, is
+conserved. So is the Hamiltonian, which equals Jacobi's integral and, since the system is natural, the energy.
 
-Source: lecture notes on Lagrange's and Hamilton's equations (example "spherical pendulum"); all of its
-equations are right. The potential energy is m g l (1 - cos theta). The script integrates Hamilton's canonical
-equations in pure SciPy and compares.
+Source: lecture notes on Lagrange's and Hamilton's equations (example "spherical pendulum"), whose equations are all
+right. The potential energy is m g l (1 - cos theta). The script compares the motion with Hamilton's canonical
+equations, integrated by SciPy.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ INITIAL = {"t": 0.0, "q": (0.8, 0.2), "u": (0.5, 1.5), "r": None}
 def model() -> kg.Model:
     """The pendulum in minimal coordinates.
 
-    Outputs: the canonical momenta ``p_theta`` and ``p_phi``, their rates from the motion and from Hamilton's
-    equations (``p_theta_rate``, ``hamilton_p_theta_rate``, ...), ``hamiltonian`` H(q, p), ``jacobi_integral``
-    T2 - T0 + V, ``angular_momentum`` about the vertical from the vectors, and ``lagrange_theta`` and
-    ``lagrange_phi``, the left sides of Lagrange's equations, which vanish.
+    Outputs are the canonical momenta ``p_theta`` and ``p_phi``; their rates from the motion and from Hamilton's
+    equations (``p_theta_rate``, ``hamilton_p_theta_rate``, ...); ``hamiltonian``, H(q, p); ``jacobi_integral``,
+    T2 - T0 + V; ``angular_momentum`` about the vertical, computed from vectors; and ``lagrange_theta`` and
+    ``lagrange_phi``, the left sides of Lagrange's equations, which are zero.
     """
     theta, phi = me.dynamicsymbols("theta phi")
     u1, u2 = me.dynamicsymbols("u1 u2")

@@ -1,11 +1,12 @@
 """Two blocks that stick and slip on a rough floor.
 
-Springs ``K1`` from the wall to B1 and ``K2`` from B1 to B2, masses ``m1`` and ``m2``, a force ``A`` sin(``omega`` t)
-on B2, and Coulomb friction ``mu`` under the weights (``g``). q1 and q2 are displacements from the unstretched position,
-u = q'. Friction holds a block at rest while it can: ``model(mu_s=...)`` sets a coefficient of static friction.
+A spring ``K1`` connects the wall with B1, a spring ``K2`` connects B1 with B2. The blocks have the masses ``m1`` and
+``m2``. The force ``A`` sin(``omega`` t) acts on B2, and Coulomb friction ``mu`` acts under the weights (``g``). q1
+and q2 are displacements from the unstretched position; u = q'. Friction holds a block at rest as long as it can.
+``model(mu_s=...)`` sets a different coefficient of static friction.
 
-Source: Bajodah (2003), Example 5.3. ``--plot`` draws figures 38 and 39, and beside them the tolerance-and-creep model
-of the thesis (section 5.8, a = b = 2 1/s), ``model(creep=delta)``; its tolerance is not given there.
+Source: Bajodah (2003), Example 5.3. ``--plot`` draws figures 38 and 39, together with the tolerance-and-creep model
+of the thesis (section 5.8, a = b = 2 1/s), ``model(creep=delta)``. The thesis does not print its tolerance.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import kanegen as kg
 
 DEFAULTS = {"m1": 0.1, "m2": 0.1, "K1": 5.0, "K2": 5.0, "A": 10.0, "omega": 1.5, "mu": 1.0, "g": 9.81}
 INITIAL: dict[str, Any] = {"t": 0.0, "q": (0.0, 0.0), "u": (0.0, 0.0), "r": None}
-# The creep model's tolerance, m/s, and its damping of what creeps, 1/s.
+# Tolerance of the creep model, m/s, and the rate at which the creep velocity decays, 1/s.
 CREEP, CREEP_DECAY = 1e-3, 2.0
 CASES: dict[str, dict[str, Any]] = {"stick": {}, "creep": {"creep": CREEP}}
 
@@ -80,12 +81,12 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
             else:
                 creeping.extend(np.abs(speed - solution(phase.t_start)[1][block] * decay))
     yield "power of friction on a block that slips (W)", max(0.0, *driving), 1e-9
-    # That is zero with stick: then there is nothing to decay.
-    yield "speed of a block at rest against what the creep model leaves (m/s)", max(creeping), 1e-9
+    # With stick the speed is zero, and there is nothing to decay.
+    yield "speed of a block that does not slip against the creep model (m/s)", max(creeping), 1e-9
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    """The thesis's figures 38 (block 1) and 39 (block 2): displacement and velocity."""
+    """Figures 38 (block 1) and 39 (block 2) of the thesis: displacement and velocity."""
     panels = figure.subplots(4, 1, sharex=True)
     for name, (_, solution) in runs.items():
         times = np.linspace(solution.t[0], solution.t[-1], 2000)

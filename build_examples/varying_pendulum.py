@@ -1,11 +1,11 @@
-"""A pendulum of varying length, and what constraint stabilization buys.
+"""A pendulum of varying length, and the effect of constraint stabilization.
 
-A particle of mass ``m`` hangs from a massless rod whose length adjusts so that y + x^2 / ``l0`` = ``l0``; x
-is horizontal, y points down, gravity ``g`` acts along y. u = (x', y').
+A particle of mass ``m`` is attached to a massless rod whose length varies so that y + x^2 / ``l0`` = ``l0``. x is
+horizontal, y points down, and gravity ``g`` acts along y. u = (x', y').
 
-Source: Bajodah (2003), Example 4.3. The constraint is integrated as phi'' = 0 or, with Baumgarte's
-stabilization, as phi'' + 20 phi' + 100 phi = 0; after 500 s with the thesis's scheme and step the script
-compares the drift of both (figures 17, 19, 20 and 22). The minimal equation (326) is the reference.
+Source: Bajodah (2003), Example 4.3. The constraint is integrated as phi'' = 0 or, with Baumgarte's stabilization, as
+phi'' + 20 phi' + 100 phi = 0. The script compares the drift of both after 500 s with the method and step of the
+thesis (figures 17, 19, 20 and 22). The minimal equation (326) is the reference.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def model() -> kg.Model:
 
 
 def accelerations(q: np.ndarray, u: np.ndarray, g: float = 9.81, gains: tuple[float, float] = (0.0, 0.0)) -> np.ndarray:
-    """The solved u' for l0 = 1: Bajodah (2003), (310)-(311), and (314)-(315) with gains (Gamma1, Gamma2)."""
+    """u' for l0 = 1 from Bajodah (2003), (310)-(311), and (314)-(315) with gains (Gamma1, Gamma2)."""
     (x, y), (u1, u2) = q, u
     correction = gains[1] * (y + x**2 - 1) + gains[0] * (u2 + 2 * x * u1)
     denominator = 1 + 4 * x**2
@@ -67,7 +67,7 @@ def accelerations(q: np.ndarray, u: np.ndarray, g: float = 9.81, gains: tuple[fl
 
 
 def simulate(stabilization: kg.Baumgarte | None = None) -> tuple[kg.Solver, kg.Solution]:
-    """500 s by Kutta-Merson with the step 0.001 s of figures 17, 19, 20 and 22; every 100th point is kept."""
+    """Integrate 500 s by Kutta-Merson with the step 0.001 s of figures 17, 19, 20 and 22; store every 100th step."""
     solver = kg.build(model(), stabilization=stabilization)
     t_eval = np.linspace(0.0, 500.0, 5001)
     solution = solver.integrate(

@@ -1,16 +1,17 @@
-"""The benchmark bicycle of Meijaard, Papadopoulos, Ruina and Schwab, nonlinear, and its eigenvalues.
+"""The nonlinear benchmark bicycle of Meijaard, Papadopoulos, Ruina and Schwab, and its eigenvalues.
 
-Four rigid bodies: rear wheel R, rear frame with rider B, front fork with handlebar H, front wheel F. The wheels are
-knife edges that roll without slip on a horizontal plane. x points forward, y to the right, z down; the coordinates
-are the rear contact point (x, y), yaw psi, roll phi and pitch th of the rear frame, the angle thR of the rear wheel
-relative to the rear frame, the steer angle de, and the angle thF of the front wheel relative to the fork; u = q'.
-That the front wheel touches the ground is a holonomic constraint (it makes the pitch dependent), rolling of both
-wheels gives four nonholonomic ones: three degrees of freedom. Positions and inertias are those of the paper's upright
-position with th = de = 0, measured from the rear contact.
+The four rigid bodies are the rear wheel R, the rear frame with rider B, the front fork with handlebar H, and the
+front wheel F. The wheels are knife edges that roll without slip on a horizontal plane. x points forward, y to the
+right, z down. The coordinates are the rear contact point (x, y), yaw psi, roll phi and pitch th of the rear frame,
+the angle thR of the rear wheel relative to the rear frame, the steer angle de, and the angle thF of the front wheel
+relative to the fork; u = q'. Contact of the front wheel with the ground is a holonomic constraint, which makes the
+pitch dependent. Rolling of both wheels gives four nonholonomic constraints, so that three degrees of freedom remain.
+Positions and inertias are those of the upright position in the paper with th = de = 0, measured from the rear
+contact.
 
-``model(tracked=False)`` leaves out the coordinates on which nothing depends: the place (x, y) and the angles thR and
-thF of the wheels. Its four coordinates (psi, phi, th, de) have six speeds, since the wheels still turn; the rear
-contact is known by its velocity only, which is zero, so that the heights of the bodies are measured from it.
+``model(tracked=False)`` omits the coordinates on which nothing depends: the position (x, y) and the angles thR and
+thF of the wheels. Its four coordinates (psi, phi, th, de) have six speeds, since the wheels still turn. Of the rear
+contact only the velocity is given, which is zero, so that the heights of the bodies are measured from it.
 
 Source: J. P. Meijaard, J. M. Papadopoulos, A. Ruina and A. L. Schwab, "Linearized dynamics equations for the balance
 and steer of a bicycle: a benchmark and review", Proc. R. Soc. A 463 (2007) 1955-1982: parameters of its table 1,
@@ -37,7 +38,7 @@ DEFAULTS = {
     **{"xH": 0.9, "zH": -0.7, "mH": 4.0, "IHxx": 0.05892, "IHyy": 0.06, "IHzz": 0.00708, "IHxz": -0.00756},
     **{"rF": 0.35, "mF": 3.0, "IFxx": 0.1405, "IFyy": 0.28},
 }
-"""The benchmark, in m, rad, kg, kg m^2 and m/s^2."""
+"""Parameters of the benchmark, in m, rad, kg, kg m^2 and m/s^2."""
 
 
 def _modes(weave: complex, capsize: float, castering: float) -> tuple[complex, ...]:
@@ -57,7 +58,7 @@ EIGENVALUES: dict[int, tuple[complex, ...]] = {
     9: _modes(-3.21675402252485 + 9.69377351531791j, 0.15790184030917, -22.43788559040858),
     10: _modes(-3.72016840437287 + 10.90681139476287j, 0.16105338653172, -24.62459635017404),
 }
-"""Table 2 of the paper: eigenvalues (1/s) by forward speed (m/s); from 1 m/s on the weave pair, capsize, castering."""
+"""Table 2 of the paper: eigenvalues (1/s) by forward speed (m/s); from 1 m/s on: weave pair, capsize, castering."""
 
 
 COORDINATES = ("x", "y", "psi", "phi", "th", "thR", "de", "thF")
@@ -75,7 +76,7 @@ def upright(speed: float, tracked: bool = True) -> tuple[tuple[float, ...], tupl
 def pushed(speed: float = 4.6, roll_rate: float = 0.5) -> dict[str, Any]:
     """Upright at ``speed`` (m/s) with a ``roll_rate`` (rad/s), the start of the paper's figure 4.
 
-    Rolling moves the front contact sideways by nothing at first order, so that no other speed changes.
+    To first order, rolling does not move the front contact sideways, so that no other speed changes.
     """
     q, u = upright(speed)
     return {"t": 0.0, "q": q, "u": (*u[:3], roll_rate, *u[4:]), "r": None}
@@ -87,7 +88,7 @@ INITIAL = pushed()
 def model(tracked: bool = True) -> kg.Model:
     """The bicycle; phi', thR' and de' are independent speeds.
 
-    ``tracked``: with the coordinates on which nothing depends, x, y, thR and thF.
+    With ``tracked``, the coordinates include those on which nothing depends: x, y, thR and thF.
     """
     symbols = {name: me.dynamicsymbols(name) for name in COORDINATES}
     speeds = {name: me.dynamicsymbols(f"u_{name}") for name in COORDINATES if tracked or name not in PLACE}
@@ -102,7 +103,7 @@ def model(tracked: bool = True) -> kg.Model:
     yaw.orient_axis(N, N.z, psi)
     roll.orient_axis(yaw, yaw.x, phi)
     B.orient_axis(roll, roll.y, th)
-    # The steer axis is the z axis of B tilted back by lambda; H is turned back, parallel to B at de = 0.
+    # The steer axis is the z axis of B tilted back by lambda. H is turned back, so that it is parallel to B at de = 0.
     tilted, steered, H = (me.ReferenceFrame(name) for name in ("tilted", "steered", "H"))
     tilted.orient_axis(B, B.y, p["lambda"])
     steered.orient_axis(tilted, tilted.z, de)
@@ -132,7 +133,7 @@ def model(tracked: bool = True) -> kg.Model:
         )
 
     bodies = (
-        # Wheels are symmetric: their inertia is constant in the frames that do not spin with them.
+        # The wheels are symmetric, so that their inertia is constant in the frames that do not spin with them.
         body("R", rear, R, roll, zz="xx"),
         body("B", frame, B, B, xz=p["IBxz"]),
         body("H", fork, H, H, xz=p["IHxz"]),
@@ -166,7 +167,7 @@ def _weights(bodies: tuple[me.RigidBody, ...], contact: me.Point, gravity: me.Ve
 
 
 def _wheel(name: str, carrier: me.ReferenceFrame, angle: sm.Expr | None, rate: sm.Expr) -> me.ReferenceFrame:
-    """The frame of a wheel that turns in its carrier; without an ``angle`` only its angular velocity is known."""
+    """The frame of a wheel that turns in its carrier; without an ``angle`` only its angular velocity is set."""
     wheel = me.ReferenceFrame(name)
     if angle is None:
         wheel.set_ang_vel(carrier, rate * carrier.y)
@@ -181,7 +182,7 @@ def _front_contact(
     p: Mapping[str, sm.Symbol],
     rates: Mapping[str, sm.Expr],
 ) -> tuple[sm.Expr, tuple[sm.Expr, sm.Expr]]:
-    """Depth of the lowest point of the front wheel, and the velocity of its material point there along yaw x, y."""
+    """Depth of the lowest point of the front wheel, and the velocity of the material point there along yaw x, y."""
     N, yaw, roll, B, H = frames
     rear_contact, rear, axis, front = points
     leaning = N.z.dot(H.y)
@@ -206,7 +207,7 @@ def _front_contact(
 
 @cache
 def solver(tracked: bool = True) -> kg.Solver:
-    """The bicycle with what this script needs compiled."""
+    """The bicycle with the functions that this script needs."""
     return kg.build(model(tracked), functions=("rhs", "residuals", "energies", "jacobians"))
 
 
@@ -219,15 +220,15 @@ def linear(speed: float, bicycle: kg.Solver | None = None) -> kg.results.Lineari
 
 
 def lateral_eigenvalues(speed: float, bicycle: kg.Solver | None = None) -> np.ndarray:
-    """The four eigenvalues of roll and steer (1/s); that of the forward speed, which is zero, is left out."""
-    found = linear(speed, bicycle)
-    lateral = [i for i, name in enumerate(found.states) if name != "u_thR"]
-    return np.linalg.eigvals(found.A[np.ix_(lateral, lateral)]).astype(complex)
+    """The four eigenvalues of roll and steer (1/s), without that of the forward speed, which is zero."""
+    linearized = linear(speed, bicycle)
+    lateral = [i for i, name in enumerate(linearized.states) if name != "u_thR"]
+    return np.linalg.eigvals(linearized.A[np.ix_(lateral, lateral)]).astype(complex)
 
 
-def largest_difference(found: np.ndarray, published: tuple[complex, ...]) -> float:
-    """The largest distance of a published eigenvalue from the nearest one found (1/s)."""
-    return float(max(np.abs(found - value).min() for value in published))
+def largest_difference(computed: np.ndarray, published: tuple[complex, ...]) -> float:
+    """The largest distance of a published eigenvalue from the nearest computed one (1/s)."""
+    return float(max(np.abs(computed - value).min() for value in published))
 
 
 def simulate() -> tuple[kg.Solver, kg.Solution]:
@@ -240,7 +241,7 @@ def checks(bicycle: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, flo
         difference = largest_difference(lateral_eigenvalues(speed, bicycle), published)
         yield f"eigenvalues at {speed} m/s against table 2 (1/s)", difference, 1e-11
     difference = largest_difference(lateral_eigenvalues(5, solver(tracked=False)), EIGENVALUES[5])
-    yield "the same at 5 m/s, four coordinates and six speeds", difference, 1e-11
+    yield "eigenvalues at 5 m/s, four coordinates and six speeds (1/s)", difference, 1e-11
     states = list(zip(solution.t, solution.q, solution.u, strict=True))
     energy = np.array([bicycle.energy(*state) for state in states])
     yield "energy drift, relative", np.ptp(energy) / energy[0], 1e-9
@@ -277,7 +278,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
 
 
 def print_eigenvalues() -> None:
-    """The eigenvalues at 0 to 10 m/s, to be laid beside the paper's table."""
+    """Print the eigenvalues at 0 to 10 m/s for comparison with the table of the paper."""
     from rich.console import Console
     from rich.table import Table
 

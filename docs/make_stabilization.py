@@ -1,4 +1,4 @@
-"""Measures and draws what docs/stabilization.md shows: drift of the varying pendulum, with and without stabilization.
+"""Computes the tables and figures of docs/stabilization.md: drift with and without stabilization.
 
 Run from anywhere: ``python docs/make_stabilization.py`` prints the tables in Markdown and writes docs/plots/*.png.
 """

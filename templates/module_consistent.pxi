@@ -32,8 +32,6 @@ cdef extern from "module_runtime.h" nogil:
     int kg_module_projection_renew(kg_projection *, double, const double *, const double *, const double *)
     int kg_module_project(kg_projection *, kg_stepper *, const double *, int)
 
-STATUS_INCONSISTENT = KG_INCONSISTENT
-
 
 cdef int _fill_manifold(kg_manifold *c) except -1:
     """The constraints of the model; without any, no level has rows."""
@@ -49,7 +47,7 @@ def make_consistent(Prepared prepared not None, double t, q, u, r, fixed, double
     """Correct a state towards the constraints: (status, q, u, corrections), new arrays whatever the status.
 
     ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,); ``fixed``: indices of components of (q, u) that stay. Status 0:
-    satisfied, STATUS_INCONSISTENT: impossible from here, other negative ones: a function of the model failed.
+    satisfied, KG_INCONSISTENT: impossible from here, other negative ones: a function of the model failed.
     """
     cdef kg_manifold manifold
     cdef int corrections = 0, status

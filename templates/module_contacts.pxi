@@ -28,7 +28,6 @@ cdef extern from "module_runtime.h" nogil:
     int kg_module_contacts_rhs(kg_contacts *, double, const double *, const double *, const double *, double *, double *)
 
 CONTACTS = tuple([MODEL.contacts[i].name.decode() for i in range(MODEL.n_contacts)])
-STATUS_SEVERAL_MODES = KG_SEVERAL_MODES
 
 
 def contact_layout():

@@ -38,11 +38,8 @@ cdef extern from "module_steppers.h" nogil:
         KG_RHS_FAILED
         KG_INTERRUPTED
         KG_INVALID_ARGUMENT
-        KG_RK4
-        KG_KUTTA_MERSON
-        KG_DOPRI5
-        KG_DOP853
-        KG_RODAS
+        KG_METHODS
+        KG_RECORD_KINDS
         KG_LAW_RESTITUTION
         KG_LAW_LATCH
         KG_LAW_LOAD
@@ -129,6 +126,9 @@ cdef extern from "module_steppers.h" nogil:
         double *y
         double *dense
         int rhs_status
+    const char *kg_module_method_name(int)
+    bint kg_module_method_is_implicit(int)
+    const char *kg_module_record_name(int)
     size_t kg_module_work(int, int)
     int kg_module_start(kg_stepper *, const kg_ode *, const kg_stepper_options *, double, const double *, double,
                         double *)

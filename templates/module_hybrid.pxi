@@ -36,9 +36,7 @@ cdef extern from "module_runtime.h" nogil:
     int kg_module_hybrid_flat_guard(const kg_hybrid *)
 
 EVENTS = tuple([MODEL.events[i].name.decode() for i in range(MODEL.n_events)])
-EVENT_KINDS = (
-    "user", "opens", "closes", "impact", "sticks", "slips", "reverses", "penetrates", "imposed", "removed", "rests"
-)
+EVENT_KINDS = tuple([kg_module_record_name(i).decode() for i in range(KG_RECORD_KINDS)])
 IRREVERSIBLE_CONTACTS = tuple([
     MODEL.contacts[i].name.decode() for i in range(MODEL.n_contacts)
     if MODEL.contacts[i].directions > 0 or MODEL.contacts[i].law in (KG_LAW_RESTITUTION, KG_LAW_LATCH)

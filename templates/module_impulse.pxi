@@ -27,7 +27,7 @@ def impulse(Prepared prepared not None, double t, q, u, r, generalized, rows=Non
     """Speeds after generalized impulses (n_u,) at a state: (status, u, multipliers), new arrays whatever the status.
 
     ``rows``: indices of the independent rows of J, ascending, where others depend on them; None: all. Negative statuses:
-    STATUS_SINGULAR, STATUS_INCONSISTENT, others of a function of the model that failed.
+    KG_SINGULAR, KG_INCONSISTENT, others of a function of the model that failed.
     """
     cdef kg_impulse_rows c
     cdef int status

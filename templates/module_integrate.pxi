@@ -1,6 +1,6 @@
 # Integration without the GIL, and the C function pointer for hosts that integrate themselves.
 
-METHODS = {"rk4": KG_RK4, "kutta_merson": KG_KUTTA_MERSON, "dopri5": KG_DOPRI5, "dop853": KG_DOP853, "rodas": KG_RODAS}
+METHODS = {kg_module_method_name(i).decode(): i for i in range(KG_METHODS)}
 STATUS_FINISHED, STATUS_INTERRUPTED = KG_FINISHED, KG_INTERRUPTED
 STATUS_RHS_FAILED, STATUS_SINGULAR = KG_RHS_FAILED, KG_SINGULAR
 
@@ -41,7 +41,7 @@ def integrate(
     if projection is not None:
         run.project_every(projection[0], projection[1], projection[2], projection[3])
     run.direction = 1.0 if t1 >= t0 else -1.0
-    if METHODS[method] == KG_RODAS:
+    if kg_module_method_is_implicit(METHODS[method]):
         run.linearize()
     run.dense_rows = kg_module_dense_rows(METHODS[method]) if dense else 0
     options.method = METHODS[method]

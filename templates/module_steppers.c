@@ -1,6 +1,12 @@
 /* The integrators as ordinary functions, so that they are compiled once, optimized, apart from the Cython code. */
 #include "module_steppers.h"
 
+const char *kg_module_method_name(int method) { return kg_get_method(method).name; }
+
+int kg_module_method_is_implicit(int method) { return kg_get_method(method).linearize != NULL; }
+
+const char *kg_module_record_name(int kind) { return kg_record_name(kind); }
+
 size_t kg_module_work(int method, int n) { return kg_stepper_work(method, n); }
 
 int kg_module_start(kg_stepper *stepper, const kg_ode *ode, const kg_stepper_options *options, kg_real t0,

@@ -6,6 +6,9 @@
 #include "kg_projection.h"
 #include "kg_steppers.h"
 
+const char *kg_module_method_name(int method);
+int kg_module_method_is_implicit(int method);
+const char *kg_module_record_name(int kind);
 size_t kg_module_work(int method, int n);
 int kg_module_start(kg_stepper *stepper, const kg_ode *ode, const kg_stepper_options *options, kg_real t0,
                     const kg_real *y0, kg_real t_end, kg_real *work);

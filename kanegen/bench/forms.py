@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from kanegen.bench.harness import STATES, States, TimedFunction, states_near, timed_library
+from kanegen.bench.harness import STATES, States, TimedFunction, check_agreement, states_near, timed_library
 from kanegen.bench.kane import input_values, parameter_values
-from kanegen.bench.modelfile import ModelFile, read_model_file
+from kanegen.bench.modelfile import ModelFile, label, read_model_file
 from kanegen.bench.timing import Timing, interleaved
 from kanegen.codegen.description import Description
 from kanegen.derivation import derive
-from kanegen.errors import BuildError, SolveError
+from kanegen.errors import BuildError
 from kanegen.forms import FORMS
 from kanegen.model import Model
 from kanegen.pipeline import sources_of
@@ -28,9 +28,6 @@ VARIANTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
     "spatial_chain": ({"n": 2}, {"n": 4}),
 }
 """Options under which an example is measured; the others are taken as they are."""
-
-AGREEMENT: Final = 1e-8
-"""Largest difference of two forms' u' relative to its size: rounding times the condition number."""
 
 
 SAMPLE_SECONDS: Final = 0.001
@@ -97,22 +94,16 @@ def measure_forms(file: ModelFile, folder: Path, rounds: int) -> FormRow:
         try:
             operations[form], functions[form] = _timed(model, form, states, folder / form)
         except BuildError as error:
-            # A form that does not apply is left out: its reason is for those who ask for it.
+            # A form that does not apply is left out.
             refusal = refusal or error
     of_speeds = {form: function for form, function in functions.items() if not FORMS[form].momenta}
     if refusal is not None and not of_speeds:
         raise refusal
-    _check_agreement(model.name, of_speeds)
+    check_agreement(model.name, {form: function.evaluate(0) for form, function in of_speeds.items()})
     tasks = {form: function.task(SAMPLE_SECONDS) for form, function in functions.items()}
     timings = interleaved(tasks, REPEATED * rounds)
-    found = {form: FormTime(operations[form], timings[form]) for form in functions}
-    return FormRow(label(file), cheapest(derive(model)), found)
-
-
-def label(file: ModelFile) -> str:
-    """The file's name with the values of its options."""
-    values = ", ".join(str(value) for value in file.options.values())
-    return f"{file.path.stem}({values})" if values else file.path.stem
+    times = {form: FormTime(operations[form], timings[form]) for form in functions}
+    return FormRow(label(file.path.stem, file.options), cheapest(derive(model)), times)
 
 
 def _timed(model: Model, form: str, states: States, folder: Path) -> tuple[int, TimedFunction]:
@@ -128,21 +119,9 @@ def _timed(model: Model, form: str, states: States, folder: Path) -> tuple[int, 
 
 
 def _momenta(function: TimedFunction, states: States) -> Any:
-    """The momenta of the states, in the place of their speeds."""
-    found = np.zeros_like(states.u)
+    """The momenta of the states, in arrays of the size of their speeds."""
+    momenta = np.zeros_like(states.u)
     for k in range(STATES):
         values = function.evaluate(k)
-        found[k, : values.size] = values
-    return found
-
-
-def _check_agreement(name: str, functions: Mapping[str, TimedFunction]) -> None:
-    (first, reference), *others = functions.items()
-    expected = reference.evaluate(0)
-    for form, function in others:
-        difference = float(np.max(np.abs(function.evaluate(0) - expected)))
-        if not difference <= AGREEMENT * (1.0 + float(np.max(np.abs(expected)))):
-            raise SolveError(
-                f"{name}: the forms {first} and {form} differ by {difference:.3g}; expected rounding. Is the start of "
-                "the motion a singular position?"
-            )
+        momenta[k, : values.size] = values
+    return momenta

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     Toolchain,
@@ -24,10 +24,11 @@ from kanegen.codegen.environment import render
 from kanegen.codegen.sources import write_files
 from kanegen.errors import BuildError, SolveError
 
-Array = NDArray[np.float64]
-
 STATES = 16
-"""States evaluated in turn, so that no branch and no value is always the same."""
+"""States evaluated in turn, so that branches and values vary."""
+
+AGREEMENT = 1e-8
+"""Largest difference of two right-hand sides relative to their size: rounding times the condition number."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,19 @@ class TimedFunction:
         if seconds < 0.0:
             raise SolveError(f"the timed function reports status {seconds:.0f}")
         return seconds
+
+
+def check_agreement(name: str, sides: Mapping[str, Array]) -> None:
+    """Raise `SolveError` where values that are to be compared in time are not the same, up to rounding."""
+    (first, reference), *others = sides.items()
+    for other, values in others:
+        difference, size = float(np.max(np.abs(values - reference))), float(np.max(np.abs(reference)))
+        if not difference <= AGREEMENT * (1.0 + size):
+            raise SolveError(
+                f"{name}: the right-hand sides of {first} and {other} differ by {difference:.3g} (largest entry "
+                f"{size:.3g}); expected rounding errors. Is the start of the motion a singular position? If not, one "
+                "of them is wrong: please report the model."
+            )
 
 
 def _pointer(array: Array) -> Any:

@@ -51,8 +51,7 @@ class KaneEquations:
 
 @dataclass(frozen=True)
 class KaneDerivation:
-    """A finished ``KanesMethod`` of a model and the ``seconds`` it took to construct and to form the
-    equations."""
+    """A finished ``KanesMethod`` of a model, and the ``seconds`` it took to form the equations."""
 
     model: Model
     method: Any
@@ -61,8 +60,7 @@ class KaneDerivation:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Constraint rows as ``KanesMethod`` takes them: ``frozen`` maps stand-ins back to the speeds they stand
-    for."""
+    """Constraint rows for ``KanesMethod``; ``frozen`` maps the stand-ins of speeds back to the speeds."""
 
     dependent: tuple[Any, ...]
     velocity: tuple[Any, ...]
@@ -85,10 +83,10 @@ def apply_kanes_method(model: Model, point: Mapping[str, Any]) -> KaneDerivation
     rows = _constraint_rows(model, point)
     started = time.perf_counter()
     with warnings.catch_warnings():
-        # SymPy warns when a velocity it was not given follows from several points; they agree.
+        # SymPy warns when the velocity of a point follows from several points; they agree.
         warnings.simplefilter("ignore", UserWarning)
         method = _formed(model, rows)
-        # Reading the matrices assembles them: who asks for the equations waits for that too.
+        # SymPy assembles the matrices when they are read.
         mass, forcing = method.mass_matrix, method.forcing
     seconds = time.perf_counter() - started
     if rows.frozen:
@@ -105,11 +103,11 @@ class Building:
 
 
 def build_from_kane(derivation: KaneDerivation) -> Building:
-    """Read and build a finished ``KanesMethod``; the wrapper is there before, as it is once per machine."""
+    """Read and build a finished ``KanesMethod``; the wrapper is compiled before, as that is done once per machine."""
     build(derivation.model, functions=("rhs",))
     started = time.perf_counter()
     values = {symbol: value for symbol, value in derivation.model.parameters.items() if value is not None}
-    # A name that nobody used keeps the cache out.
+    # A new name, so that the cache has no such model.
     model = Model.from_kane(derivation.method, name=f"kane {time.time_ns()}", parameters=values)
     build(model)
     seconds = time.perf_counter() - started
@@ -133,7 +131,7 @@ def _formed(model: Model, rows: _Rows) -> Any:
 
 
 class _Thawed:
-    """The part of a ``KanesMethod`` read here, with stand-ins replaced by the speeds they stand for."""
+    """The attributes of a ``KanesMethod`` that are read here, with the speeds in place of their stand-ins."""
 
     def __init__(self, method: Any, mass: Any, forcing: Any) -> None:
         self.u = method.u
@@ -159,19 +157,14 @@ def kane_equations(derivation: KaneDerivation) -> KaneEquations:
         qdot=tuple(to_arrays(rates[coordinate.diff(time_symbol)]) for coordinate in model.coordinates),
         mass=mass.applyfunc(to_arrays),
         forcing=tuple(to_arrays(entry) for entry in forcing),
-        sizes={
-            "q": len(model.coordinates),
-            "u": len(model.speeds),
-            "r": len(model.inputs),
-            "p": len(model.parameters),
-        },
+        sizes={array: len(symbols) for array, symbols in _arrays(model).items()},
         constrained=constrained,
     )
 
 
 def constraint_count(model: Model) -> int:
     """Number of constraint rows the user gave, of all three kinds."""
-    return len(model.holonomic_constraints) + len(model.nonholonomic_constraints) + len(model.acceleration_constraints)
+    return len(model.constraints)
 
 
 def _refuse_what_kane_cannot(model: Model) -> None:
@@ -196,11 +189,7 @@ def _refuse_what_kane_cannot(model: Model) -> None:
 def _scalar_expressions(model: Model) -> tuple[Any, ...]:
     vectors = [vector for _, vector in model.loads]
     components = [entry for vector in vectors for block, _ in vector.args for entry in block]
-    return (*_all_constraints(model), *components)
-
-
-def _all_constraints(model: Model) -> tuple[Any, ...]:
-    return (*model.holonomic_constraints, *model.nonholonomic_constraints, *model.acceleration_constraints)
+    return (*model.constraints, *components)
 
 
 def _all_loads(model: Model) -> list[tuple[Any, Any]]:
@@ -266,12 +255,7 @@ def point_values(model: Model, point: Mapping[str, Any]) -> dict[Any, float]:
 
     Raises `PeerError` naming a parameter or an input that has no value.
     """
-    arrays = {
-        "q": point["q"],
-        "u": point["u"],
-        "r": input_values(model, point),
-        "p": parameter_values(model),
-    }
+    arrays = {"q": point["q"], "u": point["u"], "r": input_values(model, point), "p": parameter_values(model)}
     values: dict[Any, float] = {dynamicsymbols._t: float(point["t"])}
     for array, numbers in arrays.items():
         symbols = array_symbols(array, len(numbers))
@@ -294,22 +278,21 @@ def input_values(model: Model, point: Mapping[str, Any]) -> tuple[float, ...]:
         return tuple(float(value) for value in given)
     missing = [item.name for item in model.inputs if item.default is None]
     if missing:
-        raise PeerError(
-            f"{model.name}: a comparison needs a value of the inputs {', '.join(missing)}: give INITIAL['r']"
-        )
+        raise PeerError(f"{model.name}: a comparison needs values of the inputs {', '.join(missing)}, INITIAL['r']")
     return tuple(float(item.default) for item in model.inputs if item.default is not None)
+
+
+def _arrays(model: Model) -> dict[str, Sequence[Any]]:
+    """The user's symbols by the arrays in which the equations have them."""
+    inputs = [item.symbol for item in model.inputs]
+    return {"q": model.coordinates, "u": model.speeds, "r": inputs, "p": list(model.parameters)}
 
 
 def _substitution(model: Model) -> Callable[[Any], Any]:
     """From the user's symbols to array symbols; a derivative that is left over is a `PeerError`."""
     moment = dynamicsymbols._t
     names: dict[Any, Any] = {}
-    for array, symbols in (
-        ("q", model.coordinates),
-        ("u", model.speeds),
-        ("r", tuple(item.symbol for item in model.inputs)),
-        ("p", tuple(model.parameters)),
-    ):
+    for array, symbols in _arrays(model).items():
         names.update(zip(symbols, array_symbols(array, len(symbols)), strict=True))
     rates: dict[Any, Any] = {}
     for item in model.inputs:

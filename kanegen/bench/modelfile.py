@@ -63,6 +63,11 @@ def read_model_file(path: Path, function: str = "model", options: Mapping[str, A
     return ModelFile(path, function, options, model, start)
 
 
+def label(name: str, options: Mapping[str, Any]) -> str:
+    """The name of a file with the values of its options."""
+    return f"{name}({', '.join(map(str, options.values()))})" if options else name
+
+
 def _check_options(path: Path, function: str, make: Any, options: Mapping[str, Any]) -> None:
     import inspect
 

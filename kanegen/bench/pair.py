@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from kanegen.arrays import Array
 from kanegen.bench.c_peer import peer_library
-from kanegen.bench.harness import States, TimedFunction, states_near, timed_library
+from kanegen.bench.harness import States, TimedFunction, check_agreement, states_near, timed_library
 from kanegen.bench.kane import (
     KaneEquations,
     apply_kanes_method,
@@ -19,26 +20,21 @@ from kanegen.bench.kane import (
     parameter_values,
 )
 from kanegen.bench.modelfile import ModelFile, read_model_file
-from kanegen.bench.precision import Array, Cost, cheapest, work_precision
+from kanegen.bench.precision import Cost, cheapest, work_precision
 from kanegen.bench.python_peer import METHODS, PythonPeer, python_peer
 from kanegen.bench.timing import Timing, interleaved, once, statement_task
 from kanegen.derivation import Quantity, derive
-from kanegen.errors import SolveError
 from kanegen.model import Model
 from kanegen.pipeline import build
 from kanegen.solve import Solver
 
 COMPILED_METHODS = ("dopri5", "dop853")
 REFERENCE_TOLERANCE = 1e-13
-AGREEMENT = 1e-8
-"""Largest difference of the two sides' right-hand sides relative to their size: rounding, not a comparison.
-"""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A model with kanegen's ``solver`` and SymPy's ``equations``; ``kane_seconds`` is what deriving them
-    took."""
+    """A model with kanegen's ``solver`` and SymPy's ``equations``; ``kane_seconds`` is what deriving them took."""
 
     file: ModelFile
     solver: Solver
@@ -103,8 +99,11 @@ def evaluate_pair(pair: Pair, folder: Path, rounds: int) -> Evaluation:
     peer = TimedFunction(peer_library(pair.equations, folder / "peer"), "rhs", states)
     python = _python_peer(pair)
     t, q, u, r = states.t, states.q[0].copy(), states.u[0].copy(), states.r
-    _check_agreement(pair.file.model.name, kernel.evaluate(0), peer.evaluate(0))
-    _check_agreement(pair.file.model.name, python.ode(t, np.concatenate((q, u))), peer.evaluate(0))
+    y = np.concatenate((q, u))
+    check_agreement(
+        pair.file.model.name,
+        {"SymPy in C": peer.evaluate(0), "kanegen": kernel.evaluate(0), "Python": python.ode(t, y)},
+    )
     names = {
         "rhs": pair.solver.rhs,
         "t": t,
@@ -113,7 +112,7 @@ def evaluate_pair(pair: Pair, folder: Path, rounds: int) -> Evaluation:
         "r": r if r.size else None,
         "out": (np.empty(q.size), np.empty(u.size)),
         "ode": python.ode,
-        "y": np.concatenate((q, u)),
+        "y": y,
     }
     call = "rhs(t, q, u, r, out=out)" if r.size else "rhs(t, q, u, out=out)"
     tasks = {
@@ -164,13 +163,3 @@ def integrate_pair(
 def _python_peer(pair: Pair, functions: str = "math") -> PythonPeer:
     model = pair.file.model
     return python_peer(pair.equations, input_values(model, pair.file.start()), parameter_values(model), functions)
-
-
-def _check_agreement(name: str, first: Array, second: Array) -> None:
-    difference = float(np.max(np.abs(first - second)))
-    size = 1.0 + float(np.max(np.abs(second)))
-    if not difference <= AGREEMENT * size:
-        raise SolveError(
-            f"{name}: the right-hand sides that are to be compared differ by {difference:.3g} (largest entry "
-            f"{size - 1.0:.3g}); expected rounding. This is an error in one of them: please report the model."
-        )

@@ -13,11 +13,9 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.bench.timing import once
-
-Array = NDArray[np.float64]
 
 TOLERANCES = tuple(10.0**-k for k in range(2, 13))
 """Relative tolerances from loose to tight."""
@@ -25,8 +23,7 @@ TOLERANCES = tuple(10.0**-k for k in range(2, 13))
 
 @dataclass(frozen=True)
 class WorkPoint:
-    """One run: ``error`` of the final state (see `relative_error`) and the least ``seconds`` of its
-    repetitions."""
+    """One run: ``error`` of the final state (see `relative_error`) and the least ``seconds`` of its repetitions."""
 
     tolerance: float
     error: float
@@ -49,8 +46,7 @@ def relative_error(state: Array, reference: Array) -> float:
 def work_precision(
     run: Callable[[float], Array], reference: Array, smallest_error: float, repetitions: int
 ) -> tuple[WorkPoint, ...]:
-    """Runs ``run(tolerance)`` with tighter and tighter tolerances until the error falls below
-    ``smallest_error``."""
+    """Runs ``run(tolerance)`` with tighter and tighter tolerances until the error falls below ``smallest_error``."""
     points: list[WorkPoint] = []
     for tolerance in TOLERANCES:
         error = relative_error(run(tolerance), reference)
@@ -62,8 +58,7 @@ def work_precision(
 
 
 def seconds_at_error(points: Sequence[WorkPoint], error: float) -> float:
-    """Cost of reaching ``error``: between two runs that enclose it, linear in the logarithms; inf if not
-    reached."""
+    """Cost of reaching ``error``: between two runs that enclose it, linear in the logarithms; inf if not reached."""
     best = math.inf
     for loose, tight in pairwise(points):
         if tight.error <= error <= loose.error and tight.error < loose.error:

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import sympy as sm
-from numpy.typing import NDArray
 from sympy.physics.vector import dynamicsymbols
 
+from kanegen.arrays import Array
 from kanegen.bench.kane import KaneEquations
 from kanegen.errors import SolveError
-
-Array = NDArray[np.float64]
 
 METHODS = ("RK45", "DOP853", "LSODA")
 

@@ -10,7 +10,7 @@ from kanegen.bench.forms import FormRow, FormTime
 from kanegen.bench.pair import ErrorRow, Evaluation
 from kanegen.bench.results import Result, seconds_text
 
-_COLOURS = {"goal": "green", "met": "green", "missed": "red", "no peer": "yellow", "not judged": "yellow"}
+_COLORS = {"goal": "green", "met": "green", "missed": "red", "no peer": "yellow", "not judged": "yellow"}
 _NUMERIC = {"measured", "at least", "goal"}
 
 
@@ -20,7 +20,7 @@ def numbers_table(results: Sequence[Result]) -> Table:
     for heading in ("what", "measured", "at least", "goal", "", "how"):
         table.add_column(heading, justify="right" if heading in _NUMERIC else "left")
     for result in results:
-        color = _COLOURS[result.verdict]
+        color = _COLORS[result.verdict]
         unit = f" {result.target.unit}".rstrip()
         table.add_row(
             result.what,
@@ -70,8 +70,8 @@ def forms_table(rows: Sequence[FormRow]) -> Table:
     return table
 
 
-def _form_cell(found: FormTime) -> str:
-    return f"{seconds_text(found.timing.best)}\n{found.operations}"
+def _form_cell(form: FormTime) -> str:
+    return f"{seconds_text(form.timing.best)}\n{form.operations}"
 
 
 def _sides(python: float, compiled: float) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""Measuring on a machine that does other things as well: interleaved repetitions, minimum and median."""
+"""Timing on a machine with other load: interleaved repetitions, minimum and median."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ SAMPLE_SECONDS = 0.004
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds per call of every repetition. Other work on the machine only adds, so ``best`` estimates the
-    cost."""
+    """Seconds per call of every repetition. Other load on the machine only adds, so ``best`` estimates the cost."""
 
     seconds: tuple[float, ...]
 
@@ -34,11 +33,11 @@ def interleaved(tasks: Mapping[str, Callable[[], float]], rounds: int) -> dict[s
 
     A task measures itself and returns seconds per call.
     """
-    found: dict[str, list[float]] = {name: [] for name in tasks}
+    samples: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(rounds):
         for name, task in tasks.items():
-            found[name].append(task())
-    return {name: Timing(tuple(seconds)) for name, seconds in found.items()}
+            samples[name].append(task())
+    return {name: Timing(tuple(seconds)) for name, seconds in samples.items()}
 
 
 def statement_task(statement: str, names: Mapping[str, Any]) -> Callable[[], float]:

@@ -35,19 +35,19 @@ def parse_target(context: click.Context, parameter: click.Parameter, value: str 
 
 
 def parse_assignments(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, Any]:
-    """Callback of a repeatable option ``name=value``: a Python literal; what is none is a string."""
-    found: dict[str, Any] = {}
+    """Callback of a repeatable option ``name=value``: a Python literal, or else a string."""
+    assignments: dict[str, Any] = {}
     for text in values:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
             raise click.BadParameter(f"{text!r} is not of the form name=value", context, parameter)
-        if name in found:
+        if name in assignments:
             raise click.BadParameter(f"{name} is given twice", context, parameter)
         try:
-            found[name] = ast.literal_eval(value)
+            assignments[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
-            found[name] = value
-    return found
+            assignments[name] = value
+    return assignments
 
 
 def option_of_model(command: Command) -> Command:
@@ -70,7 +70,7 @@ def model_arguments(command: Command) -> Command:
 
 
 def read_target(target: Target, options: Mapping[str, Any]) -> Any:
-    """The `ModelFile` of a command line; imports SymPy, so that ``kanegen --help`` need not."""
+    """The `ModelFile` of a command line. It imports SymPy here, so that ``kanegen --help`` starts fast."""
     from kanegen.bench.modelfile import read_model_file
 
     return read_model_file(target.path, target.function, options)

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from kanegen.cli.arguments import Target, model_arguments, parse_assignments, read_target
+from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 
-METHODS = ("dopri5", "dop853", "rodas", "rk4", "kutta_merson")
 SHOWN_EVENTS = 30
 """Events that are printed one by one; of more than these the first and the last ones."""
 
@@ -33,10 +33,10 @@ class _Motion:
 @click.command()
 @model_arguments
 @click.option("--time", "duration", type=float, default=10.0, show_default=True, help="Seconds of motion.")
-@click.option("--method", type=click.Choice(METHODS), default="dopri5", show_default=True)
+@click.option("--method", type=click.Choice([*ADAPTIVE, *FIXED_STEP]), default="dopri5", show_default=True)
 @click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance (adaptive methods).")
 @click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance (adaptive methods).")
-@click.option("--step", type=float, help="Step of rk4 and kutta_merson, s.")
+@click.option("--step", type=float, help=f"Step of {' and '.join(FIXED_STEP)}, s.")
 @click.option("--control", is_flag=True, help="Close the loop with the control law of the model.")
 @click.option("--sample-time", type=float, help="Seconds for which a servo holds its controls; default: continuous.")
 @click.option("--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step.")

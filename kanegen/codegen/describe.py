@@ -20,8 +20,6 @@ from kanegen.derivation import Equations
 from kanegen.derivation.momenta import Momenta
 from kanegen.model.checks.symbols import spare_parameters
 from kanegen.model.contact.laws import Value
-from kanegen.model.contact.records import contacts_of
-from kanegen.model.control.servo import servo_of
 from kanegen.model.expressions import symbol_name
 from kanegen.model.records import FrozenMapping
 from kanegen.program.functions.control.plant import path_controls
@@ -93,10 +91,12 @@ def _constraints(equations: Equations) -> ConstraintLabels:
 
 
 def _contacts(equations: Equations) -> ContactLabels:
-    contacts = contacts_of(equations.model)
+    model = equations.model
     return ContactLabels(
-        rows=tuple(name for contact in contacts for name in contact.row_names),
-        values=tuple(_labeled(contact.name, value) for contact in contacts for value in contact.run_values()),
+        rows=model.contact_rows,
+        values=tuple(
+            _labeled(contact.name, value) for contact in model.resolved_contacts for value in contact.run_values()
+        ),
     )
 
 
@@ -107,7 +107,7 @@ def _labeled(contact: str, value: Value) -> Value:
 
 
 def _servo(equations: Equations) -> ServoLabels | None:
-    servo = servo_of(equations.model)
+    servo = equations.model.servo
     if servo is None:
         return None
     rows = equations.servo

@@ -13,6 +13,7 @@ from kanegen.codegen.sources import Sources
 from kanegen.errors import BuildError
 from kanegen.model.contact.events import Event
 from kanegen.model.contact.laws import Value
+from kanegen.model.inputs import InputLayout
 from kanegen.model.records import FrozenMapping
 
 DESCRIPTION_FILE = "description.json"
@@ -162,6 +163,12 @@ class Description:
     def inputs(self) -> tuple[str, ...]:
         """Names of the inputs."""
         return tuple(slot.name for slot in self.input_slots)
+
+    @cached_property
+    def input_layout(self) -> InputLayout:
+        """What the array r of compiled functions holds."""
+        free = self.servo.controls if self.servo is not None and self.servo.free else ()
+        return InputLayout(self.inputs, self.contacts.rows, self.input_names(free))
 
     @property
     def dependent_names(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from kanegen.codegen.sources import Sources
 from kanegen.codegen.statements import Calls, body
 from kanegen.codegen.text import comment, stem, string
 from kanegen.codegen.users import user_code
+from kanegen.codes import ContactLaw
 from kanegen.program.kernels.table import KERNELS
 from kanegen.program.passes.schedule import schedule_constants
 from kanegen.program.records import Call, ContactEntry, EventEntry, Program
@@ -84,7 +85,7 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
 
 
 def _contact(contact: ContactEntry) -> dict[str, object]:
-    return {**asdict(contact), "name": string(contact.name), "law": f"KG_LAW_{contact.law.upper()}"}
+    return {**asdict(contact), "name": string(contact.name), "law": f"KG_LAW_{ContactLaw[contact.law.upper()].name}"}
 
 
 def _event(number: int, event: EventEntry) -> dict[str, object]:

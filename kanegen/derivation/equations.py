@@ -20,7 +20,6 @@ from kanegen.derivation.constraints.constraints import (
     partition,
     stabilized_bias,
 )
-from kanegen.derivation.contact.hidden import hidden_symbols
 from kanegen.derivation.control.control_constraints import ControlledMotion
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.control.underactuation import Underactuation, underactuation
@@ -36,7 +35,6 @@ from kanegen.derivation.speeds.orthogonal import factors
 from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, count_operations
 from kanegen.model import Model
-from kanegen.model.control.control_constraints import control_constraints_of
 from kanegen.model.expressions import symbol_name
 
 SQUARE_LIMIT = 24
@@ -335,7 +333,7 @@ class Equations:
     @cached_property
     def controlled_motion(self) -> ControlledMotion | None:
         """The motion under the control constraints of the model, if it has any."""
-        record = control_constraints_of(self.model)
+        record = self.model.control_constraints
         return None if record is None else ControlledMotion(self, record)
 
     @cached_property
@@ -366,7 +364,7 @@ class Equations:
             "u": model.speeds,
             "udot": [Derivative(u, t) for u in model.speeds],
             "aux": model.auxiliary_speeds,
-            "r": [*(item.symbol for item in model.inputs), *hidden_symbols(model)],
+            "r": model.input_symbols,
             "p": model.parameters,
             MULTIPLIERS: [sympy.Symbol(f"lambda_{k}") for k in range(len(self.constraints.rows))],
             "g": [sympy.Symbol(name) for name in self.gain_names],

@@ -1,32 +1,32 @@
 """A digest of everything the derivation reads from a model: equal digests, equal equations.
 
-The user's expressions are lowered, not derived: hashing the graph takes a few milliseconds, and leads past the
-derivation to code that was generated before.
+All fields of all records of the description are part of it, so that a new field cannot be forgotten. The user's
+expressions are lowered, not derived: this takes milliseconds and finds the code that was generated before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import chain
+from numbers import Number
 from typing import Any
 
-from sympy.physics.vector import ReferenceFrame
+import sympy
+from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
+from sympy.physics.vector import Vector
 
 from kanegen._version import __version__
 from kanegen.derivation.geometry.system import System
-from kanegen.derivation.inertia.bodies import lower_bodies
+from kanegen.errors import DerivationError
 from kanegen.graph import Node
-from kanegen.model.contact.records import contacts_of
-from kanegen.model.control.control_constraints import ControlConstraints
-from kanegen.model.control.servo import Servo
-from kanegen.model.expressions import symbol_name
-from kanegen.model.geometry.routes import effective_loads
-from kanegen.model.normalize import CONSTRAINTS
-from kanegen.model.speeds import speed_changes
+from kanegen.model.description import SystemDescription
+from kanegen.model.expressions import vector_terms
+from kanegen.model.geometry.routes import Geometry
 from kanegen.resources import template_folder
 
 _NOT_GENERATING = frozenset({"__pycache__", "backends", "bench", "cli", "verification"})
@@ -35,8 +35,8 @@ _NOT_GENERATING = frozenset({"__pycache__", "backends", "bench", "cli", "verific
 
 def fingerprint(system: System, *options: str) -> str:
     """SHA-256 in hexadecimal over the lowered model, kanegen's version and ``options``."""
-    reader = _Reader(system)
-    tokens = [__version__, generator_digest(), *options, *reader.tokens()]
+    rates = (str(node.index) for node in system.qdot)
+    tokens = [__version__, generator_digest(), *options, *rates, *Reader(system).tokens(system.model)]
     digest = sha256("\x1f".join(tokens).encode())
     for node in system.graph.nodes:
         digest.update(_spelled(node).encode())
@@ -71,140 +71,95 @@ def _spelled(node: Node) -> str:
     return f"{node.op} {node.payload!r} {[a.index for a in node.args]};"
 
 
-class _Reader:
-    """Walks a model, numbering frames and points in the order in which it meets them."""
+class Reader:
+    """Tokens of the records of a description, frames and points numbered in the order in which they are met."""
 
     def __init__(self, system: System) -> None:
         self._system = system
-        self._frames: dict[Any, int] = {}
-        self._points: dict[Any, int] = {}
+        self._numbers: dict[Any, int] = {}
 
-    def tokens(self) -> Iterator[str]:
-        model = self._system.model
-        yield model.name
-        for names in (model.coordinates, model.speeds, model.auxiliary_speeds, model.parameters):
-            yield from ("names", *map(symbol_name, names))
-        yield from ("inputs", *(item.name for item in model.inputs), *(str(item.default) for item in model.inputs))
-        yield from self._scalars("rates", self._system.input_rates)
-        yield from self._scalars("q'", (*self._system.qdot,))
-        yield from self._scalars("former speeds", self._system.former.values())
-        yield from (str(change.orthogonal) for change in speed_changes(model))
-        yield from ("gravity", *self._vector(model.gravity or 0))
-        for body in lower_bodies(self._system):
-            yield from ("body", str(self._point(body.point)), str(self._frame(body.frame)))
-            yield from self._scalars("mass", (body.mass, *(body.inertia or ())))
-            yield str(self._frame(body.inertia_frame))
-        for place, vector in effective_loads(model):
-            place_token = self._frame(place) if isinstance(place, ReferenceFrame) else self._point(place)
-            yield from (type(place).__name__, str(place_token), *self._vector(vector))
-        yield from self._equations()
-        yield from self._contacts()
-        yield from self._reactions()
-        yield from self._geometry()
+    def tokens(self, value: Any) -> Iterator[str]:
+        """Tokens of a value of a record: equal tokens, equal values."""
+        if isinstance(value, Geometry):
+            yield from self._geometry(value)
+        elif isinstance(value, SystemDescription):
+            yield from self._description(value)
+        elif is_dataclass(value):
+            yield type(value).__name__
+            for item in fields(value):
+                yield item.name
+                yield from self.tokens(getattr(value, item.name))
+        elif isinstance(value, Mapping | tuple):
+            yield f"{len(value)} entries"
+            entries = chain.from_iterable(value.items()) if isinstance(value, Mapping) else value
+            for entry in entries:
+                yield from self.tokens(entry)
+        elif isinstance(value, sympy.Basic):
+            # The text is part of messages and tables that are stored with the code.
+            yield str(value)
+            yield self._node(value)
+        elif value is None or isinstance(value, str | Number):
+            yield repr(value)
+        elif isinstance(value, Vector):
+            yield from self._vector(value)
+        else:
+            yield from self._object(value)
 
-    def _equations(self) -> Iterator[str]:
-        model, lower = self._system.model, self._system.lower
-        for kind in CONSTRAINTS:
-            expressions = getattr(model, kind)
-            # The text is part of messages that are stored with the code.
-            yield from self._scalars(kind, [lower(expression) for expression in expressions])
-            yield from map(str, expressions)
-        yield from ("Euler parameters", *(symbol_name(e) for group in model.euler_parameters for e in group))
-        yield from (
-            "dependent",
-            *map(symbol_name, model.dependent_speeds or ()),
-            str(model.dependent_speeds is None),
-        )
-        if model.potential_energy is not None:
-            yield from self._scalars("potential", [lower(model.potential_energy)])
-        if isinstance(model.control, Servo):
-            yield from self._servo(model.control)
-        elif model.control is not None:
-            yield from self._control_constraints(model.control)
-        for name, output in model.outputs.items():
-            yield from self._scalars(f"output {name} {output.shape}", [lower(x) for x in output.expressions])
+    def _description(self, description: SystemDescription) -> Iterator[str]:
+        for item in fields(SystemDescription):
+            value = getattr(description, item.name)
+            yield item.name
+            if item.name == "parameters":  # compiled code reads their values in a run
+                value = tuple(value)
+            elif item.name == "loads":
+                value = description.effective_loads
+            yield from self.tokens(value)
 
-    def _control_constraints(self, record: ControlConstraints) -> Iterator[str]:
-        model, lower = self._system.model, self._system.lower
-        yield from ("controls", *(item.name for item in record.inputs(model.inputs)))
-        yield from ("accelerations", *(str(item.acceleration) for item in record.inputs(model.inputs)))
-        for phi, theta in zip(record.constraints, record.theta, strict=True):
-            yield str(phi)
-            yield from self._scalars("control constraint", [lower(x) for x in (phi, *theta)])
-        yield from self._scalars("y", [lower(x) for x in record.y])
+    def _object(self, value: Any) -> Iterator[str]:
+        """Tokens of a frame, a point or a body."""
+        if not isinstance(value, ReferenceFrame | Point | Particle | RigidBody):
+            raise TypeError(f"the digest of a model has no rule for a {type(value).__name__}")
+        yield f"{type(value).__name__} {value.name} {self._numbers.setdefault(value, len(self._numbers))}"
+        if isinstance(value, Particle | RigidBody):
+            yield from self._object(value.masscenter)
+            yield self._node(value.mass)
+            if isinstance(value, RigidBody):
+                yield from self._object(value.frame)
+                yield from self._inertia(value)
 
-    def _servo(self, servo: Servo) -> Iterator[str]:
-        lower = self._system.lower
-        yield from ("servo", servo.resolution, str(servo.limits), *map(str, servo.slots(self._system.model.inputs)))
-        yield from map(str, servo.constraints)
-        yield from self._scalars("servo", [lower(x) for x in (*servo.constraints, *chain.from_iterable(servo.theta))])
-        for title, rows in (("weight", servo.weight), ("y", servo.y and (servo.y,)), ("damping", ((servo.damping,),))):
-            yield from self._scalars(f"servo {title}", [None if x is None else lower(x) for x in chain(*(rows or ()))])
+    def _inertia(self, body: RigidBody) -> Iterator[str]:
+        dyadic, about = body.inertia
+        yield from self._object(about)
+        for coefficient, left, right in dyadic.args:
+            yield self._node(coefficient)
+            yield from self._vector(left)
+            yield from self._vector(right)
 
-    def _contacts(self) -> Iterator[str]:
-        model, lower = self._system.model, self._system.lower
-        for contact in contacts_of(model):
-            # The texts are part of messages and tables that are stored with the code.
-            yield from (contact.name, contact.kind, type(contact.law).__name__, str(contact.level), str(contact.closed))
-            yield from map(str, (contact.gap, *contact.slip))
-            parts = [x for x in (contact.gap, contact.load, *contact.slip) if x is not None]
-            yield from self._scalars("contact", map(lower, parts))
-            yield from (value.name for value in contact.values())
-            yield from self._scalars("law", [lower(value.expression) for value in contact.values()])
-            for pairs in contact.applied_at:
-                yield "applied_at"
-                for place, vector in pairs:
-                    yield from (self._place(place), *self._vector(vector))
-        for event in model.events:
-            yield from (event.name, str(event.direction), str(event.terminal), str(event.impulse), str(event.guard))
-            yield from ("impose", *event.impose, "remove", *event.remove)
-            yield from self._scalars("guard", [lower(event.guard)])
-        for name, pairs in model.impulses.items():
-            yield f"impulse {name}"
-            for place, vector in pairs:
-                yield from (self._place(place), *self._vector(vector))
-
-    def _reactions(self) -> Iterator[str]:
-        model = self._system.model
-        for name, reaction in model.reactions.items():
-            yield from ("reaction", name, *map(str, reaction.members(model.bodies)))
-            yield from (str(self._point(reaction.point)), str(self._frame(reaction.frame)))
-            yield str(reaction.loads is None)
-            yield from map(self._place, reaction.loads or ())
-            for row, place, vector in reaction.all_multiplier_loads:
-                yield from (str(row), self._place(place), *self._vector(vector))
-
-    def _place(self, place: Any) -> str:
-        number = self._frame(place) if isinstance(place, ReferenceFrame) else self._point(place)
-        return f"{type(place).__name__} {number}"
-
-    def _geometry(self) -> Iterator[str]:
-        """What the model reads of frames and points."""
-        model, geometry = self._system.model, self._system.model.geometry
+    def _geometry(self, geometry: Geometry) -> Iterator[str]:
+        """What the model reads of frames and points; SymPy's frames and points may hold more, which has no effect."""
+        frame = self._system.model.frame
+        for point, route in geometry.routes.items():
+            yield from ("route", *self._object(point), *self.tokens(route))
         for point in geometry.velocities:
-            yield from (f"velocity of {self._point(point)}", *self._vector(point._vel_dict[model.frame]))
+            yield from ("velocity", *self._object(point), *self._vector(point._vel_dict[frame]))
         for point, other in geometry.positions:
-            yield f"position of {self._point(point)} from {self._point(other)}"
+            yield from ("position", *self._object(point), *self._object(other))
             yield from self._vector(point._pos_dict[other])
         for parent, child in geometry.orientations:
-            title = f"frame {self._frame(child)} in {self._frame(parent)}"
-            yield from self._scalars(title, [self._system.lower(x) for x in child._dcm_dict[parent]])
+            yield from ("orientation", *self._object(child), *self._object(parent))
+            yield from map(self._node, child._dcm_dict[parent])
         for parent, child in geometry.rates:
-            yield f"angular velocity of {self._frame(child)} in {self._frame(parent)}"
+            yield from ("angular velocity", *self._object(child), *self._object(parent))
             yield from self._vector(child._ang_vel_dict[parent])
 
-    def _frame(self, frame: Any) -> int:
-        return -1 if frame is None else self._frames.setdefault(frame, len(self._frames))
-
-    def _point(self, point: Any) -> int:
-        return self._points.setdefault(point, len(self._points))
-
     def _vector(self, vector: Any) -> Iterator[str]:
-        for frame, components in self._system.frames.lower_vector(vector).items():
-            yield from self._scalars(f"frame {self._frame(frame)}", components)
+        for components, frame in vector_terms(vector) if vector != 0 else ():
+            yield from self._object(frame)
+            yield from map(self._node, components)
 
-    @staticmethod
-    def _scalars(title: str, nodes: Any) -> Iterator[str]:
-        yield title
-        for node in nodes:
-            yield "-" if node is None else str(node.index)
+    def _node(self, expression: Any) -> str:
+        """The node of an expression; its text where the equations do not need its symbols."""
+        try:
+            return str(self._system.lower(sympy.sympify(expression)).index)
+        except DerivationError:
+            return str(expression)

@@ -197,7 +197,7 @@ class Momenta:
         """
         e, model = self._equations, self._system.model
         K = self._slope(e.kinetic_energy.nodes[0])
-        known = model.potential_energy is not None or model.gravity is not None
+        known = model.has_potential
         V = self._slope(e.potential_energy.nodes[0]) if known else [self._system.graph.zero] * len(K)
         J = [[row.J[r] for row in e.constraints.rows] for r in range(len(K))]
         return tuple(

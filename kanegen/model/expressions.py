@@ -30,6 +30,11 @@ def symbol_name(expr: Any) -> str:
     return str(expr)
 
 
+def symbol_names(symbols: Iterable[Any]) -> str:
+    """Names for a message, separated by commas."""
+    return ", ".join(map(symbol_name, symbols))
+
+
 def derivative_order(expr: Any) -> int:
     """The number of time derivatives of a dynamic symbol: 0 for ``q``, 1 for ``q'``; 0 for a plain symbol."""
     return int(expr.derivative_count) if isinstance(expr, sympy.Derivative) else 0
@@ -52,7 +57,7 @@ def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
     A function of anything but time is returned as it stands, so that a check can name it.
     """
     time = dynamicsymbols._t
-    found: set[Any] = set()
+    symbols: set[Any] = set()
     seen: set[Any] = set()
     stack = list(expressions)
     while stack:
@@ -62,15 +67,15 @@ def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
         seen.add(expr)
         if isinstance(expr, (sympy.Symbol, AppliedUndef)):
             if expr != time:
-                found.add(expr)
+                symbols.add(expr)
         elif isinstance(expr, sympy.Derivative):
             if is_time_function(expr.expr) and all(variable == time for variable, _ in expr.variable_count):
-                found.add(expr)
+                symbols.add(expr)
             else:
                 stack.append(expr.expr)
         else:
             stack.extend(expr.args)
-    return frozenset(found)
+    return frozenset(symbols)
 
 
 def known_value(expr: Any, values: Mapping[Any, float]) -> float | None:
@@ -105,12 +110,11 @@ def vector_frames(vector: Any) -> tuple[Any, ...]:
 
 def dyadic_expressions(dyadic: Any) -> tuple[Any, ...]:
     """The coefficients of the terms of ``dyadic``, components of its vectors included."""
-    found: list[Any] = []
-    for coefficient, left, right in dyadic.args:
-        found.append(coefficient)
-        found.extend(vector_expressions(left))
-        found.extend(vector_expressions(right))
-    return tuple(found)
+    return tuple(
+        expression
+        for coefficient, left, right in dyadic.args
+        for expression in (coefficient, *vector_expressions(left), *vector_expressions(right))
+    )
 
 
 def dyadic_frames(dyadic: Any) -> tuple[Any, ...]:

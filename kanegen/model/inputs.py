@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import ModelError
+from kanegen.model import normalize
 from kanegen.model.expressions import is_time_function, symbol_name
 
 
@@ -55,10 +56,7 @@ class Input:
         if not problems and not _is_input_symbol(symbol):
             problems.append(
                 f"{symbol} is not a symbol that can be an input: give a Symbol or dynamicsymbols('r')"
-                + (
-                    " (for a derivative, give the rate as a symbol of its own: Input(r, rate=r1))"
-                    * symbol.is_Derivative
-                )
+                + " (for a derivative, give the rate as a symbol of its own: Input(r, rate=r1))" * symbol.is_Derivative
             )
         for field in ("rate", "acceleration"):
             value = getattr(self, field)
@@ -78,11 +76,10 @@ class Input:
 
 def _sympified(value: Any, what: str, problems: list[str]) -> Any:
     try:
-        result = sympy.sympify(value, strict=True)
+        return sympy.sympify(value, strict=True)
     except (sympy.SympifyError, TypeError):
         problems.append(f"{what} is {value!r}: expected a SymPy symbol or expression")
         return sympy.S.Zero
-    return result
 
 
 def _default(value: Any, symbol: Any, problems: list[str]) -> float | None:
@@ -98,20 +95,17 @@ def _default(value: Any, symbol: Any, problems: list[str]) -> float | None:
     return number
 
 
-def resolved_inputs(given: Iterable[Any], problems: list[str]) -> tuple[Input, ...]:
+def normalized_inputs(value: Any, what: str, problems: list[str]) -> tuple[Input, ...]:
     """All inputs with a slot: the given ones in order, then rates and accelerations that are symbols.
 
     In the result ``rate`` and ``acceleration`` are filled from one another: a rate that is itself an input
-    hands on its own rate, an expression of time is differentiated. An implied rate of an input with a
+    has a rate of its own, an expression of time is differentiated. An implied rate of an input with a
     default has the default 0.0 (a constant has no rate). Problems are appended, not raised.
     """
     inputs: list[Input] = []
-    for item in given:
-        if isinstance(item, Input):
-            inputs.append(item)
-            continue
+    for item in normalize.sequence(value, what, problems):
         try:
-            inputs.append(Input(item))
+            inputs.append(item if isinstance(item, Input) else Input(item))
         except ModelError as error:
             problems.extend(error.problems)
     slots = {item.symbol: item for item in inputs}
@@ -158,6 +152,50 @@ def _with_acceleration(item: Input, slots: dict[Any, Input], problems: list[str]
     return item
 
 
-def input_symbols(inputs: Sequence[Input]) -> frozenset[Any]:
-    """The symbols of the inputs."""
-    return frozenset(item.symbol for item in inputs)
+@dataclass(frozen=True)
+class InputLayout:
+    """What the array ``r`` of compiled functions holds, in this order.
+
+    ``inputs``, (n_r,), are those of the user. Behind them are the hidden inputs, which the runtime fills: the
+    multipliers of the ``contact_rows``, and the entries of the free vector y of the ``free_controls`` (the controls
+    of servo-constraints whose y is given at run time).
+    """
+
+    inputs: tuple[str, ...]
+    contact_rows: tuple[str, ...] = ()
+    free_controls: tuple[str, ...] = ()
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The names of the hidden inputs."""
+        return (*(f"multiplier of {row}" for row in self.contact_rows), *(f"y {name}" for name in self.free_controls))
+
+    @property
+    def size(self) -> int:
+        """The number of all entries."""
+        return len(self.inputs) + len(self.contact_rows) + len(self.free_controls)
+
+    @property
+    def hidden_slots(self) -> slice:
+        """Where the hidden inputs are."""
+        return slice(len(self.inputs), self.size)
+
+    @property
+    def multiplier_slots(self) -> slice:
+        """Where the multipliers of the contact rows are."""
+        return slice(len(self.inputs), len(self.inputs) + len(self.contact_rows))
+
+    @property
+    def free_slots(self) -> slice:
+        """Where the free vector is."""
+        return slice(self.multiplier_slots.stop, self.size)
+
+    def array(self, inputs: Any = 0.0, multipliers: Any = 0.0, free: Any = 0.0) -> Any:
+        """The array r with these values, a number for all entries of a part or one for each."""
+        import numpy as np
+
+        array = np.empty(self.size)
+        array[: len(self.inputs)] = inputs
+        array[self.multiplier_slots] = multipliers
+        array[self.free_slots] = free
+        return array

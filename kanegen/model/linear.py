@@ -71,12 +71,12 @@ def numeric_function(expressions: Sequence[Any], symbols: Sequence[Any]) -> Call
 
     def evaluate(values: Sequence[float], t: float) -> list[float]:
         try:
-            found = [float(value) for value in compiled([*values], t)]
+            numbers = [float(value) for value in compiled([*values], t)]
         except (TypeError, ValueError, ZeroDivisionError, OverflowError, NameError, AttributeError) as error:
             raise ArithmeticError(str(error)) from error
-        if not all(math.isfinite(value) for value in found):
+        if not all(math.isfinite(value) for value in numbers):
             raise ArithmeticError("not finite")
-        return found
+        return numbers
 
     return evaluate
 
@@ -109,16 +109,16 @@ def is_affine(expr: Any, variables: frozenset[Any]) -> bool:
 
 def coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any]:
     """Coefficients of the variables that occur in an affine ``expr``."""
-    found = affine_coefficients(expr, variables)
-    if found is None:
+    by_variable = affine_coefficients(expr, variables)
+    if by_variable is None:
         # SymPy cannot tell the derivative by q' from that by q unless q' is a symbol of its own.
         stand_in = {variable: sympy.Dummy() for variable in atoms((expr,)) & variables}
         replaced = expr.xreplace(stand_in)
-        found = {
+        by_variable = {
             variable: replaced.diff(dummy).xreplace({d: v for v, d in stand_in.items()})
             for variable, dummy in stand_in.items()
         }
-    return {key: value for key, value in found.items() if key is not None and value != 0}
+    return {key: value for key, value in by_variable.items() if key is not None and value != 0}
 
 
 def is_regular(rows: Sequence[dict[Any, Any]], columns: Sequence[Any]) -> bool:

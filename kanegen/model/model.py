@@ -1,33 +1,30 @@
-"""The record a user describes a system with, and the derivation starts from."""
+"""The model of a system: what a user writes, normalized and checked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sympy
+from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import ModelError
 from kanegen.model import normalize
+from kanegen.model.adapters.from_sympy import kane_arguments, system_arguments
 from kanegen.model.checks.problems import model_problems
 from kanegen.model.checks.velocities import motion_problems
-from kanegen.model.contact import normalize as contact_records
-from kanegen.model.contact.events import Event
-from kanegen.model.contact.records import Friction, Latch, Unilateral
-from kanegen.model.control.law import ControlLaw, normalized_control
+from kanegen.model.control.law import ControlLaw
+from kanegen.model.description import SpeedChange, SystemDescription, described
 from kanegen.model.expressions import atoms, natural_key, symbol_name
 from kanegen.model.geometry.euler_parameters import euler_parameter_groups
-from kanegen.model.geometry.routes import Geometry
-from kanegen.model.inputs import Input, input_symbols, resolved_inputs
-from kanegen.model.places import survey
+from kanegen.model.places import Place, survey
 from kanegen.model.reactions import Reaction, normalized_reactions
-from kanegen.model.records import FrozenMapping, Output
-from kanegen.model.speeds import SpeedChange, default_names, definitions_of
+from kanegen.model.records import FrozenMapping
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Model:
+class Model(SystemDescription):
     """A constrained mechanical system, checked and in the form the derivation reads.
 
     Parameters
@@ -106,33 +103,6 @@ class Model:
         Where no state was found at which velocities could be compared.
     """
 
-    name: str
-    frame: Any
-    coordinates: tuple[Any, ...]
-    speeds: tuple[Any, ...]
-    kinematics: tuple[Any, ...]
-    bodies: tuple[Any, ...]
-    loads: tuple[tuple[Any, Any], ...]
-    holonomic_constraints: tuple[Any, ...]
-    nonholonomic_constraints: tuple[Any, ...]
-    acceleration_constraints: tuple[Any, ...]
-    implied_constraints: tuple[Any, ...]
-    dependent_speeds: tuple[Any, ...] | None
-    inputs: tuple[Input, ...]
-    parameters: Mapping[Any, float | None]
-    potential_energy: Any
-    gravity: Any
-    outputs: Mapping[str, Output]
-    auxiliary_speeds: tuple[Any, ...]
-    reactions: Mapping[str, Reaction]
-    contacts: tuple[Unilateral | Friction | Latch, ...]
-    events: tuple[Event, ...]
-    impulses: Mapping[str, tuple[tuple[Any, Any], ...]]
-    control: ControlLaw | None
-    speed_change: SpeedChange | None
-    geometry: Geometry
-    euler_parameters: tuple[tuple[Any, Any, Any, Any], ...]
-
     def __init__(
         self,
         *,
@@ -161,57 +131,57 @@ class Model:
         control: ControlLaw | None = None,
         check_kinematics: bool = True,
     ) -> None:
+        given = {
+            "name": name,
+            "frame": frame,
+            "coordinates": coordinates,
+            "speeds": speeds,
+            "kinematics": kinematics,
+            "bodies": bodies,
+            "loads": loads,
+            "holonomic_constraints": holonomic_constraints,
+            "nonholonomic_constraints": nonholonomic_constraints,
+            "acceleration_constraints": acceleration_constraints,
+            "implied_constraints": implied_constraints,
+            "dependent_speeds": dependent_speeds,
+            "inputs": inputs,
+            "potential_energy": potential_energy,
+            "gravity": gravity,
+            "outputs": outputs,
+            "auxiliary_speeds": auxiliary_speeds,
+            "reactions": reactions,
+            "contacts": contacts,
+            "events": events,
+            "impulses": impulses,
+            "control": control,
+        }
         problems: list[str] = []
-        self._set(
-            name=normalize.name(name, problems),
-            frame=normalize.frame(frame),
-            coordinates=normalize.time_functions(coordinates, "coordinates", problems),
-            speeds=normalize.time_functions(speeds, "speeds", problems),
-            kinematics=normalize.kinematics(kinematics, problems),
-            bodies=normalize.bodies(bodies, problems),
-            loads=normalize.loads(loads, problems),
-            dependent_speeds=normalize.dependent_speeds(dependent_speeds, problems),
-            inputs=resolved_inputs(normalize.sequence(inputs, "inputs", problems), problems),
-            gravity=normalize.vector_or_none(gravity, "gravity", problems),
-            outputs=FrozenMapping(normalize.outputs(outputs, problems)),
-            auxiliary_speeds=normalize.time_functions(auxiliary_speeds, "auxiliary_speeds", problems),
-            reactions=FrozenMapping(normalized_reactions(reactions, problems)),
-            contacts=contact_records.contacts(contacts, problems),
-            events=contact_records.events(events, problems),
-            impulses=FrozenMapping(contact_records.impulses(impulses, problems)),
-            control=normalized_control(control, problems),
-            speed_change=None,
-        )
-        self._set(
-            holonomic_constraints=normalize.scalars(holonomic_constraints, "holonomic_constraints", problems),
-            nonholonomic_constraints=normalize.scalars(nonholonomic_constraints, "nonholonomic_constraints", problems),
-            acceleration_constraints=normalize.scalars(acceleration_constraints, "acceleration_constraints", problems),
-            implied_constraints=normalize.scalars(implied_constraints, "implied_constraints", problems),
-            potential_energy=normalize.potential_energy(
-                potential_energy, self.bodies, self.gravity is not None, problems
-            ),
-        )
-        self._complete(parameters, problems)
+        self._complete(described(given, problems), parameters, problems)
         contradictions = motion_problems(self) if check_kinematics else []
         if contradictions:
             raise ModelError(contradictions)
 
-    def _complete(self, parameters: Mapping[Any, Any] | None, problems: list[str]) -> None:
-        """Find the parameters and check everything; raise ``ModelError`` with all problems."""
-        found = survey(self)
-        problems.extend(found.problems)
-        symbols = _parameter_symbols(self, found.places)
+    def _complete(
+        self, description: SystemDescription, parameters: Mapping[Any, Any] | None, problems: list[str]
+    ) -> None:
+        """Take over a description, find the parameters and check everything.
+
+        Raises ``ModelError`` with these problems and all others.
+        """
+        walk = survey(description)
+        problems.extend(walk.problems)
+        symbols = _parameter_symbols(description, walk.places)
         values, unknown_symbols = normalize.parameter_values(parameters, symbols, problems)
-        matrices = [item.expressions for item in found.places if item.kind == "orientation" and len(item.atoms) > 3]
-        groups = euler_parameter_groups(self.coordinates, matrices)
-        self._set(parameters=FrozenMapping(values), geometry=found.geometry, euler_parameters=groups)
-        problems.extend(model_problems(self, found.places, unknown_symbols))
+        matrices = [item.expressions for item in walk.places if item.kind == "orientation" and len(item.atoms) > 3]
+        complete = description.changed(
+            parameters=FrozenMapping(values),
+            geometry=walk.geometry,
+            euler_parameters=euler_parameter_groups(description.coordinates, matrices),
+        )
+        problems.extend(model_problems(complete, walk.places, unknown_symbols))
         if problems:
             raise ModelError(tuple(dict.fromkeys(problems)))
-
-    def _set(self, **fields: Any) -> None:
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        super().__init__(**complete.field_values())
 
     @classmethod
     def from_kane(cls, kanes_method: Any, *, configuration_constraints: str | None = None, **options: Any) -> Model:
@@ -235,9 +205,7 @@ class Model:
         ModelError
             For anything that is no ``KanesMethod``, and with every problem of the model.
         """
-        from kanegen.model.adapters.from_sympy import kane_description
-
-        return cls(**kane_description(kanes_method, configuration_constraints, **options))
+        return cls(**kane_arguments(kanes_method, configuration_constraints, **options))
 
     @classmethod
     def from_system(cls, system: Any, *, configuration_constraints: str | None = None, **options: Any) -> Model:
@@ -252,9 +220,7 @@ class Model:
         ModelError
             For anything that is no ``System``, and with every problem of the model.
         """
-        from kanegen.model.adapters.from_sympy import system_description
-
-        return cls(**system_description(system, configuration_constraints, **options))
+        return cls(**system_arguments(system, configuration_constraints, **options))
 
     def with_speeds(
         self,
@@ -288,10 +254,10 @@ class Model:
         """
         problems: list[str] = []
         new = normalize.time_functions(speeds, "speeds", problems)
-        change = SpeedChange(self, definitions_of(new, definitions, problems))
-        dependent = normalize.dependent_speeds(dependent_speeds, problems)
-        fields = {"speeds": new, "speed_change": change, "dependent_speeds": dependent}
-        return self._changed(fields, {**self.parameters, **(parameters or {})}, problems)
+        change = SpeedChange(self, normalize.speed_definitions(new, definitions, problems))
+        dependent = normalize.dependent_speeds(dependent_speeds, "dependent_speeds", problems)
+        description = self.changed(speeds=new, speed_change=change, dependent_speeds=dependent)
+        return self._completed(description, parameters, problems)
 
     def with_orthogonal_speeds(self, speeds: Any = None, *, dependent_speeds: Any = None) -> Model:
         """The same system in speeds that make the kinetic-energy matrix diagonal.
@@ -314,10 +280,14 @@ class Model:
             where Q is singular, naming the speed that moves no mass.
         """
         problems: list[str] = []
-        new = default_names(self.speeds) if speeds is None else normalize.time_functions(speeds, "speeds", problems)
-        dependent = normalize.dependent_speeds(dependent_speeds, problems)
-        fields = {"speeds": new, "speed_change": SpeedChange(self, None), "dependent_speeds": dependent}
-        return self._changed(fields, self.parameters, problems)
+        if speeds is None:
+            speeds = [dynamicsymbols(f"w_{symbol_name(speed)}") for speed in self.speeds]
+        description = self.changed(
+            speeds=normalize.time_functions(speeds, "speeds", problems),
+            speed_change=SpeedChange(self, None),
+            dependent_speeds=normalize.dependent_speeds(dependent_speeds, "dependent_speeds", problems),
+        )
+        return self._completed(description, None, problems)
 
     def with_reactions(
         self, reactions: Mapping[str, Reaction], *, parameters: Mapping[Any, Any] | None = None
@@ -328,33 +298,33 @@ class Model:
         for bodies, points, loads and constraints that are not part of the model.
         """
         problems: list[str] = []
-        merged = {**self.reactions, **normalized_reactions(reactions, problems)}
-        fields = {"reactions": FrozenMapping(merged)}
-        return self._changed(fields, {**self.parameters, **(parameters or {})}, problems)
+        merged = {**self.reactions, **normalized_reactions(reactions, "reactions", problems)}
+        return self._completed(self.changed(reactions=FrozenMapping(merged)), parameters, problems)
 
-    def _changed(self, fields: Mapping[str, Any], parameters: Mapping[Any, Any], problems: list[str]) -> Model:
+    def _completed(
+        self, description: SystemDescription, parameters: Mapping[Any, Any] | None, problems: list[str]
+    ) -> Model:
+        """The model of a changed description, with further parameters."""
         model = object.__new__(type(self))
-        model._set(**{**vars(self), **fields})
-        model._complete(parameters, problems)
+        model._complete(description, {**self.parameters, **(parameters or {})}, problems)
         return model
 
     def __repr__(self) -> str:
-        constraints = (
-            len(self.holonomic_constraints) + len(self.nonholonomic_constraints) + len(self.acceleration_constraints)
-        )
         return (
             f"<Model {self.name!r}: {len(self.coordinates)} coordinates, {len(self.speeds)} speeds, "
-            f"{len(self.bodies)} bodies, {constraints} constraints, {len(self.inputs)} inputs, "
+            f"{len(self.bodies)} bodies, {len(self.constraints)} constraints, {len(self.inputs)} inputs, "
             f"{len(self.parameters)} parameters>"
         )
 
 
-def _parameter_symbols(model: Model, places: Any) -> tuple[Any, ...]:
-    """The constant symbols of the model, in natural order of their names."""
-    inputs = input_symbols(model.inputs)
-    found = {atom for item in places for atom in item.atoms if isinstance(atom, sympy.Symbol)} - inputs
-    for item in model.inputs:
-        for rate in (item.rate, item.acceleration):
-            if rate is not None:
-                found |= {atom for atom in atoms((rate,)) if isinstance(atom, sympy.Symbol)} - inputs
-    return tuple(sorted(found, key=lambda symbol: natural_key(symbol_name(symbol))))
+def _parameter_symbols(description: SystemDescription, places: Sequence[Place]) -> tuple[Any, ...]:
+    """The constant symbols, in natural order of their names."""
+    rates = [rate for item in description.inputs for rate in (item.rate, item.acceleration) if rate is not None]
+    constants = {
+        atom
+        for symbols in (*(item.atoms for item in places), atoms(rates))
+        for atom in symbols
+        if isinstance(atom, sympy.Symbol)
+    }
+    constants -= {item.symbol for item in description.inputs}
+    return tuple(sorted(constants, key=lambda symbol: natural_key(symbol_name(symbol))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -12,24 +12,24 @@ from sympy.physics.vector import Vector
 
 from kanegen.errors import ModelError
 from kanegen.model.expressions import is_time_function, symbol_name
-from kanegen.model.records import Output
+from kanegen.model.records import FrozenMapping, Output
 
 CONSTRAINTS = ("holonomic_constraints", "implied_constraints", "nonholonomic_constraints", "acceleration_constraints")
 """The fields of a model that hold constraints."""
 
 
-def name(value: Any, problems: list[str]) -> str:
+def name(value: Any, what: str, problems: list[str]) -> str:
     """The name of a model."""
     if isinstance(value, str) and value:
         return value
-    problems.append(f"name is {value!r}: expected a string that is not empty")
+    problems.append(f"{what} is {value!r}: expected a string that is not empty")
     return "model"
 
 
-def frame(value: Any) -> Any:
+def frame(value: Any, what: str, problems: list[str]) -> Any:
     """The inertial frame; nothing else can be checked without it."""
     if not isinstance(value, ReferenceFrame):
-        raise ModelError(f"frame is {value!r}: expected the inertial sympy.physics.mechanics ReferenceFrame")
+        raise ModelError(f"{what} is {value!r}: expected the inertial sympy.physics.mechanics ReferenceFrame")
     return value
 
 
@@ -84,37 +84,37 @@ def scalars(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
 
 def time_functions(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """The dynamic symbols of a list of coordinates or speeds."""
-    found = []
+    symbols = []
     for k, item in enumerate(sequence(value, what, problems)):
         if is_time_function(item):
-            found.append(item)
+            symbols.append(item)
             continue
         advice = "expected a dynamic symbol, dynamicsymbols('q')"
         if isinstance(item, sympy.Derivative):
-            advice = "a derivative cannot stand here; name it: u = dynamicsymbols('u') with the kinematics q' - u"
+            advice = "a derivative is not allowed here; name it: u = dynamicsymbols('u') with the kinematics q' - u"
         problems.append(f"{what}[{k}] is {item}: {advice}")
-    return tuple(found)
+    return tuple(symbols)
 
 
-def kinematics(value: Any, problems: list[str]) -> tuple[Any, ...]:
+def kinematics(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """Expressions that are zero, from such expressions, equations, or a mapping from q' to its expression."""
     if isinstance(value, Mapping):
         return tuple(
-            scalar(rate, f"kinematics key {rate}", problems) - scalar(expr, f"kinematics[{rate}]", problems)
+            scalar(rate, f"{what} key {rate}", problems) - scalar(expr, f"{what}[{rate}]", problems)
             for rate, expr in value.items()
         )
-    return scalars(value, "kinematics", problems)
+    return scalars(value, what, problems)
 
 
-def bodies(value: Any, problems: list[str]) -> tuple[Any, ...]:
+def bodies(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """Particles and rigid bodies."""
-    found = []
-    for k, item in enumerate(sequence(value, "bodies", problems)):
-        if isinstance(item, Particle | RigidBody):
-            found.append(item)
-        else:
-            problems.append(f"bodies[{k}] is {item!r}: expected a sympy.physics.mechanics Particle or RigidBody")
-    return tuple(found)
+    items = sequence(value, what, problems)
+    problems.extend(
+        f"{what}[{k}] is {item!r}: expected a sympy.physics.mechanics Particle or RigidBody"
+        for k, item in enumerate(items)
+        if not isinstance(item, Particle | RigidBody)
+    )
+    return tuple(item for item in items if isinstance(item, Particle | RigidBody))
 
 
 def _location(item: Any) -> Any:
@@ -122,9 +122,9 @@ def _location(item: Any) -> Any:
     return item.masscenter if isinstance(item, Particle | RigidBody) else item
 
 
-def loads(value: Any, problems: list[str], what: str = "loads") -> tuple[tuple[Any, Any], ...]:
+def loads(value: Any, what: str, problems: list[str]) -> tuple[tuple[Any, Any], ...]:
     """``(point, force)`` and ``(frame, torque)`` pairs from pairs, Force and Torque; zero vectors dropped."""
-    found = []
+    pairs = []
     for k, item in enumerate(sequence(value, what, problems)):
         if not isinstance(item, tuple | list) or len(item) != 2:
             problems.append(f"{what}[{k}] is {item!r}: expected (point, force) or (frame, torque)")
@@ -137,8 +137,8 @@ def loads(value: Any, problems: list[str], what: str = "loads") -> tuple[tuple[A
         elif not isinstance(vector, Vector) and vector != 0:
             problems.append(f"{what}[{k}] on {location} is {vector!r}: expected a Vector")
         elif isinstance(vector, Vector) and vector.args:
-            found.append((location, vector))
-    return tuple(found)
+            pairs.append((location, vector))
+    return tuple(pairs)
 
 
 def vector_or_none(value: Any, what: str, problems: list[str]) -> Any:
@@ -149,9 +149,9 @@ def vector_or_none(value: Any, what: str, problems: list[str]) -> Any:
     return None
 
 
-def dependent_speeds(value: Any, problems: list[str]) -> tuple[Any, ...] | None:
+def dependent_speeds(value: Any, what: str, problems: list[str]) -> tuple[Any, ...] | None:
     """Dynamic symbols, or None for a choice at run time."""
-    return None if value is None else time_functions(value, "dependent_speeds", problems)
+    return None if value is None else time_functions(value, what, problems)
 
 
 def potential_energy(value: Any, of_bodies: Sequence[Any], with_gravity: bool, problems: list[str]) -> Any:
@@ -167,21 +167,24 @@ def potential_energy(value: Any, of_bodies: Sequence[Any], with_gravity: bool, p
     return sympy.Add(*energies) if energies else None
 
 
-def outputs(value: Any, problems: list[str]) -> dict[str, Output]:
+def named(value: Any, what: str, expected: str, problems: list[str]) -> Iterator[tuple[str, Any]]:
+    """The entries of a mapping whose keys are names; None counts as an empty one."""
+    if value is not None and not isinstance(value, Mapping):
+        problems.append(f"{what} is {value!r}: expected a mapping from a name to {expected}")
+        value = None
+    for name, item in (value or {}).items():
+        if isinstance(name, str) and name:
+            yield name, item
+        else:
+            problems.append(f"{what} has the name {name!r}: expected a string that is not empty")
+
+
+def outputs(value: Any, what: str, problems: list[str]) -> FrozenMapping[str, Output]:
     """Named outputs from scalars, nested lists, matrices and ``(vector, frame)``."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        problems.append(f"outputs is {value!r}: expected a mapping from a name to an expression")
-        return {}
-    found: dict[str, Output] = {}
-    for name, item in value.items():
-        if not isinstance(name, str) or not name:
-            problems.append(f"outputs has the name {name!r}: expected a string that is not empty")
-            continue
-        entries, shape = _entries(item, f"outputs[{name!r}]", problems)
-        found[name] = Output(name, entries, shape)
-    return found
+    return FrozenMapping(
+        (name, Output(name, *_entries(item, f"{what}[{name!r}]", problems)))
+        for name, item in named(value, what, "an expression", problems)
+    )
 
 
 def _entries(item: Any, where: str, problems: list[str]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
@@ -226,15 +229,13 @@ def parameter_values(
 
     A key is a symbol or its name; a value is a finite number, or None for one that follows later.
     """
-    if given is None:
-        given = {}
-    if not isinstance(given, Mapping):
+    if given is not None and not isinstance(given, Mapping):
         problems.append(f"parameters is {given!r}: expected a mapping from a symbol to its value")
-        given = {}
+        given = None
     by_name = {symbol_name(symbol): symbol for symbol in symbols}
     values: dict[Any, float | None] = {}
     unknown_symbols: list[Any] = []
-    for key, value in given.items():
+    for key, value in (given or {}).items():
         symbol = by_name.get(key, key) if isinstance(key, str) else key
         if symbol not in by_name.values():
             unknown_symbols.append(symbol)
@@ -242,9 +243,7 @@ def parameter_values(
         if symbol in values:
             problems.append(f"parameter {symbol} is given twice, by its symbol and by its name: give it once")
         values[symbol] = _number(value, symbol_name(symbol), problems)
-    for symbol in symbols:
-        values.setdefault(symbol, None)
-    return values, tuple(unknown_symbols)
+    return {**values, **{symbol: None for symbol in symbols if symbol not in values}}, tuple(unknown_symbols)
 
 
 def _number(value: Any, name: str, problems: list[str]) -> float | None:
@@ -259,3 +258,18 @@ def _number(value: Any, name: str, problems: list[str]) -> float | None:
         problems.append(f"parameter {name} has the value {number}: expected a finite number")
         return None
     return number
+
+
+def speed_definitions(speeds: tuple[Any, ...], given: Any, problems: list[str]) -> tuple[Any, ...]:
+    """The definitions of new speeds in their order, from a list, equations or a mapping ``w: expression``."""
+    if not isinstance(given, Mapping):
+        items = sequence(given, "definitions", problems)
+        if not items or not all(isinstance(item, sympy.Equality) for item in items):
+            return scalars(items, "definitions", problems)
+        given = {item.lhs: item.rhs for item in items}
+    if set(given) != set(speeds):
+        problems.append(
+            f"definitions are of ({', '.join(map(str, given))}): expected one for each of the new speeds "
+            f"({', '.join(map(str, speeds))})"
+        )
+    return scalars([given[speed] for speed in speeds if speed in given], "definitions", problems)

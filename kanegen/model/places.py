@@ -1,17 +1,14 @@
-"""Where which expression stands in a model, and how often the derivation differentiates it."""
+"""Where the expressions of a model occur, and how often the derivation differentiates them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sympy.physics.mechanics import Point, RigidBody
 
-from kanegen.model.checks.servo import servo_expressions
-from kanegen.model.contact.records import contacts_of
-from kanegen.model.control.control_constraints import control_constraint_expressions
-from kanegen.model.control.servo import Servo
+from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
     atoms,
     dyadic_expressions,
@@ -24,7 +21,6 @@ from kanegen.model.geometry.routes import (
     Pair,
     Route,
     Routes,
-    effective_loads,
     is_ground,
     motion_tree,
     orientation_tree,
@@ -32,11 +28,7 @@ from kanegen.model.geometry.routes import (
     position_path,
     steps,
 )
-from kanegen.model.speeds import speed_changes
-
-if TYPE_CHECKING:
-    from kanegen.model.model import Model
-    from kanegen.model.reactions import Reaction
+from kanegen.model.reactions import Reaction
 
 
 @dataclass(frozen=True)
@@ -71,17 +63,17 @@ class Survey:
     problems: tuple[str, ...]
 
 
-def survey(model: Model) -> Survey:
+def survey(model: SystemDescription) -> Survey:
     """Every place of ``model``, and the problems of its frames and points."""
     walk = _Walk(model.frame, _motion_is_known(model))
     for body in model.bodies:
         walk.add_body(body)
-    for location, vector in effective_loads(model):
+    for location, vector in model.effective_loads:
         walk.add_load(location, vector)
     for name, pairs in model.impulses.items():
         for location, vector in pairs:
             walk.add_load(location, vector, "impulse", f"the impulse {name!r} on {location}")
-    for contact in contacts_of(model):
+    for contact in model.resolved_contacts:
         for location, vector in contact.forces:
             walk.add_load(location, vector, "contact force", f"the force of contact {contact.name!r} on {location}")
     for name, reaction in model.reactions.items():
@@ -92,7 +84,7 @@ def survey(model: Model) -> Survey:
     return Survey((*_scalar_places(model), *walk.places), walk.geometry(), tuple(walk.problems))
 
 
-def _motion_is_known(model: Model) -> Callable[[Any], bool]:
+def _motion_is_known(model: SystemDescription) -> Callable[[Any], bool]:
     """Whether the first and second rate of a symbol are known: coordinates, constants, inputs given with both."""
     complete = {item.symbol for item in model.inputs if item.rate is not None and item.acceleration is not None}
     known = {*model.coordinates, *complete}
@@ -101,7 +93,7 @@ def _motion_is_known(model: Model) -> Callable[[Any], bool]:
     return lambda symbol: symbol in known if not symbol.is_Symbol else symbol not in inputs
 
 
-def _scalar_places(model: Model) -> list[Place]:
+def _scalar_places(model: SystemDescription) -> list[Place]:
     kinds = (
         ("kinematics", "kinematics", model.kinematics, 0),
         ("holonomic", "holonomic_constraints", model.holonomic_constraints, 2),
@@ -109,27 +101,25 @@ def _scalar_places(model: Model) -> list[Place]:
         ("nonholonomic", "nonholonomic_constraints", model.nonholonomic_constraints, 1),
         ("acceleration", "acceleration_constraints", model.acceleration_constraints, 0),
     )
-    found = [
+    places = [
         place(kind, f"{field}[{k}]", (expr,), order)
         for kind, field, expressions, order in kinds
         for k, expr in enumerate(expressions)
     ]
     if model.potential_energy is not None:
-        found.append(place("potential energy", "potential_energy", (model.potential_energy,)))
-    for change in speed_changes(model):
+        places.append(place("potential energy", "potential_energy", (model.potential_energy,)))
+    for change in model.speed_changes:
         # Accelerations contain the rates of Phi1 and Phi2.
         definitions = enumerate(change.definitions or ())
-        found.extend(place("speed definition", f"definitions[{k}]", (expr,), 1) for k, expr in definitions)
-    found.extend(place("output", f"outputs[{name!r}]", item) for name, item in model.outputs.items())
-    if isinstance(model.control, Servo):
-        found.extend(place(*item) for item in servo_expressions(model.control))
-    elif model.control is not None:
-        found.extend(place(*item) for item in control_constraint_expressions(model.control))
-    return [*found, *_contact_places(model)]
+        places.extend(place("speed definition", f"definitions[{k}]", (expr,), 1) for k, expr in definitions)
+    places.extend(place("output", f"outputs[{name!r}]", item) for name, item in model.outputs.items())
+    if model.control is not None:
+        places.extend(place(*item) for item in model.control.places())
+    return [*places, *_contact_places(model)]
 
 
-def _contact_places(model: Model) -> Iterator[Place]:
-    for contact in contacts_of(model):
+def _contact_places(model: SystemDescription) -> Iterator[Place]:
+    for contact in model.resolved_contacts:
         of = f"of contact {contact.name!r}"
         if contact.gap is not None:
             kind = "gap" if contact.level == 2 else "velocity gap"
@@ -207,11 +197,10 @@ class _Walk:
         else:
             self._turning.setdefault(location, where)
 
-    def add_reaction(self, where: str, reaction: Reaction, model: Model) -> None:
+    def add_reaction(self, where: str, reaction: Reaction, model: SystemDescription) -> None:
         """Its frame and positions; a point without positions is reported with the reactions."""
         self._written_in.setdefault(reaction.frame, where)
-        loads = (*model.loads, *(pair for contact in contacts_of(model) for pair in contact.forces))
-        placed = [location for location, _ in loads]
+        placed = [location for location, _ in (*model.loads, *model.contact_loads)]
         placed += [location for _, location, _ in reaction.all_multiplier_loads]
         points = [location for location in placed if isinstance(location, Point)]
         centers = [body.masscenter for body in model.bodies]
@@ -278,16 +267,11 @@ class _Walk:
             self.places.append(place("orientation", where, parent._dcm_dict[child]))
 
     def _add_rate(self, parent: Any, child: Any) -> None:
-        self.add_vector(
-            "angular velocity",
-            f"the angular velocity of frame {child} in {parent}",
-            child._ang_vel_dict[parent],
-            1,
-        )
+        where = f"the angular velocity of frame {child} in {parent}"
+        self.add_vector("angular velocity", where, child._ang_vel_dict[parent], 1)
 
     def _unconnected(self, frame: Any, where: str) -> None:
         self.problems.append(
-            f"frame {frame} ({where}) is not connected to the inertial frame {self.frame}: "
-            f"orient it relative "
-            f"to a frame that is, such as {frame}.orient_axis({self.frame}, ...)"
+            f"frame {frame} ({where}) is not connected to the inertial frame {self.frame}: orient it relative to a "
+            f"frame that is, such as {frame}.orient_axis({self.frame}, ...)"
         )

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
 from kanegen.errors import ModelError
-from kanegen.model.contact.records import contacts_of
-from kanegen.model.geometry.routes import breadth_first
+from kanegen.model import normalize
 from kanegen.model.records import FrozenMapping
-
-if TYPE_CHECKING:
-    from kanegen.model.model import Model
 
 MultiplierLoads = tuple[tuple[Any, Any], ...]
 """Pairs (point, direction of the force) or (frame, direction of the torque)."""
@@ -98,7 +94,7 @@ def _multiplier_loads(value: Any, problems: list[str]) -> dict[int, MultiplierLo
     if not isinstance(value, Mapping):
         problems.append(f"multipliers is {value!r}: expected a mapping from a row of J to (point, direction)")
         return {}
-    found: dict[int, MultiplierLoads] = {}
+    loads: dict[int, MultiplierLoads] = {}
     for row, given in value.items():
         pairs = _pairs(given)
         if not isinstance(row, int) or not pairs or not all(map(_is_pair, pairs)):
@@ -107,8 +103,8 @@ def _multiplier_loads(value: Any, problems: list[str]) -> dict[int, MultiplierLo
                 "(frame, direction), the direction a Vector"
             )
         else:
-            found[row] = pairs
-    return found
+            loads[row] = pairs
+    return loads
 
 
 def _pairs(given: Any) -> MultiplierLoads:
@@ -127,81 +123,12 @@ def _is_pair(value: Any) -> bool:
     )
 
 
-def normalized_reactions(value: Any, problems: list[str]) -> dict[str, Reaction]:
+def normalized_reactions(value: Any, what: str, problems: list[str]) -> FrozenMapping[str, Reaction]:
     """The reactions of a model by name."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        problems.append(f"reactions is {value!r}: expected a mapping from a name to a kg.Reaction")
-        return {}
-    found: dict[str, Reaction] = {}
-    for name, item in value.items():
-        if not isinstance(name, str) or not name:
-            problems.append(f"reactions has the name {name!r}: expected a string that is not empty")
-        elif not isinstance(item, Reaction):
-            problems.append(f"reactions[{name!r}] is {item!r}: expected a kg.Reaction")
-        else:
-            found[name] = item
-    return found
-
-
-def reaction_problems(model: Model) -> list[str]:
-    """Problems of the bodies, points, loads and constraints that the reactions of a model name."""
-    return [
-        f"reactions[{name!r}]: {problem}"
-        for name, reaction in model.reactions.items()
-        for problem in (
-            *_body_problems(model, reaction),
-            *_point_problems(model, reaction),
-            *_load_problems(model, reaction),
-            *_row_problems(model, reaction),
-        )
-    ]
-
-
-def _body_problems(model: Model, reaction: Reaction) -> list[str]:
-    names = [body.name for body in model.bodies]
-    problems = []
-    for body in reaction.bodies:
-        name = body if isinstance(body, str) else body.name
-        if name not in names or not (isinstance(body, str) or body in model.bodies):
-            problems.append(f"body {name!r} is not part of the model: expected some of {', '.join(names)}")
-        elif isinstance(body, str) and names.count(name) > 1:
-            problems.append(f"{names.count(name)} bodies are named {name!r}: give the body itself")
-    return problems
-
-
-def _point_problems(model: Model, reaction: Reaction) -> list[str]:
-    problems = []
-    for k in reaction.members(model.bodies):
-        body = model.bodies[k]
-        known = breadth_first(body.masscenter, lambda point: point._pos_dict)
-        if reaction.point not in known:
-            problems.append(
-                f"point {reaction.point} is not part of the model: no position connects it with the mass center of "
-                f"body {body.name}; position it with set_pos, or name one of the points "
-                f"{', '.join(sorted(str(point) for point in known))}"
-            )
-    return problems
-
-
-def _load_problems(model: Model, reaction: Reaction) -> list[str]:
-    places = [place for place, _ in (*model.loads, *(pair for item in contacts_of(model) for pair in item.forces))]
-    unknown = [place for place in reaction.loads or () if place not in places]
-    if not unknown:
-        return []
-    known = ", ".join(dict.fromkeys(map(str, places))) or "nothing"
-    return [f"no load acts on {', '.join(map(str, unknown))}: the loads of the model act on {known}"]
-
-
-def _row_problems(model: Model, reaction: Reaction) -> list[str]:
-    constraints = (
-        *model.holonomic_constraints,
-        *model.nonholonomic_constraints,
-        *model.acceleration_constraints,
+    items = dict(normalize.named(value, what, "a kg.Reaction", problems))
+    problems.extend(
+        f"{what}[{name!r}] is {item!r}: expected a kg.Reaction"
+        for name, item in items.items()
+        if not isinstance(item, Reaction)
     )
-    wrong = [row for row in reaction.multipliers if not 0 <= row < len(constraints)]
-    if not wrong:
-        return []
-    known = ", ".join(f"{row} ({expression})" for row, expression in enumerate(constraints)) or "none"
-    return [f"multipliers names the rows {', '.join(map(str, wrong))} of J: the constraints are {known}"]
+    return FrozenMapping({name: item for name, item in items.items() if isinstance(item, Reaction)})

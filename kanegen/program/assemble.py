@@ -112,8 +112,8 @@ def _symbols(equations: Equations) -> Symbols:
     return Symbols(
         tuple(symbol_name(q) for q in model.coordinates),
         tuple(symbol_name(u) for u in model.speeds),
-        tuple(item.name for item in model.inputs),
+        model.input_layout.inputs,
         tuple(str(p) for p in model.parameters),
         equations.gain_names,
-        equations.system.hidden_names,
+        model.input_layout.hidden,
     )

@@ -24,8 +24,7 @@ MOMENTUM_FORMS: Final = tuple(form.name for form in FORMS.values() if form.momen
 
 
 def _no_potential(f: Functions) -> str | None:
-    model = f.equations.model
-    if model.potential_energy is not None or model.gravity is not None:
+    if f.equations.model.has_potential:
         return None
     return (
         "it has no potential energy. Give potential_energy= or gravity= to kanegen.Model (a load that looks like a "

@@ -8,7 +8,7 @@ from kanegen.solve.analysis.linearize import Linearization as Linearization
 from kanegen.solve.contact.contacts import Contacts as Contacts
 from kanegen.solve.contact.contacts import ContactState as ContactState
 from kanegen.solve.contact.impulse import Impulse as Impulse
-from kanegen.solve.control.history import ControlHistory as ControlHistory
+from kanegen.solve.control.saturation import ControlHistory as ControlHistory
 from kanegen.solve.control.saturation import Saturation as Saturation
 from kanegen.solve.control.servo import Feasibility as Feasibility
 from kanegen.solve.control.servo import Underactuation as Underactuation

@@ -7,22 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
+from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.solve.functions import Functions
-from kanegen.solve.names import key_name, number, unknown
+from kanegen.solve.names import key_name, positive, unknown
 from kanegen.solve.run.momentum import is_momentum_form
-
-Array = NDArray[np.float64]
 
 SATISFIED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A state to be corrected, with the inputs there; what to correct it with."""
+    """A state to be corrected, with its inputs and the functions of the constraints."""
 
     functions: Functions
     t: float
@@ -46,19 +45,18 @@ def make_consistent(
     """Correct a state; see :meth:`kanegen.Solver.make_consistent`, whose arguments these are."""
     description = functions.description
     stays = _fixed(fixed, (*description.coordinates, *description.speeds))
-    if not number(tolerance, "tolerance") > 0.0:
-        raise SolveError(f"tolerance is {tolerance!r}; expected a positive number")
+    positive(tolerance, "tolerance")
     if not (description.constraints.positions or description.constraints.velocities):
         state: tuple[Array, Array] = functions.module.checked_state(t, q, u, r)
         return state
     needed = _require(functions)
     residuals = functions.get("residuals")
-    residuals.value(t, q, u, r)  # refuses arguments of the wrong kind
+    residuals.value(t, q, u, r)  # checks the arguments
     start = Start(functions, float(t), q, u, functions.inputs(r, needed), tolerance)
     status, new_q, new_u = start.corrected(stays.values())
     if status == SATISFIED:
         return new_q, new_u
-    if status != functions.module.STATUS_INCONSISTENT:
+    if status != Status.INCONSISTENT:
         functions.require_finite(("Q", "position_level", "velocity_level", "displacements"), t, new_q, new_u, r)
         raise SolveError(f"the constraints cannot be evaluated at t = {t!r} s: status {status} of a function")
     values = residuals.value(t, new_q, new_u, r)
@@ -66,12 +64,12 @@ def make_consistent(
 
 
 def projection_of(stabilization: Baumgarte | Projection | None, functions: Functions) -> Projection | None:
-    """The projection among the kinds of stabilization; None for the others.
+    """The projection, if that is the stabilization; None for the other kinds.
 
     Raises
     ------
     SolveError
-        For a form whose state does not contain the speeds, and a model built without the functions it takes.
+        For a form whose state does not contain the speeds, and for a model built without the functions it needs.
     """
     if not isinstance(stabilization, Projection):
         return None
@@ -89,7 +87,7 @@ def projection_of(stabilization: Baumgarte | Projection | None, functions: Funct
 
 
 def _require(functions: Functions) -> list[str]:
-    """The functions of the constraints; refuses a model that was built without them."""
+    """Names of the functions of the constraints. Raises `SolveError` for a model that was built without them."""
     description = functions.description
     needed = ["Q", "residuals"]
     needed += ["position_level", "displacements"] if description.constraints.positions else []
@@ -99,7 +97,7 @@ def _require(functions: Functions) -> list[str]:
 
 
 def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
-    """Names of the components that stay -> their indices in (q, u)."""
+    """Indices in (q, u) of the components that keep their values, by name."""
     names = [key_name(key) for key in ([fixed] if isinstance(fixed, str) else fixed)]
     wrong = [unknown(name, known, "coordinate or speed") for name in names if name not in known]
     if wrong:
@@ -108,7 +106,7 @@ def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
 
 
 def _impossible(start: Start, stays: dict[str, int], residuals: Array) -> str:
-    """Which constraints are left violated, and what to do."""
+    """The message on the constraints that remain violated, with advice."""
     description = start.functions.description
     n = len(description.constraints.positions)
     levels = ["position"] * n + ["velocity"] * len(description.constraints.velocities)
@@ -120,8 +118,8 @@ def _impossible(start: Start, stays: dict[str, int], residuals: Array) -> str:
         if not abs(value) <= limits[level == "velocity"] and (level == "position" or not _any(residuals[:n], limits[0]))
     ]
     return (
-        f"the constraints cannot be satisfied at t = {start.t!r} s from the given state; what was reached violates "
-        f"{len(violated)} of them:\n  - " + "\n  - ".join(violated) + f"\n{_advice(start, stays)}"
+        f"the constraints cannot be satisfied at t = {start.t!r} s from the given state; the best state reached "
+        f"violates {len(violated)} of them:\n  - " + "\n  - ".join(violated) + f"\n{_advice(start, stays)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Values by name: keys are names or SymPy symbols, unknown ones are refused with the nearest known names."""
+"""Values by name, and numbers that the user gives: checks whose messages name what is wrong."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.errors import SolveError
 
 
 def key_name(key: Any) -> str:
-    """The name a key stands for: itself, or the printed name of a symbol (``"r"`` for ``r(t)``)."""
+    """The name that a key means: the text itself, or the printed name of a symbol (``"r"`` for ``r(t)``)."""
     if isinstance(key, str):
         return key
     from kanegen.model.expressions import symbol_name
@@ -23,13 +23,12 @@ def key_name(key: Any) -> str:
 
 
 def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[str, Any]:
-    """The mapping with names as keys.
+    """The mapping with names as keys, which may be given as text or as SymPy symbols.
 
     Raises
     ------
     SolveError
-        For names that are not in ``known``, and names given twice (as text and as symbol); all are told at
-        once.
+        Listing all names that are not in ``known``, and all that are given twice (as text and as symbol).
     """
     result: dict[str, Any] = {}
     problems = []
@@ -46,7 +45,7 @@ def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[s
 
 
 def unknown(name: str, known: Sequence[str], what: str) -> str:
-    """One sentence: there is no such name, these are near, or these are all."""
+    """A sentence that says that ``name`` is unknown, and lists similar names or all names."""
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         hint = f"did you mean {' or '.join(map(repr, close))}?"
@@ -56,7 +55,7 @@ def unknown(name: str, known: Sequence[str], what: str) -> str:
 
 
 def number(value: Any, what: str) -> float:
-    """``value`` as a finite float. Raises `SolveError` for everything that is no finite real number."""
+    """``value`` as a finite float. Raises `SolveError` for anything that is not a finite real number."""
     try:
         result = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -66,8 +65,16 @@ def number(value: Any, what: str) -> float:
     return result
 
 
-def numbers(values: Any, what: str, names: Sequence[str]) -> NDArray[np.float64]:
-    """One finite float for each name, (n,); a single number stands for all. Raises `SolveError` for anything else."""
+def positive(value: Any, what: str, expected: str = "a positive number") -> float:
+    """``value`` as a positive float. Raises `SolveError` for anything else."""
+    result = number(value, what)
+    if not result > 0.0:
+        raise SolveError(f"{what} is {value!r}; expected {expected}")
+    return result
+
+
+def numbers(values: Any, what: str, names: Sequence[str]) -> Array:
+    """One finite float for each name, (n,); a single number applies to all. Raises `SolveError` for anything else."""
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -6,54 +6,60 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
+from kanegen.codes import Status
+
 
 class Outcome(Enum):
-    """How a run ended. ``value`` names it, ``code`` is that of ``kg_ode.h``, ``advice`` says what to do."""
+    """How a run ended. ``value`` names it, ``code`` is its number in C, ``advice`` says what to do."""
 
-    FINISHED = ("finished", 2, "nothing: the end of the span was reached")
-    TERMINAL_EVENT = ("terminal event", 6, "nothing: an event of the model ended the run")
+    FINISHED = ("finished", Status.FINISHED, "nothing: the end of the span was reached")
+    TERMINAL_EVENT = ("terminal event", Status.TERMINATED, "nothing: an event of the model ended the run")
     STEP_COLLAPSED = (
         "step collapsed",
-        -10,
+        Status.STEP_COLLAPSED,
         "look at the last state: the motion is singular or discontinuous there; else loosen rtol and atol",
     )
-    TOO_MANY_STEPS = ("too many steps", -11, "raise max_steps, loosen rtol and atol, or enlarge step")
-    NOT_FINITE = ("not finite", -12, "reduce the step, or check the model's expressions at the last state")
+    TOO_MANY_STEPS = ("too many steps", Status.TOO_MANY_STEPS, "raise max_steps, loosen rtol and atol, or enlarge step")
+    NOT_FINITE = (
+        "not finite",
+        Status.NOT_FINITE,
+        "reduce the step, or check the model's expressions at the last state",
+    )
     RIGHT_HAND_SIDE_FAILED = (
         "right-hand side failed",
-        -13,
+        Status.RHS_FAILED,
         "look for redundant constraints (form='pseudoinverse' solves them), speeds that move no mass or a negative "
         "one, or a singular position at the last state",
     )
     INCONSISTENT = (
         "constraints cannot be satisfied",
-        -16,
+        Status.INCONSISTENT,
         "reduce the step or the tolerances, or look for constraints that contradict each other at the last state",
     )
     NO_MODE = (
         "no consistent contact mode",
-        -17,
+        Status.NO_MODE,
         "look at the contacts that the message names: no forces, or impulses, satisfy their laws at the last state; "
         "remove the contradiction, or let one of them yield with a compliant law",
     )
     SEVERAL_MODES = (
         "several consistent contact modes",
-        -18,
+        Status.SEVERAL_MODES,
         "reduce mu, or give the contacts compliant laws: rigid bodies with large friction have no unique motion at the "
         "last state (Painleve); at the start modes= chooses one",
     )
     CHATTERING = (
         "chattering",
-        -19,
+        Status.CHATTERING,
         "look at the events before the last state: modes change without time passing; give the contact a compliant "
         "law or another restitution, or the event a guard that its action does not trip again",
     )
     GAP_VIOLATED = (
         "gap violated",
-        -20,
+        Status.GAP_VIOLATED,
         "start with gap >= 0, or use a law that acts on violated gaps: Stabilized, KelvinVoigt, HuntCrossley",
     )
-    INTERRUPTED = ("interrupted", -14, "the solution up to its last time is valid: go on from there")
+    INTERRUPTED = ("interrupted", Status.INTERRUPTED, "the solution up to its last time is valid: go on from there")
 
     code: int
     advice: str

@@ -1,12 +1,10 @@
-"""The part of a solver that evaluates what the user named: outputs and reactions."""
+"""Outputs and reactions at one state, by name."""
 
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.functions import Functions
@@ -19,17 +17,17 @@ REACTION: Final = "reaction:"
 class Wrench(NamedTuple):
     """Force (3,), N, and torque about the reaction's point (3,), N m, components in the reaction's frame."""
 
-    force: NDArray[np.float64]
-    torque: NDArray[np.float64]
+    force: Array
+    torque: Array
 
     @classmethod
-    def of(cls, values: NDArray[np.float64]) -> Wrench:
+    def of(cls, values: Array) -> Wrench:
         """From the six numbers of the compiled function."""
         return cls(values[:3], values[3:])
 
 
 class NamedResults:
-    """Outputs and reactions of a model, by name."""
+    """The methods of :class:`~kanegen.Solver` for outputs and reactions."""
 
     description: Description
     _functions: Functions

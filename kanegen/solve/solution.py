@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.errors import SolveError
-from kanegen.solve.control.history import ControlHistory
+from kanegen.solve.control.saturation import ControlHistory
 from kanegen.solve.outcome import Outcome, Statistics
 from kanegen.solve.run.hybrid import ContactHistory, EventRecord
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

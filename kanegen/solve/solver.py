@@ -17,7 +17,7 @@ from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
 from kanegen.program.kernels.records import OK
-from kanegen.solve.analysis.differentiable import Differentiable
+from kanegen.solve.analysis.linearize import Differentiable
 from kanegen.solve.analysis.structure import Parts, redundant_rows
 from kanegen.solve.consistent import make_consistent
 from kanegen.solve.contact.contacts import Contacting

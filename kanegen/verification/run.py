@@ -72,7 +72,7 @@ def verify(
     drawn = draw_states(equations, states, seed, start)
     subject = Subject(equations, program, solver, drawn)
     with mpmath.workdps(DIGITS):
-        checks = tuple(_checks(subject, [other for other in others if other not in (AUTO, name)]))
+        checks = tuple(_checks(model, subject, [other for other in others if other not in (AUTO, name)]))
     report = Report(model.name, name, checks, _notes(subject, seed, start))
     if not report.ok:
         failed = ", ".join(check.principle for check in report.failed)
@@ -80,7 +80,7 @@ def verify(
     return report
 
 
-def _checks(subject: Subject, forms: Iterable[str]) -> Iterator[Check]:
+def _checks(model: Model, subject: Subject, forms: Iterable[str]) -> Iterator[Check]:
     kinematics, embedded = velocities(subject)
     yield kinematics
     yield principles.lagrange(subject, embedded)
@@ -99,11 +99,7 @@ def _checks(subject: Subject, forms: Iterable[str]) -> Iterator[Check]:
     yield from compiled.interpreters(subject)
     yield compiled.constrained_motion(subject)
     for form in forms:
-        yield compiled.form_check(subject, form, lambda name: _build_form(subject, name))
-
-
-def _build_form(subject: Subject, form: str) -> Any:
-    return build(subject.equations.model, form=form, functions=("rhs",))
+        yield compiled.form_check(subject, form, lambda name: build(model, form=name, functions=("rhs",)))
 
 
 def _notes(subject: Subject, seed: int, start: Mapping[str, Any] | None) -> tuple[str, ...]:

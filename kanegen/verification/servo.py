@@ -7,7 +7,6 @@ from typing import Any
 
 import mpmath
 
-from kanegen.model.control.servo import servo_of
 from kanegen.program.interpret import interpret
 from kanegen.verification.arithmetic import STEP, kkt
 from kanegen.verification.differences import NO_DIGITS, motion_path
@@ -20,7 +19,7 @@ from kanegen.verification.worst import Worst, not_applicable
 def servo_constraints(subject: Subject) -> Check:
     """``psi'' = Theta1 psi' + Theta2 psi`` and ``psi' = Theta psi`` along the motion under the controls."""
     name, e = "servo-constraints", subject.equations
-    servo = servo_of(e.model)
+    servo = e.model.servo
     if servo is None:
         return not_applicable(name, "the model has none")
     if servo.damping is not None:

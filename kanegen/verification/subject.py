@@ -80,7 +80,7 @@ class Subject:
     @property
     def has_potential(self) -> bool:
         """Whether the model gives a potential energy."""
-        return self.equations.model.potential_energy is not None or self.equations.model.gravity is not None
+        return self.equations.model.has_potential
 
     @property
     def n_u(self) -> int:

@@ -12,19 +12,6 @@
 extern "C" {
 #endif
 
-/* Kinds of records. */
-#define KG_RECORD_USER 0       /* an event of the model, index: which */
-#define KG_RECORD_OPENS 1      /* index of these and the following: the contact */
-#define KG_RECORD_CLOSES 2
-#define KG_RECORD_IMPACT 3
-#define KG_RECORD_STICKS 4
-#define KG_RECORD_SLIPS 5
-#define KG_RECORD_REVERSES 6   /* slips in the opposite direction */
-#define KG_RECORD_PENETRATES 7 /* the gap stays violated, without a force */
-#define KG_RECORD_IMPOSED 8
-#define KG_RECORD_REMOVED 9
-#define KG_RECORD_RESTS 10     /* where infinitely many impacts accumulate (Zeno) */
-
 typedef struct {
   int kind;
   int index;

@@ -7,19 +7,13 @@
 #define KG_MODEL_H
 
 #include "kg_base.h"
+#include "kg_codes.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define KG_ABI 2
-
-/* What an evaluation reports. Negative: the output must not be used. */
-#define KG_OK 0
-#define KG_REPARTITIONED 1 /* correct, but the dependent speeds of the model were singular here: others were used */
-#define KG_RANK_DEFICIENT 3 /* correct, but constraints depend on each other here: the best-fitting u' of least change */
-#define KG_SINGULAR (-1)   /* the matrix to be solved is singular to working precision */
-#define KG_INFEASIBLE (-2) /* no controls satisfy the servo-constraints here */
 
 /* One compiled function of the model: out = f(t, q, u, r; p).
  * q: n_q, u: n_u, r: n_r inputs, then n_hidden hidden ones (kg_model); p: n_prepared values filled by prepare(); work: `work` values of scratch;
@@ -35,14 +29,6 @@ typedef struct {
   int work;
   kg_evaluate evaluate;
 } kg_function;
-
-/* What holds a contact while it is closed. */
-#define KG_LAW_STABILIZED 0  /* its rows accelerate as `target` says while the gap is violated */
-#define KG_LAW_COMPLIANT 1   /* the force is `load` while the gap is violated and the force compressive */
-#define KG_LAW_RESTITUTION 2 /* rigid: impacts, then separation or rest */
-#define KG_LAW_BILATERAL 3   /* always closed, in both directions: friction in a joint */
-#define KG_LAW_LATCH 4       /* open, or closed in both directions, as events say */
-#define KG_LAW_LOAD 5        /* no normal row: friction under the normal force `load` */
 
 /* One contact: its rows among the n_rows contact rows of the model (kg_contact.h). */
 typedef struct {

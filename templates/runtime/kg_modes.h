@@ -20,13 +20,6 @@
 extern "C" {
 #endif
 
-/* Modes of a contact. */
-#define KG_OPEN 0
-#define KG_PENETRATED 1 /* the gap is violated, but the force would be tensile */
-#define KG_CLOSED 2     /* a normal force without friction */
-#define KG_STICK 3
-#define KG_SLIP 4
-
 /* Rows of the same contacts in units of the square root of their own response: a pivot below this fraction of 1 belongs
  * to a row that depends on the others. D is a square: this is an angle of 3e-5 between rows. */
 #define KG_MODES_RANK KG_SINGULAR_VALUE_TOLERANCE

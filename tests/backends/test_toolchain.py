@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from messages import raises
 
 from kanegen.backends.cython import toolchain as toolchain_module
 from kanegen.backends.cython.toolchain import CompilerOptions, cpu_identity, find_toolchain, link_command, run
@@ -30,13 +31,13 @@ def test_cc_wins_and_keeps_its_arguments(tmp_path: Path) -> None:
 
 
 def test_a_wrong_cc_is_an_error_not_a_reason_to_take_another() -> None:
-    with pytest.raises(BuildError, match=r"CC is '/nonexistent', which is no program.*apt install gcc"):
+    with raises(BuildError, "CC", "'/nonexistent'", "apt install gcc"):
         find_toolchain({"CC": "/nonexistent", "PATH": "/usr/bin:/bin"})
 
 
 def test_no_compiler_tells_what_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain_module.sysconfig, "get_config_var", lambda name: "icc -pthread")
-    with pytest.raises(BuildError, match=r"no C compiler: looked for icc, cc, gcc, clang on PATH=.*apt install gcc"):
+    with raises(BuildError, "icc", "cc", "gcc", "clang", "PATH=", "apt install gcc"):
         find_toolchain({"PATH": str(tmp_path)})
 
 
@@ -58,12 +59,12 @@ def test_an_updated_compiler_has_another_stamp(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flag", ["-ffast-math", "-Ofast", "-ffinite-math-only"])
 def test_flags_that_hide_nan_are_refused(flag: str) -> None:
-    with pytest.raises(BuildError, match=rf"kernel holds {flag}, under which NaN"):
+    with raises(BuildError, flag, "kernel", "NaN"):
         CompilerOptions(kernel=("-O3", flag))
 
 
 def test_options_check_themselves() -> None:
-    with pytest.raises(BuildError, match="kernel='-O3'; expected a sequence of flags"):
+    with raises(BuildError, "kernel='-O3'", "sequence"):
         CompilerOptions(kernel="-O3")  # one text is a sequence of letters
     assert CompilerOptions().depends_on_cpu
     assert not CompilerOptions(kernel=("-O2",), steppers=("-O2",), runtime=("-O2",)).depends_on_cpu
@@ -85,14 +86,14 @@ def test_link_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_failures_carry_command_output_and_folder(tmp_path: Path) -> None:
     path = program(tmp_path, "cc", "echo spoken; echo 'it is wrong' >&2; exit 3")
-    with pytest.raises(BuildError, match=r"cc failed \(3\)") as caught:
+    with raises(BuildError, "cc", "3") as caught:
         run((str(path), "-x"), folder=tmp_path)
     assert caught.value.command == (str(path), "-x")
     assert caught.value.folder == tmp_path
     assert "it is wrong" in caught.value.stderr
     assert "spoken" in caught.value.stderr
     path = program(tmp_path, "cc", "kill -9 $$")
-    with pytest.raises(BuildError, match="cc was killed by signal 9"):
+    with raises(BuildError, "cc", "signal 9"):
         run((str(path),), folder=None)
-    with pytest.raises(BuildError, match="/nonexistent cannot be run"):
+    with raises(BuildError, "/nonexistent"):
         run(("/nonexistent",), folder=None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from messages import raises
 from systems import EXAMPLES
 
 import kanegen as kg
@@ -79,7 +80,7 @@ def test_examples_are_found_with_their_variants(tmp_path: Path) -> None:
     found = [(file.path.stem, dict(file.options)) for file in example_files(EXAMPLES)]
     assert ("appell_hamel", {"constraints": "linear"}) in found
     assert ("rolling_disk", {}) in found
-    with pytest.raises(kg.BuildError, match="no examples"):
+    with raises(kg.BuildError, "examples"):
         list(example_files(tmp_path))
 
 

@@ -12,6 +12,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from ccompile import host_source
+from messages import raises
 
 import kanegen as kg
 from kanegen.bench.c_peer import peer_library, peer_source
@@ -115,7 +116,7 @@ def test_named_dependent_speeds_and_inputs_with_rates() -> None:
     )
     point = {**POINT, "r": (0.4, 0.7)}
     np.testing.assert_allclose(accelerations(model, point), (0.7, -9.0), atol=ROUNDING)
-    with pytest.raises(PeerError, match="inputs r, rate"):
+    with raises(PeerError, "r", "rate"):
         input_values(model, POINT)
 
 
@@ -125,11 +126,11 @@ def test_models_without_a_peer_say_why() -> None:
         nonholonomic_constraints=lambda N, P, q, u: (u[0] - r,),
         inputs=lambda *_: (kg.Input(r, rate=sm.Symbol("r1"), default=0.0),),
     )
-    with pytest.raises(PeerError, match="plain Symbol"):
+    with raises(PeerError, "Symbol"):
         apply_kanes_method(plain, POINT)
     law = kg.Function("law", 1, python=math.sin, c="return sin(x0);", derivatives=(sm.cos,))
     custom = particle(loads=lambda N, P, q, u: ((P, law(q[0]) * N.x),))
-    with pytest.raises(PeerError, match="law"):
+    with raises(PeerError, "law"):
         apply_kanes_method(custom, POINT)
     redundant = particle(
         holonomic_constraints=lambda N, P, q, u: (
@@ -137,10 +138,10 @@ def test_models_without_a_peer_say_why() -> None:
             2 * q[0] ** 2 + 2 * q[1] ** 2 - 2,
         )
     )
-    with pytest.raises(PeerError, match="2 constraint rows for 1 dependent"):
+    with raises(PeerError, "2", "1", "dependent"):
         apply_kanes_method(redundant, POINT)
     valueless = particle(parameters=lambda *_: {})
-    with pytest.raises(PeerError, match=r"a value of (m, g|g, m)"):
+    with raises(PeerError, "m", "g"):
         parameter_values(valueless)
 
 
@@ -169,12 +170,12 @@ def test_the_peer_is_printed_for_speed_and_cannot_be_broken_by_a_name() -> None:
 def test_a_missing_function_and_a_failing_one_are_errors(tmp_path: Path) -> None:
     states = states_near(POINT, (), ())
     library = timed_library({**runtime_headers(), "failing.c": host_source("failing.c")}, "failing.c", tmp_path)
-    with pytest.raises(BuildError, match="no function 'rhs'"):
+    with raises(BuildError, "'rhs'"):
         TimedFunction(library, "rhs", states)
     function = TimedFunction(library, "f", states)
-    with pytest.raises(SolveError, match="status -1"):
+    with raises(SolveError, "-1"):
         function.evaluate(0)
-    with pytest.raises(SolveError, match="status -1"):
+    with raises(SolveError, "-1"):
         function.task()
 
 
@@ -286,24 +287,26 @@ def test_a_model_file_is_read_with_its_options(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "options", "message"),
+    ("function", "options", "names"),
     [
-        ("nothing", {}, r"no function 'nothing'.*initial, model, other"),
-        ("other", {}, "returned int"),
-        ("model", {"size": 3}, r"model\(n=1\).*'size'"),
+        ("nothing", {}, ("'nothing'", "initial", "model", "other")),
+        ("other", {}, ("int",)),
+        ("model", {"size": 3}, ("model(n=1)", "'size'")),
     ],
 )
-def test_a_wrong_model_file_is_explained(tmp_path: Path, function: str, options: dict[str, Any], message: str) -> None:
+def test_a_wrong_model_file_is_explained(
+    tmp_path: Path, function: str, options: dict[str, Any], names: tuple[str, ...]
+) -> None:
     path = tmp_path / "file.py"
     path.write_text(FILE, encoding="utf-8")
-    with pytest.raises(ModelError, match=message):
+    with raises(ModelError, *names):
         read_model_file(path, function, options)
 
 
 def test_a_file_without_a_start_or_that_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "file.py"
     path.write_text(FILE.replace("def initial", "def start"), encoding="utf-8")
-    with pytest.raises(ModelError, match="INITIAL"):
+    with raises(ModelError, "INITIAL"):
         read_model_file(path).start()
-    with pytest.raises(ModelError, match="no file"):
+    with raises(ModelError, "absent.py"):
         read_model_file(tmp_path / "absent.py")

@@ -15,10 +15,9 @@ from systems import EXAMPLES
 
 from kanegen._version import __version__
 from kanegen.cli import main
-from kanegen.cli.run import METHODS
 from kanegen.cli.show import QUANTITIES
+from kanegen.codegen.methods.table import METHODS
 from kanegen.derivation import Equations
-from kanegen.solve.run.integrate import ADAPTIVE, FIXED_STEP
 
 FILE = """
 import sympy as sm
@@ -70,7 +69,8 @@ def output(cache: Path, *arguments: str | Path) -> str:
 
 
 def test_names_follow_the_layers_below() -> None:
-    assert set(METHODS) == {*FIXED_STEP, *ADAPTIVE}
+    choices = {option.name: option.type for option in main.commands["run"].params}["method"].choices
+    assert set(choices) == set(METHODS)
     assert [name for name in QUANTITIES if not hasattr(Equations, name)] == []
 
 

@@ -7,9 +7,9 @@ import math
 import re
 from fractions import Fraction
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from messages import raises
 from programs import HOSTILE
 
 from kanegen.codegen.printer import literal
@@ -54,7 +54,7 @@ def test_strings_hold_any_name(text: str) -> None:
 
 
 def test_a_name_with_nul_is_refused() -> None:
-    with pytest.raises(BuildError, match="NUL"):
+    with raises(BuildError, "NUL"):
         string("a\0b")
 
 
@@ -100,5 +100,5 @@ def test_numbers_no_double_holds() -> None:
     assert literal(math.inf) == "(kg_real)HUGE_VAL"
     assert literal(-math.inf) == "-(kg_real)HUGE_VAL"
     assert literal(math.nan) == "(kg_real)NAN"
-    with pytest.raises(BuildError, match="larger than any double"):
+    with raises(BuildError, "double"):
         literal(10**400)

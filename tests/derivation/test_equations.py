@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from systems import SYSTEMS, model_of
 from tolerances import EVALUATION
 
@@ -152,7 +153,7 @@ def two_particles(**options: object) -> kg.Model:
 
 def test_redundant_constraint_is_named_with_what_to_do():
     model = two_particles(holonomic_constraints=lambda x, y, u, v: [x - y, 2 * x - 2 * y])
-    with pytest.raises(kg.BuildError, match=r"2\*x.* follows from the other constraints.*pseudoinverse"):
+    with raises(kg.BuildError, "2*x", "pseudoinverse"):
         _ = kg.derive(model).partition
 
 
@@ -160,7 +161,7 @@ def test_dependent_speeds_that_the_constraints_do_not_determine():
     model = two_particles(
         nonholonomic_constraints=lambda x, y, u, v: [u - sm.sin(t)], dependent_speeds=lambda x, y, u, v: [v]
     )
-    with pytest.raises(kg.BuildError, match=r"cannot be solved for dependent_speeds v"):
+    with raises(kg.BuildError, "dependent_speeds", "v"):
         _ = kg.derive(model).partition
 
 
@@ -212,5 +213,5 @@ def test_velocity_that_is_not_affine_in_the_speeds_is_refused():
         kinematics=[x.diff(t) - u],
         bodies=[me.Particle("particle", point, 1)],
     )
-    with pytest.raises(kg.DerivationError, match=r"not affine in speed u"):
+    with raises(kg.DerivationError, "affine", "u"):
         _ = kg.derive(model).Q

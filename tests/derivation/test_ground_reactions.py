@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from tolerances import SOLVE
 
 import kanegen as kg
@@ -192,7 +193,7 @@ def test_a_load_that_nothing_carries_must_be_placed() -> None:
     between.orient_axis(parts.A, parts.A.x, parts.q[1] / 2)
     for place, vector in ((slider, parts.N.x), (between, parts.N.y)):
         for names in (("A", "B"), ("B",)):
-            with pytest.raises(kg.ModelError, match=rf"the load on {place} acts on no body.*Reaction\(loads="):
+            with raises(kg.ModelError, place, "load", "Reaction(loads="):
                 force_of([(place, vector)], kg.Reaction(names, parts.O, parts.N))
         free, named = (
             np.array(force_of([(place, vector)], kg.Reaction(("A", "B"), parts.O, parts.N, loads=loads)))
@@ -226,7 +227,7 @@ def test_the_inertial_frame_as_the_frame_of_a_body_is_ambiguous() -> None:
         state = {"t": [0.0], "q": [0.1, 0.2], "u": [0.3, 0.4], "udot": [0.0, 3.0], "p": [], "r": []}
         return evaluate(equations.reactions["rail"].nodes, state)
 
-    with pytest.raises(kg.ModelError, match="the load on N acts on carriage and the ground"):
+    with raises(kg.ModelError, "load", "N", "carriage", "ground"):
         reaction(("wheel", "carriage"))
     assert reaction("wheel") == [0.0] * 6
     assert reaction(("wheel", "carriage"), loads=(A, N))[5] == 3.0

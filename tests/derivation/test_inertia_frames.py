@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from tolerances import SOLVE
 
 import kanegen as kg
@@ -75,26 +76,26 @@ def test_inertias_that_are_functions_of_time_in_the_body(name: str) -> None:
     np.testing.assert_allclose(values[:n], values[n:], rtol=0.0, atol=SOLVE * np.abs(values).max())
 
 
-REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
+REFUSED: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "body of three moments in N": (
         lambda N, lean, B: me.inertia(N, 1, 2, 3),
-        r"the inertia of body top is written in frame N, which turns relative to the body's frame B.*write the",
+        ("top", "N", "B"),
     ),
     "disk of another axis in the lean frame": (
         lambda N, lean, B: me.inertia(lean, 2, 1, 1),
-        "the inertia of body top is written in frame lean",
+        ("top", "lean"),
     ),
     "parts in two frames": (
         lambda N, lean, B: me.inertia(lean, 1, 2, 1) + me.inertia(N, 1, 0, 0),
-        "the inertia of body top is written in frame .*lean and N|N and lean",
+        ("top", "lean", "N"),
     ),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_inertias_that_turn_in_the_body_are_refused(name: str) -> None:
-    inertia, message = REFUSED[name]
-    with pytest.raises(kg.ModelError, match=message):
+    inertia, names = REFUSED[name]
+    with raises(kg.ModelError, *names):
         _ = kg.derive(spinning(inertia)[0]).bodies
 
 
@@ -116,5 +117,5 @@ def test_an_inertia_about_a_point_that_moves_in_the_body_is_refused() -> None:
         kinematics=[q.diff(t) - u, x.diff(t) - v],
         bodies=[body, me.Particle("bead", moving, 1)],
     )
-    with pytest.raises(kg.ModelError, match="the inertia of body rod about point moving does not move with the body"):
+    with raises(kg.ModelError, "inertia", "rod", "moving"):
         _ = kg.derive(model).bodies

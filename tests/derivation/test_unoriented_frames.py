@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from tolerances import EVALUATION
 
 import kanegen as kg
@@ -64,7 +64,7 @@ def test_verification_leaves_out_what_needs_the_orientation() -> None:
     assert report.ok
     assert report.check("Lagrange").ok is None
     assert "C of q' = C u + D has the rank 1, not 4" in report.check("Lagrange").note
-    with pytest.raises(kg.BuildError, match=r"hamilton.* needs u = q' .*1 coordinates, 4 speeds"):
+    with raises(kg.BuildError, "hamilton", "u = q'", "1", "4"):
         kg.build(model, form="hamilton")
     assert report.check("Gibbs-Appell").ok
 
@@ -86,5 +86,5 @@ def test_a_vector_that_would_have_to_be_rotated_is_refused() -> None:
     N, B, C, rigid = body()
     given = {"name": "thrown", "frame": N, "coordinates": (x,), "speeds": (v, *w), "kinematics": (x.diff(t) - v,)}
     model = kg.Model(**given, bodies=(rigid,), loads=((C, 3 * B.x),))
-    with pytest.raises(kg.DerivationError, match="frame B is not oriented with respect to the inertial frame N"):
+    with raises(kg.DerivationError, "frame", "B", "N"):
         _ = kg.derive(model).P

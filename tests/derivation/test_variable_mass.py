@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from scipy.integrate import solve_ivp
 from tolerances import EVALUATION, FINE_INTEGRATION, MOMENTUM_RATE, SOLVE
 
@@ -337,11 +338,11 @@ def test_a_constant_mass_costs_nothing() -> None:
 
 def test_an_input_that_is_a_mass_needs_its_rate() -> None:
     m = me.dynamicsymbols("m")
-    with pytest.raises(kg.ModelError, match=r"needs its rate, because of the mass of body p: give kg.Input\(m, rate"):
+    with raises(kg.ModelError, "rate", "mass", "p", "kg.Input(m, rate"):
         sliding(m, inputs=[kg.Input(m)])
 
 
 @pytest.mark.parametrize("mass", [lambda x, v: 1 + x**2, lambda x, v: 1 + v**2], ids=["position", "speed"])
 def test_a_mass_that_depends_on_the_motion_is_refused(mass: Callable[[Any, Any], Any]) -> None:
-    with pytest.raises(kg.ModelError, match=r"the mass of body p contains .*F\* = -\(m v\)' holds for a mass given as"):
+    with raises(kg.ModelError, "mass", "p", "F*", "(m v)'"):
         sliding(mass(*me.dynamicsymbols("x v")))

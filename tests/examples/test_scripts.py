@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from messages import raises
 from systems import EXAMPLES, HYBRID, NAMES, SYSTEMS, example, initial, solver_for, states
 from tolerances import CONSISTENT_START
 
@@ -72,7 +73,7 @@ def test_rolling_disk_by_gibbs_and_appell_and_in_momenta() -> None:
 
 
 def test_appell_hamel_refuses_an_unknown_variant() -> None:
-    with pytest.raises(ValueError, match="nonlinear"):
+    with raises(ValueError, "nonlinear"):
         example("appell_hamel").model(constraints="quadratic")
 
 

@@ -20,6 +20,7 @@ from graph_trees import (
     trees,
 )
 from hypothesis import assume, given
+from messages import raises
 from tolerances import GRAPH_FOLDED, GRAPH_ILL_CONDITIONED
 
 from kanegen.errors import DerivationError
@@ -145,7 +146,7 @@ def test_functions_of_the_user_are_asked_only_for_what_moves():
     derivative = Tangent(graph, {q: graph.one})
     assert derivative(graph.call(square, q)) is 2 * q
     assert derivative(graph.call(half, p, p)) is graph.zero
-    with pytest.raises(DerivationError, match=r"half.*x1.*derivatives="):
+    with raises(DerivationError, "half", "x1", "derivatives="):
         derivative(graph.call(half, q, p))
     partial = Function("partial", 2, lambda a, b: a * b, "x1*x2", (lambda a, b: b, half))
     assert derivative(graph.call(partial, q, p)) is p

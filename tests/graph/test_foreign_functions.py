@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sm
+from messages import raises
 from sympy.codegen import cfunctions
 from sympy.physics import biomechanics as bio
 from sympy.physics import mechanics as me
@@ -106,19 +107,19 @@ def test_logical_functions(at: tuple[float, float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "pattern"),
+    ("expression", "names"),
     [
-        (sm.Heaviside(z).diff(TIME), r"DiracDelta\(z\(t\)\) is infinite .*derivative of a step.*impulses="),
-        (sm.Abs(x).diff(x, 2), "DiracDelta"),
-        (sm.besselj(0, x), "besselj has no counterpart in C99"),
-        (sm.erfi(x), "erfi has no counterpart in C99"),
-        (sm.Integral(sm.exp(-(y**3)), (y, 0, x)), "Integral has no counterpart"),
-        (sm.besselj(0, sm.sinc(x)), "besselj has no counterpart"),
-        (sm.sinc(sm.besselj(0, x)), "besselj has no counterpart"),
+        (sm.Heaviside(z).diff(TIME), ("DiracDelta(z(t))", "impulses=")),
+        (sm.Abs(x).diff(x, 2), ("DiracDelta",)),
+        (sm.besselj(0, x), ("besselj", "C99")),
+        (sm.erfi(x), ("erfi", "C99")),
+        (sm.Integral(sm.exp(-(y**3)), (y, 0, x)), ("Integral",)),
+        (sm.besselj(0, sm.sinc(x)), ("besselj",)),
+        (sm.sinc(sm.besselj(0, x)), ("besselj",)),
     ],
 )
-def test_what_has_no_value_is_refused(expression: Any, pattern: str) -> None:
-    with pytest.raises(DerivationError, match=pattern):
+def test_what_has_no_value_is_refused(expression: Any, names: tuple[str, ...]) -> None:
+    with raises(DerivationError, *names):
         lowered(expression)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from graph_trees import N_P, N_Q, in_graph, is_well_conditioned, numbers, trees
 from hypothesis import assume, given
+from messages import raises
 from tolerances import GRAPH_FOLDED, GRAPH_ILL_CONDITIONED
 
 from kanegen.graph import Graph, Spline, evaluate, mpmath_context, numpy_context
@@ -73,5 +74,5 @@ def test_arrays_broadcast_over_leading_axes():
 
 def test_missing_arrays_are_named():
     graph = Graph()
-    with pytest.raises(KeyError, match="r"):
+    with raises(KeyError, "r"):
         evaluate([graph.input("r", 0)], {"q": []})

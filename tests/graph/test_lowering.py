@@ -23,6 +23,7 @@ from graph_trees import (
     value,
 )
 from hypothesis import assume, given
+from messages import raises, says
 from sympy.codegen.cfunctions import Cbrt, hypot
 from sympy.physics.mechanics import dynamicsymbols
 from tolerances import GRAPH_EXACT, GRAPH_FOLDED, GRAPH_ILL_CONDITIONED
@@ -189,34 +190,34 @@ def test_expressions_deeper_than_the_recursion_limit(lowering):
 
 stranger = sm.Symbol("k")
 ERRORS = {
-    "unknown symbol": (m * (stranger + 1), r"^k is not a coordinate, speed, input or .*\(in m\*\(k \+ 1\)\)"),
+    "unknown symbol": (m * (stranger + 1), ("k", "m*(k + 1)")),
     "other assumptions": (
         sm.Symbol("m") * q1,
-        r"^m is .* same name is known, with the assumptions positive=True",
+        ("m", "positive=True"),
     ),
-    "misspelt": (sm.Symbol("q11") + m, r"did you mean q1\(t\)\?"),
-    "unknown derivative": (q1.diff(t, 2) * m, r"^Derivative\(q1\(t\), \(t, 2\)\) is not"),
-    "unknown function of time": (dynamicsymbols("f") + m, r"^f\(t\) is not"),
+    "misspelt": (sm.Symbol("q11") + m, ("q11", "q1(t)")),
+    "unknown derivative": (q1.diff(t, 2) * m, ("Derivative(q1(t), (t, 2))",)),
+    "unknown function of time": (dynamicsymbols("f") + m, ("f(t)",)),
     "no counterpart in C": (
         sm.gamma(q1) * m,
-        r"^gamma has no .* C99.*kg\.Function.*\(in m\*gamma\(q1\(t\)\)\)",
+        ("gamma", "C99", "kg.Function", "m*gamma(q1(t))"),
     ),
     "open Piecewise": (
         sm.Piecewise((q1, q1 < m), (m, q1 > 3)),
-        r"no value where none of its conditions.*True",
+        ("conditions", "True"),
     ),
-    "complex": (sm.I * q1, r"^I is not a finite real number"),
-    "infinite": (sm.Max(q1, sm.oo, evaluate=False), r"^oo is not a finite real number"),
-    "nan": (sm.nan, r"^nan is not a finite real number"),
-    "zero denominator": (q1 / (sm.UnevaluatedExpr(m) - m), r"^division by zero in q1"),
-    "not an expression": ("text", r"'text' is not a scalar SymPy expression"),
+    "complex": (sm.I * q1, ("I", "real")),
+    "infinite": (sm.Max(q1, sm.oo, evaluate=False), ("oo", "finite")),
+    "nan": (sm.nan, ("nan", "finite")),
+    "zero denominator": (q1 / (sm.UnevaluatedExpr(m) - m), ("zero", "q1")),
+    "not an expression": ("text", ("'text'", "SymPy")),
 }
 
 
 @pytest.mark.parametrize("case", sorted(ERRORS))
 def test_error_names_what_was_found_and_where(lowering, case):
-    expression, message = ERRORS[case]
-    with pytest.raises(DerivationError, match=message):
+    expression, names = ERRORS[case]
+    with raises(DerivationError, *names):
         lowering.lower(expression)
 
 
@@ -230,7 +231,7 @@ def test_large_expressions_are_quoted_in_part(lowering):
     swollen = sum(sm.sin(k * q1) * sm.cos(k * q2) for k in range(1, 200)) + m * stranger
     with pytest.raises(DerivationError) as caught:
         lowering.lower(swollen)
-    assert "(in k*m)" in str(caught.value)
+    says(caught.value, "k", "k*m")
     assert len(str(caught.value)) < 300
 
 

@@ -20,6 +20,7 @@ from graph_trees import (
     value,
 )
 from hypothesis import assume, given
+from messages import raises
 from tolerances import GRAPH_EXACT, GRAPH_FOLDED, GRAPH_ILL_CONDITIONED
 
 from kanegen.graph import Graph, Node, count_operations, evaluate, mpmath_context, reachable, substitute
@@ -192,9 +193,9 @@ def test_undefined_constants_are_left_for_run_time(graph):
 
 
 def test_unknown_operation_or_arity_is_refused(graph, xy):
-    with pytest.raises(ValueError, match="gamma"):
+    with raises(ValueError, "gamma"):
         graph.apply("gamma", xy[0])
-    with pytest.raises(ValueError, match="2 arguments"):
+    with raises(ValueError, "2"):
         graph.apply("sin", *xy)
 
 

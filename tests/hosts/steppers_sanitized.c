@@ -3,10 +3,10 @@
 #include <stdio.h>
 int main(void) {
   const double rtol[4] = {1e-6, 1e-6, 1e-6, 1e-6}, y0[4] = {1.0, 1.0, 1.0, 0.0};
-  static double work[400], t_out[600], y_out[2400], dense[600 * 32];
+  static double work[400], t_out[600], y_out[2400], dense[600 * 36];
   const double t_query[2] = {0.3, 1.9};
   double y_query[8];
-  for (int method = 0; method < 5; ++method) {
+  for (int method = 0; method < KG_METHODS; ++method) {
     for (int problem = 0; problem < 8; ++problem) {
       const kg_stepper_options options = {method, 0.01, 0.0, 0.0, 500, rtol, rtol};
       record r = {0, 500, t_out, y_out, dense, 2, t_query, y_query, 0};

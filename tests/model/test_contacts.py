@@ -13,7 +13,6 @@ from messages import raises, says
 
 import kanegen as kg
 from kanegen.derivation import System, fingerprint
-from kanegen.model.contact.records import contacts_of
 from kanegen.program.assemble import assemble
 from kanegen.program.options import BuildOptions
 
@@ -192,7 +191,7 @@ def test_parameters_of_laws_gaps_and_guards_are_parameters() -> None:
 
 
 def test_a_bare_gap_is_rigid_without_rebound() -> None:
-    (only,) = contacts_of(plain(contacts=[z]))
+    (only,) = plain(contacts=[z]).resolved_contacts
     assert (only.name, only.kind, float(only.law.e), only.level) == ("contact 1", "restitution", 0.0, 2)
 
 
@@ -211,7 +210,7 @@ def test_speeds_and_adapters_keep_contacts() -> None:
         forcelist=[(model.bodies[0].masscenter, -9.81 * model.bodies[0].mass * model.frame.z)],
     )  # fmt: skip
     read = kg.Model.from_kane(km, contacts=model.contacts, events=model.events)
-    assert contacts_of(read) == contacts_of(model)
+    assert read.resolved_contacts == model.resolved_contacts
     assert set(map(str, read.parameters)) == {"e", "m", "mu"}
 
 

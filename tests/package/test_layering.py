@@ -14,8 +14,10 @@ from checkout import ROOT
 PACKAGE = ROOT / "kanegen"
 ORDER = (
     "_version",
+    "arrays",
     "errors",
     "forms",
+    "codes",
     "resources",
     "graph",
     "model",

@@ -147,21 +147,6 @@ def test_operations_are_counted_after_hoisting() -> None:
     assert operation_count(program.function("energy"), program.constants) < operation_count(program.function("energy"))
 
 
-def test_kernels_are_counted_by_formula() -> None:
-    program = solver_program()
-    function = program.function("rhs")
-    without = Function("g", (3,), tuple(s for s in function.steps if not isinstance(s, Call)), {}, "")
-    # Elimination of 2 unknowns: 3 operations on the matrix, 6 on the right-hand side; 18 to scale the rows, 12 to
-    # search and judge the pivots.
-    difference = operation_count(function, program.constants) - operation_count(without, program.constants)
-    assert difference == 9 + 18 + 12
-
-
-def test_an_unknown_kernel_is_named() -> None:
-    with pytest.raises(KeyError, match="'nothing'"):
-        operation_count(Function("f", (), (Call("nothing", (1,)),), {}, ""))
-
-
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_record_of_a_kernel_has_the_arguments_of_the_c_function(name: str) -> None:
     kernel = KERNELS[name]

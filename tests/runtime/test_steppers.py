@@ -22,15 +22,16 @@ from tolerances import (
     TOLERANCE_PROPORTIONALITY,
 )
 
-FIXED = ("rk4", "kutta_merson")
-EXPLICIT = ("dopri5", "dop853")
-ADAPTIVE = (*EXPLICIT, "rodas")
+from kanegen.codegen.methods.table import ADAPTIVE
+from kanegen.codegen.methods.table import FIXED_STEP as FIXED
+
+WITH_PEER = ("dopri5", "dop853")
 START = tuple(exact(0.0))
 # Of the solution; dense output loses nothing against it, since its local error is of the same order at least.
-ORDERS = [("rk4", 4), ("kutta_merson", 4), ("dopri5", 5), ("dop853", 8), ("rodas", 4)]
-# Sizes at which the leading error term dominates and rounding does not: DOP853 has room for one halving only.
-HALVINGS = {"rk4": 3, "kutta_merson": 3, "dopri5": 3, "dop853": 2, "rodas": 3}
-SIZES = {"rk4": 0.02, "kutta_merson": 0.02, "dopri5": 0.05, "dop853": 0.25, "rodas": 0.05}
+ORDERS = [("rk4", 4), ("kutta_merson", 4), ("dopri5", 5), ("dop853", 8), ("verner9", 9), ("rodas", 4)]
+# Sizes at which the leading error term dominates and rounding does not: high orders have room for one halving only.
+HALVINGS = {"rk4": 3, "kutta_merson": 3, "dopri5": 3, "dop853": 2, "verner9": 2, "rodas": 3}
+SIZES = {"rk4": 0.02, "kutta_merson": 0.02, "dopri5": 0.05, "dop853": 0.25, "verner9": 0.25, "rodas": 0.05}
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +54,10 @@ def observed_orders(errors: list[float]) -> list[float]:
 @pytest.mark.parametrize(("method", "order"), ORDERS)
 def test_order_of_convergence(host: Host, method: str, order: int) -> None:
     sizes = [SIZES[method] / 2**k for k in range(HALVINGS[method])]
-    errors = [np.abs(with_step(host, method, h).y[-1] - exact(2.0)).max() for h in sizes]
+    # At t = 2 the leading error terms of verner9 almost cancel: there it would seem to be of order 10.
+    points = slice(None) if method == "verner9" else slice(-1, None)
+    runs = [with_step(host, method, h) for h in sizes]
+    errors = [np.abs(run.y[points] - exact(run.t[points])).max() for run in runs]
     assert observed_orders(errors) == pytest.approx([order] * len(errors[1:]), abs=CONVERGENCE_ORDER)
 
 
@@ -90,14 +94,15 @@ def test_output_times_do_not_change_the_steps(host: Host, method: str) -> None:
     run = host.integrate(method, st.SMOOTH, START, 0.0, 2.0, t_eval=np.linspace(0, 2, 50), dense=True)
     np.testing.assert_array_equal(run.y, free.y)
     extra = run.statistics.evaluations - free.statistics.evaluations
-    # DOP853: three stages more in each step; both: the derivative at the very end.
-    assert extra == {"dopri5": 0, "dop853": 3 * run.statistics.steps + 1, "rodas": 1}[method]
+    steps = run.statistics.steps
+    # Stages of dense output in each step, and the derivative at the very end.
+    assert extra == {"dopri5": 0, "dop853": 3 * steps + 1, "verner9": 4 * steps + 1, "rodas": 1}[method]
 
 
 @pytest.mark.parametrize("method", st.METHODS)
 def test_evaluations_are_not_wasted(host: Host, method: str) -> None:
     run = with_step(host, method, 0.1)
-    per_step = {"rk4": 4, "kutta_merson": 5, "dopri5": 6, "dop853": 12, "rodas": 6}[method]
+    per_step = {"rk4": 4, "kutta_merson": 5, "dopri5": 6, "dop853": 12, "verner9": 16, "rodas": 6}[method]
     assert run.statistics.rejected == 0
     assert run.statistics.steps == 20
     # DOPRI5 evaluates the derivative at the start besides; the others need none at the end.
@@ -128,7 +133,7 @@ def test_error_is_proportional_to_the_tolerance(host: Host, method: str) -> None
 
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8, 1e-10])
-@pytest.mark.parametrize("method", EXPLICIT)
+@pytest.mark.parametrize("method", WITH_PEER)
 def test_costs_what_the_peer_in_scipy_costs(host: Host, method: str, tolerance: float) -> None:
     peer = {"dopri5": "RK45", "dop853": "DOP853"}[method]
     reference = solve_ivp(st.smooth_rhs, (0, 20), START, peer, rtol=tolerance, atol=tolerance)
@@ -306,7 +311,7 @@ def test_messages_tell_what_to_do(host: Host) -> None:
 @pytest.mark.parametrize("compiler", SANITIZING, ids=str)
 def test_steppers_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
     output = run_program(compiler, host_source("steppers_sanitized.c"), tmp_path, *SANITIZERS)
-    statuses = np.array(output.split(), int).reshape(5, 8)
+    statuses = np.array(output.split(), int).reshape(len(st.METHODS), 8)
     assert np.all(statuses[:, st.SMOOTH] == st.FINISHED)
     assert np.all(statuses[:, st.OWN_FAILURE] == st.FAILED)
 
@@ -323,4 +328,4 @@ def test_the_same_text_serves_single_precision(compiler: Compiler, tmp_path: Pat
     output = run_program(compiler, host_source("steppers_float.c"), tmp_path, "-Wdouble-promotion", *SANITIZERS)
     results = np.array(output.split(), float).reshape(-1, 2)
     assert np.all(results[:, 0] == st.FINISHED)
-    assert results[:, 1] == pytest.approx(np.full(5, exact(2.0)[1]), rel=SINGLE_PRECISION)
+    assert results[:, 1] == pytest.approx(np.full(len(st.METHODS), exact(2.0)[1]), rel=SINGLE_PRECISION)

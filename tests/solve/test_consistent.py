@@ -15,6 +15,7 @@ from handmade_track import solver as track
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from linkages import solver_of
+from messages import raises, says
 from systems import initial, model_of, solver_for
 from tolerances import LINEAR_SOLVE, PROJECTED, SOLVE
 
@@ -153,7 +154,7 @@ def test_a_constraint_that_depends_on_time() -> None:
     q, u = solver.make_consistent(2.0, (1.0, 1.0, 1.0), (0.0, 0.0, 0.0), r)
     np.testing.assert_allclose(q, np.full(3, 1.5 / np.sqrt(3.0)), rtol=LINEAR_SOLVE)
     np.testing.assert_allclose(u, np.full(3, 0.4 / np.sqrt(3.0)), rtol=LINEAR_SOLVE)
-    with pytest.raises(SolveError, match="needs values of the inputs without a default: r"):
+    with raises(SolveError, "inputs", "r"):
         solver.make_consistent(2.0, q, u)
 
 
@@ -195,21 +196,20 @@ def message(solver: kg.Solver, *arguments: Any, **options: Any) -> str:
 def test_fixed_values_that_make_it_impossible() -> None:
     solver = solver_for("slider_crank")
     text = message(solver, 0.0, (0.3, 0.0, 1.0), (0.0, 0.0, 0.0), fixed=("theta", "x"))
-    assert "free one of theta, x" in text
-    assert re.search(r"l1\*cos\(theta.*at position level: residual", text)
+    says(text, "free one of", "theta", "x")
+    says(text, "l1*cos(theta", "position level", "residual")
     text = message(solver, 0.0, (0.3, 0.5, 3.0), (0.0, 0.0, 0.0), fixed=("theta", "beta", "x"))
-    assert "free several of theta, beta, x" in text
+    says(text, "free several of", "theta", "beta", "x")
     start = initial("slider_crank")
     text = message(solver, 0.0, start["q"], (1.0, 1.0, 0.0), fixed=("u1", "u2", "u3"))
-    assert "free several of u1, u2, u3" in text
+    says(text, "free several of", "u1", "u2", "u3")
     assert "position level" not in text
 
 
 def test_a_loop_that_cannot_close() -> None:
     solver = solver_of("four_bar").with_parameters(l1=0.1, l2=0.2, l3=0.3)
     text = message(solver, 0.0, (0.2, 0.1, -0.1), (0.0, 0.0, 0.0))
-    assert "with nothing fixed it is impossible as well" in text
-    assert "lengths that cannot close a loop" in text
+    says(text, "nothing fixed", "loop")
     residual = float(re.findall(r"residual (-?[\d.]+)", text)[0])
     assert residual == pytest.approx(0.6 - 2.0, abs=0.05)
 
@@ -217,11 +217,11 @@ def test_a_loop_that_cannot_close() -> None:
 def test_wrong_arguments_are_named() -> None:
     solver = solver_for("slider_crank")
     q, u = initial("slider_crank")["q"], initial("slider_crank")["u"]
-    assert "did you mean 'theta'" in message(solver, 0.0, q, u, fixed="thetta")
-    assert "tolerance is -1.0" in message(solver, 0.0, q, u, tolerance=-1.0)
-    assert "every entry of q must be finite" in message(solver, 0.0, (np.nan, 0.0, 0.0), u)
-    assert "q has shape (2,), expected (3,)" in message(solver, 0.0, q[:2], u)
-    assert "was not built for the model" in message(track(), 0.0, (0.0, 0.0), (0.0, 0.0))
+    says(message(solver, 0.0, q, u, fixed="thetta"), "thetta", "theta")
+    says(message(solver, 0.0, q, u, tolerance=-1.0), "tolerance", "-1.0")
+    says(message(solver, 0.0, (np.nan, 0.0, 0.0), u), "q", "finite")
+    says(message(solver, 0.0, q[:2], u), "q", "(2,)", "(3,)")
+    says(message(track(), 0.0, (0.0, 0.0), (0.0, 0.0)), "functions=")
 
 
 @pytest.mark.parametrize("compiler", [c for c in SANITIZING if c.suffix == ".c"], ids=str)

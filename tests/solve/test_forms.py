@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from systems import NAMES, SYSTEMS, built_in_form, model_of, states
 from tolerances import EVALUATION, SOLVE
 
@@ -117,13 +118,13 @@ def test_duplicated_constraints_run_and_are_named(form: str) -> None:
 @pytest.mark.parametrize("name", ["T", "A", "B", "V"])
 def test_what_needs_full_rank_says_so(name: str) -> None:
     solver = kg.build(two_blocks(lambda x, y: [x - y, 2 * x - 2 * y]), form="pseudoinverse")
-    with pytest.raises(kg.SolveError, match=name):
+    with raises(kg.SolveError, name):
         getattr(solver, name)(0.0, [0.5, 0.5], [0.2, 0.2])
 
 
 @pytest.mark.parametrize("form", ["auto", "reduced", "nonminimal", "range_space"])
 def test_forms_that_need_full_rank_refuse_redundant_constraints(form: str) -> None:
-    with pytest.raises(kg.BuildError, match=r"2\*x.*pseudoinverse"):
+    with raises(kg.BuildError, "2*x", "pseudoinverse"):
         kg.build(two_blocks(lambda x, y: [x - y, 2 * x - 2 * y]), form=form)
 
 
@@ -180,10 +181,10 @@ def massless_second(constraints: Any = None) -> kg.Model:
 
 
 def test_massless_speed_is_named_where_nothing_determines_it() -> None:
-    with pytest.raises(kg.BuildError, match=r"speed v .* moves no mass"):
+    with raises(kg.BuildError, "v", "mass"):
         kg.build(massless_second())
     for form in UNPARTITIONED:
-        with pytest.raises(kg.BuildError, match=r"speed v .* moves no mass"):
+        with raises(kg.BuildError, "v", "mass"):
             kg.build(massless_second(lambda x, y: [x - y]), form=form)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from beads import TIME, beads
+from messages import raises
 from systems import NAMES, SYSTEMS, State, initial, model_of, oracle_for, solver_for, states
 from tolerances import EVALUATION, FINE_INTEGRATION, SOLVE
 
@@ -152,15 +152,9 @@ def differences(function: Any, x: Array, step: float = 1e-5) -> Array:
 # -- refusals -----------------------------------------------------------------------------------------------------
 
 
-def refused(text: str) -> Any:
-    return pytest.raises(kg.BuildError, match=re.escape(text))
-
-
 def test_nonlinear_constraint_has_no_reduced_momentum_form() -> None:
-    with refused("is not linear in the speeds") as caught:
+    with raises(kg.BuildError, "linear", "momentum_unreduced", "u2(t)**2"):
         solver_for("appell_hamel", "momentum", constraints="nonlinear")
-    assert "momentum_unreduced" in str(caught.value)
-    assert "u2(t)**2" in str(caught.value)
 
 
 def test_acceleration_level_constraint_has_no_reduced_momentum_form() -> None:
@@ -176,7 +170,7 @@ def test_acceleration_level_constraint_has_no_reduced_momentum_form() -> None:
         bodies=(me.Particle("P", O.locatenew("P", x * N.x + y * N.y), sm.Integer(2)),),
         acceleration_constraints=(u.diff(TIME) - 3 + v.diff(TIME) / 2,),
     )
-    with refused("is given at acceleration level only"):
+    with raises(kg.BuildError, "acceleration level"):
         kg.build(model, form="momentum")
     solver = kg.build(model, form="momentum_unreduced")
     udot = solver.rhs(0.0, [0.1, 0.2], [0.3, 0.4])[1]
@@ -184,14 +178,13 @@ def test_acceleration_level_constraint_has_no_reduced_momentum_form() -> None:
 
 
 def test_hamilton_needs_the_rates_as_speeds() -> None:
-    with refused("the derivative of phi is not a speed of its own"):
+    with raises(kg.BuildError, "phi"):
         solver_for("rolling_disk", "hamilton")
 
 
 def test_massless_speed() -> None:
-    with refused("the speed u0 moves no mass") as caught:
+    with raises(kg.BuildError, "u0", "mass", 'form="momentum"'):
         kg.build(beads(4, mass=0), form="momentum_unreduced")
-    assert 'form="momentum"' in str(caught.value)
     reduced = kg.build(beads(4, mass=0), form="momentum")
     assert reduced.reduced_momentum(0.0, [0.1] * 4, [0.22, 0.2, 0.3, 0.4]).shape == (3,)
 
@@ -203,7 +196,7 @@ def test_reduced_form_takes_no_stabilization() -> None:
         lambda: stabilized.integrate((0.0, 1.0), start["q"], start["u"]),
         lambda: stabilized.momentum_rhs(0.0, start["q"], [0.0]),
     ):
-        with pytest.raises(kg.SolveError, match="reduced momentum form takes no stabilization"):
+        with raises(kg.SolveError, "momentum", "stabilization"):
             call()
 
 
@@ -211,7 +204,7 @@ def test_reduced_form_takes_no_stabilization() -> None:
 def test_momenta_are_not_projected(form: str) -> None:
     start = initial("varying_pendulum")
     solver = solver_for("varying_pendulum", form).with_stabilization(kg.Projection())
-    with pytest.raises(kg.SolveError, match="holds momenta, and Projection corrects speeds"):
+    with raises(kg.SolveError, "momenta", "Projection"):
         solver.integrate((0.0, 1.0), start["q"], start["u"])
 
 
@@ -219,13 +212,13 @@ def test_functions_of_other_forms_say_which() -> None:
     solver = solver_for("spherical_pendulum", "reduced")
     start = initial("spherical_pendulum")
     for name, form in (("hamiltonian", "hamilton"), ("reduced_momentum", "momentum"), ("momentum_rhs", "momentum")):
-        with pytest.raises(kg.SolveError, match=f"build with form='{form}'"):
+        with raises(kg.SolveError, f"form='{form}'"):
             getattr(solver, name)(0.0, start["q"], start["u"])
     assert solver.cyclic_coordinates == ()
 
 
 def test_reduced_momenta_of_the_wrong_number() -> None:
-    with pytest.raises(kg.SolveError, match=re.escape("mom has shape (5,); expected (3,)")):
+    with raises(kg.SolveError, "mom", "(5,)", "(3,)"):
         solver_for("rolling_disk", "momentum").speeds_from_momentum(0.0, [1.2, 0, 0, 0, 0], np.zeros(5))
 
 
@@ -243,5 +236,5 @@ def test_hamiltonian_without_a_potential_is_refused() -> None:
     )
     solver = kg.build(model, form="hamilton")
     assert solver.cyclic_coordinates == ("x",)
-    with pytest.raises(kg.SolveError, match="has no potential energy"):
+    with raises(kg.SolveError, "potential energy"):
         solver.hamiltonian(0.0, [0.0], [1.0])

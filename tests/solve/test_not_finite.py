@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sm
+from messages import raises
 from scipy.integrate import solve_ivp
 from sympy.physics import mechanics as me
 
@@ -45,26 +46,28 @@ def slider() -> kg.Solver:
 
 
 @pytest.mark.parametrize(
-    ("name", "state", "pattern"),
+    ("name", "state", "names"),
     [
-        ("rhs", (0.5, -2.0, 0.5), r"rhs is not finite: udot\[0\] \(v'\) is nan \(t=0.5, x=-2.0, v=0.5, f=0.0\)"),
-        ("P", (0.5, -2.0, 0.5), r"P is not finite: P\[0\] is nan"),
-        ("Q", (-4.0, 1.0, 0.5), r"Q is not finite: Q\[0, 0\] is nan .*t=-4.0"),
-        ("potential_energy", (0.5, 0.0, 0.5), r"potential_energy is not finite: potential_energy is inf"),
-        ("momentum", (-4.0, 1.0, 0.5), r"momentum is not finite: momentum\[0\] is nan"),
-        ("ode", (0.5, -2.0, 0.5), r"udot\[0\] \(v'\) is nan"),
-        ("outputs", (0.5, 0.5, 0.0), r"inverse is inf"),
-        ("jacobian", (0.5, -2.0, 0.5), r"jacobian_q\[1, 0\] \(d v' / d x\) is nan"),
-        ("linearize", (0.5, -2.0, 0.5), r"is nan"),
-        ("impulse", (-4.0, 1.0, 0.5), r"Q\[0, 0\] is nan|momentum\[0\] is nan"),
+        ("rhs", (0.5, -2.0, 0.5), ("rhs", "udot[0]", "v'", "nan", "t=0.5", "x=-2.0", "v=0.5", "f=0.0")),
+        ("P", (0.5, -2.0, 0.5), ("P", "P[0]", "nan")),
+        ("Q", (-4.0, 1.0, 0.5), ("Q", "Q[0, 0]", "nan", "t=-4.0")),
+        ("potential_energy", (0.5, 0.0, 0.5), ("potential_energy", "inf")),
+        ("momentum", (-4.0, 1.0, 0.5), ("momentum", "momentum[0]", "nan")),
+        ("ode", (0.5, -2.0, 0.5), ("udot[0]", "v'", "nan")),
+        ("outputs", (0.5, 0.5, 0.0), ("inverse", "inf")),
+        ("jacobian", (0.5, -2.0, 0.5), ("jacobian_q[1, 0]", "d v' / d x", "nan")),
+        ("linearize", (0.5, -2.0, 0.5), ("nan",)),
+        ("impulse", (-4.0, 1.0, 0.5), ("nan",)),
     ],
 )
-def test_the_entry_and_the_state_are_named(name: str, state: tuple[float, float, float], pattern: str) -> None:
+def test_the_entry_and_the_state_are_named(
+    name: str, state: tuple[float, float, float], names: tuple[str, ...]
+) -> None:
     method = getattr(slider(), name)
     arguments: tuple[Any, ...] = ([state[1]], [state[2]])
     if name == "ode":
         arguments = (list(state[1:]),)
-    with pytest.raises(kg.SolveError, match=pattern) as caught:
+    with raises(kg.SolveError, *names) as caught:
         method(state[0], *arguments, **({"impulses": [1.0]} if name == "impulse" else {}))
     if name not in ("impulse",):
         assert "division by zero" in str(caught.value)
@@ -72,7 +75,7 @@ def test_the_entry_and_the_state_are_named(name: str, state: tuple[float, float,
 
 def test_out_is_left_alone_by_a_right_hand_side_that_is_not_finite() -> None:
     out = (np.array([7.0]), np.array([8.0]))
-    with pytest.raises(kg.SolveError, match=r"udot\[0\]"):
+    with raises(kg.SolveError, "udot[0]"):
         slider().rhs(0.0, [-2.0], [0.5], out=out)
     assert out[0][0] == 7.0
     assert out[1][0] == 8.0
@@ -80,14 +83,14 @@ def test_out_is_left_alone_by_a_right_hand_side_that_is_not_finite() -> None:
 
 def test_a_mass_that_is_not_a_number_is_not_called_singular() -> None:
     """The Cholesky factorization fails on NaN as on a singular matrix; the message tells them apart."""
-    with pytest.raises(kg.SolveError, match=r"Q\[0, 0\] is nan|udot\[0\] \(v'\) is nan"):
+    with raises(kg.SolveError, "nan"):
         slider().rhs(-4.0, [1.0], [0.5])
 
 
 @pytest.mark.parametrize("method", ["dopri5", "rodas", "rk4"])
 def test_integrate_names_the_entry_at_the_start(method: str) -> None:
     step = {"step": 0.1} if method == "rk4" else {}
-    with pytest.raises(kg.IntegrationError, match=r"udot\[0\] \(v'\) is nan .*x=-2.0") as caught:
+    with raises(kg.IntegrationError, "udot[0]", "v'", "nan", "x=-2.0") as caught:
         slider().integrate((0.0, 1.0), [-2.0], [0.0], method=method, **step)
     assert caught.value.solution.status is Outcome.NOT_FINITE
 
@@ -110,14 +113,14 @@ def test_a_jacobian_that_is_not_finite_ends_a_stiff_run_as_such() -> None:
     )
     solver = kg.build(model, functions=("rhs", "residuals", "jacobians"))
     assert solver.rhs(0.0, [0.0], [0.0])[1] == 0.0
-    with pytest.raises(kg.IntegrationError, match=r"jacobian_q\[1, 0\] \(d v' / d x\) is nan") as caught:
+    with raises(kg.IntegrationError, "jacobian_q[1, 0]", "d v' / d x", "nan") as caught:
         solver.integrate((0.0, 1.0), [0.0], [0.0], method="rodas")
     assert caught.value.solution.status is Outcome.NOT_FINITE
     assert "redundant" not in str(caught.value)
 
 
 def test_scipy_is_stopped_where_it_would_not_return() -> None:
-    with pytest.raises(kg.SolveError, match=r"udot\[0\] \(v'\) is nan"):
+    with raises(kg.SolveError, "udot[0]", "v'", "nan"):
         solve_ivp(slider().ode, (0.0, 1.0), [-2.0, 0.0])
     solution = solve_ivp(slider().ode, (0.0, 0.1), [0.5, 0.0], rtol=1e-10, atol=1e-10)
     expected = slider().integrate((0.0, 0.1), [0.5], [0.0], rtol=1e-11, atol=1e-11)
@@ -141,19 +144,19 @@ def test_the_c_function_reports_a_negative_status() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "pattern"),
+    ("arguments", "names"),
     [
-        ((0.0, [np.nan], [0.0]), r"x \(q\[0\]\) is nan"),
-        ((0.0, [0.0], [-np.inf]), r"v \(u\[0\]\) is -inf"),
-        ((np.nan, [0.0], [0.0]), r"t is nan"),
-        ((0.0, [0.0], [0.0], [np.inf]), r"f \(r\[0\]\) is inf"),
-        ((0.0, [0.0, 1.0], [0.0]), r"q has shape \(2,\), expected \(1,\)"),
-        ((0.0, ["a"], [0.0]), r"q holds"),
+        ((0.0, [np.nan], [0.0]), ("x", "q[0]", "nan")),
+        ((0.0, [0.0], [-np.inf]), ("v", "u[0]", "-inf")),
+        ((np.nan, [0.0], [0.0]), ("t", "nan")),
+        ((0.0, [0.0], [0.0], [np.inf]), ("f", "r[0]", "inf")),
+        ((0.0, [0.0, 1.0], [0.0]), ("q", "(2,)", "(1,)")),
+        ((0.0, ["a"], [0.0]), ("q",)),
     ],
 )
 @pytest.mark.parametrize("name", ["residuals", "make_consistent"])
-def test_states_are_checked_without_constraints(name: str, arguments: tuple[Any, ...], pattern: str) -> None:
-    with pytest.raises(kg.SolveError, match=pattern):
+def test_states_are_checked_without_constraints(name: str, arguments: tuple[Any, ...], names: tuple[str, ...]) -> None:
+    with raises(kg.SolveError, *names):
         getattr(slider(), name)(*arguments)
 
 

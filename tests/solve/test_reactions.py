@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from systems import example, initial, model_of, states
 from tolerances import MOMENTUM_RATE, SOLVE
 
@@ -242,7 +243,7 @@ def two_links(**reaction: Any) -> kg.Model:
 
 
 def test_a_load_on_a_shared_point_must_be_placed() -> None:
-    with pytest.raises(kg.ModelError, match=r"the load on pin acts on a and b, .*Reaction\(loads=\(\.\.\.\)\)"):
+    with raises(kg.ModelError, "load", "pin", "a", "b", "Reaction(loads=(...))"):
         _ = kg.derive(two_links()).reactions
     state = (0.0, [0.3, 1.1], [0.5, -2.0])
     without = kg.build(two_links(loads=())).reaction("pin", *state)
@@ -296,23 +297,23 @@ def test_massless_bodies_carry_loads_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "names"),
     [
-        ({"bodies": "rot"}, "body 'rot' is not part of the model: expected some of a, b"),
-        ({"point": me.Point("X")}, r"point X is not part of the model: .* name one of the points Ao, Bo, O, pin"),
-        ({"loads": (me.Point("X"),)}, "no load acts on X: the loads of the model act on pin, fixed"),
-        ({"multipliers": {0: (me.Point("X"), me.ReferenceFrame("Y").x)}}, "rows 0 of J: the constraints are none"),
-        ({"frame": me.ReferenceFrame("loose")}, r"frame loose \(reactions\['pin'\]\) is not connected"),
-        ({"frame": "N"}, "frame is 'N': expected a sympy.physics.mechanics ReferenceFrame"),
-        ({"bodies": ()}, "expected names of bodies, or bodies, at least one"),
-        ({"multipliers": {0: 1.0}}, r"multipliers\[0\] is 1.0: expected a row of J"),
+        ({"bodies": "rot"}, ("'rot'", "a", "b")),
+        ({"point": me.Point("X")}, ("X", "Ao", "Bo", "O", "pin")),
+        ({"loads": (me.Point("X"),)}, ("X", "pin", "fixed")),
+        ({"multipliers": {0: (me.Point("X"), me.ReferenceFrame("Y").x)}}, ("0", "J")),
+        ({"frame": me.ReferenceFrame("loose")}, ("loose", "reactions['pin']")),
+        ({"frame": "N"}, ("frame", "'N'", "ReferenceFrame")),
+        ({"bodies": ()}, ("bodies",)),
+        ({"multipliers": {0: 1.0}}, ("multipliers[0]", "1.0", "J")),
     ],
 )
-def test_what_a_reaction_cannot_be(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(kg.ModelError, match=message):
+def test_what_a_reaction_cannot_be(arguments: dict[str, Any], names: tuple[str, ...]) -> None:
+    with raises(kg.ModelError, *names):
         two_links(**arguments)
 
 
 def test_unknown_reactions_name_the_known() -> None:
-    with pytest.raises(kg.SolveError, match=r"there is no reaction .* 'ground': did you mean 'ground_pin'"):
+    with raises(kg.SolveError, "'ground'", "'ground_pin'"):
         slider_crank().reaction("ground", *on_the_loop()[0])

@@ -10,6 +10,7 @@ import numpy as np
 import oracle
 import pytest
 from mechanisms import BRICARD_START, blocks, bricard, four_bars, upright
+from messages import raises
 from oracle import Oracle
 from tolerances import EVALUATION, PROJECTED, SOLVE
 
@@ -102,7 +103,7 @@ def test_redundant_forms_agree_with_a_singular_value_decomposition(monkeypatch: 
 def test_forms_that_need_full_rank_stop_where_a_row_is_redundant(form: str) -> None:
     """Off its manifold the mechanism has five independent rows: that one is redundant shows at run time only."""
     solver = kg.build(bricard(), form=form, functions=["rhs"])
-    with pytest.raises(kg.SolveError, match="redundant constraints"):
+    with raises(kg.SolveError, "redundant"):
         solver.rhs(0.0, BRICARD_START, np.zeros(5))
 
 
@@ -165,7 +166,7 @@ def test_rank_of_constraints_that_coincide_for_one_value_of_a_parameter() -> Non
     assert len(solver.redundant_constraints(0.0, q, u)) == 1
     assert np.allclose(solver.rhs(0.0, q, u)[1], [1.0, 1.0], rtol=EVALUATION)
     for name in ("T", "V", "B"):  # no choice of dependent speeds holds: these divide by d - 1
-        with pytest.raises(kg.SolveError, match=f"^{name} cannot be evaluated"):
+        with raises(kg.SolveError, name):
             getattr(solver, name)(0.0, q, u)
     held = solver.with_parameters(d=2.0)
     assert held.rank(0.0, q, u) == 2
@@ -177,13 +178,12 @@ def test_rank_of_constraints_that_coincide_for_one_value_of_a_parameter() -> Non
 def test_contradictory_constraints_have_no_start(q: list[float]) -> None:
     """x - y = 0 and d (x - y) = d^2 with d = 1 m: that they contradict each other depends on a parameter."""
     solver = kg.build(blocks(lambda x, y, d: [x - y, d * (x - y) - d**2]), form="pseudoinverse")
-    with pytest.raises(kg.SolveError, match="violates") as caught:
+    with raises(kg.SolveError, "violates", "residual"):
         solver.integrate((0.0, 1.0), q, [0.0, 0.0])
-    assert "residual" in str(caught.value)
-    with pytest.raises(kg.SolveError, match="contradict each other"):
+    with raises(kg.SolveError, "contradict"):
         solver.make_consistent(0.0, q, [0.0, 0.0])
 
 
 def test_a_contradiction_in_numbers_is_an_error_of_the_model() -> None:
-    with pytest.raises(kg.ModelError, match="contradict each other"):
+    with raises(kg.ModelError, "contradict"):
         blocks(lambda x, y, d: [x - y, x - y - 1])

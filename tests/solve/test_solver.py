@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 import sympy
 from handmade_track import CONSTRAINTS, DESCRIPTION, PARAMETERS, acceleration, extension, solver, sources, start
+from messages import raises
 
 from kanegen.errors import BuildError, ModelError, SolveError
 from kanegen.model import Baumgarte
+from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve import Description, Solver
 
 Q, U = start()
@@ -29,28 +31,28 @@ def test_the_description_survives_its_file_byte_by_byte() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "names"),
     [
-        ("{", "is not JSON"),
-        ("[1]", "holds list, expected"),
-        ('{"name": "track"}', "another version of kanegen"),
-        (DESCRIPTION.to_json().replace('"form"', '"shape"'), "another version of kanegen"),
+        ("{", ("JSON",)),
+        ("[1]", ("list",)),
+        ('{"name": "track"}', ("version", "kanegen")),
+        (DESCRIPTION.to_json().replace('"form"', '"shape"'), ("version", "kanegen")),
     ],
 )
-def test_a_damaged_description_is_refused(text: str, message: str) -> None:
-    with pytest.raises(BuildError, match=message):
+def test_a_damaged_description_is_refused(text: str, names: tuple[str, ...]) -> None:
+    with raises(BuildError, *names):
         Description.from_json(text)
 
 
 def test_a_description_is_consistent() -> None:
-    with pytest.raises(BuildError, match="do not make up the 2 speeds"):
+    with raises(BuildError, "2", "speeds"):
         replace(DESCRIPTION, dependent=())
 
 
 def test_struct_and_description_belong_together() -> None:
-    with pytest.raises(BuildError, match=r"coordinates \('x', 'y'\), its description \('x', 'z'\)"):
+    with raises(BuildError, "coordinates", "('x', 'y')", "('x', 'z')"):
         solver(coordinates=("x", "z"))
-    with pytest.raises(BuildError, match="number of gains 2, its description 9"):
+    with raises(BuildError, "gains", "2", "9"):
         solver(constraints=replace(CONSTRAINTS, n_holonomic=2, n_nonholonomic=1))
 
 
@@ -86,9 +88,9 @@ def test_outputs_have_the_shapes_of_the_model() -> None:
     assert type(outputs["speed"]) is float
     np.testing.assert_array_equal(outputs["state"], [Q, U])
     np.testing.assert_array_equal(solver().output("state", 0.0, Q, U), [Q, U])
-    with pytest.raises(SolveError, match="no output 'sped': did you mean 'speed'"):
+    with raises(SolveError, "'sped'", "'speed'"):
         solver().output("sped", 0.0, Q, U)
-    with pytest.raises(SolveError, match=r"speed was not built .* functions= of kanegen.build"):
+    with raises(SolveError, "speed", "functions="):
         solver(without=("output:speed",)).output("speed", 0.0, Q, U)
 
 
@@ -104,33 +106,33 @@ def test_parameters_by_name_and_symbol() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("values", "names"),
     [
-        ({"slop": 1.0}, "there is no parameter 'slop': did you mean 'slope'"),
+        ({"slop": 1.0}, ("'slop'", "'slope'")),
         (
             {"xyz": 1.0, "mas": 2.0},
-            "'xyz': there are g, mass, slope; there is no parameter 'mas': did you mean 'mass'",
+            ("'xyz'", "g", "mass", "slope", "'mas'", "'mass'"),
         ),
-        ({"mass": float("nan")}, "parameter mass is nan; expected a finite real number"),
-        ({"mass": float("inf")}, "parameter mass is inf"),
-        ({"mass": "2"}, "parameter mass is '2'"),
-        ({"mass": 1j}, "parameter mass is 1j"),
-        ({"mass": None}, "parameter mass is None"),
-        ({"mass": [1.0, 2.0]}, "parameter mass is"),
-        ({"mass": 1.0, sympy.Symbol("mass"): 2.0}, "parameter 'mass' is given twice"),
+        ({"mass": float("nan")}, ("mass", "nan", "finite")),
+        ({"mass": float("inf")}, ("mass", "inf")),
+        ({"mass": "2"}, ("mass", "'2'")),
+        ({"mass": 1j}, ("mass", "1j")),
+        ({"mass": None}, ("mass", "None")),
+        ({"mass": [1.0, 2.0]}, ("mass", "[1.0, 2.0]")),
+        ({"mass": 1.0, sympy.Symbol("mass"): 2.0}, ("'mass'", "twice")),
     ],
 )
-def test_wrong_parameters_are_refused(values: dict[str, object], message: str) -> None:
-    with pytest.raises(SolveError, match=message):
+def test_wrong_parameters_are_refused(values: dict[str, object], names: tuple[str, ...]) -> None:
+    with raises(SolveError, *names):
         solver().with_parameters(values)
 
 
 def test_missing_parameters_are_named_when_something_is_evaluated() -> None:
     track = solver({"g": 9.81, "mass": None})
     assert "no value of mass, slope" in repr(track)
-    message = "needs values of the parameters mass, slope"
+    names = ("mass", "slope")
     for call in (track.rhs, track.T, track.energy, track.residuals):
-        with pytest.raises(SolveError, match=message):
+        with raises(SolveError, *names):
             call(0.0, Q, U)
     for attempt in (
         lambda: track.ode(0.0, [0.0] * 4),
@@ -139,23 +141,32 @@ def test_missing_parameters_are_named_when_something_is_evaluated() -> None:
         lambda: track.partition(0.0, Q, U),
         track.low_level_callable,
     ):
-        with pytest.raises(SolveError, match=message):
+        with raises(SolveError, *names):
             attempt()
     complete = track.with_parameters(mass=2.0, slope=0.5)
     np.testing.assert_allclose(complete.rhs(0.0, Q, U)[1], acceleration(), rtol=1e-14)
 
 
 def test_what_was_not_built_is_refused_by_name() -> None:
-    with pytest.raises(SolveError, match=r"Q was not built .* functions= of kanegen.build. Built were rhs, .*output"):
+    with raises(SolveError, "Q", "functions=", "rhs", "output"):
         solver().Q(0.0, Q, U)
-    with pytest.raises(SolveError, match="residuals was not built"):
+    with raises(SolveError, "residuals", "functions="):
         solver(without=("residuals",)).integrate((0.0, 1.0), Q, U)
 
 
 @pytest.mark.parametrize("name", ["energy", "potential_energy"])
-def test_an_unknown_potential_is_no_guess(name: str) -> None:
-    with pytest.raises(SolveError, match=r"no potential energy. Give potential_energy= or gravity="):
-        getattr(solver(potential_energy=False), name)(0.0, Q, U)
+def test_a_function_that_the_model_does_not_have_is_refused_with_the_reason(name: str) -> None:
+    with raises(SolveError, name, "'track'", "it has no potential energy"):
+        getattr(solver(unavailable={name: "it has no potential energy"}), name)(0.0, Q, U)
+
+
+def test_quantities_are_attributes() -> None:
+    track = solver()
+    assert set(ATTRIBUTES) <= set(dir(track))
+    assert all(f"    {name} (" in (Solver.__doc__ or "") for name in ATTRIBUTES)
+    assert track.Q is track.Q
+    with pytest.raises(AttributeError, match="'kinetic_enrgy'"):
+        getattr(track, "kinetic_enrgy")  # noqa: B009
 
 
 def test_stabilization_enters_the_right_hand_side() -> None:
@@ -173,11 +184,11 @@ def test_stabilization_enters_the_right_hand_side() -> None:
 
 
 def test_stabilization_that_cannot_be_honored_is_refused() -> None:
-    with pytest.raises(SolveError, match="nothing to stabilize"):
+    with raises(SolveError, "stabilize"):
         solver(stabilization=Baumgarte(1.0, 1.0), constraints=replace(CONSTRAINTS, n_holonomic=0))
-    with pytest.raises(ModelError, match="G1 has the shape"):
+    with raises(ModelError, "G1", "shape"):
         solver(stabilization=Baumgarte(G1=-np.eye(2), G2=-np.eye(2)))
-    with pytest.raises(SolveError, match="rhs_stabilized was not built"):
+    with raises(SolveError, "rhs_stabilized", "functions="):
         solver(stabilization=Baumgarte(1.0, 1.0), without=("rhs_stabilized",)).rhs(0.0, Q, U)
 
 
@@ -185,7 +196,7 @@ def test_partition_tells_what_the_compiled_code_used() -> None:
     assert solver().partition(0.0, Q, U) == (("u2",), ("u1",))
     steep = solver({**PARAMETERS, "slope": 2000.0})
     assert steep.partition(0.0, Q, U) == (("u1",), ("u2",))
-    with pytest.raises(SolveError, match="J was not built"):
+    with raises(SolveError, "J", "functions="):
         solver({**PARAMETERS, "slope": 2000.0}, without=("J",)).partition(0.0, Q, U)
 
 
@@ -197,9 +208,9 @@ def test_where_nothing_moves_freely_the_matrices_are_empty() -> None:
 
 def test_a_solver_is_immutable() -> None:
     track = solver()
-    with pytest.raises(AttributeError, match="with_parameters"):
+    with raises(AttributeError, "with_parameters"):
         track.parameters = {}
-    with pytest.raises(AttributeError, match="cannot be deleted"):
+    with raises(AttributeError, "deleted"):
         del track.rhs
     with pytest.raises(TypeError):
         track.parameters["g"] = 1.0

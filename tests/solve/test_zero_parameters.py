@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from tolerances import EVALUATION
 
 import kanegen as kg
@@ -42,10 +43,10 @@ def test_a_zero_mass_that_is_not_divided_by(cart_with_bob: kg.Solver) -> None:
 
 def test_a_zero_mass_that_leaves_a_speed_without_inertia(cart_with_bob: kg.Solver) -> None:
     solver = cart_with_bob.with_parameters({"M": 2.0, "m": 1.0, "k": 0.0, "F": 3.0})
-    refusal = r"rhs cannot be evaluated.*divide by something that is zero.*zero are: k"
-    with pytest.raises(kg.SolveError, match=refusal):
+    refusal = ("rhs", "zero", "k")
+    with raises(kg.SolveError, *refusal):
         solver.rhs(0.0, [0.0, 0.0], [0.0, 0.0])
-    with pytest.raises(kg.SolveError, match=refusal):
+    with raises(kg.SolveError, *refusal):
         solver.integrate((0.0, 1.0), [0.0, 0.0], [0.0, 0.0])
     np.testing.assert_array_equal(solver.Q(0.0, [0.0, 0.0], [0.0, 0.0]), [[3.0, 0.0], [0.0, 0.0]])
     assert solver.with_parameters(k=1.0).rhs(0.0, [0.0, 0.0], [0.0, 0.0])[1][1] == 3.0
@@ -53,7 +54,7 @@ def test_a_zero_mass_that_leaves_a_speed_without_inertia(cart_with_bob: kg.Solve
 
 def test_a_negative_mass_at_run_time(cart_with_bob: kg.Solver) -> None:
     solver = cart_with_bob.with_parameters({"M": -2.0, "m": 1.0, "k": 1.0, "F": 3.0})
-    with pytest.raises(kg.SolveError, match="move no mass or a negative one"):
+    with raises(kg.SolveError, "mass"):
         solver.rhs(0.0, [0.0, 0.0], [0.0, 0.0])
 
 
@@ -80,10 +81,10 @@ def test_a_function_asks_only_for_the_parameters_and_inputs_that_it_reads() -> N
     )
     solver = kg.build(model)
     assert solver.kinetic_energy(0.0, [0.1], [3.0]) == pytest.approx(9.0)
-    with pytest.raises(kg.SolveError, match=r"rhs needs values of the parameters g:"):
+    with raises(kg.SolveError, "g"):
         solver.rhs(0.0, [0.1], [3.0], r=[1.0])
     heavy = solver.with_parameters(g=10.0)
-    with pytest.raises(kg.SolveError, match=r"inputs without a default: torque"):
+    with raises(kg.SolveError, "torque"):
         heavy.rhs(0.0, [0.1], [3.0])
     assert heavy.energy(0.0, [0.0], [3.0]) == pytest.approx(9.0)
     assert heavy.rhs(0.0, [0.0], [3.0], r=[1.0])[1] == pytest.approx([(1.0 - 5.0) / 2.0])

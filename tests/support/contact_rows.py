@@ -16,11 +16,13 @@ import numpy as np
 from ccompile import host_source, shared_library
 from numpy.typing import ArrayLike, NDArray
 
+from kanegen.codes import ContactLaw, Mode, Status
+
 Array = NDArray[np.float64]
 
-OPEN, PENETRATED, CLOSED, STICK, SLIP = range(5)
-STABILIZED, COMPLIANT, RESTITUTION, BILATERAL, LATCH, LOAD = range(6)
-OK, SINGULAR, NO_MODE, SEVERAL_MODES = 0, -1, -17, -18
+OPEN, PENETRATED, CLOSED, STICK, SLIP = Mode
+STABILIZED, COMPLIANT, RESTITUTION, BILATERAL, LATCH, LOAD = ContactLaw
+OK, SINGULAR, NO_MODE, SEVERAL_MODES = Status.OK, Status.SINGULAR, Status.NO_MODE, Status.SEVERAL_MODES
 SETTLE, IMPACT, RHS, GUARDS, PROPOSE = (1 << k for k in range(5))
 
 

@@ -12,9 +12,13 @@ import numpy as np
 from ccompile import host_source, shared_library
 from numpy.typing import ArrayLike, NDArray
 
-METHODS = {"rk4": 0, "kutta_merson": 1, "dopri5": 2, "dop853": 3, "rodas": 4}
-FINISHED, COLLAPSED, TOO_MANY, NOT_FINITE, FAILED, INVALID = 2, -10, -11, -12, -13, -15
-SINGULAR, OWN_STATUS = -1, -100
+from kanegen.codegen.methods import table
+from kanegen.codes import Status
+
+METHODS = {name: number for number, name in enumerate(table.METHODS)}
+FINISHED, COLLAPSED, TOO_MANY = Status.FINISHED, Status.STEP_COLLAPSED, Status.TOO_MANY_STEPS
+NOT_FINITE, FAILED, INVALID, SINGULAR = Status.NOT_FINITE, Status.RHS_FAILED, Status.INVALID_ARGUMENT, Status.SINGULAR
+OWN_STATUS = -100
 
 # Problems by number. Each `rhs` that fails does so beyond t = 1.
 SMOOTH, BLOW_UP, SINGULAR_AFTER, OWN_FAILURE, NAN_AFTER, REPARTITIONS, CONSTANT, JUMP, WALL = range(9)

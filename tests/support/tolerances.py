@@ -140,3 +140,10 @@ SERVO_LAW = 1e-10
 # Residuals of SymPy's own equations relative to their terms: rounding of a few thousand operations; the random states
 # are away from singular mass matrices. 4e-15 was seen.
 SAME_EQUATIONS = 1e-9
+
+# --- operation counts ----------------------------------------------------------------------------------------------
+
+# Formulas of operation counts as factors of what the C code does: of solves they leave out a few comparisons, which
+# matter for three unknowns; iterations take as many sweeps as the numbers need, and the count is that of about five.
+OPERATIONS_OF_SOLVES = 1.3
+OPERATIONS_OF_ITERATIONS = 2.5

@@ -14,6 +14,7 @@ import special_systems
 import sympy as sm
 import sympy.physics.mechanics as me
 from click.testing import CliRunner
+from messages import raises
 from systems import EXAMPLES, HYBRID, NAMES, SYSTEMS, initial, model_of, names
 from verify_models import blocks, cart, gimballed, rolling_wheel, set_velocity, spring_load
 
@@ -76,16 +77,16 @@ def test_states_lie_around_a_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "message"),
-    [({"q": [1.0]}, r"start\['q'\] has the shape"), ({"speed": [1.0]}, "speed")],
+    ("start", "names"),
+    [({"q": [1.0]}, ("start['q']",)), ({"speed": [1.0]}, ("speed",))],
 )
-def test_a_wrong_start_is_refused(start: dict[str, Any], message: str) -> None:
-    with pytest.raises(kg.VerificationError, match=message):
+def test_a_wrong_start_is_refused(start: dict[str, Any], names: tuple[str, ...]) -> None:
+    with raises(kg.VerificationError, *names):
         kg.verify(model_of("elliptic_wire"), start=start)
 
 
 def test_no_states_are_refused() -> None:
-    with pytest.raises(kg.VerificationError, match="at least one"):
+    with raises(kg.VerificationError, "at least one"):
         kg.verify(model_of("elliptic_wire"), states=0)
 
 
@@ -94,7 +95,7 @@ def test_no_states_are_refused() -> None:
 
 def failed_rows(model: kg.Model, forms: tuple[str, ...] = ()) -> set[str]:
     """The rows that fail; the report must then come with the error."""
-    with pytest.raises(kg.VerificationError, match="FAILED") as caught:
+    with raises(kg.VerificationError, "FAILED") as caught:
         kg.verify(model, states=2, forms=forms)
     assert isinstance(caught.value.report, Report)
     return {check.principle for check in caught.value.report.failed}
@@ -275,7 +276,7 @@ def test_wrong_angular_velocity_set_by_the_user_fails() -> None:
 
 def test_inertia_that_does_not_turn_with_its_body_is_refused() -> None:
     assert kg.verify(gimballed("body"), states=2, forms=()).ok
-    with pytest.raises(kg.ModelError, match="the inertia of body body is written in frame N, which turns relative to"):
+    with raises(kg.ModelError, "inertia", "body", "N"):
         kg.verify(gimballed("N"), states=2, forms=())
 
 
@@ -332,7 +333,7 @@ def test_report_is_a_table() -> None:
     text = str(report)
     for part in ("Lagrange", "1.0e-15", "FAILED", "nan", "[bold] u", "10 states"):
         assert part in text
-    with pytest.raises(KeyError, match="Lagrange"):
+    with raises(KeyError, "Lagrange"):
         report.check("Newton")
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from kanegen.codegen.methods.tableaux import Row, all_trees
 from kanegen.codegen.methods.trees import Tree, density, order_of
@@ -31,7 +31,6 @@ class Rosenbrock:
 
     Parameters
     ----------
-    name, title : identifier in C, and the name people use (with its source)
     order, dense_order : order of the solution; of the dense output (one less than that of its local error)
     gamma : the diagonal of Gamma
     a, C : strictly lower triangular, (s, s), rows of any length up to their own index
@@ -47,8 +46,6 @@ class Rosenbrock:
         solution or of the dense output does not hold, or when the method is not stiffly accurate.
     """
 
-    name: str
-    title: str
     order: int
     dense_order: int
     gamma: Fraction
@@ -65,7 +62,7 @@ class Rosenbrock:
         if not problems:
             problems = [*self._sum_problems(), *self.defects(all_trees(self.order)), *self._accuracy_problems()]
         if problems:
-            raise ValueError(f"wrong coefficients in the method {self.name}: " + "; ".join(problems))
+            raise ValueError("wrong coefficients: " + "; ".join(problems))
 
     @property
     def stages(self) -> int:
@@ -180,43 +177,3 @@ def _times(row: Row, matrix: Matrix) -> Row:
 
 def _dot(weights: Row, values: Row) -> Fraction:
     return sum((w * x for w, x in zip(weights, values, strict=True) if w), Fraction(0))
-
-
-def _row(text: str) -> Row:
-    return tuple(map(Fraction, text.split()))
-
-
-# Of the sets of coefficients in Hairer and Wanner's code RODAS this one loses least of its order on stiff components
-# that follow a slow motion: on the problem of Prothero and Robinson, at a tolerance of 1e-10, it takes a sixteenth of
-# the steps of the first set.
-RODAS: Final = Rosenbrock(
-    name="rodas",
-    title="RODAS, L-stable and of order 4(3), with the coefficients of Steinebach (1995, RODASP)",
-    order=4,
-    dense_order=3,
-    gamma=Fraction(1, 4),
-    a=(
-        _row(""),
-        _row("3"),
-        _row("1.831036793486759 0.4955183967433795"),
-        _row("2.304376582692669 -0.05249275245743001 -1.176798761832782"),
-        _row("-7.170454962423024 -4.741636671481785 -16.31002631330971 -1.062004044111401"),
-        _row("-7.170454962423024 -4.741636671481785 -16.31002631330971 -1.062004044111401 1"),
-    ),
-    C=(
-        _row(""),
-        _row("-12"),
-        _row("-8.791795173947035 -2.207865586973518"),
-        _row("10.81793056857153 6.780270611428266 19.5348594464241"),
-        _row("34.19095006749676 15.49671153725963 54.7476087596413 14.16005392148534"),
-        _row("34.62605830930532 15.30084976114473 56.99955578662667 18.40807009793095 -5.714285714285717"),
-    ),
-    c=_row("0 0.75 0.21 0.63 1 1"),
-    d=_row("0.25 -0.5 -0.023504 -0.0362 0 0"),
-    m=_row("-7.170454962423024 -4.741636671481785 -16.31002631330971 -1.062004044111401 1 1"),
-    dense=(
-        _row("25.09876703708589 11.62013104361867 28.49148307714626 -5.664021568594133 0 0"),
-        _row("1.638054557396973 -0.7373619806678748 8.47791821923899 15.9925314877952 -1.882352941176471 0"),
-    ),
-    tolerance=Fraction(1, 10**14),
-)

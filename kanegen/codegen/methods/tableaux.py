@@ -16,14 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import cache, cached_property
-from types import MappingProxyType
-from typing import Final
+from functools import cached_property
+from typing import Final, TypeAlias
 
-from kanegen.codegen.methods import dop853
 from kanegen.codegen.methods.trees import ElementaryWeights, Tree, bushy_tree, density, order_of, trees_of_order
 
-Row = tuple[Fraction, ...]
+Row: TypeAlias = tuple[Fraction, ...]
 
 # Importing this module must stay within milliseconds, and long decimals are slow to multiply exactly.
 CHEAP_ORDER_RATIONAL: Final = 5
@@ -44,7 +42,6 @@ class Tableau:
 
     Parameters
     ----------
-    name, title : identifier in C, and the name people use (with its source)
     order : order of the solution that is carried on
     dense_order : order of the dense output (one less than that of its local error)
     c : nodes, (s + 1 + e,)
@@ -63,8 +60,6 @@ class Tableau:
         those up to order 2 for decimals; :meth:`defects` checks any others.
     """
 
-    name: str
-    title: str
     order: int
     dense_order: int
     stages: int
@@ -73,7 +68,6 @@ class Tableau:
     errors: tuple[ErrorEstimate, ...] = ()
     dense: tuple[Row, ...] = ()
     tolerance: Fraction = Fraction(0)
-    is_adaptive: bool = False
 
     def __post_init__(self) -> None:
         problems = [*self._shape_problems()]
@@ -85,7 +79,7 @@ class Tableau:
                 *self.defects([*all_trees(min(self.order, cheap)), *bushy]),
             ]
         if problems:
-            raise ValueError(f"wrong coefficients in the tableau {self.name}: " + "; ".join(problems))
+            raise ValueError("wrong coefficients: " + "; ".join(problems))
 
     @property
     def rows(self) -> int:
@@ -192,93 +186,10 @@ def _nested(coefficients: Sequence[Fraction], theta: Fraction) -> Fraction:
     return value
 
 
-def _row(text: str) -> Row:
+def row(text: str) -> Row:
     """A row from numbers separated by blanks."""
     return tuple(map(Fraction, text.split()))
 
 
-def _full(row: Mapping[int, str], length: int) -> Row:
+def full_row(row: Mapping[int, str], length: int) -> Row:
     return tuple(Fraction(row.get(j, 0)) for j in range(length))
-
-
-RK4: Final = Tableau(
-    name="rk4",
-    title="the classical Runge-Kutta method (Kutta 1901)",
-    order=4,
-    dense_order=3,
-    stages=4,
-    c=_row("0 1/2 1/2 1 1"),
-    a=(_row(""), _row("1/2"), _row("0 1/2"), _row("0 0 1"), _row("1/6 1/3 1/3 1/6")),
-)
-
-# The estimate is Merson's, exact for linear equations with constant coefficients only.
-KUTTA_MERSON: Final = Tableau(
-    name="kutta_merson",
-    title="the method of Kutta and Merson (Merson 1957)",
-    order=4,
-    dense_order=3,
-    stages=5,
-    c=_row("0 1/3 1/3 1/2 1 1"),
-    a=(
-        _row(""),
-        _row("1/3"),
-        _row("1/6 1/6"),
-        _row("1/8 0 3/8"),
-        _row("1/2 0 -3/2 2"),
-        _row("1/6 0 0 2/3 1/6"),
-    ),
-    errors=(ErrorEstimate(3, _row("1/15 0 -3/10 4/15 -1/30 0")),),
-)
-
-DOPRI5: Final = Tableau(
-    name="dopri5",
-    title="the method of Dormand and Prince of order 5(4) (1980), dense output by Shampine and Hairer",
-    order=5,
-    dense_order=4,
-    stages=6,
-    c=_row("0 1/5 3/10 4/5 8/9 1 1"),
-    a=(
-        _row(""),
-        _row("1/5"),
-        _row("3/40 9/40"),
-        _row("44/45 -56/15 32/9"),
-        _row("19372/6561 -25360/2187 64448/6561 -212/729"),
-        _row("9017/3168 -355/33 46732/5247 49/176 -5103/18656"),
-        _row("35/384 0 500/1113 125/192 -2187/6784 11/84"),
-    ),
-    errors=(ErrorEstimate(4, _row("71/57600 0 -71/16695 71/1920 -17253/339200 22/525 -1/40")),),
-    dense=(
-        _row(
-            "-12715105075/11282082432 0 87487479700/32700410799 -10690763975/1880347072"
-            " 701980252875/199316789632 -1453857185/822651844 69997945/29380423"
-        ),
-    ),
-    is_adaptive=True,
-)
-
-
-def _dop853() -> Tableau:
-    stages, rows = 12, len(dop853.C)
-    a = tuple(_full(dop853.A.get(i, {}), i) for i in range(rows))
-    b3 = _full(dop853.B3, stages)
-    third = (*(x - y for x, y in zip(a[stages], b3, strict=True)), Fraction(0))
-    return Tableau(
-        name="dop853",
-        title="the method of Dormand and Prince of order 8(5,3), with Hairer's dense output of order 7",
-        order=8,
-        dense_order=7,
-        stages=stages,
-        c=tuple(map(Fraction, dop853.C)),
-        a=a,
-        errors=(ErrorEstimate(5, _full(dop853.E5, stages + 1)), ErrorEstimate(3, third)),
-        dense=tuple(_full(row, rows) for row in dop853.D),
-        tolerance=Fraction(1, 10**24),
-        is_adaptive=True,
-    )
-
-
-@cache
-def tableaux() -> Mapping[str, Tableau]:
-    """All methods by name, in the order of the method numbers of ``kg_steppers.h``; made on first use."""
-    methods = (RK4, KUTTA_MERSON, DOPRI5, _dop853())
-    return MappingProxyType({method.name: method for method in methods})

@@ -20,8 +20,7 @@ from kanegen.derivation.geometry.vectors import scaled
 from kanegen.derivation.inertia.bodies import Force, Torque, lowered
 from kanegen.errors import ModelError
 from kanegen.graph import Node, gradient
-from kanegen.model.contact.laws import Restitution, decay
-from kanegen.model.contact.records import Contact, contacts_of, first_rows
+from kanegen.model.contact.records import Contact
 from kanegen.model.expressions import symbol_name
 
 GAP: Final = sympy.Dummy("gap", real=True)
@@ -68,19 +67,18 @@ def contact_rates(system: System) -> Iterator[tuple[Node, Node]]:
     """The rate of each row, and its multiplier: together the power of the contact forces."""
     expressions = (
         (expression, level)
-        for contact in contacts_of(system.model)
+        for contact in system.model.resolved_contacts
         for expression, level in (*_normal(contact), *((slip, 1) for slip in contact.slip))
     )
-    for multiplier, (expression, level) in zip(system.hidden, expressions, strict=False):
+    for multiplier, (expression, level) in zip(system.multipliers, expressions, strict=True):
         node = system.lower(expression)
         yield (system.rate(node) if level == 2 else node), multiplier
 
 
 def contact_loads(system: System) -> Iterator[Force | Torque]:
     """The contact forces of the contacts that tell where they act."""
-    contacts = contacts_of(system.model)
-    for contact, first in zip(contacts, first_rows(contacts), strict=True):
-        for multiplier, pairs in zip(system.hidden[first:], contact.applied_at, strict=False):
+    for contact in system.model.resolved_contacts:
+        for multiplier, pairs in zip(system.multipliers[contact.first_row :], contact.applied_at, strict=False):
             for load in lowered(system, pairs):
                 parts = {frame: scaled(multiplier, a) for frame, a in load.parts.items()}
                 yield replace(load, parts=parts)
@@ -99,7 +97,7 @@ def lower_contacts(system: System, final: Simplify) -> ContactRows:
         For gaps that no speed changes, or that cannot be open together; for slip velocities that are not affine in the
         speeds, or that are multiples of each other.
     """
-    contacts = contacts_of(system.model)
+    contacts = system.model.resolved_contacts
     of_contacts = [tuple(_rows(system, contact)) for contact in contacts]
     _require_directions(system, contacts, of_contacts)
     _require_compatible(system, contacts, of_contacts)
@@ -150,7 +148,7 @@ def _require_compatible(
     gaps = [
         (contact, rows[0].value)
         for contact, rows in zip(contacts, of_contacts, strict=True)
-        if contact.kind in ("restitution", "stabilized")
+        if contact.law is not None and not contact.law.gives_force
     ]
     for (one, a), (other, b) in combinations(gaps, 2):
         total = system.samples([a + b])[0]
@@ -174,20 +172,13 @@ def _normal_row(system: System, contact: Contact) -> ContactRow:
         raise ModelError(
             f"the gap of contact {contact.name!r} ({contact.gap}) depends on no generalized speed: it restricts nothing"
         )
-    target = system.lower_with(_target(contact), {GAP: gap, RATE: rate})
+    target = system.lower_with(contact.target(GAP, RATE), {GAP: gap, RATE: rate})
     return ContactRow(W, remainder, gap, rate, target)
 
 
 def _velocity_row(system: System, psi: Node) -> tuple[tuple[Node, ...], Node]:
     """``psi_u`` (n_u,), and what is left of psi' at u' = 0."""
     return tuple(gradient([psi], [system.graph.one], system.u)), system.rate(psi)
-
-
-def _target(contact: Contact) -> Any:
-    """The acceleration of a closed normal row; a compliant contact has a force instead."""
-    if contact.law is None:
-        return decay(contact.decay_rate, GAP, RATE, contact.level)
-    return sympy.S.Zero if contact.kind == "compliant" else contact.law.target(GAP, RATE, contact.level)
 
 
 def _slip_row(system: System, contact: Contact, expression: Any) -> ContactRow:
@@ -205,22 +196,19 @@ def _slip_row(system: System, contact: Contact, expression: Any) -> ContactRow:
 
 
 def _values(system: System, contact: Contact) -> ContactValues:
-    friction, law = contact.friction, contact.law
-    zero = sympy.S.Zero
+    friction, zero = contact.friction, sympy.S.Zero
     creep = zero if friction is None or friction.creep is None else friction.creep
     coefficients = (zero, zero) if friction is None else (friction.mu_s, friction.kinetic)
-    restitution = law.e if isinstance(law, Restitution) else zero
-    lowered = [system.lower(x) for x in (*coefficients, restitution, creep)]
+    lowered = [system.lower(x) for x in (*coefficients, contact.restitution, creep)]
     return ContactValues(_load(system, contact), *lowered)
 
 
 def _load(system: System, contact: Contact) -> Node:
-    if contact.load is not None:
-        return system.lower(contact.load)
-    if contact.law is None or contact.kind != "compliant":
-        return system.graph.zero
+    force = contact.force(GAP, RATE)
+    if not force.has(GAP, RATE):
+        return system.lower(force)
     gap = system.lower(contact.gap)
-    return system.lower_with(contact.law.force(-GAP, -RATE), {GAP: gap, RATE: system.rate(gap)})
+    return system.lower_with(force, {GAP: gap, RATE: system.rate(gap)})
 
 
 def guards(system: System) -> tuple[Node, ...]:

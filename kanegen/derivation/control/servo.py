@@ -12,7 +12,7 @@ from kanegen.derivation.control.servo_checks import servo_problems
 from kanegen.derivation.forms import complete, matrix_vector
 from kanegen.errors import ModelError
 from kanegen.graph import Graph, Node, Tangent, reachable, substitute
-from kanegen.model.control.servo import Servo, free_names, servo_of
+from kanegen.model.control.servo import Servo
 
 if TYPE_CHECKING:
     from kanegen.derivation.equations import Equations
@@ -79,7 +79,7 @@ def servo_equations(equations: Equations) -> ServoEquations:
     ModelError
         With every reason for which the controls cannot enforce them.
     """
-    system, servo = equations.system, servo_of(equations.model)
+    system, servo = equations.system, equations.model.servo
     if servo is None:
         raise ModelError(f"the model {equations.model.name!r} has no servo-constraints: give control=kg.Servo(...)")
     controls = affine_controls(equations, servo.slots(equations.model.inputs))
@@ -119,8 +119,7 @@ def _free_vector(
     """y0 and the columns of Y from the user's expressions, or the hidden inputs that hold y."""
     system, given = equations.system, servo.free_vector(len(controls.slots))
     if given is None:
-        hidden = dict(zip(system.hidden_names, system.hidden, strict=True))
-        return tuple(hidden[name] for name in free_names(equations.model)), ()
+        return system.free, ()
     y, tau = lowered(equations, given), [system.r[k] for k in controls.slots]
     columns = [tuple(Tangent(system.graph, {node: system.graph.one})(x) for x in y) for node in tau]
     curved = [

@@ -17,7 +17,6 @@ from kanegen.derivation.forms import matrix_product, matrix_vector, tangent_matr
 from kanegen.derivation.quantity import Quantity
 from kanegen.errors import ModelError
 from kanegen.graph import Node
-from kanegen.model.control.servo import servo_of
 
 if TYPE_CHECKING:
     from kanegen.derivation.equations import Equations
@@ -34,7 +33,7 @@ class Underactuation:
 def plant_controls(equations: Equations) -> AffineControls:
     """The controls of the servo-constraints, else all inputs on which the forces, and nothing else, depend affinely."""
     model = equations.model
-    if servo_of(model) is not None:
+    if model.servo is not None:
         return equations.servo.controls
     slots = [k for k in range(len(model.inputs)) if _is_control(equations, k)]
     return affine_controls(equations, slots)

@@ -29,7 +29,7 @@ def potential_energy(system: System, bodies: Sequence[Body]) -> Node:
         Without ``potential_energy`` and ``gravity``, or where gravity acts on a point of unknown position.
     """
     model = system.model
-    if model.potential_energy is None and model.gravity is None:
+    if not model.has_potential:
         raise DerivationError(
             f"model {model.name!r} has no potential energy: give Model(potential_energy=...) or Model(gravity=...); it "
             f"is never guessed from the loads"

@@ -19,7 +19,6 @@ from kanegen.derivation.inertia.bodies import Body, Force, Torque, lower_loads, 
 from kanegen.derivation.inertia.tensors import inertia_torque, product
 from kanegen.errors import DerivationError
 from kanegen.graph import Node, gradient
-from kanegen.model.contact.records import contacts_of, first_rows
 from kanegen.model.expressions import symbol_name
 
 
@@ -125,9 +124,9 @@ def require_places(system: System, found: ContactRows) -> None:
     DerivationError
         Naming the contact, the row and the speed that tell them apart.
     """
-    contacts = contacts_of(system.model)
-    for contact, first in zip(contacts, first_rows(contacts), strict=True):
-        for name, pairs, row in zip(contact.row_names, contact.applied_at, found.rows[first:], strict=False):
+    for contact in system.model.resolved_contacts:
+        rows = found.rows[contact.first_row :]
+        for name, pairs, row in zip(contact.row_names, contact.applied_at, rows, strict=False):
             _require_force(system, f"applied_at of contact {contact.name!r} contradicts its row {name!r}", pairs, row.W)
 
 

@@ -11,14 +11,13 @@ from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.derivation.algebra.elimination import solve_linear
-from kanegen.derivation.contact.hidden import hidden_names, multiplier_symbols
 from kanegen.derivation.geometry.frames import Frames
 from kanegen.derivation.geometry.points import Points
 from kanegen.derivation.geometry.vectors import Triple
 from kanegen.derivation.speeds.changes import FORMER, former_speeds
 from kanegen.errors import DerivationError, ModelError
 from kanegen.graph import Graph, Lowering, Node, Tangent, evaluate, gradient, reachable, substitute
-from kanegen.model import Model
+from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 
 RELATIVE_ZERO = 1e-10
@@ -29,7 +28,7 @@ RELATIVE_ZERO = 1e-10
 class System:
     """One model lowered to one graph. Everything derived from it is a node of ``graph``."""
 
-    def __init__(self, model: Model, graph: Graph | None = None) -> None:
+    def __init__(self, model: SystemDescription, graph: Graph | None = None) -> None:
         self.model = model
         self.graph = graph = Graph() if graph is None else graph
         self.t = graph.input("t", 0)
@@ -37,9 +36,10 @@ class System:
         self.u = tuple(graph.input("u", i) for i in range(len(model.speeds)))
         self.udot = tuple(graph.input("udot", i) for i in range(len(model.speeds)))
         self.auxiliary = tuple(graph.input("aux", i) for i in range(len(model.auxiliary_speeds)))
-        self.r = tuple(graph.input("r", i) for i in range(len(model.inputs)))
-        self.hidden_names = hidden_names(model)
-        self.hidden = tuple(graph.input("r", len(self.r) + i) for i in range(len(self.hidden_names)))
+        layout = model.input_layout
+        r = tuple(graph.input("r", i) for i in range(layout.size))
+        self.r, self.multipliers, self.free = r[: len(layout.inputs)], r[layout.multiplier_slots], r[layout.free_slots]
+        self.hidden = (*self.multipliers, *self.free)
         self.p = tuple(graph.input("p", i) for i in range(len(model.parameters)))
         self._symbols = self.leaves()
         self._input_rates = self._lower_input_rates()
@@ -62,10 +62,9 @@ class System:
             (model.speeds, self.u),
             (model.auxiliary_speeds, self.auxiliary),
             (model.parameters, self.p),
-            ((item.symbol for item in model.inputs), self.r),
+            (model.input_symbols, (*self.r, *self.hidden)),
         ):
             symbols.update(zip(items, nodes, strict=True))
-        symbols.update((symbol, self.hidden[k]) for symbol, k in multiplier_symbols(model).items())
         return symbols
 
     def _lower_input_rates(self) -> dict[Node, Node]:

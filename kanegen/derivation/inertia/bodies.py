@@ -16,7 +16,7 @@ from kanegen.derivation.inertia.tensors import Inertia, is_negligible, prescribe
 from kanegen.errors import ModelError
 from kanegen.graph.nodes import Node
 from kanegen.model.expressions import dyadic_frames
-from kanegen.model.geometry.routes import effective_loads, is_ground
+from kanegen.model.geometry.routes import is_ground
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def lower_dyadic(system: System, dyadic: Any, default: Frame) -> tuple[Frame, In
 
 def lower_loads(system: System) -> Iterator[Force | Torque]:
     """The loads the user listed on what moves (the weight of a model with ``gravity`` is not among them)."""
-    yield from lowered(system, effective_loads(system.model))
+    yield from lowered(system, system.model.effective_loads)
 
 
 def lowered(system: System, pairs: Iterable[tuple[Any, Any]]) -> Iterator[Force | Torque]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from kanegen.derivation.algebra.elimination import solve_linear
 from kanegen.errors import DerivationError, ModelError
 from kanegen.graph import Graph, Lowering, Node, gradient, substitute
-from kanegen.model import Model
+from kanegen.model.description import SpeedChange, SystemDescription
 from kanegen.model.expressions import symbol_name
-from kanegen.model.speeds import SpeedChange, speed_changes
 
 if TYPE_CHECKING:
     from kanegen.derivation.geometry.system import System
@@ -31,13 +30,13 @@ def former_speeds(system: System) -> dict[Any, Node]:
     """
     found: dict[Any, Node] = {}
     speeds: Sequence[Node] = system.u
-    for change in speed_changes(system.model):
+    for change in system.model.speed_changes:
         speeds = _inverse(system, change, speeds)
         found.update(zip(change.before.speeds, speeds, strict=True))
     return found
 
 
-def model_before(model: Model) -> Model:
+def model_before(model: SystemDescription) -> SystemDescription:
     """The model before the last change of speeds; ``DerivationError`` where there was none."""
     if model.speed_change is None:
         raise DerivationError(f"the speeds of model {model.name!r} were not changed: use with_speeds")
@@ -46,7 +45,7 @@ def model_before(model: Model) -> Model:
 
 def new_speeds(system: System) -> tuple[Node, ...]:
     """``w = Phi1 u + Phi2``, the inputs ``u`` of the graph standing for the speeds before the last change."""
-    change = next(speed_changes(system.model))
+    change = system.model.speed_changes[0]
     if change.definitions is None:
         from kanegen.derivation.speeds.orthogonal import orthogonal_speeds
 

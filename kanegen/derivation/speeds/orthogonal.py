@@ -14,7 +14,7 @@ from kanegen.derivation.inertia.bodies import lower_bodies
 from kanegen.derivation.inertia.mass_matrix import mass_matrix
 from kanegen.errors import DerivationError
 from kanegen.graph import Identities, Node
-from kanegen.model import Model
+from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 
 NO_MASS = 1e-12
@@ -29,7 +29,7 @@ class Factors:
     diagonal: tuple[Node, ...]
 
 
-def factors(system: System, before: Model) -> Factors:
+def factors(system: System, before: SystemDescription) -> Factors:
     """The factors of the kinetic-energy matrix of the model ``before``, on the graph of ``system``.
 
     Raises
@@ -61,7 +61,7 @@ def factors(system: System, before: Model) -> Factors:
     return Factors(tuple(map(tuple, lower)), tuple(diagonal))
 
 
-def original_speeds(system: System, before: Model, w: Sequence[Node]) -> tuple[Node, ...]:
+def original_speeds(system: System, before: SystemDescription, w: Sequence[Node]) -> tuple[Node, ...]:
     """``u = L^-T w`` by back substitution."""
     lower = factors(system, before).lower
     u = list(w)
@@ -70,7 +70,7 @@ def original_speeds(system: System, before: Model, w: Sequence[Node]) -> tuple[N
     return tuple(u)
 
 
-def orthogonal_speeds(system: System, before: Model, u: Sequence[Node]) -> tuple[Node, ...]:
+def orthogonal_speeds(system: System, before: SystemDescription, u: Sequence[Node]) -> tuple[Node, ...]:
     """``w = L^T u``."""
     lower = factors(system, before).lower
     n = len(u)

@@ -7,7 +7,6 @@ velocity and acceleration constraints as matrices, from which the rows are put t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import sympy
@@ -17,21 +16,19 @@ from kanegen.errors import ModelError
 from kanegen.model import normalize
 from kanegen.model.adapters.kane_constraints import sorted_positions
 from kanegen.model.checks.symbols import needed_rates
-from kanegen.model.contact import normalize as contact_records
-from kanegen.model.control.law import normalized_control
+from kanegen.model.description import SystemDescription, described
 from kanegen.model.expressions import base_symbol, is_time_function, symbol_name
-from kanegen.model.inputs import Input, resolved_inputs
+from kanegen.model.inputs import Input
 from kanegen.model.linear import in_span
 from kanegen.model.places import survey
-from kanegen.model.reactions import normalized_reactions
 
 
-def kane_description(kanes_method: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
+def kane_arguments(kanes_method: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
     """The arguments of ``Model`` for a ``KanesMethod``; ``options`` win over what is read.
 
-    The velocity constraints become ``nonholonomic_constraints``; what becomes of the configuration constraints tells
-    :func:`.sorted_positions`. Acceleration constraints that are a derivative of the
-    velocity constraints are not added again. Dynamic symbols that are neither coordinates nor speeds become inputs,
+    The velocity constraints become ``nonholonomic_constraints``; :func:`.sorted_positions` says what
+    becomes of the configuration constraints. Acceleration constraints that are a derivative of the velocity
+    constraints are not added again. Dynamic symbols that are neither coordinates nor speeds become inputs,
     with inputs ``<name>_dot`` and ``<name>_ddot`` for the rates needed.
 
     Raises ``ModelError`` for anything that is no ``KanesMethod``, for configuration constraints that the velocity
@@ -41,7 +38,7 @@ def kane_description(kanes_method: Any, configuration_constraints: str | None = 
     try:
         rate_map = km._qdot_u_map or {}
         velocity = _rows(km._k_nh, km.u, km._f_nh)
-        description: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "name": "kane",
             "frame": km._inertial,
             "coordinates": tuple(km.q),
@@ -60,13 +57,13 @@ def kane_description(kanes_method: Any, configuration_constraints: str | None = 
         raise ModelError(
             f"{kanes_method!r} cannot be read as a sympy.physics.mechanics.KanesMethod: {error}"
         ) from error
-    description |= sorted_positions(description | options, positions, configuration_constraints, "KanesMethod")
+    arguments |= sorted_positions(arguments | options, positions, configuration_constraints, "KanesMethod")
     if "acceleration_constraints" not in options:
-        description["acceleration_constraints"] = _new_accelerations(accelerations, velocity, km, rate_map)
-    return _completed(description, options)
+        arguments["acceleration_constraints"] = _new_accelerations(accelerations, velocity, km, rate_map)
+    return _completed(arguments, options)
 
 
-def system_description(system: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
+def system_arguments(system: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
     """The arguments of ``Model`` for a ``sympy.physics.mechanics.System``; ``options`` win over what is read.
 
     The loads of actuators are added. Holonomic constraints are enforced; where the user set velocity constraints, they
@@ -74,7 +71,7 @@ def system_description(system: Any, configuration_constraints: str | None = None
     """
     try:
         loads = [*system.loads, *(load for actuator in system.actuators for load in actuator.to_loads())]
-        description: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "name": "system",
             "frame": system.frame,
             "coordinates": tuple(system.q),
@@ -91,10 +88,10 @@ def system_description(system: Any, configuration_constraints: str | None = None
     except AttributeError as error:
         raise ModelError(f"{system!r} cannot be read as a sympy.physics.mechanics.System: {error}") from error
     if overridden is not None:
-        description["nonholonomic_constraints"] = tuple(system.velocity_constraints)
-        positions = description.pop("holonomic_constraints")
-        description |= sorted_positions(description | options, positions, configuration_constraints, "System")
-    return _completed(description, options)
+        arguments["nonholonomic_constraints"] = tuple(system.velocity_constraints)
+        positions = arguments.pop("holonomic_constraints")
+        arguments |= sorted_positions(arguments | options, positions, configuration_constraints, "System")
+    return _completed(arguments, options)
 
 
 def _rows(matrix: Any, symbols: Any, rest: Any) -> tuple[Any, ...]:
@@ -117,9 +114,9 @@ def _new_accelerations(
         return ()
     accelerations = frozenset(km._udot)
     derivatives = [expr.diff(dynamicsymbols._t).xreplace(rate_map) for expr in velocity]
-    found = tuple(row for row in rows if not in_span(row, derivatives, accelerations))
+    new = tuple(row for row in rows if not in_span(row, derivatives, accelerations))
     directions = _rows(km._k_nh, km._udot, [sympy.S.Zero] * len(velocity))
-    for k, row in enumerate(found):
+    for k, row in enumerate(new):
         direction = row - row.xreplace(dict.fromkeys(accelerations, 0))
         if in_span(direction, directions, accelerations):
             raise ModelError(
@@ -127,55 +124,26 @@ def _new_accelerations(
                 "its velocity constraints, but is not their derivative: leave it out (for stabilization, use "
                 "kg.Baumgarte), or pass acceleration_constraints= to from_kane"
             )
-    return found
+    return new
 
 
-def _completed(description: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """``description`` with the user's ``options`` and the inputs that are found in it."""
-    merged = description | options
-    merged["inputs"] = (*_listed(merged.get("inputs")), *_found_inputs(merged))
-    return merged
+def _completed(arguments: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """``arguments`` with the user's ``options`` and an input for every dynamic symbol that is nothing else."""
+    merged = arguments | options
+    given = normalize.sequence(merged.get("inputs"), "inputs", [])
+    return merged | {"inputs": (*given, *_further_inputs(described(merged, [])))}
 
 
-def _listed(inputs: Any) -> tuple[Any, ...]:
-    return normalize.sequence(inputs, "inputs", [])
-
-
-def _found_inputs(description: dict[str, Any]) -> tuple[Input, ...]:
+def _further_inputs(description: SystemDescription) -> tuple[Input, ...]:
     """An :class:`Input` for every dynamic symbol that is nothing else, in the order of their names."""
-    draft = _draft(description)
-    places = survey(draft).places
-    known = {*draft.coordinates, *draft.speeds, *draft.auxiliary_speeds, *(r.symbol for r in draft.inputs)}
-    found = {base_symbol(atom) for place in places for atom in place.atoms} - known
-    symbols = sorted((item for item in found if is_time_function(item)), key=symbol_name)
-    draft.inputs = tuple(Input(symbol) for symbol in symbols)
-    needed = needed_rates(draft, places)
+    places = survey(description).places
+    inputs = (item.symbol for item in description.inputs)
+    known = {*description.coordinates, *description.speeds, *description.auxiliary_speeds, *inputs}
+    others = {base_symbol(atom) for place in places for atom in place.atoms} - known
+    symbols = sorted(filter(is_time_function, others), key=symbol_name)
+    needed = needed_rates(description.changed(inputs=tuple(map(Input, symbols))), places)
     taken = {symbol_name(atom) for place in places for atom in place.atoms}
     return tuple(_input_with_rates(symbol, needed.get(symbol, (0, ""))[0], taken) for symbol in symbols)
-
-
-def _draft(description: dict[str, Any]) -> Any:
-    """The fields of a model that :func:`survey` reads; problems are found later, by ``Model``."""
-    ignored: list[str] = []
-    fields = dict.fromkeys(("gravity", "potential_energy", "speed_change")) | description
-    for field in normalize.CONSTRAINTS:
-        fields[field] = normalize.scalars(fields.get(field), field, ignored)
-    for field in ("coordinates", "speeds", "auxiliary_speeds"):
-        fields[field] = normalize.time_functions(fields.get(field), field, ignored)
-    fields["kinematics"] = normalize.kinematics(fields["kinematics"], ignored)
-    fields["bodies"] = normalize.bodies(fields["bodies"], ignored)
-    fields["loads"] = normalize.loads(fields["loads"], ignored)
-    fields["outputs"] = normalize.outputs(fields.get("outputs"), ignored)
-    fields["reactions"] = normalized_reactions(fields.get("reactions"), ignored)
-    fields["contacts"] = contact_records.contacts(fields.get("contacts"), ignored)
-    fields["events"] = contact_records.events(fields.get("events"), ignored)
-    fields["impulses"] = contact_records.impulses(fields.get("impulses"), ignored)
-    fields["control"] = normalized_control(fields.get("control"), ignored)
-    fields["inputs"] = resolved_inputs(_listed(fields.get("inputs")), ignored)
-    fields["gravity"] = normalize.vector_or_none(fields["gravity"], "gravity", ignored)
-    if fields["potential_energy"] is not None:
-        fields["potential_energy"] = normalize.scalar(fields["potential_energy"], "potential_energy", ignored)
-    return SimpleNamespace(**fields)
 
 
 def _input_with_rates(symbol: Any, order: int, taken: set[str]) -> Input:

@@ -14,6 +14,7 @@ import sympy
 from kanegen.errors import ModelError, warn_user
 from kanegen.model import normalize
 from kanegen.model.checks.motions import Kinematics, Motions
+from kanegen.model.description import SystemDescription, described
 from kanegen.model.expressions import atoms, base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input
 
@@ -22,7 +23,7 @@ CHOICES = ("enforce", "ignore")
 
 
 def sorted_positions(
-    description: Mapping[str, Any], positions: Sequence[Any], choice: str | None, source: str
+    arguments: Mapping[str, Any], positions: Sequence[Any], choice: str | None, source: str
 ) -> dict[str, Any]:
     """The fields of a model for the configuration constraints ``positions`` of a ``source`` (the name of a class).
 
@@ -43,8 +44,8 @@ def sorted_positions(
         )
     if not positions:
         return {}
-    rows = () if choice == "ignore" else description["nonholonomic_constraints"]
-    follows = _rates_follow({**description, "nonholonomic_constraints": rows}, positions)
+    rows = () if choice == "ignore" else arguments["nonholonomic_constraints"]
+    follows = _rates_follow({**arguments, "nonholonomic_constraints": rows}, positions)
     implied = tuple(phi for phi, kept in zip(positions, follows, strict=True) if kept)
     if choice == "ignore":
         return {"implied_constraints": implied}
@@ -70,51 +71,40 @@ def _not_used(positions: Sequence[Any], source: str) -> str:
 
 
 def _not_kept(k: int, phi: Any, source: str, undecided: bool) -> str:
-    found = (
+    reason = (
         "no configuration was found that satisfies it, so that it cannot be decided whether the velocity constraints "
         "keep it (give parameters=)"
         if undecided
         else "its rate does not follow from the velocity constraints, so that they do not keep it"
     )
     return (
-        f"configuration constraint {k} of the {source} ({phi}): {found}. SymPy's equations of motion contain the "
+        f"configuration constraint {k} of the {source} ({phi}): {reason}. SymPy's equations of motion contain the "
         "velocity constraints only, and configuration constraints serve its linearization. Pass "
         "configuration_constraints='enforce' to add it as a constraint of its own, or 'ignore' for SymPy's equations"
     )
 
 
-def _rates_follow(description: Mapping[str, Any], positions: Sequence[Any]) -> Sequence[bool | None]:
+def _rates_follow(arguments: Mapping[str, Any], positions: Sequence[Any]) -> Sequence[bool | None]:
     """For each position whether its rate follows; None where no configuration satisfies the positions."""
-    given = _kinematics(description, positions)
-    follows = Motions(given).rates_follow()
+    description = described({**arguments, "implied_constraints": positions}, [])
+    follows = Motions(_kinematics(description, arguments.get("parameters"))).rates_follow()
     return [None] * len(positions) if follows is None else follows
 
 
-def _kinematics(description: Mapping[str, Any], positions: Sequence[Any]) -> Kinematics:
+def _kinematics(description: SystemDescription, parameters: Any) -> Kinematics:
     """The kinematics of a description that is not checked yet; unknown dynamic symbols count as inputs."""
-    ignored: list[str] = []
-    rows = normalize.scalars(description["nonholonomic_constraints"], "nonholonomic_constraints", ignored)
-    equations = normalize.kinematics(description["kinematics"], ignored)
-    phi = normalize.scalars(positions, "configuration_constraints", ignored)
-    found = atoms((*rows, *equations, *phi))
-    known = {*description["coordinates"], *description["speeds"], *description["auxiliary_speeds"]}
-    others = {base_symbol(atom) for atom in found} - known
-    values = {symbol_name(key) if not isinstance(key, str) else key: value for key, value in _values(description)}
-    constants = sorted((x for x in others if isinstance(x, sympy.Symbol)), key=symbol_name)
+    d = description
+    known = {*d.coordinates, *d.speeds, *d.auxiliary_speeds}
+    others = {base_symbol(atom) for atom in atoms((*d.nonholonomic_constraints, *d.kinematics, *d.implied_constraints))}
+    symbols = sorted(others - known, key=symbol_name)
+    constants = [symbol for symbol in symbols if isinstance(symbol, sympy.Symbol)]
     return Kinematics(
-        description["coordinates"],
-        description["speeds"],
-        description["auxiliary_speeds"],
-        [Input(x) for x in sorted(filter(is_time_function, others), key=symbol_name)],
-        {symbol: values.get(symbol_name(symbol)) for symbol in constants},
-        equations,
-        phi,
-        rows,
+        d.coordinates,
+        d.speeds,
+        d.auxiliary_speeds,
+        [Input(symbol) for symbol in filter(is_time_function, symbols)],
+        normalize.parameter_values(parameters, constants, [])[0],
+        d.kinematics,
+        d.implied_constraints,
+        d.nonholonomic_constraints,
     )
-
-
-def _values(description: Mapping[str, Any]) -> list[tuple[Any, float]]:
-    """The values of parameters that are numbers; what is wrong with others the model reports."""
-    given = description.get("parameters")
-    pairs = given.items() if isinstance(given, Mapping) else ()
-    return [(key, float(value)) for key, value in pairs if isinstance(value, int | float)]

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 from sympy.physics.mechanics import RigidBody
 
+from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import dyadic_frames, dyadic_matrix, known_value, vector_terms
-
-if TYPE_CHECKING:
-    from kanegen.model.model import Model
 
 #: Eigenvalues of an inertia above minus this part of the largest entry count as zero.
 NEGATIVE = 1e-10
 
 
-def body_problems(model: Model) -> list[str]:
+def body_problems(model: SystemDescription) -> list[str]:
     """Problems of the masses and inertias, as far as numbers are known."""
-    values = {symbol: value for symbol, value in model.parameters.items() if value is not None}
+    values = model.known_parameters
     problems = [] if model.bodies else ["the model has no bodies: expected at least one"]
     for k, body in enumerate(model.bodies):
         if any(body is other for other in model.bodies[:k]):
@@ -80,7 +78,7 @@ def _smallest_eigenvalue(matrix: list[list[float]]) -> float:
     return float(np.linalg.eigvalsh(np.array(matrix))[0]) if np.all(np.isfinite(matrix)) else math.nan
 
 
-def _weight_problems(model: Model) -> list[str]:
+def _weight_problems(model: SystemDescription) -> list[str]:
     """Weights given both by ``gravity`` and by a load would count twice."""
     if model.gravity is None:
         return []

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from kanegen.model.contact.events import Event, is_multiplier, multiplier_row
-from kanegen.model.contact.laws import HuntCrossley, KelvinVoigt, Stabilized
-from kanegen.model.contact.records import Contact, contacts_of, level_of
+from kanegen.model.contact.records import Contact
+from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms, base_symbol, derivative_order, known_value, symbol_name
 from kanegen.model.linear import is_affine
 from kanegen.model.places import Place
-from kanegen.model.speeds import all_speeds
-
-if TYPE_CHECKING:
-    from kanegen.model.model import Model
 
 DIRECTIONS = (-1, 0, 1)
 
 
-def contact_problems(model: Model, places: Sequence[Place]) -> list[str]:
+def contact_problems(model: SystemDescription, places: Sequence[Place]) -> list[str]:
     """Every problem of the contacts, events and impulses of ``model``."""
-    contacts = contacts_of(model)
-    values = {symbol: value for symbol, value in model.parameters.items() if value is not None}
+    contacts = model.resolved_contacts
     return [
         *_name_problems(model, contacts),
-        *(problem for contact in contacts for problem in _contact_problems(model, contact, values)),
+        *(problem for contact in contacts for problem in _contact_problems(model, contact)),
         *(problem for k, event in enumerate(model.events) for problem in _event_problems(model, contacts, k, event)),
         *_multiplier_problems(contacts, places),
         *_reaction_problems(model, contacts),
     ]
 
 
-def _name_problems(model: Model, contacts: Sequence[Contact]) -> Iterator[str]:
+def _name_problems(model: SystemDescription, contacts: Sequence[Contact]) -> Iterator[str]:
     first: dict[str, str] = {}
     named = [(contact.name, contact.where) for contact in contacts]
     named += [(event.name, f"events[{k}]") for k, event in enumerate(model.events)]
@@ -44,8 +39,8 @@ def _name_problems(model: Model, contacts: Sequence[Contact]) -> Iterator[str]:
         first.setdefault(name, where)
 
 
-def _contact_problems(model: Model, contact: Contact, values: Mapping[Any, float]) -> Iterator[str]:
-    title = f"contact {contact.name!r} ({contact.where})"
+def _contact_problems(model: SystemDescription, contact: Contact) -> Iterator[str]:
+    title, values = f"contact {contact.name!r} ({contact.where})", model.known_parameters
     yield from _gap_problems(model, contact, title)
     yield from _slip_problems(model, contact, title)
     if contact.applied_at and len(contact.applied_at) != contact.n_rows:
@@ -70,25 +65,18 @@ def _contact_problems(model: Model, contact: Contact, values: Mapping[Any, float
             )
 
 
-def _gap_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
-    law, gap = contact.law, contact.gap
+def _gap_problems(model: SystemDescription, contact: Contact, title: str) -> Iterator[str]:
+    gap = contact.gap
     if gap is None:
         return
-    if not any(base_symbol(atom) in {*model.coordinates, *all_speeds(model)} for atom in atoms((gap,))):
+    if not any(base_symbol(atom) in {*model.coordinates, *model.all_speeds} for atom in atoms((gap,))):
         yield f"{title} has the gap {gap}, which depends on no coordinate and no speed: it restricts nothing"
-    if contact.level == 1 and isinstance(law, KelvinVoigt | HuntCrossley):
-        yield (
-            f"{title} has the law {type(law).__name__}, whose force follows from a penetration, but its gap {gap} "
-            "contains speeds: expected a gap in positions, or Stabilized(damping) or Restitution for one in speeds"
-        )
-    if isinstance(law, Stabilized) and (law.stiffness is None) != (contact.level == 1):
-        forms = ("Stabilized(damping)", "Stabilized(damping, stiffness)")
-        given, expected = forms if law.stiffness is None else forms[::-1]
-        kind = "positions" if contact.level == 2 else "speeds"
-        yield f"{title} has the law {given}, but its gap {gap} is one in {kind}: expected {expected}"
+    problem = "" if contact.law is None else contact.law.level_problem(gap, contact.level)
+    if problem:
+        yield f"{title} {problem}"
 
 
-def _slip_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
+def _slip_problems(model: SystemDescription, contact: Contact, title: str) -> Iterator[str]:
     if contact.friction is None:
         if contact.slip:
             yield f"{title} has a slip velocity but no friction: give friction=kg.Coulomb(mu), or leave slip out"
@@ -98,7 +86,7 @@ def _slip_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
             f"{title} has friction and {len(contact.slip)} components of slip velocity: expected slip=(v1,) or "
             "(v1, v2), along orthonormal directions"
         )
-    speeds = set(all_speeds(model))
+    speeds = set(model.all_speeds)
     for expr in contact.slip:
         moving = frozenset(
             atom
@@ -106,13 +94,13 @@ def _slip_problems(model: Model, contact: Contact, title: str) -> Iterator[str]:
             if (base_symbol(atom) in speeds and derivative_order(atom) == 0)
             or (base_symbol(atom) in model.coordinates and derivative_order(atom) == 1)
         )
-        if level_of(model, expr) == 2:
+        if model.level(expr) == 2:
             yield f"{title} has the slip velocity {expr}, which depends on no speed: expected an expression affine in u"
         elif not is_affine(expr, moving):
             yield f"{title} has the slip velocity {expr}, which is nonlinear in the speeds: expected one affine in u"
 
 
-def _event_problems(model: Model, contacts: Sequence[Contact], k: int, event: Event) -> Iterator[str]:
+def _event_problems(model: SystemDescription, contacts: Sequence[Contact], k: int, event: Event) -> Iterator[str]:
     title = f"event {event.name!r} (events[{k}])"
     if not event.guard.free_symbols and not atoms((event.guard,)):
         yield f"{title} has the guard {event.guard}, which never changes its sign: expected an expression of the motion"
@@ -144,15 +132,15 @@ def _multiplier_problems(contacts: Sequence[Contact], places: Sequence[Place]) -
                 yield f"{place.where} contains Multiplier({name!r}, {index}): contact {name!r} has {rows[name]} row(s)"
 
 
-def _reaction_problems(model: Model, contacts: Sequence[Contact]) -> Iterator[str]:
-    """A gap does not tell at which point of which body its force acts, which a reaction must contain."""
-    asked = {"reactions": model.reactions, "auxiliary_speeds": tuple(map(symbol_name, model.auxiliary_speeds))}
-    silent = [contact.name for contact in contacts if not contact.applied_at]
-    for field, items in asked.items():
-        if items and silent:
+def _reaction_problems(model: SystemDescription, contacts: Sequence[Contact]) -> Iterator[str]:
+    """A gap does not say at which point of which body its force acts, which a reaction must contain."""
+    wanted = {"reactions": model.reactions, "auxiliary_speeds": tuple(map(symbol_name, model.auxiliary_speeds))}
+    unplaced = [contact.name for contact in contacts if not contact.applied_at]
+    for field, items in wanted.items():
+        if items and unplaced:
             yield (
-                f"the model has {field} ({', '.join(items)}), and a gap does not tell on which body its force acts: "
-                f"give applied_at=((point, direction), ...), one for each row, to the contacts {_listed(silent)}"
+                f"the model has {field} ({', '.join(items)}), but a gap does not say on which body its force acts: "
+                f"give applied_at=((point, direction), ...), one for each row, to the contacts {_listed(unplaced)}"
             )
 
 

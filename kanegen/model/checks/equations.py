@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
-from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name
+from kanegen.model.description import SystemDescription
+from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_names
 from kanegen.model.linear import coefficients, is_affine, is_regular
 from kanegen.model.normalize import CONSTRAINTS
-from kanegen.model.speeds import all_speeds
-
-if TYPE_CHECKING:
-    from kanegen.model.model import Model
-
-
-def names(symbols: Sequence[Any]) -> str:
-    """Names for a message, separated by commas."""
-    return ", ".join(symbol_name(symbol) for symbol in symbols)
 
 
 def _derivatives(expr: Any, symbols: frozenset[Any], order: int) -> frozenset[Any]:
@@ -31,7 +22,7 @@ def _derivatives(expr: Any, symbols: frozenset[Any], order: int) -> frozenset[An
     )
 
 
-def equation_problems(model: Model) -> list[str]:
+def equation_problems(model: SystemDescription) -> list[str]:
     """Problems of the numbers of equations, the kinematics, the constraints and the dependent speeds."""
     return [
         *_count_problems(model),
@@ -42,7 +33,7 @@ def equation_problems(model: Model) -> list[str]:
     ]
 
 
-def _count_problems(model: Model) -> list[str]:
+def _count_problems(model: SystemDescription) -> list[str]:
     n_q, n_u, n_k = len(model.coordinates), len(model.speeds), len(model.kinematics)
     problems = []
     if n_u == 0:
@@ -55,11 +46,11 @@ def _count_problems(model: Model) -> list[str]:
     return problems
 
 
-def _kinematics_problems(model: Model) -> list[str]:
+def _kinematics_problems(model: SystemDescription) -> list[str]:
     problems: list[str] = []
     rows: list[dict[Any, Any]] = []
     coordinates = frozenset(model.coordinates)
-    speeds = frozenset((*all_speeds(model), *model.auxiliary_speeds))
+    speeds = frozenset((*model.all_speeds, *model.auxiliary_speeds))
     for k, expr in enumerate(model.kinematics):
         rates = _derivatives(expr, coordinates, 1)
         fault = _kinematics_fault(expr, rates, speeds)
@@ -71,12 +62,12 @@ def _kinematics_problems(model: Model) -> list[str]:
     solved = {base_symbol(rate) for row in rows for rate in row}
     missing = [q for q in model.coordinates if q not in solved]
     if missing:
-        return [f"no kinematic equation contains the rate of {names(missing)}: expected q' of every coordinate"]
+        return [f"no kinematic equation contains the rate of {symbol_names(missing)}: expected q' of every coordinate"]
     by_coordinate = [{base_symbol(rate): entry for rate, entry in row.items()} for row in rows]
     if not is_regular(by_coordinate, model.coordinates):
         return [
             f"the kinematics are singular in q': the matrix of coefficients of the rates of "
-            f"({names(model.coordinates)}) has no inverse at random states; give "
+            f"({symbol_names(model.coordinates)}) has no inverse at random states; give "
             f"{len(rows)} independent equations"
         ]
     return []
@@ -95,8 +86,8 @@ def _kinematics_fault(expr: Any, rates: frozenset[Any], speeds: frozenset[Any]) 
     return f"has products of q' and u: {expected}"
 
 
-def _constraint_problems(model: Model) -> list[str]:
-    coordinates, speeds = frozenset(model.coordinates), frozenset(all_speeds(model))
+def _constraint_problems(model: SystemDescription) -> list[str]:
+    coordinates, speeds = frozenset(model.coordinates), frozenset(model.all_speeds)
     problems = []
     for field in ("holonomic_constraints", "implied_constraints"):
         for k, expr in enumerate(getattr(model, field)):
@@ -118,7 +109,7 @@ def _constraint_problems(model: Model) -> list[str]:
     return problems
 
 
-def _contradictions(model: Model) -> list[str]:
+def _contradictions(model: SystemDescription) -> list[str]:
     """Constraints of one kind that differ by a number. Equal ones are redundant, which is legal."""
     problems = []
     for field in CONSTRAINTS:
@@ -143,17 +134,18 @@ def _offset(expr: Any) -> tuple[Any, Any]:
     return sympy.nsimplify(constant / scale) if scale else constant, varying
 
 
-def _dependent_problems(model: Model) -> list[str]:
+def _dependent_problems(model: SystemDescription) -> list[str]:
     if model.dependent_speeds is None:
         return []
     problems = []
     unknown_symbols = [u for u in model.dependent_speeds if u not in model.speeds]
     if unknown_symbols:
         problems.append(
-            f"dependent_speeds contains {names(unknown_symbols)}: expected some of the speeds ({names(model.speeds)})"
+            f"dependent_speeds contains {symbol_names(unknown_symbols)}: expected some of the speeds "
+            f"({symbol_names(model.speeds)})"
         )
     n_d = len(model.dependent_speeds)
-    n_c = len(model.holonomic_constraints) + len(model.nonholonomic_constraints) + len(model.acceleration_constraints)
+    n_c = len(model.constraints)
     if n_d > n_c or (n_c and not n_d):
         problems.append(
             f"dependent_speeds names {n_d} speed(s) for {n_c} constraint(s): expected one per independent constraint"

@@ -123,16 +123,16 @@ class Motions:
         return self._solved(solvers, count)
 
     def _solved(self, solvers: Iterable[Newton], count: int) -> list[Values]:
-        solvers, generator, found = list(solvers), random.Random(20031), list[Values]()
+        solvers, generator, states = list(solvers), random.Random(20031), list[Values]()
         for draw in range(DRAWS * count):
             state: Values | None = self._draw(generator, signed=draw % 2 == 1)
             for solver in solvers:
                 state = None if state is None else solver.solve(state)
             if state is not None:
-                found.append(state)
-            if len(found) == count:
+                states.append(state)
+            if len(states) == count:
                 break
-        return found
+        return states
 
     def _draw(self, generator: random.Random, signed: bool) -> Values:
         """Random values; parameters and, first of all, coordinates are positive, so that roots exist."""

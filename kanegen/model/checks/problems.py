@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kanegen.model.checks.bodies import body_problems
 from kanegen.model.checks.contacts import contact_problems
+from kanegen.model.checks.control import control_constraint_problems, servo_problems
 from kanegen.model.checks.equations import equation_problems
-from kanegen.model.checks.servo import servo_problems
+from kanegen.model.checks.reactions import reaction_problems
+from kanegen.model.checks.speeds import speed_change_problems
 from kanegen.model.checks.symbols import symbol_problems
-from kanegen.model.control.control_constraints import control_constraint_problems
+from kanegen.model.description import SystemDescription
 from kanegen.model.places import Place
-from kanegen.model.reactions import reaction_problems
-from kanegen.model.speeds import speed_change_problems
-
-if TYPE_CHECKING:
-    from kanegen.model.model import Model
 
 
-def model_problems(model: Model, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:
+def model_problems(model: SystemDescription, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:
     """Every problem of ``model``, one sentence each; ``unknown_symbols`` are given parameters that do not occur."""
     return [
         *symbol_problems(model, places, unknown_symbols),

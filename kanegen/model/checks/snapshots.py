@@ -84,12 +84,12 @@ def snapshots(
     listed = list(dict.fromkeys(expressions))
     nodes = [motions.lower(expression) for expression in listed]
     nodes += map(motions.rate, nodes[:])
-    found = []
+    taken = []
     for state in states:
         try:
             values = evaluate(nodes, state)
         except (ValueError, ArithmeticError):
             continue  # a user's Python function that is not defined here
         n = len(listed)
-        found.append(Snapshot(geometry, dict(zip(listed, zip(values[:n], values[n:], strict=True), strict=True))))
-    return found
+        taken.append(Snapshot(geometry, dict(zip(listed, zip(values[:n], values[n:], strict=True), strict=True))))
+    return taken

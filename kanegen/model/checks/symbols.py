@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 from sympy.physics.mechanics import RigidBody
 
 from kanegen.model.contact.events import is_multiplier
+from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
     atoms,
     base_symbol,
@@ -19,12 +20,8 @@ from kanegen.model.expressions import (
     symbol_name,
 )
 from kanegen.model.geometry.routes import connected_symbols
+from kanegen.model.inputs import Input
 from kanegen.model.places import Place
-from kanegen.model.speeds import all_speeds, former_speeds
-
-if TYPE_CHECKING:
-    from kanegen.model.inputs import Input
-    from kanegen.model.model import Model
 
 _STATE = ("q", "r")
 _MOTION = ("q", "q'", "u", "r", "r'")
@@ -77,7 +74,7 @@ _ADVICE = {
 }
 
 
-def symbol_problems(model: Model, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:
+def symbol_problems(model: SystemDescription, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:
     """Problems of duplicated, ambiguous, unknown, misplaced and unused symbols."""
     return [
         *_duplicates(model),
@@ -91,32 +88,32 @@ def symbol_problems(model: Model, places: Sequence[Place], unknown_symbols: Sequ
     ]
 
 
-def _groups(model: Model) -> dict[str, tuple[Any, ...]]:
+def _groups(model: SystemDescription) -> dict[str, tuple[Any, ...]]:
     return {
         "coordinates": model.coordinates,
         "speeds": model.speeds,
-        "former speeds": former_speeds(model),
+        "former speeds": model.former_speeds,
         "auxiliary_speeds": model.auxiliary_speeds,
         "inputs": tuple(item.symbol for item in model.inputs),
     }
 
 
-def _duplicates(model: Model) -> list[str]:
-    found: dict[Any, list[str]] = {}
+def _duplicates(model: SystemDescription) -> list[str]:
+    places: dict[Any, list[str]] = {}
     for group, symbols in _groups(model).items():
         for symbol in symbols:
-            found.setdefault(symbol, []).append(group)
+            places.setdefault(symbol, []).append(group)
     for symbol in model.dependent_speeds or ():
         if (model.dependent_speeds or ()).count(symbol) > 1:
-            found[symbol] = ["dependent_speeds"] * 2
+            places[symbol] = ["dependent_speeds"] * 2
     return [
         f"{symbol_name(symbol)} stands twice, in {' and in '.join(groups)}: each symbol has one place"
-        for symbol, groups in found.items()
+        for symbol, groups in places.items()
         if len(groups) > 1
     ]
 
 
-def _ambiguous_names(model: Model) -> list[str]:
+def _ambiguous_names(model: SystemDescription) -> list[str]:
     by_name: dict[str, list[str]] = {}
     symbols: dict[Any, str] = {}
     for group, members in (*_groups(model).items(), ("parameters", tuple(model.parameters))):
@@ -132,14 +129,14 @@ def _ambiguous_names(model: Model) -> list[str]:
     ]
 
 
-def _kind(model: Model) -> dict[Any, str]:
+def _kind(model: SystemDescription) -> dict[Any, str]:
     kinds = dict.fromkeys(model.coordinates, "q")
-    kinds.update(dict.fromkeys((*all_speeds(model), *model.auxiliary_speeds), "u"))
+    kinds.update(dict.fromkeys((*model.all_speeds, *model.auxiliary_speeds), "u"))
     kinds.update({item.symbol: "r" for item in model.inputs})
     return kinds
 
 
-def _unknown(model: Model, places: Sequence[Place]) -> list[str]:
+def _unknown(model: SystemDescription, places: Sequence[Place]) -> list[str]:
     kinds = _kind(model)
     first: dict[Any, str] = {}
     for place in places:
@@ -162,7 +159,7 @@ def _unknown(model: Model, places: Sequence[Place]) -> list[str]:
     return problems
 
 
-def _misplaced(model: Model, places: Sequence[Place]) -> list[str]:
+def _misplaced(model: SystemDescription, places: Sequence[Place]) -> list[str]:
     kinds = _kind(model)
     problems = []
     for place in places:
@@ -182,7 +179,7 @@ def _misplaced(model: Model, places: Sequence[Place]) -> list[str]:
     return problems
 
 
-def needed_rates(model: Model, places: Sequence[Place]) -> dict[Any, tuple[int, str]]:
+def needed_rates(model: SystemDescription, places: Sequence[Place]) -> dict[Any, tuple[int, str]]:
     """How often each input is differentiated by the derivation (1 or 2), and where first."""
     inputs = {item.symbol for item in model.inputs}
     twice = _rates_are_differentiated(model, places)
@@ -197,7 +194,7 @@ def needed_rates(model: Model, places: Sequence[Place]) -> dict[Any, tuple[int, 
     return needed
 
 
-def _rates_are_differentiated(model: Model, places: Sequence[Place]) -> bool:
+def _rates_are_differentiated(model: SystemDescription, places: Sequence[Place]) -> bool:
     """Whether q' (and so the kinematics) is differentiated: where anything of q is differentiated twice."""
     coordinates = set(model.coordinates)
     return any(
@@ -213,7 +210,7 @@ def _available(item: Input) -> int:
     return 1 if item.acceleration is None else 2
 
 
-def _missing_rates(model: Model, places: Sequence[Place]) -> list[str]:
+def _missing_rates(model: SystemDescription, places: Sequence[Place]) -> list[str]:
     needed = needed_rates(model, places)
     problems = []
     for item in model.inputs:
@@ -228,22 +225,22 @@ def _missing_rates(model: Model, places: Sequence[Place]) -> list[str]:
     return problems
 
 
-def _constant_inputs(model: Model, places: Sequence[Place]) -> list[str]:
+def _constant_inputs(model: SystemDescription, places: Sequence[Place]) -> list[str]:
     """Inputs that SymPy takes for constants where it differentiates: it would lose their rates in silence."""
     constants = {item.symbol for item in model.inputs if isinstance(item.symbol, sympy.Symbol)}
-    found: dict[Any, str] = {}
+    first: dict[Any, str] = {}
     for place in places:
         if place.kind in ("position", "orientation"):
             for symbol in place.atoms & constants:
-                found.setdefault(symbol, place.where)
+                first.setdefault(symbol, place.where)
     return [
         f"input {name} stands in {where}, where SymPy takes the plain symbol for a constant and loses its "
         f"rate: use dynamicsymbols({name!r})"
-        for name, where in sorted((symbol_name(symbol), where) for symbol, where in found.items())
+        for name, where in sorted((symbol_name(symbol), where) for symbol, where in first.items())
     ]
 
 
-def _unused_inputs(model: Model, places: Sequence[Place]) -> list[str]:
+def _unused_inputs(model: SystemDescription, places: Sequence[Place]) -> list[str]:
     used = {base_symbol(atom) for place in places for atom in place.atoms}
     for item in model.inputs:
         used.update(expr for expr in (item.rate, item.acceleration) if expr is not None)
@@ -256,24 +253,24 @@ def _unused_inputs(model: Model, places: Sequence[Place]) -> list[str]:
     ]
 
 
-def spare_parameters(model: Model) -> frozenset[Any]:
+def spare_parameters(model: SystemDescription) -> frozenset[Any]:
     """Constants of the user's objects that no equation needs: they need no value, and giving one is no error."""
     inputs = {item.symbol for item in model.inputs}
     return frozenset(symbol for symbol in _unneeded(model) if symbol.is_Symbol) - frozenset(model.parameters) - inputs
 
 
-def _unneeded(model: Model) -> frozenset[Any]:
+def _unneeded(model: SystemDescription) -> frozenset[Any]:
     """Symbols of frames and points that nothing of the model reaches, of bodies at rest, and of energies of bodies."""
     bodies: list[Any] = []
     for body in model.bodies:
         bodies += (body.mass, body.potential_energy)
         if isinstance(body, RigidBody):
             bodies += dyadic_expressions(body.inertia[0])
-    found = connected_symbols(model.geometry) | atoms(sympy.sympify(x) for x in bodies if x is not None)
-    return frozenset(base_symbol(atom) for atom in found)
+    symbols = connected_symbols(model.geometry) | atoms(sympy.sympify(x) for x in bodies if x is not None)
+    return frozenset(base_symbol(atom) for atom in symbols)
 
 
-def _unused_parameters(model: Model, unknown_symbols: Sequence[Any]) -> list[str]:
+def _unused_parameters(model: SystemDescription, unknown_symbols: Sequence[Any]) -> list[str]:
     if unknown_symbols:
         spare = spare_parameters(model)
         spare_names = {symbol_name(symbol) for symbol in spare}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -19,6 +19,7 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen.errors import DerivationError, warn_user
 from kanegen.model.checks.motions import Kinematics, Motions
 from kanegen.model.checks.snapshots import Snapshot, snapshots
+from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
     atoms,
     base_symbol,
@@ -29,10 +30,6 @@ from kanegen.model.expressions import (
     vector_frames,
 )
 from kanegen.model.geometry.routes import Pair, is_ground, path, steps
-from kanegen.model.speeds import all_speeds
-
-if TYPE_CHECKING:
-    from kanegen.model.model import Model
 
 Array = NDArray[np.float64]
 
@@ -62,7 +59,7 @@ class Claim:
     order: int = 1
 
 
-def motion_problems(model: Model) -> list[str]:
+def motion_problems(model: SystemDescription) -> list[str]:
     """Contradictions between set velocities, angular velocities and accelerations and the positions of a model.
 
     Warns with :class:`ModelWarning` when no state is found at which they could be compared.
@@ -74,24 +71,24 @@ def motion_problems(model: Model) -> list[str]:
     try:
         states = motions.states(order=max((claim.order for claim in claims), default=1))
         expressions = (expr for claim in claims for expr in claim.expressions)
-        found = snapshots(model.geometry, motions, states, expressions)
+        taken = snapshots(model.geometry, motions, states, expressions)
         problems = [*_not_implied(model, motions)] if model.implied_constraints else []
     except DerivationError:
         # What cannot be lowered is refused by the derivation, if it is needed.
         return []
-    if not found:
+    if not taken:
         warn_user(_not_compared(model))
-    return [*problems, *(problem for claim in claims for problem in _contradiction(model, claim, found))]
+    return [*problems, *(problem for claim in claims for problem in _contradiction(model, claim, taken))]
 
 
-def _not_compared(model: Model) -> str:
+def _not_compared(model: SystemDescription) -> str:
     return (
         f"the velocities of {model.name!r} were not compared with its positions: no state was found that satisfies its "
         "constraints. Give parameters=, or pass check_kinematics=False"
     )
 
 
-def _not_implied(model: Model, motions: Motions) -> Iterator[str]:
+def _not_implied(model: SystemDescription, motions: Motions) -> Iterator[str]:
     """Implied constraints whose rates do not follow."""
     follows = motions.rates_follow(len(model.holonomic_constraints) + len(model.euler_parameters))
     for k, (phi, kept) in enumerate(zip(model.implied_constraints, follows or (), strict=False)):
@@ -102,7 +99,7 @@ def _not_implied(model: Model, motions: Motions) -> Iterator[str]:
             )
 
 
-def kinematics_of(model: Model) -> Kinematics:
+def kinematics_of(model: SystemDescription) -> Kinematics:
     """What decides which motions of a model are possible."""
     norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
     return Kinematics(
@@ -117,11 +114,11 @@ def kinematics_of(model: Model) -> Kinematics:
     )
 
 
-def _contradiction(model: Model, claim: Claim, found: Sequence[Snapshot]) -> Iterator[str]:
-    differences = [_difference(claim, snapshot) for snapshot in found]
+def _contradiction(model: SystemDescription, claim: Claim, taken: Sequence[Snapshot]) -> Iterator[str]:
+    differences = [_difference(claim, snapshot) for snapshot in taken]
     if all(difference is None for difference in differences):
         return
-    if all(claim.excused(snapshot, claim.given(snapshot) - claim.follows(snapshot)) for snapshot in found):
+    if all(claim.excused(snapshot, claim.given(snapshot) - claim.follows(snapshot)) for snapshot in taken):
         return
     given, follows = next(difference for difference in differences if difference is not None)
     texts = map(_quoted, claim.texts())
@@ -148,7 +145,7 @@ def _numbers(values: Array) -> str:
     return f"({', '.join(f'{value:.6g}' for value in values)})"
 
 
-def _read(model: Model, vectors: Sequence[Any], frames: Iterable[Any] = ()) -> tuple[Any, ...] | None:
+def _read(model: SystemDescription, vectors: Sequence[Any], frames: Iterable[Any] = ()) -> tuple[Any, ...] | None:
     """The components of vectors and the direction cosines of their frames and of ``frames``.
 
     None where a frame is not oriented, or the motion of a symbol is not known: nothing can be compared then.
@@ -161,7 +158,7 @@ def _read(model: Model, vectors: Sequence[Any], frames: Iterable[Any] = ()) -> t
     pairs = {pair for frame in needed for pair in path(parents, frame)}
     expressions = [expr for vector in written for expr in vector_expressions(vector)]
     expressions += [expr for parent, child in pairs for expr in child._dcm_dict[parent]]
-    orders = dict.fromkeys(model.coordinates, 2) | dict.fromkeys(all_speeds(model), 1)
+    orders = dict.fromkeys(model.coordinates, 2) | dict.fromkeys(model.all_speeds, 1)
     orders |= dict.fromkeys((*model.auxiliary_speeds, *model.parameters), 1)
     orders |= {item.symbol: 1 for item in model.inputs if item.rate is not None}
     known = all(derivative_order(atom) <= orders.get(base_symbol(atom), -1) for atom in atoms(expressions))
@@ -171,7 +168,7 @@ def _read(model: Model, vectors: Sequence[Any], frames: Iterable[Any] = ()) -> t
 # -- velocities ------------------------------------------------------------------------------------------------
 
 
-def _velocities(model: Model) -> Iterator[Claim]:
+def _velocities(model: SystemDescription) -> Iterator[Claim]:
     """Set velocities of mass centers, or of the points they are positioned from, against the rates of positions."""
     frame, seen = model.frame, set()
     for body in model.bodies:
@@ -184,7 +181,7 @@ def _velocities(model: Model) -> Iterator[Claim]:
             yield from _velocity_claim(model, body, route.along[set_before[-1] :])
 
 
-def _velocity_claim(model: Model, body: Any, chain: Sequence[Any]) -> Iterator[Claim]:
+def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -> Iterator[Claim]:
     """The velocity of the last point of a chain relative to the first; both are set."""
     base, point, frame = chain[0], chain[-1], model.frame
     pairs = steps(chain)
@@ -220,21 +217,21 @@ def _position(pairs: Sequence[Pair]) -> Any:
     return total
 
 
-def _frames_of_bodies(model: Model, body: Any) -> list[Any]:
+def _frames_of_bodies(model: SystemDescription, body: Any) -> list[Any]:
     """The frames with which a mass center may roll: that of its rigid body, any for a particle."""
     bodies = [body] if isinstance(body, RigidBody) else model.bodies
     frames = (other.frame for other in bodies if isinstance(other, RigidBody))
     return [frame for frame in dict.fromkeys(frames) if frame in model.geometry.rate_parents]
 
 
-def _rates(model: Model, frame: Any) -> list[Pair]:
+def _rates(model: SystemDescription, frame: Any) -> list[Pair]:
     return path(model.geometry.rate_parents, frame)
 
 
 # -- angular velocities ----------------------------------------------------------------------------------------
 
 
-def _angular_velocities(model: Model) -> Iterator[Claim]:
+def _angular_velocities(model: SystemDescription) -> Iterator[Claim]:
     """Angular velocities of rigid bodies against the rates of their orientations, where these are known."""
     for body in model.bodies:
         if not isinstance(body, RigidBody) or is_ground(body, model.frame):
@@ -245,7 +242,7 @@ def _angular_velocities(model: Model) -> Iterator[Claim]:
             yield _angular_claim(model, body, expressions)
 
 
-def _angular_claim(model: Model, body: Any, expressions: tuple[Any, ...]) -> Claim:
+def _angular_claim(model: SystemDescription, body: Any, expressions: tuple[Any, ...]) -> Claim:
     frame, dyadic = body.frame, body.inertia[0]
 
     def excused(snapshot: Snapshot, difference: Array) -> bool:
@@ -277,7 +274,7 @@ def _turning_text(frame: Any, inertial: Any) -> Any:
 # -- accelerations ---------------------------------------------------------------------------------------------
 
 
-def _accelerations(model: Model) -> Iterator[Claim]:
+def _accelerations(model: SystemDescription) -> Iterator[Claim]:
     """Accelerations that are set, also by ``a2pt_theory``, against the rates of velocities: KanesMethod reads them."""
     frame = model.frame
     for body in model.bodies:
@@ -291,7 +288,7 @@ def _accelerations(model: Model) -> Iterator[Claim]:
             yield from _rate_claim(model, what + "of its angular velocity", body.frame._ang_acc_dict[frame], omega)
 
 
-def _rate_claim(model: Model, message: str, given: Any, vector: Any) -> Iterator[Claim]:
+def _rate_claim(model: SystemDescription, message: str, given: Any, vector: Any) -> Iterator[Claim]:
     """The claim that ``given`` is the rate of ``vector``."""
     expressions = _read(model, [given, vector])
     if expressions is not None:

@@ -1,13 +1,14 @@
 """Laws of contacts: what holds a violated gap, and Coulomb's friction. Plain records; ``Model`` checks their values.
 
-``x = -gap`` is the penetration, m. Values are numbers or SymPy expressions of parameters.
+``x = -gap`` is the penetration, m. Values are numbers or SymPy expressions of parameters. Everything about a law is a
+method of its class: a further law is a further class here, listed in :data:`LAWS`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any
 
 import sympy
 
@@ -40,8 +41,89 @@ class Value:
         return f"a number in [{self.least:g}, {self.greatest:g}]"
 
 
+class ContactLaw:
+    """What is asked of the law of a gap. The defaults are those of a law that gives the acceleration of its row."""
+
+    @property
+    def kind(self) -> str:
+        """How the runtime treats the contact: ``KG_LAW_...`` of kg_model.h in lower case."""
+        return "stabilized"
+
+    @property
+    def gives_force(self) -> bool:
+        """Whether the law gives a force; else the multiplier of a constraint holds the gap."""
+        return False
+
+    @property
+    def conserves_energy(self) -> bool:
+        """Whether the energy does not change while the contact acts, between impacts."""
+        return False
+
+    @property
+    def restitution(self) -> Any:
+        """Newton's coefficient of restitution."""
+        return sympy.S.Zero
+
+    def values(self) -> tuple[Value, ...]:
+        """The values of the law, named like its fields, with the intervals they must lie in."""
+        raise NotImplementedError
+
+    def target(self, gap: Any, rate: Any, level: int) -> Any:
+        """The acceleration of the closed row; zero where the law gives a force."""
+        raise NotImplementedError
+
+    def force(self, x: Any, rate: Any) -> Any:
+        """The force, N, at the penetration x and its rate; zero where a constraint holds the gap."""
+        return sympy.S.Zero
+
+    def option_problem(self) -> str:
+        """What is wrong with arguments that are not values; empty for nothing."""
+        return ""
+
+    def level_problem(self, gap: Any, level: int) -> str:
+        """Why the law does not fit a gap of this level (2: in positions, 1: in speeds); empty where it does."""
+        return ""
+
+
+class CompliantLaw(ContactLaw):
+    """A law of the penetration: :meth:`response` is the force, or with ``quantity="acceleration"`` ``-x''``."""
+
+    quantity: str
+
+    def response(self, x: Any, rate: Any) -> Any:
+        """Force or acceleration at the penetration x and its rate; of the sign of x where both are small."""
+        raise NotImplementedError
+
+    @property
+    def kind(self) -> str:
+        return "compliant" if self.gives_force else "stabilized"
+
+    @property
+    def gives_force(self) -> bool:
+        return self.quantity == "force"
+
+    def target(self, gap: Any, rate: Any, level: int) -> Any:
+        return sympy.S.Zero if self.gives_force else self.response(-gap, -rate)
+
+    def force(self, x: Any, rate: Any) -> Any:
+        return self.response(x, rate) if self.gives_force else sympy.S.Zero
+
+    def option_problem(self) -> str:
+        if self.quantity in QUANTITIES:
+            return ""
+        return f"has quantity={self.quantity!r}: expected {' or '.join(map(repr, QUANTITIES))}"
+
+    def level_problem(self, gap: Any, level: int) -> str:
+        if level == 2:
+            return ""
+        return (
+            f"has the law {type(self).__name__}, whose force follows from a penetration, but its gap {gap} "
+            "contains speeds: expected a gap in positions, or Stabilized(damping) or Restitution for one in speeds"
+        )
+
+
 @dataclass(frozen=True)
-class Stabilized:
+class Stabilized(ContactLaw):
     """A violated gap decays: ``gap'' + damping gap' + stiffness gap = 0`` (Bajodah 2003, (328), signs turned).
 
     Without a stiffness, for a gap at velocity level: ``gap' + damping gap = 0`` (Bajodah 2003, (329)). The contact acts
@@ -57,7 +139,6 @@ class Stabilized:
 
     damping: Any
     stiffness: Any = None
-    kind: ClassVar[str] = "stabilized"
 
     def values(self) -> tuple[Value, ...]:
         """Both gains: positive ones are those whose motion decays (Hurwitz)."""
@@ -65,16 +146,19 @@ class Stabilized:
         return tuple(Value(name, x, 0.0, strict=True) for name, x in given if x is not None)
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
-        """The acceleration of the closed row."""
         return -self.damping * rate - self.stiffness * gap if level == 2 else -self.damping * gap
 
-    def force(self, x: Any, rate: Any) -> Any:
-        """The force, N, at the penetration x and its rate: none, since a constraint holds the gap."""
-        return sympy.S.Zero
+    def level_problem(self, gap: Any, level: int) -> str:
+        if (self.stiffness is None) == (level == 1):
+            return ""
+        forms = ("Stabilized(damping)", "Stabilized(damping, stiffness)")
+        given, expected = forms if self.stiffness is None else forms[::-1]
+        kind = "positions" if level == 2 else "speeds"
+        return f"has the law {given}, but its gap {gap} is one in {kind}: expected {expected}"
 
 
 @dataclass(frozen=True)
-class Restitution:
+class Restitution(ContactLaw):
     """A rigid contact: an impact with Newton's coefficient of restitution, then separation or rest.
 
     While it stays closed ``gap'' + 2 decay_rate gap' + decay_rate^2 gap = 0``, which takes back the rounding of the
@@ -90,22 +174,28 @@ class Restitution:
 
     e: Any = 0.0
     decay_rate: Any = 10.0
-    kind: ClassVar[str] = "restitution"
+
+    @property
+    def kind(self) -> str:
+        return "restitution"
+
+    @property
+    def conserves_energy(self) -> bool:
+        return True
+
+    @property
+    def restitution(self) -> Any:
+        return self.e
 
     def values(self) -> tuple[Value, ...]:
         return Value("e", self.e, 0.0, 1.0), Value("decay_rate", self.decay_rate, 0.0)
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
-        """The acceleration of the closed row."""
         return decay(self.decay_rate, gap, rate, level)
-
-    def force(self, x: Any, rate: Any) -> Any:
-        """The force, N, at the penetration x and its rate: none, since a constraint holds the gap."""
-        return sympy.S.Zero
 
 
 @dataclass(frozen=True)
-class KelvinVoigt:
+class KelvinVoigt(CompliantLaw):
     """A linear spring and damper: ``stiffness x + damping x'``, never tensile.
 
     Parameters
@@ -121,25 +211,15 @@ class KelvinVoigt:
     damping: Any
     quantity: str = "force"
 
-    @property
-    def kind(self) -> str:
-        """How the contact is closed."""
-        return kind_of(self.quantity)
-
     def values(self) -> tuple[Value, ...]:
         return Value("stiffness", self.stiffness, 0.0), Value("damping", self.damping, 0.0)
 
-    def force(self, x: Any, rate: Any) -> Any:
-        """The force, N, at the penetration x and its rate."""
+    def response(self, x: Any, rate: Any) -> Any:
         return self.stiffness * x + self.damping * rate
-
-    def target(self, gap: Any, rate: Any, level: int) -> Any:
-        """The acceleration of the closed row, where the law gives one."""
-        return self.force(-gap, -rate)
 
 
 @dataclass(frozen=True)
-class HuntCrossley:
+class HuntCrossley(CompliantLaw):
     """``x^n (stiffness + damping x')``, n the exponent, never tensile (Hunt and Crossley 1975; Bajodah 2003, (368)).
 
     Parameters
@@ -158,11 +238,6 @@ class HuntCrossley:
     exponent: Any = field(default_factory=lambda: sympy.Rational(3, 2))
     quantity: str = "force"
 
-    @property
-    def kind(self) -> str:
-        """How the contact is closed."""
-        return kind_of(self.quantity)
-
     def values(self) -> tuple[Value, ...]:
         return (
             Value("stiffness", self.stiffness, 0.0),
@@ -170,19 +245,13 @@ class HuntCrossley:
             Value("exponent", self.exponent, 1.0),
         )
 
-    def force(self, x: Any, rate: Any) -> Any:
-        """The force, N, at the penetration x and its rate; odd in x, so that it changes sign where the gap opens."""
-        n = sympy.nsimplify(self.exponent, rational=True)
-        return x * sympy.Abs(x) ** (n - 1) * (self.stiffness + self.damping * rate)
-
-    def target(self, gap: Any, rate: Any, level: int) -> Any:
-        """The acceleration of the closed row, where the law gives one."""
-        return self.force(-gap, -rate)
+    def response(self, x: Any, rate: Any) -> Any:
+        return odd_power(x, self.exponent) * (self.stiffness + self.damping * rate)
 
 
-def kind_of(quantity: str) -> str:
-    """A law that gives an acceleration holds its row as a stabilized constraint does."""
-    return "compliant" if quantity == "force" else "stabilized"
+def odd_power(x: Any, exponent: Any) -> Any:
+    """``|x|^exponent`` with the sign of x: a force changes its sign where the gap opens."""
+    return x * sympy.Abs(x) ** (sympy.nsimplify(exponent, rational=True) - 1)
 
 
 def decay(decay_rate: Any, gap: Any, rate: Any, level: int) -> Any:
@@ -217,17 +286,16 @@ class Coulomb:
         return self.mu_s if self.mu_k is None else self.mu_k
 
     def values(self) -> tuple[Value, ...]:
-        found = [Value("mu_s", self.mu_s, 0.0), Value("decay_rate", self.decay_rate, 0.0)]
+        values = [Value("mu_s", self.mu_s, 0.0), Value("decay_rate", self.decay_rate, 0.0)]
         if self.mu_k is not None:
-            found.append(Value("mu_k", self.mu_k, 0.0))
+            values.append(Value("mu_k", self.mu_k, 0.0))
         if self.creep is not None:
-            found.append(Value("creep", self.creep, 0.0, strict=True))
-        return tuple(found)
+            values.append(Value("creep", self.creep, 0.0, strict=True))
+        return tuple(values)
 
     def order(self) -> tuple[Value, ...]:
         """``mu_s - mu_k``, which is not negative."""
         return () if self.mu_k is None else (Value("mu_s - mu_k", self.mu_s - self.mu_k, 0.0),)
 
 
-Law: TypeAlias = Stabilized | Restitution | KelvinVoigt | HuntCrossley
-LAWS = (Stabilized, Restitution, KelvinVoigt, HuntCrossley)
+LAWS: tuple[type[ContactLaw], ...] = (Stabilized, Restitution, KelvinVoigt, HuntCrossley)

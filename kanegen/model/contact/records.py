@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kanegen.model.contact.laws import Coulomb, Law, Restitution, Value
-from kanegen.model.expressions import atoms, base_symbol, derivative_order
-from kanegen.model.speeds import all_speeds
+import sympy
 
-if TYPE_CHECKING:
-    from kanegen.model.model import Model
+from kanegen.model.contact.laws import ContactLaw, Coulomb, Restitution, Value, decay
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Unilateral:
     """
 
     gap: Any
-    law: Law = field(default_factory=Restitution)
+    law: ContactLaw = field(default_factory=Restitution)
     friction: Coulomb | None = None
     slip: Any = ()
     name: str | None = None
@@ -119,22 +117,24 @@ class Latch:
 class Contact:
     """One contact of a model: a normal row or a given load, then the rows of its slip velocity.
 
-    ``where`` says where the user wrote it. ``level`` is 2 for a gap in positions, 1 in velocities. ``gap`` None: the
-    normal force is ``load``. ``applied_at``: for each row pairs of place and direction, or nothing.
+    ``where`` says where the user wrote it, ``first_row`` is the index of its first row among all contact rows.
+    ``level`` is 2 for a gap in positions, 1 in velocities. ``gap`` None: the normal force is ``load``. ``applied_at``:
+    for each row pairs of place and direction, or nothing.
     """
 
     name: str
     where: str
     kind: str
-    level: int
-    gap: Any
-    law: Law | None
-    decay_rate: Any
-    load: Any
-    friction: Coulomb | None
-    slip: tuple[Any, ...]
-    closed: bool
+    first_row: int
     applied_at: tuple[tuple[tuple[Any, Any], ...], ...]
+    gap: Any = None
+    level: int = 2
+    law: ContactLaw | None = None
+    decay_rate: Any = None
+    load: Any = None
+    friction: Coulomb | None = None
+    slip: tuple[Any, ...] = ()
+    closed: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -153,6 +153,28 @@ class Contact:
         """Place and direction of the forces of all rows."""
         return tuple(pair for pairs in self.applied_at for pair in pairs)
 
+    @property
+    def conserves_energy(self) -> bool:
+        """Whether the energy does not change while the contact acts, between impacts."""
+        return self.friction is None and (self.law is None or self.law.conserves_energy)
+
+    @property
+    def restitution(self) -> Any:
+        """Newton's coefficient of restitution."""
+        return sympy.S.Zero if self.law is None else self.law.restitution
+
+    def target(self, gap: Any, rate: Any) -> Any:
+        """The acceleration of the closed normal row; zero where a law gives a force."""
+        if self.law is None:
+            return decay(self.decay_rate, gap, rate, self.level)
+        return self.law.target(gap, rate, self.level)
+
+    def force(self, gap: Any, rate: Any) -> Any:
+        """The normal force, N, that a law or the user gives; zero where it is a multiplier."""
+        if self.load is not None:
+            return self.load
+        return sympy.S.Zero if self.law is None else self.law.force(-gap, -rate)
+
     def values(self) -> tuple[Value, ...]:
         """The values of the laws, with the intervals they must lie in."""
         own = (Value("decay_rate", self.decay_rate, 0.0),) if self.law is None and self.gap is not None else ()
@@ -166,84 +188,49 @@ class Contact:
         return tuple(value for value in (*load, *self.values(), *order) if not value.expression.is_number)
 
 
-def contacts_of(model: Model) -> tuple[Contact, ...]:
-    """The contacts of a model, in the order in which the user gave them, which is that of their rows."""
-    return tuple(_contact(model, k, item) for k, item in enumerate(model.contacts) if item is not None)
+def resolved_contacts(
+    records: Sequence[Unilateral | Friction | Latch | None], level: Callable[[Any], int]
+) -> tuple[Contact, ...]:
+    """The contacts of normalized records; None stands for one that could not be read.
+
+    ``level`` is that of an expression: 2 in positions, 1 in speeds.
+    """
+    contacts: list[Contact] = []
+    resolve = {Unilateral: _unilateral, Friction: _friction, Latch: _latch}
+    for k, record in enumerate(records):
+        if record is not None:
+            # Names are counted by kind: a further latch leaves "friction 1" what it was.
+            number = sum(isinstance(other, type(record)) for other in records[: k + 1])
+            first = sum(contact.n_rows for contact in contacts)
+            shared = {"where": f"contacts[{k}]", "first_row": first, "applied_at": record.applied_at}
+            contacts.append(Contact(**resolve[type(record)](record, number, level), **shared))
+    return tuple(contacts)
 
 
-def first_rows(contacts: tuple[Contact, ...]) -> tuple[int, ...]:
-    """The first row of each contact."""
-    return tuple(sum(other.n_rows for other in contacts[:k]) for k in range(len(contacts)))
+def _unilateral(record: Any, number: int, level: Callable[[Any], int]) -> dict[str, Any]:
+    return {
+        "name": f"contact {number}" if record.name is None else record.name,
+        "kind": record.law.kind,
+        "gap": record.gap,
+        "level": level(record.gap),
+        "law": record.law,
+        "friction": record.friction,
+        "slip": record.slip,
+    }
 
 
-def level_of(model: Model, expression: Any) -> int:
-    """2 for an expression of positions, 1 for one with speeds in it."""
-    speeds, coordinates = set(all_speeds(model)), set(model.coordinates)
-    moving = (
-        base_symbol(atom) in speeds or (base_symbol(atom) in coordinates and derivative_order(atom) > 0)
-        for atom in atoms((expression,))
-    )
-    return 1 if any(moving) else 2
+def _friction(record: Any, number: int, level: Callable[[Any], int]) -> dict[str, Any]:
+    fields: dict[str, Any] = {"kind": "load", "load": record.normal}
+    if isinstance(record.normal, Bilateral):
+        fields = {"kind": "bilateral", **_held(record.normal, level)}
+    name = f"friction {number}" if record.name is None else record.name
+    return {**fields, "name": name, "friction": record.law, "slip": record.slip, "closed": True}
 
 
-def _contact(model: Model, k: int, item: Unilateral | Friction | Latch) -> Contact:
-    where = f"contacts[{k}]"
-    if isinstance(item, Latch):
-        return _latch(model, where, item)
-    # Names are counted by kind: a latch more leaves "friction 1" what it was.
-    number = sum(isinstance(other, type(item)) for other in model.contacts[: k + 1])
-    if isinstance(item, Unilateral):
-        return _unilateral(model, where, item, f"contact {number}")
-    return _friction(model, where, item, f"friction {number}")
+def _latch(record: Any, number: int, level: Callable[[Any], int]) -> dict[str, Any]:
+    return {"name": record.name, "kind": "latch", "closed": record.closed, **_held(record, level)}
 
 
-def _unilateral(model: Model, where: str, item: Unilateral, name: str) -> Contact:
-    return Contact(
-        name=name if item.name is None else item.name,
-        where=where,
-        kind=item.law.kind,
-        level=level_of(model, item.gap),
-        gap=item.gap,
-        law=item.law,
-        decay_rate=None,
-        load=None,
-        friction=item.friction,
-        slip=item.slip,
-        closed=False,
-        applied_at=item.applied_at,
-    )
-
-
-def _friction(model: Model, where: str, item: Friction, name: str) -> Contact:
-    held = item.normal if isinstance(item.normal, Bilateral) else None
-    return Contact(
-        name=name if item.name is None else item.name,
-        where=where,
-        kind="load" if held is None else "bilateral",
-        level=2 if held is None else level_of(model, held.constraint),
-        gap=None if held is None else held.constraint,
-        law=None,
-        decay_rate=None if held is None else held.decay_rate,
-        load=item.normal if held is None else None,
-        friction=item.law,
-        slip=item.slip,
-        closed=True,
-        applied_at=item.applied_at,
-    )
-
-
-def _latch(model: Model, where: str, item: Latch) -> Contact:
-    return Contact(
-        name=item.name,
-        where=where,
-        kind="latch",
-        level=level_of(model, item.constraint),
-        gap=item.constraint,
-        law=None,
-        decay_rate=item.decay_rate,
-        load=None,
-        friction=None,
-        slip=(),
-        closed=item.closed,
-        applied_at=item.applied_at,
-    )
+def _held(record: Any, level: Callable[[Any], int]) -> dict[str, Any]:
+    """The fields of a constraint that holds in both directions."""
+    return {"gap": record.constraint, "level": level(record.constraint), "decay_rate": record.decay_rate}

@@ -1,10 +1,10 @@
-"""Constraints in which the controls themselves appear: the controls join the state (Bajodah 2003, chapter 8)."""
+"""Constraints in which the controls appear: the controls become part of the state (Bajodah 2003, chapter 8)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
@@ -12,9 +12,6 @@ from kanegen.errors import ModelError
 from kanegen.model import normalize
 from kanegen.model.expressions import symbol_name
 from kanegen.model.inputs import Input
-
-if TYPE_CHECKING:
-    from kanegen.model.model import Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +31,8 @@ class ControlConstraints:
         Expressions or equations phi of t, q, q', u, u', the controls, other inputs and parameters. Accelerations are
         replaced by the solved ones, functions of the controls. May be empty: then ``w = y``.
     controls
-        The inputs tau that join the state. None: all inputs but those that are rates of others. A control in the
-        kinematics, a velocity or a passive constraint needs the symbols its derivatives are differentiated to:
+        The inputs tau that become part of the state. None: all inputs but those that are rates of others. A control in
+        the kinematics, a velocity or a passive constraint needs the symbols its derivatives are differentiated to:
         ``kg.Input(tau, rate=tau1)`` where accelerations contain tau', and ``acceleration=tau2`` where they contain
         tau''; the highest one is then w.
     theta
@@ -85,44 +82,12 @@ class ControlConstraints:
         """y with n_tau entries."""
         return self.y * n_tau if len(self.y) == 1 else self.y
 
-
-def control_constraints_of(model: Model) -> ControlConstraints | None:
-    """The control constraints of a model; None where it has none, or servo-constraints."""
-    return model.control if isinstance(model.control, ControlConstraints) else None
-
-
-def control_constraint_expressions(record: ControlConstraints) -> Iterator[tuple[str, str, tuple[Any, ...], int]]:
-    """Kind, place, expressions and number of differentiations; the derivation finds how often to differentiate phi."""
-    for k, (phi, theta) in enumerate(zip(record.constraints, record.theta, strict=True)):
-        yield "control constraint", f"ControlConstraints constraints[{k}]", (phi,), 0
-        yield "servo gain", f"ControlConstraints theta[{k}]", theta, 0
-    yield "servo law", "ControlConstraints y", record.y, 0
-
-
-def control_constraint_problems(model: Model) -> Iterator[str]:
-    """What is wrong with the control constraints of a model, one sentence each."""
-    record = control_constraints_of(model)
-    if record is None:
-        return
-    symbols = {item.symbol for item in model.inputs}
-    for symbol in record.controls or ():
-        if symbol not in symbols:
-            yield f"ControlConstraints: the control {symbol_name(symbol)} is not among the inputs of the model: add it"
-    controls = record.inputs(model.inputs)
-    if not controls:
-        yield "ControlConstraints: the model has no inputs that could be controls: give inputs="
-    if len(record.y) not in (1, len(controls)):
-        yield f"ControlConstraints: y has {len(record.y)} entries for {len(controls)} control(s): expected one for each"
-    for item in controls:
-        for what, value in (("rate", item.rate), ("acceleration", item.acceleration)):
-            if value is not None and value not in symbols:
-                yield (
-                    f"ControlConstraints: the {what} of control {item.name} is {value}, but the constraints decide it: "
-                    f"give a symbol of its own, kg.Input({item.name}, {what}=...), or leave it out"
-                )
-    taken = [value for item in controls for value in (item.symbol, item.rate, item.acceleration) if value is not None]
-    for symbol in sorted({x for x in taken if taken.count(x) > 1}, key=symbol_name):
-        yield f"ControlConstraints: {symbol_name(symbol)} is a control and the rate of another: name it once"
+    def places(self) -> Iterator[tuple[str, str, tuple[Any, ...], int]]:
+        """Kind, place, expressions and differentiations; the derivation finds how often it differentiates phi."""
+        for k, (phi, theta) in enumerate(zip(self.constraints, self.theta, strict=True)):
+            yield "control constraint", f"ControlConstraints constraints[{k}]", (phi,), 0
+            yield "servo gain", f"ControlConstraints theta[{k}]", theta, 0
+        yield "servo law", "ControlConstraints y", self.y, 0
 
 
 def _listed(value: Any) -> Any:
@@ -148,14 +113,14 @@ def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ..
     if len(entries) != n:
         problems.append(f"theta has {len(entries)} entries for {n} constraint(s): expected one for each")
         return ((),) * n
-    found = []
+    theta = []
     for k, entry in enumerate(entries):
         listed = () if entry is None else entry if isinstance(entry, list | tuple) else (entry,)
         coefficients = tuple(normalize.scalar(x, f"theta[{k}]", problems) for x in listed)
-        found.append(coefficients)
+        theta.append(coefficients)
         if coefficients and all(x.is_number for x in coefficients):
             problems.extend(_growth(coefficients, k))
-    return tuple(found)
+    return tuple(theta)
 
 
 def largest_exponent(coefficients: Sequence[Any]) -> float:

@@ -10,12 +10,12 @@ from kanegen.model.control.servo import Servo
 ControlLaw: TypeAlias = Servo | ControlConstraints
 
 
-def normalized_control(value: Any, problems: list[str]) -> ControlLaw | None:
+def normalized_control(value: Any, what: str, problems: list[str]) -> ControlLaw | None:
     """The control law of a model, or None; anything else is a problem."""
     if value is None or isinstance(value, Servo | ControlConstraints):
         return value
     problems.append(
-        f"control is {value!r}: expected a kg.Servo (servo-constraints) or a kg.ControlConstraints (constraints that "
+        f"{what} is {value!r}: expected a kg.Servo (servo-constraints) or a kg.ControlConstraints (constraints that "
         "contain the controls), or None"
     )
     return None

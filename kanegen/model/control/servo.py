@@ -1,19 +1,16 @@
-"""Servo-constraints: what the motion shall satisfy, and which inputs shall see to it."""
+"""Servo-constraints: what the motion shall satisfy, and the inputs that enforce it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import sympy
 
 from kanegen.errors import ModelError
 from kanegen.model import normalize
-
-if TYPE_CHECKING:
-    from kanegen.model.model import Model
 
 RESOLUTIONS: Final = ("moore_penrose", "ideal", "weighted")
 """Which of the controls that enforce the servo-constraints is taken."""
@@ -124,6 +121,19 @@ class Servo:
             return None
         return self.y * n_tau if len(self.y) == 1 else self.y
 
+    def places(self) -> Iterator[tuple[str, str, tuple[Any, ...], int]]:
+        """Kind, place, expressions and number of differentiations of what the servo-constraints are made of."""
+        for k, (psi, theta) in enumerate(zip(self.constraints, self.theta, strict=True)):
+            level, order = ("position", 2) if self.holonomic(k) else ("velocity", 1)
+            yield f"servo {level}", f"servo constraints[{k}]", (psi,), order
+            yield "servo gain", f"servo theta[{k}]", theta, 0
+        if self.damping is not None:
+            yield "servo gain", "servo damping", (self.damping,), 0
+        if self.weight is not None:
+            yield "servo law", "servo weight", tuple(x for row in self.weight for x in row), 0
+        if self.y is not None:
+            yield "servo law", "servo y", self.y, 0
+
 
 def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, int | float) else value
@@ -141,14 +151,14 @@ def _dynamics(theta: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...],
     if len(entries) != n:
         problems.append(f"theta has {len(entries)} entry(s) for {n} constraint(s): expected one for each")
         return ()
-    found = []
+    dynamics = []
     for k, entry in enumerate(entries):
         values = tuple(entry) if _is_sequence(entry) else (entry,)
         if len(values) not in (1, 2):
             problems.append(f"theta[{k}] is {entry!r}: expected a number, or a pair (Theta1, Theta2)")
             continue
-        found.append(tuple(normalize.scalar(value, f"theta[{k}]", problems) for value in values))
-    return tuple(found)
+        dynamics.append(tuple(normalize.scalar(value, f"theta[{k}]", problems) for value in values))
+    return tuple(dynamics)
 
 
 def _entries(theta: Any, n: int) -> tuple[Any, ...]:
@@ -169,8 +179,8 @@ def _resolution(resolution: Any, weight: Any, damping: Any, problems: list[str])
         problems.append(f"resolution is {resolution!r}: expected one of {', '.join(RESOLUTIONS)}")
         return RESOLUTIONS[0]
     if (weight is not None) != (resolution == "weighted"):
-        found = "without" if weight is None else "with"
-        problems.append(f'resolution {resolution!r} was given {found} weight: weight= belongs to resolution="weighted"')
+        given = "without" if weight is None else "with"
+        problems.append(f'resolution {resolution!r} was given {given} weight: weight= belongs to resolution="weighted"')
     if damping is not None and resolution == "ideal":
         problems.append(
             "damping was given with ideal controls, which act as passive constraint forces or do not exist: leave it "
@@ -189,27 +199,27 @@ def _weight(weight: Any, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
         matrix = [[*row] if _is_sequence(row) else [row] for row in rows]
     else:
         matrix = [[entry if i == j else 0 for j in range(len(rows))] for i, entry in enumerate(rows)]
-    found = tuple(tuple(normalize.scalar(x, "weight", problems) for x in row) for row in matrix)
-    if any(len(row) != len(found) for row in found):
-        problems.append(f"weight has rows of {[len(row) for row in found]} entries: expected a square matrix")
-    elif any(found[i][j] != found[j][i] for i in range(len(found)) for j in range(i)):
+    W = tuple(tuple(normalize.scalar(x, "weight", problems) for x in row) for row in matrix)
+    if any(len(row) != len(W) for row in W):
+        problems.append(f"weight has rows of {[len(row) for row in W]} entries: expected a square matrix")
+    elif any(W[i][j] != W[j][i] for i in range(len(W)) for j in range(i)):
         problems.append("weight is not symmetric: expected a symmetric positive definite matrix")
-    elif all(x.is_number for row in found for x in row) and not sympy.Matrix(found).is_positive_definite:
+    elif all(x.is_number for row in W for x in row) and not sympy.Matrix(W).is_positive_definite:
         problems.append("weight is not positive definite: some controls would cost nothing, or less")
-    return found
+    return W
 
 
 def control_limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float], ...]:
     """Pairs (lowest, highest) of limits as a user writes them."""
-    found = []
+    pairs = []
     for k, item in enumerate(limits if _is_sequence(limits) else (limits,)):
         low, high = _limit(item)
         if not low < high:
             problems.append(
                 f"limits[{k}] is {item!r}: expected the largest magnitude, a pair (lowest, highest), or None"
             )
-        found.append((low, high))
-    return tuple(found)
+        pairs.append((low, high))
+    return tuple(pairs)
 
 
 def _limit(item: Any) -> tuple[float, float]:
@@ -223,16 +233,3 @@ def _limit(item: Any) -> tuple[float, float]:
         return -float(item), float(item)
     except (TypeError, ValueError):
         return math.nan, math.nan
-
-
-def servo_of(model: Model) -> Servo | None:
-    """The servo-constraints of a model; None where it has none, or control constraints."""
-    return model.control if isinstance(model.control, Servo) else None
-
-
-def free_names(model: Model) -> tuple[str, ...]:
-    """Names of the hidden inputs that hold the free vector y, where it is given at run time."""
-    servo = servo_of(model)
-    if servo is None or servo.y is not None:
-        return ()
-    return tuple(f"y {model.inputs[k].name}" for k in servo.slots(model.inputs))

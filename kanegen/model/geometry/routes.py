@@ -14,12 +14,13 @@ give the same velocity, the derivation takes the positions, which make shorter c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from kanegen.model.expressions import atoms, vector_expressions, vector_frames
+from kanegen.model.records import FrozenMapping
 
 Pair = tuple[Any, Any]
 
@@ -47,7 +48,7 @@ def motion_tree(frame: Any) -> dict[Any, Any]:
     return breadth_first(frame, lambda node: node._ang_vel_dict)
 
 
-def path(parents: dict[Any, Any], node: Any) -> list[Pair]:
+def path(parents: Mapping[Any, Any], node: Any) -> list[Pair]:
     """``(parent, child)`` pairs from the root of ``parents`` to ``node``."""
     pairs = []
     while parents[node] is not None:
@@ -72,17 +73,6 @@ def velocity_source(point: Any, frame: Any) -> list[Any] | None:
 def is_ground(body: Any, frame: Any) -> bool:
     """Whether a body is fixed in the inertial ``frame``: it can do nothing, so that its mass is never needed."""
     return getattr(body, "frame", frame) is frame and body.masscenter._vel_dict.get(frame) == 0
-
-
-def effective_loads(model: Any) -> tuple[Pair, ...]:
-    """The loads of a model without those on the inertial frame and on bodies fixed in it, which move nothing.
-
-    Reactions count all loads: one on the ground may belong to a body whose reaction is asked for.
-    """
-    if model.reactions:
-        return tuple(model.loads)
-    ground = {model.frame, *(body.masscenter for body in model.bodies if is_ground(body, model.frame))}
-    return tuple(pair for pair in model.loads if pair[0] not in ground)
 
 
 @dataclass(frozen=True)
@@ -157,13 +147,13 @@ class Geometry:
     points whose set velocity is read.
     """
 
-    parents: dict[Any, Any]
-    rate_parents: dict[Any, Any]
-    routes: dict[Any, Route]
-    orientations: tuple[Pair, ...]
-    rates: tuple[Pair, ...]
-    positions: tuple[Pair, ...]
-    velocities: tuple[Any, ...]
+    parents: Mapping[Any, Any] = field(default_factory=FrozenMapping)
+    rate_parents: Mapping[Any, Any] = field(default_factory=FrozenMapping)
+    routes: Mapping[Any, Route] = field(default_factory=FrozenMapping)
+    orientations: tuple[Pair, ...] = ()
+    rates: tuple[Pair, ...] = ()
+    positions: tuple[Pair, ...] = ()
+    velocities: tuple[Any, ...] = ()
 
 
 def connected_symbols(geometry: Geometry) -> frozenset[Any]:

@@ -14,9 +14,8 @@ from kanegen.derivation.contact.rows import ContactRows, guards, lower_contacts
 from kanegen.derivation.forces.power import impulse_rows, require_places
 from kanegen.errors import BuildError
 from kanegen.graph import Node, substitute
-from kanegen.model import Model
 from kanegen.model.contact.events import is_multiplier
-from kanegen.model.contact.records import contacts_of, first_rows
+from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms
 from kanegen.program.fragment import Fragment, flat
 from kanegen.program.functions.columns import bordered_columns, reduced_columns
@@ -39,26 +38,25 @@ SUMMARIES: Final = {
 Columns = Sequence[Sequence[Node]]
 
 
-def contact_table(model: Model) -> tuple[ContactEntry, ...]:
+def contact_table(model: SystemDescription) -> tuple[ContactEntry, ...]:
     """The contacts of a model as the runtime reads them."""
-    contacts = contacts_of(model)
     return tuple(
         ContactEntry(
             name=contact.name,
             law=contact.kind,
             level=contact.level,
-            normal=-1 if contact.gap is None else first,
-            tangent=first + (contact.gap is not None) if contact.slip else -1,
+            normal=-1 if contact.gap is None else contact.first_row,
+            tangent=contact.first_row + (contact.gap is not None) if contact.slip else -1,
             directions=len(contact.slip),
             closed=contact.closed,
         )
-        for contact, first in zip(contacts, first_rows(contacts), strict=True)
+        for contact in model.resolved_contacts
     )
 
 
-def event_table(model: Model) -> tuple[EventEntry, ...]:
+def event_table(model: SystemDescription) -> tuple[EventEntry, ...]:
     """The events of a model as the runtime reads them: latches and impulses by their numbers."""
-    contacts = [contact.name for contact in contacts_of(model)]
+    contacts = [contact.name for contact in model.resolved_contacts]
     impulses = list(model.impulses)
     return tuple(
         EventEntry(
@@ -74,12 +72,12 @@ def event_table(model: Model) -> tuple[EventEntry, ...]:
     )
 
 
-def needed_by_events(model: Model) -> tuple[str, ...]:
+def needed_by_events(model: SystemDescription) -> tuple[str, ...]:
     """Functions that impulses of events take besides their own: the mass matrix and the constraints (kg_impulse.h)."""
     return ("Q", "J", "velocity_level") if any(event.impulse is not None for event in model.events) else ()
 
 
-def require_speeds(model: Model, form: str) -> None:
+def require_speeds(model: SystemDescription, form: str) -> None:
     """Refuse contacts, events and impulses for a form whose state are momenta: they are functions of the speeds.
 
     Raises
@@ -87,7 +85,7 @@ def require_speeds(model: Model, form: str) -> None:
     BuildError
         Naming what the model has.
     """
-    given = {"contacts": contacts_of(model), "events": model.events, "impulses": model.impulses}
+    given = {"contacts": model.resolved_contacts, "events": model.events, "impulses": model.impulses}
     present = [what for what, items in given.items() if items]
     if present:
         raise BuildError(
@@ -107,12 +105,12 @@ def add_contacts(f: Functions) -> None:
         For contacts whose forces do not act where they say.
     """
     e, model = f.equations, f.equations.model
-    if contacts_of(model):
+    if model.resolved_contacts:
         contact_rows = lower_contacts(e.system, e.simplified)
         require_places(e.system, contact_rows)
         _add(f, "gaps", gap_nodes(contact_rows))
         f.add("contacts", _contacts(f, contact_rows), SUMMARIES["contacts"])
-        values = [value for contact in contacts_of(model) for value in contact.run_values()]
+        values = [value for contact in model.resolved_contacts for value in contact.run_values()]
         if values:
             _add(f, "contact_values", e.simplified([e.system.lower(value.expression) for value in values]))
     if model.events:

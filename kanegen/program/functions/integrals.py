@@ -7,8 +7,7 @@ from typing import Final
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.quantity import Quantity
 from kanegen.graph import gradient, reachable
-from kanegen.model import Model
-from kanegen.model.contact.records import contacts_of
+from kanegen.model.description import SystemDescription
 from kanegen.program.fragment import Fragment
 from kanegen.program.registry import Functions
 
@@ -19,7 +18,7 @@ ENERGY: Final = "energy"
 def why_not(equations: Equations, name: str) -> str:
     """Why a projection of the speeds cannot keep the energy or an output; empty when it can."""
     model = equations.model
-    has_energy = model.potential_energy is not None or model.gravity is not None
+    has_energy = model.has_potential
     if name == ENERGY and name not in equations.outputs and not has_energy:
         return "the model has no potential energy: give potential_energy= or gravity= to kanegen.Model"
     if name == ENERGY and name in equations.outputs and has_energy:
@@ -34,9 +33,9 @@ def why_not(equations: Equations, name: str) -> str:
     return ""
 
 
-def _not_conserved(model: Model) -> str:
+def _not_conserved(model: SystemDescription) -> str:
     """Why contacts do not leave the energy as it is between impacts; empty when they do."""
-    taking = [c.name for c in contacts_of(model) if c.friction is not None or c.kind in ("compliant", "stabilized")]
+    taking = [contact.name for contact in model.resolved_contacts if not contact.conserves_energy]
     if not taking:
         return ""
     return (

@@ -161,10 +161,11 @@ def _multipliers(n_u: int, n_c: int) -> int:
 
 
 def _constrained(n_u: int, n_c: int) -> int:
-    # Elimination of the rows, the mass matrix reduced to the independent speeds, its Cholesky solve.
+    # Elimination of the rows, the mass matrix and the forces reduced to the independent speeds, their Cholesky solve,
+    # and the dependent accelerations. The unit blocks of [I, A] cost nothing.
     n_i = n_u - n_c
-    reduce = 2 * n_u * n_u * n_i + 2 * n_u * n_i * n_i
-    return _elimination(n_u, n_c, 1) + reduce + cholesky_operations(n_i) + 2 * n_u * n_u
+    reduce = 2 * n_c * (n_i + 1) * (n_u + n_i)
+    return _elimination(n_u, n_c, 1) + reduce + cholesky_operations(n_i) + 2 * n_c * n_i
 
 
 def _constrained_work(n_u: int, n_c: int) -> int:

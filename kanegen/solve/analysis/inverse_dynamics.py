@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.solve.control.closed_loop import other_inputs
 from kanegen.solve.functions import Functions
@@ -16,10 +17,8 @@ from kanegen.solve.inputs.inputs import RunInputs
 from kanegen.solve.inputs.path import Path, sampled_path
 from kanegen.solve.results import REACTION, Wrench
 
-Array = NDArray[np.float64]
-
 FEASIBLE: Final = 1e-9
-"""What is left of the forces counts as rounding below this fraction of them; they come from a solve."""
+"""A residual below this fraction of the forces counts as rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +30,13 @@ class InverseDynamics:
     t, q, u, udot
         The path, (n_t,), (n_t, n_q), (n_t, n_u), (n_t, n_u).
     controls
-        (n_t, n_tau), in the order of ``control_names``: of all that drive the motion those of least norm.
+        (n_t, n_tau), in the order of ``control_names``: those of least norm among all that drive the motion.
     multipliers
         (n_t, n_c) of ``Q u' = P + J^T lambda``, in the order of ``description.constraints.rows``.
     reactions
-        Of each reaction of the model the force (n_t, 3) and the torque (n_t, 3).
+        Force (n_t, 3) and torque (n_t, 3) of each reaction of the model.
     residual
-        Generalized forces (n_t, n_u) that neither controls nor constraints supply: not zero where the controls cannot
+        Generalized forces (n_t, n_u) that neither controls nor constraints supply; nonzero where the controls cannot
         drive the motion.
     feasible
         Whether the controls drive the motion, (n_t,).
@@ -79,37 +78,37 @@ def inverse_dynamics(
     inputs = other_inputs(functions, names, r)
     motion = sampled_path(path, times, d, parameters)
     residuals = ["residuals"] if "residuals" in d.functions else []
-    found = module.Inverse(d.path_controls).along(
+    values = module.Inverse(d.path_controls).along(
         functions.prepared, inputs.compiled, *motion, (*reactions, *residuals)
     )
-    _require_evaluated(functions, motion, found, inputs)
+    _require_evaluated(functions, motion, values, inputs)
     if path_tolerance is not None:
-        _require_consistent(functions, motion, found, path_tolerance)
-    scale = np.abs(found["controls"]).max(axis=1, initial=0.0) + np.abs(found["multipliers"]).max(axis=1, initial=0.0)
-    forces = np.abs(found["residual"]).max(axis=1, initial=0.0)
+        _require_consistent(functions, motion, values, path_tolerance)
+    scale = np.abs(values["controls"]).max(axis=1, initial=0.0) + np.abs(values["multipliers"]).max(axis=1, initial=0.0)
+    forces = np.abs(values["residual"]).max(axis=1, initial=0.0)
     return InverseDynamics(
         t=motion.times,
         q=motion.q,
-        u=found["u"],
-        udot=found["udot"],
-        controls=found["controls"],
+        u=values["u"],
+        udot=values["udot"],
+        controls=values["controls"],
         control_names=names,
-        multipliers=found["multipliers"],
-        reactions={name.removeprefix(REACTION): Wrench(found[name][:, :3], found[name][:, 3:]) for name in reactions},
-        residual=found["residual"],
+        multipliers=values["multipliers"],
+        reactions={name.removeprefix(REACTION): Wrench(values[name][:, :3], values[name][:, 3:]) for name in reactions},
+        residual=values["residual"],
         feasible=forces <= FEASIBLE * np.maximum(1.0, scale),
-        freedom=len(names) - found["rank"].astype(int),
+        freedom=len(names) - values["rank"].astype(int),
     )
 
 
-def _require_evaluated(functions: Functions, motion: Path, found: Mapping[str, Array], inputs: RunInputs) -> None:
-    """Refuse a path along which the equations cannot be solved, or something is not finite."""
-    status = found["status"]
-    finite = [np.isfinite(found[name]).all(axis=1) for name in ("u", "udot", "controls", "multipliers", "residual")]
+def _require_evaluated(functions: Functions, motion: Path, values: Mapping[str, Array], inputs: RunInputs) -> None:
+    """Raise `SolveError` for a path along which the equations cannot be solved or give values that are not finite."""
+    status = values["status"]
+    finite = [np.isfinite(values[name]).all(axis=1) for name in ("u", "udot", "controls", "multipliers", "residual")]
     failed = np.flatnonzero((status < 0) | ~np.logical_and.reduce(finite))
     if failed.size:
         i = int(failed[0])
-        t, q, u = float(motion.times[i]), motion.q[i], np.nan_to_num(found["u"][i])
+        t, q, u = float(motion.times[i]), motion.q[i], np.nan_to_num(values["u"][i])
         place = ", ".join(
             f"{name}={x!r}" for name, x in zip(functions.description.coordinates, q.tolist(), strict=True)
         )
@@ -124,23 +123,23 @@ def _require_evaluated(functions: Functions, motion: Path, found: Mapping[str, A
         )
 
 
-def _require_consistent(functions: Functions, motion: Path, found: Mapping[str, Array], tolerance: float) -> None:
-    """Refuse a path that violates the constraints, at any level, or kinematics that keep an invariant."""
+def _require_consistent(functions: Functions, motion: Path, values: Mapping[str, Array], tolerance: float) -> None:
+    """Raise `SolveError` for a path that violates the constraints at any level, or invariants of the kinematics."""
     d = functions.description
-    speed = max(1.0, float(np.abs(found["u"]).max(initial=0.0)))
-    acceleration = max(speed, float(np.abs(found["udot"]).max(initial=0.0)))
-    labels, n = d.constraints, len(d.constraints.positions)
-    residuals = found.get("residuals", np.empty((motion.times.size, 0)))
+    speed = max(1.0, float(np.abs(values["u"]).max(initial=0.0)))
+    acceleration = max(speed, float(np.abs(values["udot"]).max(initial=0.0)))
+    constraints, n = d.constraints, len(d.constraints.positions)
+    residuals = values.get("residuals", np.empty((motion.times.size, 0)))
     rates = [f"the kinematics of {name}" for name in d.coordinates]
     problems = [
         problem
-        for labels, values, limit in (
-            (labels.positions, residuals[:, :n], max(1.0, float(np.abs(motion.q).max(initial=0.0)))),
-            (labels.velocities, residuals[:, n:], speed),
-            (rates, found["slip"], speed),
-            ([f"acceleration level of {label}" for label in labels.rows], found["violation"], acceleration),
+        for labels, residual, limit in (
+            (constraints.positions, residuals[:, :n], max(1.0, float(np.abs(motion.q).max(initial=0.0)))),
+            (constraints.velocities, residuals[:, n:], speed),
+            (rates, values["slip"], speed),
+            ([f"acceleration level of {label}" for label in constraints.rows], values["violation"], acceleration),
         )
-        for problem in _violations(labels, values, tolerance * limit, motion.times)
+        for problem in _violations(labels, residual, tolerance * limit, motion.times)
     ]
     if problems:
         raise SolveError(
@@ -151,9 +150,11 @@ def _require_consistent(functions: Functions, motion: Path, found: Mapping[str, 
 
 
 def _violations(labels: Any, values: Array, limit: float, times: Array) -> list[str]:
-    told = []
+    violations = []
     for label, column in zip(labels, np.abs(values).T, strict=True):
         worst = int(column.argmax())
         if not column[worst] <= limit:
-            told.append(f"{label}: residual {column[worst]:.4g} at t = {float(times[worst])!r} s, allowed {limit:.3g}")
-    return told
+            violations.append(
+                f"{label}: residual {column[worst]:.4g} at t = {float(times[worst])!r} s, allowed {limit:.3g}"
+            )
+    return violations

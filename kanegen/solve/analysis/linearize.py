@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
+from kanegen.solve.functions import Functions
 from kanegen.solve.names import unknown
+from kanegen.solve.run.integrate import violations
 
-Array = NDArray[np.float64]
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
 
@@ -28,7 +30,7 @@ RANK = 1e-10
 """Pivots below this fraction of the largest count as zero: some digits above the rounding of the Jacobians."""
 
 NEGLIGIBLE = 1e-12
-"""Entries of A below this fraction of the largest are rounding: the coordinate has no influence."""
+"""Entries of A below this fraction of the largest are rounding errors: the coordinate has no influence."""
 
 STEADY = 1e-8
 """Accelerations, and their rates, below this fraction of what the terms of the Jacobian give count as zero."""
@@ -48,12 +50,12 @@ class Jacobian:
 class Linearization:
     """``z' = A z + B dr``, ``(dq, du) = C z + D dr``: deviations from the state of linearization.
 
-    ``z`` are the independent ``coordinates``, then the independent ``speeds``; ``inputs`` names the elements of dr,
-    rates of inputs being inputs of their own. ``C`` and ``D`` have a row for each of all coordinates and speeds;
-    ``C_outputs`` and ``D_outputs`` one for each of the model's ``outputs`` (each component of a matrix), ``dy =
-    C_outputs z + D_outputs dr``, the accelerations in them included.
-    ``steady``: nothing that A, B depend on changes along the motion to first order; otherwise they hold at this
-    instant only and the eigenvalues say nothing of stability.
+    ``z`` are the independent ``coordinates``, then the independent ``speeds``; ``inputs`` names the elements of dr, in
+    which rates of inputs are inputs of their own. ``C`` and ``D`` have a row for every coordinate and speed,
+    ``C_outputs`` and ``D_outputs`` for every output of the model (every component of a matrix): ``dy = C_outputs z +
+    D_outputs dr``, with the accelerations that the outputs contain. ``steady``: to first order, nothing that A and B
+    depend on changes along the motion. Otherwise A and B hold at this instant only, and the eigenvalues do not show
+    stability.
     """
 
     A: Array
@@ -82,14 +84,14 @@ class Linearization:
     def without_ignorable(self) -> Linearization:
         """The linear model without the coordinates that nothing else depends on (position along a road, heading).
 
-        Each takes an eigenvalue zero with it.
+        Each of these coordinates belongs to an eigenvalue zero, which is removed with it.
         """
         kept = list(range(len(self.states)))
         small = NEGLIGIBLE * np.abs(self.A).max(initial=0.0)
         while True:
             others = {i: [k for k in kept if k != i] for i in kept if i < len(self.coordinates)}
             ignorable = [i for i, rest in others.items() if np.abs(self.A[rest, i]).max(initial=0.0) <= small]
-            # One that only drives itself, z' = a z with a not zero, is no position to be forgotten.
+            # A coordinate with z' = a z, a not zero, depends on itself and stays.
             ignorable = [i for i in ignorable if abs(self.A[i, i]) <= small]
             if not ignorable:
                 break
@@ -107,19 +109,77 @@ class Linearization:
         )
 
 
-def jacobian(evaluate: Evaluate, description: Description) -> Jacobian:
-    """The derivatives of (q', u'), empty arrays where there are no inputs or parameters."""
-    rows = len(description.coordinates) + len(description.speeds)
+class Differentiable:
+    """The methods of :class:`~kanegen.Solver` for Jacobians and linear models.
 
-    def of(name: str, count: int) -> Array:
-        return evaluate(f"jacobian_{name}") if count else np.empty((rows, 0))
+    They need ``functions=("rhs", "residuals", "jacobians")`` of ``kg.build``, or more.
+    """
 
-    return Jacobian(
-        of("q", len(description.coordinates)),
-        of("u", len(description.speeds)),
-        of("r", len(description.inputs)),
-        of("p", len(description.parameters)),
-    )
+    description: Description
+    rhs: Callable[..., tuple[Array, Array]]
+    residuals: Callable[..., tuple[Array, Array]]
+    _functions: Functions
+
+    def jacobian(self, t: float, q: Any, u: Any, r: Any = None) -> Jacobian:
+        """Derivatives of (q', u') with the stabilization of the solver, by implicit differentiation, in C.
+
+        Returns
+        -------
+        Jacobian
+            Arrays (n_q + n_u, n) in ``q``, ``u``, the inputs ``r`` (rates of inputs are inputs of their own) and the
+            parameters ``p`` in the order of ``description.parameters``. Off the constraint manifold they are those of
+            ``rhs`` there. The slope of a root is taken as 0 where the root is 0 (docs/linearization.md).
+
+        Raises
+        ------
+        SolveError
+            Where ``rhs`` raises it, where a derivative is not finite, and when the Jacobians were not built.
+        """
+        d = self.description
+        sizes = {"q": len(d.coordinates), "u": len(d.speeds), "r": len(d.inputs), "p": len(d.parameters)}
+        evaluate, rows = self._evaluate(t, q, u, r), len(d.coordinates) + len(d.speeds)
+        return Jacobian(*(evaluate(f"jacobian_{name}") if n else np.empty((rows, 0)) for name, n in sizes.items()))
+
+    def linearize(
+        self,
+        t: float,
+        q: Any,
+        u: Any,
+        r: Any = None,
+        *,
+        coordinates: Sequence[Any] | None = None,
+        speeds: Sequence[Any] | None = None,
+        tolerance: float = 1e-8,
+    ) -> Linearization:
+        """The linear model in a minimal state about an equilibrium or a steady motion.
+
+        Parameters
+        ----------
+        coordinates, speeds
+            Names (or symbols) of the independent coordinates and speeds; None: those the constraints determine
+            the others from best.
+        tolerance
+            How far the state may violate a constraint: its residual over the largest coordinate (positions) or speed
+            (velocities), which counts as 1 at least.
+
+        Raises
+        ------
+        SolveError
+            When the state violates the constraints, naming each with its residual; when the named elements are not
+            independent; when the Jacobians were not built.
+        """
+        position, velocity = self.residuals(t, q, u, r)
+        violated = violations(self.description, position, velocity, q, u, tolerance)
+        if violated:
+            raise SolveError(
+                f"the model {self.description.name!r} cannot be linearized at t = {t!r} s, the state violates "
+                f"{len(violated)} constraint(s):\n  - " + "\n  - ".join(violated) + "\nsolve them first: "
+                "q, u = solver.make_consistent(t, q, u), with fixed= for values to keep; or allow more by tolerance="
+            )
+        return linearize(self._evaluate(t, q, u, r), self.description, self.rhs(t, q, u, r), coordinates, speeds)
+
+    def _evaluate(self, t: float, q: Any, u: Any, r: Any) -> Evaluate:
+        return lambda name: self._functions.get(name).value(t, q, u, r)
 
 
 def linearize(
@@ -170,7 +230,7 @@ def linearize(
 
 
 def _outputs(evaluate: Evaluate, d: Description) -> tuple[tuple[str, ...], Array, Array]:
-    """Names of the components of all outputs, and their derivatives in (q, u) and r; none where they were not built."""
+    """Names of the components of all outputs, with their derivatives in (q, u) and r; empty if they were not built."""
     n_r = len(d.inputs)
     names = tuple(label for name, shape in d.outputs.items() for label in _components(name, shape))
     if not names or "outputs_q" not in d.functions:
@@ -247,9 +307,9 @@ def _pivots(matrix: Array) -> tuple[int, list[int]]:
 
 
 def _is_steady(F: Array, F_t: Array, rates: tuple[Array, Array], rows: list[int]) -> bool:
-    """Whether the independent accelerations (``rows`` of the rates) are zero and stay so: d/dt of them vanishes too.
+    """Whether the independent accelerations (``rows`` of the rates) and their time derivatives are zero.
 
-    Coordinates and dependent speeds may change: those of a wheel, or of a vehicle in a steady turn, do.
+    Coordinates and dependent speeds may change, as those of a wheel, or of a vehicle in a steady turn, do.
     """
     rate = np.concatenate(rates)
     scale = 1.0 + float(np.abs(F).max(initial=0.0)) * (1.0 + float(np.abs(rate).max(initial=0.0)))

@@ -1,13 +1,12 @@
-"""What constraints do to the accelerations: their rank, and the two orthogonal parts of the canonical form."""
+"""Redundant constraints, and the two orthogonal parts of the accelerations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from kanegen.arrays import Array
 
 RANK_TOLERANCE = 1e-9
 """A row that keeps less than this fraction of its length, the earlier rows taken out, follows from them."""
@@ -17,8 +16,9 @@ RANK_TOLERANCE = 1e-9
 class Parts:
     """The canonical form's two parts of the accelerations (Bajodah and Chen 2018, eqs. 40 and 44), (n_u,) each.
 
-    ``udot_constraint`` enforces the constraints, ``udot_momentum`` balances the momentum; they are orthogonal in Q and
-    add up to u'. ``wdot_constraint`` and ``wdot_momentum`` are those of w' with w = Q^1/2 u, orthogonal as they stand.
+    ``udot_constraint`` enforces the constraints, ``udot_momentum`` balances the momentum. They add up to u' and are
+    orthogonal in the metric Q. ``wdot_constraint`` and ``wdot_momentum`` are the parts of w', with w = Q^1/2 u; they
+    are orthogonal in the Euclidean metric.
     """
 
     udot_constraint: Array

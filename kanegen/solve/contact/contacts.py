@@ -1,4 +1,4 @@
-"""The part of a solver that evaluates contacts at a state."""
+"""Contacts at one state: the methods of a solver, and their results."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
+from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.model.records import FrozenMapping
-from kanegen.solve.contact.law_values import check_contact_values
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import unknown
 from kanegen.solve.outcome import Outcome, conflict_message
 from kanegen.solve.run.hybrid import MODES
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +47,7 @@ class Contacts:
     """All contacts at a state: ``contacts["floor"]`` is a :class:`ContactState`.
 
     ``states`` maps names to them; ``qdot`` (n_q,) and ``udot`` (n_u,) are the motion with their forces. ``forces``
-    (n_rows,) are the multipliers in the order of ``description.contacts.rows``: what functions take behind the inputs.
+    (n_rows,) are the multipliers in the order of ``description.contacts.rows``; functions take them after the inputs.
     """
 
     states: Mapping[str, ContactState]
@@ -63,8 +61,29 @@ class Contacts:
         return self.states[name]
 
 
+def check_contact_values(functions: Functions, t: float, q: Any, u: Any, r: Any) -> None:
+    """Check the values of the contact laws at the parameters of the solver.
+
+    Raises
+    ------
+    SolveError
+        Listing every value that is out of range, with its contact and parameter.
+    """
+    entries = functions.description.contacts.values
+    if not entries:
+        return
+    numbers = functions.get("contact_values").value(t, q, u, r).tolist()
+    problems = [
+        f"{entry.name} = {number:.6g}: expected {entry.expected}"
+        for entry, number in zip(entries, numbers, strict=True)
+        if not entry.admits(number)
+    ]
+    if problems:
+        raise SolveError(f"values of contacts at t = {t!r} s: " + "; ".join(problems))
+
+
 class Contacting:
-    """Contacts of a compiled model."""
+    """The methods of :class:`~kanegen.Solver` for contacts."""
 
     description: Description
     _functions: Functions
@@ -72,10 +91,10 @@ class Contacting:
     def contacts(self, t: float, q: Any, u: Any, r: Any = None) -> Contacts:
         """The contacts at a state: modes that agree with it, forces, and the accelerations under them.
 
-        The modes are those in which a run from there begins: found from gaps, their rates, and where both vanish by
-        complementarity of accelerations and forces. What needs an impulse first (a rigid contact that approaches with a
-        gap of zero) counts as closed. ``rhs`` and the other functions of the solver take all contacts as open, unless
-        ``r`` has the multipliers behind the inputs.
+        The modes are those in which a run from this state begins. They follow from the gaps and their rates and, where
+        both vanish, from the complementarity of accelerations and forces. A contact that needs an impulse first (a
+        rigid one that approaches with a gap of zero) counts as closed. ``rhs`` and the other functions of the solver
+        treat all contacts as open, unless the inputs in ``r`` are followed by the multipliers.
 
         Raises
         ------
@@ -88,7 +107,7 @@ class Contacting:
         if not module.CONTACTS:
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
         functions.require(["contacts"])
-        functions.get("gaps").value(t, q, u, r)  # refuses arguments of the wrong kind
+        functions.get("gaps").value(t, q, u, r)  # checks the arguments
         check_contact_values(functions, t, q, u, r)
         inputs = functions.inputs(r, ("contacts", "gaps"))
         status, failure, modes, value, rate, force, qdot, udot = module.contacts(
@@ -113,11 +132,11 @@ def _state(mode: str, layout: tuple[int, int, int], value: Array, rate: Array, f
 
 
 def contact_failure(module: Any, status: int, failure: tuple[int, Any], t: float) -> str:
-    """Why the contacts have no modes or impulses at a state: the contact it is about, and a ``Conflict`` or None."""
+    """Why the contacts have no modes or impulses at a state; ``failure``: the contact, and a ``Conflict`` or None."""
     culprit, conflict = failure
     if conflict is not None:
         return f"{Outcome.NO_MODE.value} at t = {t!r} s: {conflict_message(module, conflict)}"
     where = f" of contact {module.CONTACTS[culprit]!r}" if culprit >= 0 else ""
-    if status == module.STATUS_SEVERAL_MODES:
+    if status == Status.SEVERAL_MODES:
         return f"{Outcome.SEVERAL_MODES.value}{where} at t = {t!r} s: {Outcome.SEVERAL_MODES.advice}"
     return f"the contacts cannot be evaluated at t = {t!r} s: status {status} of a function{where}"

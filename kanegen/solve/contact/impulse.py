@@ -1,4 +1,4 @@
-"""The part of a solver that applies impulses."""
+"""Impulses at one state: the method of a solver, and its result."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
+from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.solve.analysis.structure import redundant_rows
-from kanegen.solve.contact.contacts import contact_failure
-from kanegen.solve.contact.law_values import check_contact_values
+from kanegen.solve.contact.contacts import check_contact_values, contact_failure
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import by_name, number
 
-Array = NDArray[np.float64]
-
 
 class Impulse(NamedTuple):
-    """Speeds after an impulse, what the constraints contributed, and generalized momenta before and after.
+    """Speeds after an impulse, the impulses of the constraints, and generalized momenta before and after.
 
     ``u``: speeds after (n_u,). ``constraint_impulse``: ``J^T Lambda = Q (u+ - u-) - I``, (n_u,), with the
     ``multipliers`` Lambda (n_c,) in the order of ``description.constraints.rows``, zero for redundant ones.
@@ -43,7 +41,7 @@ class Impulse(NamedTuple):
 
 
 class Impulsive:
-    """Impulses on a compiled model."""
+    """The method of :class:`~kanegen.Solver` for impulses."""
 
     description: Description
     momentum: Callable[..., Array]
@@ -52,12 +50,12 @@ class Impulsive:
     _functions: Functions
 
     def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None) -> Impulse:
-        """The speeds after impulses that act at one instant, with the constraint impulses they call forth.
+        """The speeds after impulses that act at one instant, and the impulses of the constraints.
 
-        ``Q (u+ - u-) = I + J^T Lambda`` while the constraints hold after as before: ``J (u+ - u-) = 0`` for rows that
-        are linear in the speeds, ``psi(q, u+, t) = 0`` by Newton's method for the others, with the impulses along
-        psi_u^T at the speeds after. Contacts that touch answer as in an impact: those at rest stay closed or
-        separate, those that are approached rebound by their law, by complementarity and with friction (kg_impact.h).
+        ``Q (u+ - u-) = I + J^T Lambda``, and the constraints hold before and after: ``J (u+ - u-) = 0`` for rows that
+        are linear in the speeds; for the others ``psi(q, u+, t) = 0`` by Newton's method, with impulses along psi_u^T
+        at the speeds after. Contacts that touch react as in an impact: those at rest stay closed or separate, those
+        that approach rebound according to their law, by complementarity and with friction (kg_impact.h).
 
         Parameters
         ----------
@@ -76,7 +74,7 @@ class Impulsive:
             satisfied after the impulse.
         """
         functions, description = self._functions, self.description
-        before = self.momentum(t, q, u, r)  # refuses arguments of the wrong kind
+        before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)
         needed = ("Q", *_needed(description))
         functions.require(needed)
@@ -84,11 +82,13 @@ class Impulsive:
         rows = self._independent_rows(t, q, u, r)
         if len(rows) == len(description.speeds):
             raise SolveError(_locked(description, t))
-        status, after, found = functions.module.impulse(functions.prepared, float(t), q, u, inputs, generalized, rows)
+        status, after, independent = functions.module.impulse(
+            functions.prepared, float(t), q, u, inputs, generalized, rows
+        )
         if status < 0 or not np.isfinite(after).all():
             raise SolveError(_failed(functions.module, description, status, t))
         multipliers = np.zeros(len(description.constraints.rows))
-        multipliers[rows] = found
+        multipliers[rows] = independent
         contact_impulses = np.zeros(len(description.contacts.rows))
         if functions.module.CONTACTS:
             check_contact_values(functions, t, q, u, r)
@@ -109,9 +109,8 @@ class Impulsive:
     def _with_contacts(
         self, t: float, q: Any, before: Any, after: Array, inputs: Array, rows: list[int]
     ) -> tuple[Array, Array, Array]:
-        """Speeds after contacts have answered, their impulses, and what that adds to the multipliers of ``rows``."""
-        functions, description = self._functions, self.description
-        module, n_r = functions.module, len(description.inputs)
+        """Speeds after the reaction of the contacts, their impulses, additions to the multipliers of ``rows``."""
+        functions, module, layout = self._functions, self._functions.module, self.description.input_layout
         status, failure, final, impulses = module.contacts_after_blow(
             functions.prepared, float(t), q, before, after, inputs
         )
@@ -120,18 +119,16 @@ class Impulsive:
         if not rows:
             return final, impulses, np.empty(0)
         P, Q = functions.get("P"), functions.get("Q")
-        # P is affine in the multipliers of the contacts, which stand behind the inputs.
-        hidden = np.zeros(n_r + len(module.HIDDEN))
-        hidden[: len(inputs)] = inputs
-        acting = hidden.copy()
-        acting[n_r : n_r + len(impulses)] = impulses
-        on_speeds = P.value(t, q, final, acting) - P.value(t, q, final, hidden)
-        answer = Q.value(t, q, final, hidden) @ (final - after) - on_speeds
-        more, *_ = np.linalg.lstsq(self.J(t, q, final, hidden)[rows].T, answer, rcond=None)
+        # P is affine in the multipliers of the contacts.
+        given = inputs[: len(layout.inputs)]
+        free, acting = layout.array(given), layout.array(given, multipliers=impulses)
+        on_speeds = P.value(t, q, final, acting) - P.value(t, q, final, free)
+        answer = Q.value(t, q, final, free) @ (final - after) - on_speeds
+        more, *_ = np.linalg.lstsq(self.J(t, q, final, free)[rows].T, answer, rcond=None)
         return final, impulses, more
 
     def _independent_rows(self, t: float, q: Any, u: Any, r: Any) -> list[int]:
-        """Indices of the constraints that bind: all, but for models whose constraints are redundant everywhere."""
+        """Indices of the independent constraints: all, except in models whose constraints are redundant everywhere."""
         rows = range(len(self.description.constraints.rows))
         if not rows or self.description.dependent:
             return list(rows)
@@ -139,7 +136,7 @@ class Impulsive:
         return [row for row in rows if row not in redundant]
 
     def _generalized(self, t: float, q: Any, u: Any, impulses: Any, r: Any) -> Array:
-        """Generalized impulses (n_u,) of what the user gave."""
+        """Generalized impulses (n_u,) from the argument ``impulses``."""
         known = self.description.impulses
         if isinstance(impulses, str):
             impulses = {impulses: 1.0}
@@ -192,19 +189,19 @@ def _locked(description: Description, t: float) -> str:
     )
     return (
         f"the configuration is locked at t = {t!r} s: {count} independent constraints leave none of the speeds "
-        f"{speeds} free, so that none can answer an impulse; remove one of the constraints {rows}"
+        f"{speeds} free, so that an impulse cannot change them; remove one of the constraints {rows}"
     )
 
 
 def _failed(module: ModuleType, description: Description, status: int, t: float) -> str:
     rows = "; ".join(description.constraints.rows)
-    if status == module.STATUS_SINGULAR:
+    if status == Status.SINGULAR:
         return (
-            f"the impulse at t = {t!r} s has no unique answer: the constraints depend on each other at this position "
-            f"(locked, or a toggle: {rows}), or a speed moves no mass; give a position off the singular one, or remove "
-            "the redundant constraint"
+            f"the impulse at t = {t!r} s has no unique effect: the constraints depend on each other at this position "
+            f"(locked, or a toggle: {rows}), or a speed moves no mass; change the position, or remove the redundant "
+            "constraint"
         )
-    if status == module.STATUS_INCONSISTENT:
+    if status == Status.INCONSISTENT:
         return (
             f"the impulse at t = {t!r} s leaves no speeds that satisfy the constraints, which are nonlinear in the "
             f"speeds: {rows}; the impulse is too large for them, or the speeds before violate them (make_consistent)"

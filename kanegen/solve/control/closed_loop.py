@@ -7,25 +7,28 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, Description, ServoLabels
 from kanegen.errors import SolveError
 from kanegen.model.control.servo import control_limits
 from kanegen.program.functions.control.control_constraints import RIGHT_HAND_SIDE
 from kanegen.solve.control.consistent import consistent_controls, start_problems, with_states
-from kanegen.solve.control.history import ControlHistory
-from kanegen.solve.control.saturation import Saturation, continuous_saturations, held_saturations, warnings_of
+from kanegen.solve.control.saturation import (
+    ControlHistory,
+    Saturation,
+    continuous_saturations,
+    held_saturations,
+    warnings_of,
+)
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs.inputs import RunInputs, run_inputs
-from kanegen.solve.names import by_name, key_name, number, numbers
+from kanegen.solve.names import by_name, key_name, number, numbers, positive
 from kanegen.solve.run.momentum import is_momentum_form
-
-Array = NDArray[np.float64]
 
 
 class ControlOptions(NamedTuple):
-    """How a run is controlled: arguments of :meth:`kanegen.Solver.integrate`."""
+    """The control of a run: arguments of :meth:`kanegen.Solver.integrate`."""
 
     control: bool = False
     sample_time: float | None = None
@@ -57,11 +60,11 @@ class ClosedLoop:
     sampled: bool = False
 
     def check(self, method: str, t0: float, t1: float) -> None:
-        """Refuse what does not go with the loop: implicit steps, samples that go back in time."""
+        """Raise `SolveError` for a method without the Jacobian of the loop, and for samples backwards in time."""
         if method == "rodas" and not (self.law and self.sampled):
             raise SolveError(
-                "method 'rodas' needs the Jacobian of what is integrated, and that of the closed loop is not compiled: "
-                "use dopri5 or dop853, or let a servo hold its controls with sample_time="
+                "method 'rodas' needs a Jacobian, and that of the closed loop is not compiled: use dopri5 or dop853, "
+                "or let a servo hold its controls with sample_time="
             )
         if self.sampled and t1 < t0:
             raise SolveError(
@@ -96,7 +99,7 @@ class ClosedLoop:
         return ControlHistory(controls, self.names, errors, self.labels, tuple(saturation), warnings)
 
     def _continuous(self, outcome: Any, controls: Array, dense: Any) -> list[Saturation]:
-        """Saturation between five points of each step; where no dense output is kept, between the stored ones."""
+        """Saturation from five points of each step or, without dense output, from the stored points."""
         if dense is None or not dense.t_old.size:
             return continuous_saturations(self.names, outcome.t, controls, self.limits, None)
         inner = (dense.t_old[:, None] + dense.h[:, None] * np.linspace(0.0, 0.8, 5)).ravel()
@@ -132,8 +135,8 @@ def closed_loop(
     """
     if not isinstance(options.control, bool):
         raise SolveError(
-            f"control is {options.control!r}; expected True (the loop is closed with the control law of the model) or "
-            "False (the controls are inputs like others)"
+            f"control is {options.control!r}; expected True (the control law of the model closes the loop) or False "
+            "(the controls are inputs like others)"
         )
     if not options.control:
         given = ", ".join(name for name in options._fields[1:] if getattr(options, name) is not None)
@@ -157,16 +160,15 @@ def _servo(functions: Functions, servo: ServoLabels, options: ControlOptions, r:
     if is_momentum_form(d.form):
         raise SolveError(f'form={d.form!r} integrates momenta, not speeds: build with form="auto" for control=True')
     if options.tau0 is not None:
-        raise SolveError("tau0 belongs to kg.ControlConstraints: the controls of a kg.Servo have no start, they follow")
-    if options.sample_time is not None and not number(options.sample_time, "sample_time") > 0.0:
-        raise SolveError(f"sample_time is {options.sample_time!r}; expected a positive number of seconds")
+        raise SolveError("tau0 belongs to kg.ControlConstraints: the controls of a kg.Servo have no initial values")
+    if options.sample_time is not None:
+        positive(options.sample_time, "sample_time", "a positive number of seconds")
     names = d.input_names(servo.controls)
     limits = _limits(options.limits, servo, names)
-    hidden = np.zeros(len(functions.module.HIDDEN))
-    if options.y is not None:
-        if not servo.free:
-            raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
-        hidden[len(d.contacts.rows) :] = numbers(options.y, "y", names)
+    if options.y is not None and not servo.free:
+        raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
+    y = 0.0 if options.y is None else numbers(options.y, "y", names)
+    hidden = d.input_layout.array(free=y)[d.input_layout.hidden_slots]
     functions.get("control")
     return ClosedLoop(
         functions,
@@ -192,7 +194,7 @@ def _control_states(
     r: Any,
     start_tolerance: float | None,
 ) -> ClosedLoop:
-    names = functions.description.input_names(labels.states)
+    names, layout = functions.description.input_names(labels.states), functions.description.input_layout
     t0 = start[0]
     for name in ("sample_time", "limits", "y"):
         if getattr(options, name) is not None:
@@ -212,7 +214,7 @@ def _control_states(
         )
 
     unlimited = np.full(len(names), np.inf)
-    hidden = np.zeros(len(functions.module.HIDDEN))
+    hidden = layout.array()[layout.hidden_slots]
     return ClosedLoop(
         functions,
         functions.module.Control(None, labels.states, -unlimited, unlimited, start=z, hidden=hidden),
@@ -228,7 +230,7 @@ def _control_states(
 
 
 def other_inputs(functions: Functions, names: Sequence[str], r: Any) -> RunInputs:
-    """The inputs that are no controls, nor derivatives of one, zero in the places of these."""
+    """The inputs of a run, with zeros for the controls ``names`` and their derivatives."""
     owned = own_inputs(functions.description, names)
     if r is not None and not isinstance(r, Mapping):
         others = [name for name in functions.description.inputs if name not in owned]
@@ -245,7 +247,7 @@ def other_inputs(functions: Functions, names: Sequence[str], r: Any) -> RunInput
 
 
 def own_inputs(description: Description, names: Sequence[str]) -> list[str]:
-    """The names of inputs with those of their rates and accelerations."""
+    """The names of inputs, followed by those of their rates and accelerations."""
     owned = list(names)
     for _ in range(2):
         for slot in description.input_slots:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, ControlLevel
 from kanegen.errors import SolveError
 from kanegen.model.control.control_constraints import largest_exponent
 from kanegen.program.functions.control.control_constraints import GAINS
 from kanegen.solve.functions import Functions
-from kanegen.solve.names import number, numbers
-
-Array = NDArray[np.float64]
+from kanegen.solve.names import numbers, positive
 
 _ITERATIONS = 50
 _SINGULAR = 1e-9
@@ -39,7 +37,7 @@ def with_states(labels: ControlConstraintLabels, r: Array, z: Array) -> Array:
 
 
 def require_decay(functions: Functions) -> None:
-    """Refuse gains of control constraints under which errors grow, with the parameters of a solver (`SolveError`)."""
+    """Raise `SolveError` when the parameters of a solver give gains of control constraints under which errors grow."""
     d = functions.description
     if GAINS not in d.functions or functions.problem(GAINS) is not None:
         return
@@ -65,12 +63,11 @@ def require_decay(functions: Functions) -> None:
 def consistent_controls(functions: Functions, t: float, q: Any, u: Any, tau: Any, r: Array, tolerance: float) -> Array:
     """Controls nearest to ``tau`` that satisfy the control constraints; see :meth:`kanegen.Solver.consistent_controls`.
 
-    ``r`` (n_r,): all inputs; the places of the controls are not read.
+    ``r`` (n_r,): all inputs; the entries of the controls are not read.
     """
     labels = control_constraints(functions)
     names = functions.description.input_names(labels.states)
-    if not number(tolerance, "tolerance") > 0.0:
-        raise SolveError(f"tolerance is {tolerance!r}; expected a positive number")
+    positive(tolerance, "tolerance")
     z = np.zeros(len(names)) if tau is None else numbers(tau, "tau", names)
     if "control_level" not in functions.description.functions:
         return z
@@ -108,7 +105,7 @@ def _impossible(levels: tuple[ControlLevel, ...], values: Array, t: float) -> st
 
 
 def start_problems(functions: Functions, t: float, q: Any, u: Any, z: Array, r: Array, tolerance: float) -> list[str]:
-    """Control constraints that a start violates and whose error would stay: without theta."""
+    """The control constraints that a start violates and whose errors would not decay, because they have no theta."""
     labels = control_constraints(functions)
     if not labels.levels:
         return []

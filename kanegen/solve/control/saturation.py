@@ -1,4 +1,4 @@
-"""When controls were at their limits during a run, and what that means for the servo-constraints."""
+"""The controls of a run, and the intervals in which they were at their limits."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from kanegen.arrays import Array
 
 _BISECTIONS = 40
 """Halvings of an interval between two points of a run: its length times 1e-12."""
@@ -27,6 +26,37 @@ class Saturation:
     def duration(self) -> float:
         """Length of the interval, s."""
         return abs(self.t_end - self.t_start)
+
+
+@dataclass(frozen=True, eq=False)
+class ControlHistory:
+    """The controls of a run in which the control law of the model gives them.
+
+    Attributes
+    ----------
+    values
+        Controls (n_t, n_tau) that act from each stored time on; with control constraints also those rates of controls
+        that are part of the state.
+    names
+        Their names, n_tau.
+    errors
+        Residuals at the stored times, (n_t, n_e), each in its unit: psi and psi' of servo-constraints; control
+        constraints and their derivatives, as far as these contain known quantities only. None without constraints, and
+        where the function that gives the residuals was not built.
+    constraints
+        Names of the columns of ``errors``.
+    saturation
+        Intervals in which a control was at a limit.
+    warnings
+        Sentences that say what the limits prevented.
+    """
+
+    values: Array
+    names: tuple[str, ...]
+    errors: Array | None
+    constraints: tuple[str, ...]
+    saturation: tuple[Saturation, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def held_saturations(
@@ -51,25 +81,25 @@ def continuous_saturations(
 
     Intervals between two of the times are missed; without ``controls_at`` ends are among the times.
     """
-    found = []
+    saturation = []
     for k, limit, first, last in _runs(controls, limits):
         ends = [float(times[first]), float(times[last])]
         for which, neighbor in ((0, first - 1), (1, last + 1)):
             if controls_at is not None and 0 <= neighbor < len(times):
                 ends[which] = _boundary(ends[which], float(times[neighbor]), k, limit, controls_at)
-        found.append(Saturation(names[k], ends[0], ends[1], limit))
-    return found
+        saturation.append(Saturation(names[k], ends[0], ends[1], limit))
+    return saturation
 
 
 def _runs(controls: Array, limits: Array) -> Iterator[tuple[int, float, int, int]]:
     """(control, limit, first, last) of every stretch of points at a limit, in order of time."""
-    found = []
+    stretches = []
     for k in range(controls.shape[1]):
         for limit in limits[:, k]:
             inside = np.concatenate([[False], controls[:, k] == limit, [False]])
             edges = np.flatnonzero(inside[1:] != inside[:-1])
-            found += [(k, float(limit), int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-    return iter(sorted(found, key=lambda run: run[2]))
+            stretches += [(k, float(limit), int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    return iter(sorted(stretches, key=lambda run: run[2]))
 
 
 def _boundary(inside: float, outside: float, k: int, limit: float, controls_at: Callable[[float], Array]) -> float:
@@ -83,26 +113,26 @@ def _boundary(inside: float, outside: float, k: int, limit: float, controls_at: 
 
 
 def warnings_of(
-    found: Sequence[Saturation], times: Array, errors: Array | None, labels: Sequence[str]
+    saturation: Sequence[Saturation], times: Array, errors: Array | None, labels: Sequence[str]
 ) -> tuple[str, ...]:
     """Sentences on saturated controls, and on targets that the limits put out of reach.
 
     ``errors`` (n_t, n_e): servo-errors at the stored ``times`` (n_t,), ``labels`` their names.
     """
-    told = []
-    for name in dict.fromkeys(item.control for item in found):
-        own = [item for item in found if item.control == name]
+    warnings = []
+    for name in dict.fromkeys(item.control for item in saturation):
+        own = [item for item in saturation if item.control == name]
         total = sum(item.duration for item in own)
-        told.append(
+        warnings.append(
             f"control {name} was at a limit for {total:.4g} s in {len(own)} interval(s) "
             "(solution.control.saturation): the servo-constraints were not enforced there"
         )
-    last = [item for item in found if times.size and item.t_end == times[-1]]
+    last = [item for item in saturation if times.size and item.t_end == times[-1]]
     if last and errors is not None:
         names = " and ".join(dict.fromkeys(item.control for item in last))
         left = ", ".join(f"{label} = {error:.4g}" for label, error in zip(labels, errors[-1], strict=True))
-        told.append(
+        warnings.append(
             f"the target was not reached: {names} stayed at the limit to the end of the run, which leaves {left}; "
             "raise the limits, or ask for slower servo-constraints"
         )
-    return tuple(told)
+    return tuple(warnings)

@@ -1,4 +1,4 @@
-"""The part of a solver that enforces servo-constraints: controls, their feasibility, residuals."""
+"""Servo-constraints at one state: controls, their feasibility, residuals."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description, ServoLabels
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import group
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import numbers
-
-Array = NDArray[np.float64]
 
 SERVO_FUNCTIONS: Final = tuple(name for name in group("servo") if name != "servo_gains")
 
@@ -27,16 +25,17 @@ class Feasibility:
     Attributes
     ----------
     kind
-        ``"unique"``; ``"family"``: infinitely many, ``y`` chooses; ``"none"``.
+        ``"unique"``; ``"family"``: infinitely many, among which ``y`` chooses; ``"none"``.
     dimension
-        That of the family, 0 for a unique solution: n_tau less the rank of S. Without a solution, how many directions
-        of the controls have no effect.
+        Dimension of the family, n_tau less the rank of S; 0 for a unique solution. Without a solution, the number of
+        directions of the controls that have no effect.
     residual
-        Largest ``|S tau - z|`` of the best controls, in the unit of psi'' (psi' for nonholonomic constraints): rounding
-        where there is a solution. Of ideal controls, ``|M G tau - M J_s^T mu|``, an acceleration.
+        Largest ``|S tau - z|`` of the best controls, in the unit of psi'' (psi' for nonholonomic constraints); rounding
+        error where there is a solution. For ideal controls, ``|M G tau - M J_s^T mu|``, an acceleration.
     smallest_singular_value
-        Of S with every row divided by the size of the terms it is a sum of: no unit, at most sqrt(n_s), 0 where S has
-        no full rank. The smaller, the larger the controls. Of ideal controls, that of M G.
+        Smallest singular value of S, every row divided by the size of its terms; it has no unit, is at most sqrt(n_s),
+        and 0 where S does not have full rank. The smaller it is, the larger are the controls. For ideal controls, that
+        of M G.
     """
 
     kind: str
@@ -53,7 +52,7 @@ class Underactuation(NamedTuple):
 
 
 class Controlled:
-    """Controls of a model with servo-constraints (``control=kg.Servo(...)`` of ``kg.Model``)."""
+    """The methods of :class:`~kanegen.Solver` for servo-constraints (``control=kg.Servo(...)`` of ``kg.Model``)."""
 
     description: Description
     _servo: dict[str, Callable[..., Any]]
@@ -109,16 +108,16 @@ class Controlled:
     def underactuation(self, t: float, q: Any, u: Any, r: Any = None) -> Underactuation:
         """The equations of motion in which no control appears, ``R u' = c`` (n_f rows).
 
-        Second-order nonholonomic constraints of a system with fewer independent controls than degrees of freedom
-        (Bajodah 2003, section 1.3): ``N^T A2 (Q u' - P0) = 0`` for the complement N of the controls' directions,
-        ``N^T A2 G = 0``. With a servo-constraint that the controls enforce they are the internal dynamics. Controls are
-        those of the servo-constraints, else all inputs that enter the forces affinely and stand nowhere else. Build
-        with ``functions=`` that has "underactuation".
+        They are the second-order nonholonomic constraints of a system with fewer independent controls than degrees of
+        freedom (Bajodah 2003, section 1.3): ``N^T A2 (Q u' - P0) = 0`` with ``N^T A2 G = 0``. While the controls
+        enforce servo-constraints, these equations are the internal dynamics. The controls are those of the
+        servo-constraints; in a model without, all inputs that occur only in the forces, affinely. Build with
+        ``functions=`` that contains "underactuation".
 
         Raises
         ------
         SolveError
-            Also where the controls reach every degree of freedom, so that there are no such equations.
+            Also where the controls act on every degree of freedom, so that there are no such equations.
         """
         rows: Array = self._functions.get("underactuation").value(t, q, u, self._servo_inputs(None, r))
         return Underactuation(rows[:, :-1].copy(), rows[:, -1].copy())
@@ -127,7 +126,7 @@ class Controlled:
         return self._servo[name](t, q, u, r)
 
     def _servo_inputs(self, y: Any, r: Any) -> Any:
-        """All inputs, the hidden ones with y; what is not given is zero or the default."""
+        """All inputs, followed by the hidden ones with y; those that are not given are zero or have their defaults."""
         d = self.description
         if r is None and self._servo_missing:
             raise SolveError(
@@ -143,11 +142,11 @@ class Controlled:
         given = self._servo_defaults[:n_r] if r is None else np.asarray(r, dtype=np.float64)
         if given.shape != (n_r,):
             raise SolveError(f"r has shape {given.shape}, expected ({n_r},): {', '.join(d.inputs)}")
-        return np.concatenate([given, np.zeros(len(d.contacts.rows)), free])
+        return d.input_layout.array(given, free=free)
 
 
 def servo_attributes(functions: Functions) -> dict[str, Any]:
-    """What `Controlled` needs: the compiled functions by name, and the inputs by default.
+    """The attributes of `Controlled`: compiled functions by name, and default inputs.
 
     Raises
     ------
@@ -156,13 +155,12 @@ def servo_attributes(functions: Functions) -> dict[str, Any]:
     """
     d = functions.description
     defaults = [0.0 if k in _controls(d) else slot.default for k, slot in enumerate(d.input_slots)]
-    hidden = len(d.contacts.rows) + (len(d.servo.controls) if d.servo and d.servo.free else 0)
     if d.servo is not None and functions.problem("servo_gains") is None:
         sizes = (len(d.coordinates), len(d.speeds), len(d.inputs))
         _require_stability(d.name, d.servo, functions.get("servo_gains").value(0.0, *map(np.zeros, sizes)))
     return {
         "_servo": {name: functions.call(name) for name in SERVO_FUNCTIONS},
-        "_servo_defaults": np.array([x or 0.0 for x in defaults] + [0.0] * hidden, dtype=np.float64),
+        "_servo_defaults": d.input_layout.array([x or 0.0 for x in defaults]),
         "_servo_missing": tuple(name for name, x in zip(d.inputs, defaults, strict=True) if x is None),
     }
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
-from kanegen.solve.inputs.piecewise import Piecewise, from_scipy, joined, table
+from kanegen.solve.inputs.piecewise import combined, derivative, from_scipy, is_polynomial, table, value_at
 from kanegen.solve.names import by_name, number
 
-Array = NDArray[np.float64]
-Scalar = float | Piecewise | Callable[[float], Any]
+Scalar = Any
+"""One input of a run: a number, a ``PPoly`` of one value, or a Python callable."""
 
 ACCEPTED = (
     "an array (n_r,), a table (times, values), a scipy spline, a mapping from input names to these, "
@@ -94,14 +95,14 @@ def _constant(module: ModuleType, values: Any) -> RunInputs:
     return RunInputs(compiled, lambda t: array)
 
 
-def _piecewise(module: ModuleType, polynomial: Piecewise, description: Description) -> RunInputs:
+def _piecewise(module: ModuleType, polynomial: Any, description: Description) -> RunInputs:
     n_r = len(description.inputs)
-    if polynomial.coefficients.shape[2] != n_r:
+    if polynomial.c.shape[2] != n_r:
         raise SolveError(
-            f"r gives {polynomial.coefficients.shape[2]} value(s) at each time; expected {n_r}: "
+            f"r gives {polynomial.c.shape[2]} value(s) at each time; expected {n_r}: "
             f"{', '.join(description.inputs) or 'the model has no inputs'}"
         )
-    return RunInputs(module.Inputs.piecewise(polynomial.breakpoints, polynomial.coefficients), polynomial)
+    return RunInputs(module.Inputs.piecewise(polynomial.x, polynomial.c), partial(value_at, polynomial))
 
 
 def _from_mapping(
@@ -110,17 +111,16 @@ def _from_mapping(
     names = description.inputs
     given = {name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}
     scalars = _filled(given, description, needed)
-    fixed = [scalar for scalar in scalars if isinstance(scalar, (float, Piecewise))]
-    if len(fixed) < len(scalars):
+    if not all(isinstance(scalar, float) or is_polynomial(scalar) for scalar in scalars):
         functions = [_function(scalar) for scalar in scalars]
 
         def evaluate(t: float) -> Array:
             return np.array([float(function(t)) for function in functions])
 
         return RunInputs(module.Inputs.python(evaluate), evaluate)
-    if any(isinstance(scalar, Piecewise) for scalar in fixed):
-        return _piecewise(module, joined(fixed, names), description)
-    return _constant(module, fixed)
+    if any(map(is_polynomial, scalars)):
+        return _piecewise(module, combined(scalars, names), description)
+    return _constant(module, scalars)
 
 
 def _scalar(value: Any, name: str) -> Scalar:
@@ -128,15 +128,12 @@ def _scalar(value: Any, name: str) -> Scalar:
     what = f"input {name}"
     polynomial = table(value, what) if type(value) is tuple else from_scipy(value, what)
     if polynomial is not None:
-        if polynomial.coefficients.shape[2] != 1:
-            raise SolveError(f"{what} gives {polynomial.coefficients.shape[2]} values at each time; expected one")
+        if polynomial.c.shape[2] != 1:
+            raise SolveError(f"{what} gives {polynomial.c.shape[2]} values at each time; expected one")
         return polynomial
     if isinstance(value, tuple):
         raise SolveError(f"{what} is a {type(value).__name__}: a C function must give all inputs, r=LowLevelCallable")
-    if callable(value):
-        function: Callable[[float], Any] = value
-        return function
-    return number(value, what)
+    return value if callable(value) else number(value, what)
 
 
 def _filled(given: dict[str, Scalar], description: Description, needed: frozenset[int] | None) -> list[Scalar]:
@@ -168,25 +165,20 @@ def _filled(given: dict[str, Scalar], description: Description, needed: frozense
 
 
 def _rate(source: Scalar, name: str, rate: str) -> Scalar:
-    if isinstance(source, Piecewise):
-        return source.derivative(f"input {name}, whose rate {rate} is needed,")
+    if is_polynomial(source):
+        return derivative(source, f"input {name}, whose rate {rate} is needed,")
     if callable(source):
         raise SolveError(
-            f"input {name} is a Python callable, from which its rate {rate} does not follow: give {rate} as "
-            "well, or "
+            f"input {name} is a Python callable, from which its rate {rate} does not follow: give {rate} as well, or "
             f"{name} as a spline"
         )
     return 0.0
 
 
 def _function(scalar: Scalar) -> Callable[[float], Any]:
-    if isinstance(scalar, Piecewise):
-        polynomial = scalar
-        return lambda t: polynomial(t)[0]
-    if callable(scalar):
-        return scalar
-    value = scalar
-    return lambda t: value
+    if is_polynomial(scalar):
+        return lambda t: value_at(scalar, t)[0]
+    return scalar if callable(scalar) else lambda t: scalar
 
 
 def _call_compiled(source: Any, t: float, n_r: int) -> Array:

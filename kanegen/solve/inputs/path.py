@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import DerivationError, SolveError
 from kanegen.graph import Graph, Lowering, Spline, Tangent, evaluate, numpy_context
 from kanegen.solve.names import by_name
-
-Array = NDArray[np.float64]
 
 DEGREE = 5
 """Of the splines through samples: their second derivative, from which forces follow, is twice differentiable."""

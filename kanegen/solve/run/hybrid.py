@@ -8,19 +8,18 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description, EventLabel
+from kanegen.codes import EventKind, Mode
 from kanegen.errors import SolveError
 from kanegen.model.contact.events import Event
-from kanegen.model.contact.normalize import events as normalized_events
+from kanegen.model.contact.normalize import normalized_events
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.names import by_name, unknown
 
-Array = NDArray[np.float64]
-
-MODES = ("open", "penetrated", "closed", "stick", "slip")
-"""Modes of a contact by the codes of ``kg_contact.h``. ``"penetrated"``: the gap is violated, and no force acts."""
+MODES = Mode.labels()
+"""Modes of a contact by their numbers in C. ``"penetrated"``: the gap is violated, and no force acts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,12 +112,12 @@ def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) 
     names = [event.name for event in known]
     name = item.name if isinstance(item, Event) else item
     if not isinstance(name, str):
-        problems.append(f"events holds {item!r}; expected names of the model's events, or the events themselves")
+        problems.append(f"events holds {item!r}: put events into Model(events=...) and give their names here")
     elif name not in names:
         problems.append(f"{unknown(name, names, 'event')}; events are compiled with the model, Model(events=...)")
     else:
         own = vars(known[names.index(name)])
-        labels = map(EventLabel.of, normalized_events([item], problems) if isinstance(item, Event) else ())
+        labels = map(EventLabel.of, normalized_events([item], "events", problems) if isinstance(item, Event) else ())
         problems += [
             f"the event {name!r} was not compiled with {field} = {value!r}: the model has {own[field]!r}; name the "
             "event, or build a model with this one"
@@ -187,11 +186,11 @@ def hybrid_of(module: ModuleType, description: Description, outcome: Any) -> Hyb
 def _events(module: ModuleType, description: Description, rows: Array) -> tuple[EventRecord, ...]:
     n_q, n_u = len(description.coordinates), len(description.speeds)
     parts = [np.ascontiguousarray(part) for part in np.split(rows, [3, 3 + n_q, 3 + n_q + n_u, 3 + n_q + 2 * n_u], 1)]
-    kinds, contacts, events = module.EVENT_KINDS, module.CONTACTS, module.EVENTS
+    kinds, contacts, events = EventKind.labels(), module.CONTACTS, module.EVENTS
     found = []
     for (t, code, index), q, before, after, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
         kind = kinds[int(code)]
-        name = (events if kind == "user" else contacts)[int(index)]
+        name = (events if code == EventKind.USER else contacts)[int(index)]
         found.append(EventRecord(t, name, kind, q, before, after, impulse))
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""The part of a solver that integrates, or lets others do it."""
+"""Motions: the methods of a solver that integrate, or follow a given path."""
 
 from __future__ import annotations
 
@@ -6,28 +6,24 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from kanegen.arrays import Array
 from kanegen.backends.cython import Extension
 from kanegen.codegen.description import Description
 from kanegen.model import Baumgarte, Projection
 from kanegen.solve.analysis.inverse_dynamics import InverseDynamics, inverse_dynamics
 from kanegen.solve.consistent import projection_of
-from kanegen.solve.contact.law_values import check_contact_values
+from kanegen.solve.contact.contacts import check_contact_values
 from kanegen.solve.control.closed_loop import ControlOptions, closed_loop, other_inputs
 from kanegen.solve.control.consistent import consistent_controls, control_constraints
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs.inputs import RunInputs, run_inputs
-from kanegen.solve.run.integrate import Options, Problem, integrate
+from kanegen.solve.run.integrate import Options, Problem, Stepping, integrate
 from kanegen.solve.run.momentum import RunMomenta, is_momentum_form, state_function
 from kanegen.solve.solution import Solution
 
-Array = NDArray[np.float64]
-
 
 class Integrable:
-    """Motions of a compiled model without Python in the loop."""
+    """The methods of :class:`~kanegen.Solver` for motions; no Python runs within their loops."""
 
     description: Description
     extension: Extension
@@ -63,7 +59,7 @@ class Integrable:
         y: Any = None,
         tau0: Any = None,
     ) -> Solution:
-        """Integrate the motion from ``t0`` to ``t1`` (``t_span``, s; backwards when ``t1 < t0``) without Python.
+        """Integrate the motion from ``t0`` to ``t1`` (``t_span``, s; backwards when ``t1 < t0``) in compiled code.
 
         Parameters
         ----------
@@ -82,18 +78,18 @@ class Integrable:
         max_steps
             Largest number of accepted steps; None for no limit.
         t_eval
-            Times within the span, sorted in its direction, at which the solution is stored; None: every step. Those
-            behind a terminal event are left out.
+            Times within the span, sorted in its direction, at which the solution is stored; None: every step. Times
+            after a terminal event are left out.
         events
             Names of the model's events to look for; None: all, ``()``: none. Contacts always act.
         modes
-            Modes of contacts at the start, ``{"floor": "slip"}``, where several agree with the state
-            (:data:`.MODES`); one that does not agree is replaced. None: the only ones that agree.
+            Modes of contacts at the start, ``{"floor": "slip"}``, where several are consistent with the state
+            (:data:`.MODES`); a mode that is not consistent is replaced. None: the modes must be unique.
         dense_output
-            Keep what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4 to 8, and with dop853
-            three more evaluations a step.
+            Store what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4 to 8; dop853 then needs three more
+            evaluations a step.
         progress
-            Show a bar when it takes long, or a function to be called with the time, about every 20 ms.
+            True: show a progress bar if the run takes long. A function: it is called with the time every 20 ms or so.
         start_tolerance
             How far the start may violate the constraints (:func:`kanegen.solve.run.integrate.check_start`); None:
             not checked.
@@ -106,10 +102,9 @@ class Integrable:
             always.
         limits
             Servo: largest magnitude of each control, ``(lowest, highest)`` or None, in their order, or a mapping by
-            name; None: those of the model. ``saturation`` and ``warnings`` of ``solution.control`` tell what they
-            prevented.
+            name; None: those of the model. ``saturation`` and ``warnings`` of ``solution.control`` show their effect.
         y
-            Servo: free vector, a number or (n_tau,), where the model leaves it to the run; None: zero.
+            Servo: free vector, a number or (n_tau,), if the model does not fix it; None: zero.
         tau0
             Control constraints: start of the controls (and rates) of the state, (n,) in the order of
             ``description.control_constraints.states``. None: consistent ones of least norm.
@@ -117,8 +112,8 @@ class Integrable:
         Returns
         -------
         Solution
-            Whose ``status`` is ``Outcome.FINISHED``, or ``Outcome.TERMINAL_EVENT``. In runs with contacts and events it
-            also holds what happened, the modes over time and the contact forces.
+            Its ``status`` is ``Outcome.FINISHED`` or ``Outcome.TERMINAL_EVENT``. With contacts or events it also holds
+            the events that occurred, the modes over time and the contact forces.
 
         Raises
         ------
@@ -126,29 +121,16 @@ class Integrable:
             For wrong arguments, values of contact laws out of range, an inconsistent start, and for spans that go
             backwards where impacts, friction or latches would have to be undone.
         IntegrationError
-            A `SolveError` when the end cannot be reached (collapsing step, ``max_steps``, not finite,
-            singular, an exception in a Python input, contacts without a motion, chattering, a gap that is violated at
-            the start, a guard that is zero everywhere), naming the contact or event; its ``solution`` holds what was
-            found, with the status.
+            A `SolveError` when the end cannot be reached (step size too small, ``max_steps``, values that are not
+            finite, a singular matrix, an exception in a Python input, contacts without a motion, chattering, a gap that
+            is violated at the start, a guard that is zero everywhere). It names the contact or event; its ``solution``
+            holds the part that was integrated, with the status.
         IntegrationInterrupted
-            A `KeyboardInterrupt`, likewise with its ``solution``.
+            A `KeyboardInterrupt` with the same ``solution``.
         """
-        options = Options(
-            method=method,
-            rtol=rtol,
-            atol=atol,
-            step=step,
-            first_step=first_step,
-            max_step=max_step,
-            max_steps=max_steps,
-            t_eval=t_eval,
-            events=events,
-            modes=modes,
-            dense_output=dense_output,
-            progress=progress,
-            start_tolerance=start_tolerance,
-            projection=projection_of(self.stabilization, self._functions),
-        )
+        stepping = Stepping(method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
+        projection = projection_of(self.stabilization, self._functions)
+        options = Options(stepping, events, modes, dense_output, progress, start_tolerance, projection)
         module = self.extension.module
         how = ControlOptions(control, sample_time, limits, y, tau0)
         loop = closed_loop(self._functions, how, t_span, q0, u0, r, start_tolerance)
@@ -186,7 +168,7 @@ class Integrable:
         Raises
         ------
         SolveError
-            For a model without control constraints, and where no controls satisfy them: the residuals that are left.
+            For a model without control constraints, and where no controls satisfy them, with the residuals.
         """
         names = self.description.input_names(control_constraints(self._functions).states)
         inputs = other_inputs(self._functions, names, r).at(float(t))
@@ -195,7 +177,7 @@ class Integrable:
     def inverse_dynamics(
         self, path: Any, times: Any, r: Any = None, *, path_tolerance: float | None = 1e-6
     ) -> InverseDynamics:
-        """The controls, multipliers and reactions of a motion that is given, at all times in one compiled call.
+        """The controls, multipliers and reactions of a given motion, at all times in one compiled call.
 
         Parameters
         ----------
@@ -206,8 +188,8 @@ class Integrable:
         times
             Where to evaluate, (n_t,), s.
         r
-            The inputs that are no controls: a mapping as for :meth:`integrate`. The controls are those of the
-            servo-constraints, else all inputs that act through the forces only.
+            The inputs that are not controls: a mapping as for :meth:`integrate`. The controls are those of the
+            servo-constraints; in a model without, all inputs that occur in the forces only.
         path_tolerance
             How far the path may violate the constraints, relative to the largest coordinate, speed or acceleration,
             which counts as 1 at least; None: not checked.
@@ -215,12 +197,12 @@ class Integrable:
         Returns
         -------
         InverseDynamics
-            Where fewer controls act than the motion needs, with the forces that are missing in ``residual``.
+            If the controls cannot drive the motion, ``residual`` has the missing forces.
 
         Raises
         ------
         SolveError
-            For a path that violates the constraints, naming the worst time of each; for wrong arguments.
+            For a path that violates the constraints, naming each with its worst time; for wrong arguments.
         """
         return inverse_dynamics(self._functions, self.parameters, path, times, r, path_tolerance)
 
@@ -237,7 +219,7 @@ class Integrable:
         return LowLevelCallable(function.low_level(self._run_inputs(r).compiled))
 
     def _run_inputs(self, r: Any) -> RunInputs:
-        """The inputs ``r`` of a run, as for :meth:`integrate`; those that no function of a run reads may be missing."""
+        """The inputs ``r`` of a run, as for :meth:`integrate`; inputs that no function of a run reads need no value."""
         return run_inputs(self.extension.module, self.description, r, self._inputs_needed())
 
     def _run_momenta(self, r: Any) -> RunMomenta | None:

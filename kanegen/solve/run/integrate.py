@@ -1,4 +1,4 @@
-"""One integration: arguments checked, the start compared with the constraints, the outcome told."""
+"""One integration: checks of the arguments and the start, and the solution or the error that results."""
 
 from __future__ import annotations
 
@@ -9,30 +9,26 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
+from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
 from kanegen.solve.control.closed_loop import ClosedLoop
 from kanegen.solve.inputs.inputs import RunInputs
-from kanegen.solve.names import number
+from kanegen.solve.names import number, positive
 from kanegen.solve.outcome import Outcome, Statistics, conflict_message
 from kanegen.solve.progress import ProgressBar
 from kanegen.solve.run.hybrid import hybrid_of, refuse_backwards, refuse_control_states, start_modes, watched_events
-from kanegen.solve.run.integrals import integral_function
 from kanegen.solve.run.momentum import RunMomenta
 from kanegen.solve.solution import Dense, IntegrationError, IntegrationInterrupted, Solution
-
-Array = NDArray[np.float64]
-
-FIXED_STEP = ("rk4", "kutta_merson")
-ADAPTIVE = ("dopri5", "dop853", "rodas")
+from kanegen.solve.values import integral_function
 
 
-class Options(NamedTuple):
-    """How to integrate: the arguments of :meth:`kanegen.Solver.integrate`, checked by :meth:`check`."""
+class Stepping(NamedTuple):
+    """Method, tolerances, steps and stored times: arguments of :meth:`kanegen.Solver.integrate`."""
 
     method: str
     rtol: Any
@@ -42,19 +38,12 @@ class Options(NamedTuple):
     max_step: float | None
     max_steps: int | None
     t_eval: Any
-    dense_output: bool
-    progress: bool | Callable[[float], None]
-    start_tolerance: float | None
-    events: Any = None
-    modes: Mapping[str, str] | None = None
-    projection: Projection | None = None
 
     def check(self) -> None:
-        """Raise `SolveError` for options that contradict the method or make no sense."""
+        """Raise `SolveError` for steps that contradict the method, and for values that make no sense."""
         if self.method not in FIXED_STEP + ADAPTIVE:
             raise SolveError(
-                f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or "
-                f"{', '.join(ADAPTIVE)} "
+                f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or {', '.join(ADAPTIVE)} "
                 "(adaptive)"
             )
         fixed = self.method in FIXED_STEP
@@ -67,25 +56,39 @@ class Options(NamedTuple):
                 raise SolveError(f"{self.method} {kind} and takes no {name}: {advice}")
         for name in ("step", "first_step", "max_step"):
             value = getattr(self, name)
-            if value is not None and not number(value, name) > 0.0:
-                raise SolveError(f"{name} is {value!r}; expected a positive number of seconds")
+            if value is not None:
+                positive(value, name, "a positive number of seconds")
         steps = self.max_steps
         if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
             raise SolveError(f"max_steps is {steps!r}; expected a positive integer or None for no limit")
         _check_positive(self.rtol, "rtol", zero=False)
         _check_positive(self.atol, "atol", zero=True)
-        if self.start_tolerance is not None and not number(self.start_tolerance, "start_tolerance") > 0.0:
-            raise SolveError(
-                f"start_tolerance is {self.start_tolerance!r}; expected a positive number, or None for no check"
-            )
+
+
+class Options(NamedTuple):
+    """How to integrate: further arguments of :meth:`kanegen.Solver.integrate`."""
+
+    stepping: Stepping
+    events: Any
+    modes: Mapping[str, str] | None
+    dense_output: bool
+    progress: bool | Callable[[float], None]
+    start_tolerance: float | None
+    projection: Projection | None
+
+    def check(self) -> None:
+        """Raise `SolveError` for options that contradict the method or make no sense."""
+        self.stepping.check()
+        if self.start_tolerance is not None:
+            positive(self.start_tolerance, "start_tolerance", "a positive number, or None for no check")
 
 
 class Problem(NamedTuple):
-    """What is integrated. ``residuals(t, q, u, r)`` are those at position and at velocity level; ``check_values`` of
-    the same arguments raises `SolveError` for laws of contacts with values out of range.
+    """A run of a model: its functions, inputs and checks.
 
-    With ``momenta`` the state is (q, mom) inside, and the function that of a momentum form. ``loop``: what gives the
-    controls.
+    ``residuals(t, q, u, r)`` are those at position and at velocity level; ``check_values`` of the same arguments raises
+    `SolveError` for values of contact laws out of range. With ``momenta`` the integrated state is (q, mom), and
+    ``function`` that of a momentum form. ``loop`` provides the controls of a closed loop.
     """
 
     module: ModuleType
@@ -106,7 +109,7 @@ def integrate(problem: Problem, t_span: Any, q0: Any, u0: Any, options: Options)
     if t1 < t0:
         refuse_backwards(problem.module, events)
     if problem.loop is not None:
-        problem.loop.check(options.method, t0, t1)
+        problem.loop.check(options.stepping.method, t0, t1)
         if problem.loop.law is None:
             refuse_control_states(problem.module, events)
     if problem.description.contacts.values:
@@ -121,14 +124,7 @@ def integrate(problem: Problem, t_span: Any, q0: Any, u0: Any, options: Options)
             t1,
             q0,
             u0 if problem.momenta is None else problem.momenta.of(t0, q0, u0),
-            method=options.method,
-            rtol=options.rtol,
-            atol=options.atol,
-            step=options.step,
-            first_step=options.first_step,
-            max_step=options.max_step,
-            max_steps=options.max_steps,
-            t_eval=options.t_eval,
+            **options.stepping._asdict(),
             dense=options.dense_output,
             progress=call,
             events=events,
@@ -174,15 +170,14 @@ def check_start(problem: Problem, t: float, q: Any, u: Any, tolerance: float) ->
         raise SolveError(
             f"the start at t = {t!r} s violates {len(violated)} constraint(s):\n  - " + "\n  - ".join(violated) + "\n"
             "correct q0 and u0, allow more by start_tolerance=, or pass start_tolerance=None to integrate from there "
-            "all the "
-            "same (with a stabilization the violation decays)"
+            "all the same (with a stabilization the violation decays)"
         )
 
 
 def violations(
     description: Description, position: Array, velocity: Array, q: Any, u: Any, tolerance: float
 ) -> list[str]:
-    """What is wrong with each constraint whose residual exceeds the tolerance, as in :func:`check_start`."""
+    """A phrase on each constraint whose residual exceeds the tolerance, as in :func:`check_start`."""
     violated = []
     for kind, labels, values, state in (
         ("position", description.constraints.positions, position, q),
@@ -200,7 +195,7 @@ def violations(
 
 
 def _short(label: str) -> str:
-    """The label, or its beginning and end: constraints of spatial systems fill pages."""
+    """The label, or its beginning and end: constraints of spatial systems can be pages long."""
     return label if len(label) <= 120 else f"{label[:75]} ... {label[-40:]}"
 
 
@@ -226,7 +221,7 @@ def _check_positive(value: Any, name: str, zero: bool) -> None:
 
 def _solution(problem: Problem, outcome: Any) -> Solution:
     n_q = len(problem.description.coordinates)
-    n = n_q + len(problem.description.speeds)  # behind them stand controls that are part of the state
+    n = n_q + len(problem.description.speeds)  # controls that are part of the state follow
     t, y = outcome.last
     dense = outcome.dense if outcome.dense is None or isinstance(outcome.dense, Dense) else Dense(*outcome.dense)
     hybrid = hybrid_of(problem.module, problem.description, outcome)
@@ -248,8 +243,8 @@ def _finished(problem: Problem, solution: Solution, outcome: Any, t1: float) -> 
     """The solution if it reached its end; else the error that carries it."""
     if outcome.flat_guard is not None:
         raise IntegrationError(
-            f"the guard of event {outcome.flat_guard!r} was zero wherever it was looked at: it marks no instant; "
-            "correct it, or leave it out by events=; the motion is in .solution of this exception",
+            f"the guard of event {outcome.flat_guard!r} was zero wherever it was evaluated, so that it marks no "
+            "instant; correct it, or leave it out by events=; the motion is in .solution of this exception",
             solution,
         )
     if solution.success:

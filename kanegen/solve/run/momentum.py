@@ -1,4 +1,4 @@
-"""The state (q, mom) of the momentum forms inside an integration, (q, u) outside of it."""
+"""The momentum forms: an integration has the state (q, mom), the user sees (q, u)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.solve.functions import Functions, refusal
 from kanegen.solve.inputs.inputs import run_inputs
 from kanegen.solve.solution import Dense
-
-Array = NDArray[np.float64]
 
 _NO_STABILIZATION = (
     "the reduced momentum form takes no stabilization: its speeds satisfy the velocity-level constraints exactly; "
@@ -25,12 +23,12 @@ _NO_STABILIZATION = (
 
 
 def is_momentum_form(form: str) -> bool:
-    """Whether the state inside an integration is (q, mom)."""
+    """Whether an integration in this form has the state (q, mom)."""
     return FORMS[form].momenta
 
 
 def state_function(form: str, rhs_name: str) -> str:
-    """Name of the function that is integrated: ``rhs_name``, or the momentum form's of the same stabilization.
+    """Name of the function that is integrated: ``rhs_name``, or its counterpart for momenta.
 
     Raises
     ------
@@ -63,7 +61,7 @@ def functions_of_momenta(functions: Functions, rhs_name: str) -> dict[str, Calla
 
 
 def _of_momenta(functions: Functions, name: str) -> Callable[..., Array]:
-    """The compiled function with momenta for speeds; those of the reduced form are fewer."""
+    """The compiled function with momenta in place of speeds; the reduced form has fewer of them."""
     value: Callable[..., Array] = functions.call(name)
     description = functions.description
     if description.form != "momentum":

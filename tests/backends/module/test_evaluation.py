@@ -10,6 +10,7 @@ from types import BuiltinMethodType
 import numpy as np
 import pytest
 from handmade import pendulum_function, pendulum_module, pendulum_rhs
+from messages import raises
 from scipy import LowLevelCallable
 from scipy.integrate import solve_ivp
 
@@ -68,7 +69,7 @@ def test_parameters_are_copies() -> None:
     values[:] = np.nan
     np.testing.assert_array_equal(prepared.parameters, [9.81, 0.7])
     np.testing.assert_array_equal(prepared.gains, [0.0])
-    with pytest.raises(ValueError, match="read-only"):
+    with raises(ValueError, "read-only"):
         prepared.parameters[0] = 1.0
     defaults = np.array([0.5])
     function = pendulum_module().Function("wide", prepared, defaults)
@@ -77,7 +78,7 @@ def test_parameters_are_copies() -> None:
 
 
 def test_singular_matrices_and_changes_of_partition_are_reported() -> None:
-    with pytest.raises(SolveError, match=r"singular cannot be evaluated: .*singular.*\(t=0.5, theta=0.3, omega="):
+    with raises(SolveError, "singular", "t=0.5", "theta=0.3", "omega="):
         pendulum_function("singular").pair(0.5, Q, U)
     moved = pendulum_function("moved")
     moved.pair(0.0, Q, U)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from handmade import pendulum_function, pendulum_module, pendulum_rhs
+from messages import raises, says
 from scipy import LowLevelCallable
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
@@ -105,61 +106,61 @@ def test_inputs_of_every_kind() -> None:
 def test_low_level_functions_take_inputs_in_c_only() -> None:
     module = pendulum_module()
     pendulum_function().low_level(module.Inputs.table(TIMES, TORQUE))
-    with pytest.raises(SolveError, match="cannot take inputs that are Python code"):
+    with raises(SolveError, "inputs", "Python"):
         pendulum_function().low_level(module.Inputs.python(lambda t: [0.0]))
 
 
 @pytest.mark.parametrize(
-    ("make", "arguments", "message"),
+    ("make", "arguments", "names"),
     [
-        ("constant", ([1.0, 2.0],), r"r has shape \(2,\), expected \(1,\): torque"),
-        ("constant", ([np.nan],), r"torque \(r\[0\]\) is nan"),
-        ("table", ([0.0], [[1.0]]), r"times \(1,\) and values \(1, 1\).*n >= 2: torque"),
-        ("table", ([0.0, 1.0], [[1.0], [np.nan]]), "holds NaN or infinity"),
-        ("table", ([0.0, 0.0], [[1.0], [2.0]]), "not strictly increasing"),
-        ("piecewise", ([0.0, 1.0], [[1.0]]), r"breakpoints \(2,\) and coefficients \(1, 1\)"),
-        ("compiled", (print,), "expected a LowLevelCallable or a PyCapsule"),
-        ("python", ([1.0],), "r is a list; expected something to call"),
+        ("constant", ([1.0, 2.0],), ("r", "(2,)", "(1,)", "torque")),
+        ("constant", ([np.nan],), ("torque", "r[0]", "nan")),
+        ("table", ([0.0], [[1.0]]), ("times", "(1,)", "values", "(1, 1)", "torque")),
+        ("table", ([0.0, 1.0], [[1.0], [np.nan]]), ("NaN",)),
+        ("table", ([0.0, 0.0], [[1.0], [2.0]]), ("increasing",)),
+        ("piecewise", ([0.0, 1.0], [[1.0]]), ("breakpoints", "(2,)", "coefficients", "(1, 1)")),
+        ("compiled", (print,), ("LowLevelCallable", "PyCapsule")),
+        ("python", ([1.0],), ("r", "list", "call")),
     ],
 )
-def test_wrong_inputs_are_refused(make: str, arguments: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(SolveError, match=message):
+def test_wrong_inputs_are_refused(make: str, arguments: tuple[Any, ...], names: tuple[str, ...]) -> None:
+    with raises(SolveError, *names):
         getattr(pendulum_module().Inputs, make)(*arguments)
 
 
 def test_a_compiled_input_of_another_signature_is_refused() -> None:
     other = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda x: x)
-    with pytest.raises(SolveError, match=r"signature 'double \(double\)'; expected 'void \(double, double \*, void"):
+    with raises(SolveError, "double (double)", "void (double, double *, void"):
         pendulum_module().Inputs.compiled(LowLevelCallable(other))
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "names"),
     [
-        ({"method": "euler"}, "method is 'euler'; expected one of rk4, kutta_merson, dopri5, dop853"),
-        ({"method": "rk4"}, "rk4 cannot start: invalid argument"),
-        ({"rtol": [1e-3] * 3}, r"rtol has shape \(3,\); expected a number or \(2,\)"),
-        ({"atol": -1.0}, r"atol is -1.0; expected finite values"),
-        ({"t_eval": [0.0, 3.0]}, "t_eval leaves the run"),
-        ({"t_eval": [1.0, 0.5]}, "t_eval is not sorted"),
-        ({"t_eval": 1.0}, r"t_eval has shape \(\)"),
-        ({"t1": np.inf}, "dopri5 cannot start: invalid argument"),
-        ({"max_step": -1.0}, "dopri5 cannot start: invalid argument"),
+        ({"method": "euler"}, ("method", "'euler'", "rk4", "kutta_merson", "dopri5", "dop853")),
+        ({"method": "rk4"}, ("rk4", "argument")),
+        ({"rtol": [1e-3] * 3}, ("rtol", "(3,)", "(2,)")),
+        ({"atol": -1.0}, ("atol", "-1.0")),
+        ({"t_eval": [0.0, 3.0]}, ("t_eval",)),
+        ({"t_eval": [1.0, 0.5]}, ("t_eval", "sorted")),
+        ({"t_eval": 1.0}, ("t_eval", "()")),
+        ({"t1": np.inf}, ("dopri5", "argument")),
+        ({"max_step": -1.0}, ("dopri5", "argument")),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(SolveError, match=message):
+def test_wrong_options_are_refused(options: dict[str, Any], names: tuple[str, ...]) -> None:
+    with raises(SolveError, *names):
         run(**options)
 
 
 def test_a_run_beyond_the_table_is_refused() -> None:
-    with pytest.raises(SolveError, match=r"inputs are given for t from 0.0 to 2.0; the run needs 0.0 to 2.5"):
+    with raises(SolveError, "inputs", "0.0", "2.0", "2.5"):
         run(pendulum_module().Inputs.table(TIMES, TORQUE), t1=2.5)
 
 
 def test_only_a_right_hand_side_is_integrated() -> None:
     module = pendulum_module()
-    with pytest.raises(SolveError, match=r"V has shape \(1,\); only a right-hand side"):
+    with raises(SolveError, "V", "(1,)", "right-hand side"):
         module.integrate(pendulum_function("V"), module.Inputs.constant([0.0]), 0.0, 1.0, *START)
 
 
@@ -185,7 +186,7 @@ def test_an_error_in_a_python_input_ends_the_run_and_keeps_the_results(method: s
 def test_a_python_input_of_the_wrong_shape_ends_the_run() -> None:
     outcome = run(pendulum_module().Inputs.python(lambda t: [1.0, 2.0]))
     assert isinstance(outcome.error, SolveError)
-    assert "r(0.0) has shape (2,), expected (1,): torque" in str(outcome.error)
+    says(outcome.error, "r(0.0)", "(2,)", "(1,)", "torque")
     np.testing.assert_array_equal(outcome.y, [[1.0, 2.0]])
 
 

@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 import steppers as st
 from ccompile import host_source, shared_library
+from messages import raises
 from steppers import Host
 from tolerances import CONVERGENCE_ORDER, ROSENBROCK_FACTORS, STIFF_PROPORTIONALITY
 
-from kanegen.codegen.methods.rosenbrock import RODAS
+from kanegen.codegen.methods import table
 from kanegen.codegen.methods.tableaux import all_trees
+
+RODAS = table.METHODS["rodas"].coefficients
 
 # Van der Pol's equation with epsilon = 1e-6 from (2, 0) at t = 2: IVP test set, Mazzia and Magherini (2008), VDPOL.
 VAN_DER_POL_END = [1.706167732170469, -0.8928097010248125]
@@ -32,9 +35,9 @@ def test_every_order_condition_up_to_the_claimed_order_holds() -> None:
 
 
 def test_the_method_is_no_better_than_it_claims() -> None:
-    with pytest.raises(ValueError, match="the solution violates"):
+    with raises(ValueError, "solution"):
         replace(RODAS, order=RODAS.order + 1)
-    with pytest.raises(ValueError, match="dense output violates"):
+    with raises(ValueError, "dense output"):
         replace(RODAS, dense_order=RODAS.dense_order + 1)
 
 
@@ -48,7 +51,7 @@ def test_a_wrong_digit_of_any_coefficient_is_refused(field: str) -> None:
             spoiled[i][j] = value + Fraction(1, 10**11)
             if field == "dense" and j == RODAS.stages - 1:
                 continue  # the last stage is the error estimate, of too high an order for the conditions
-            with pytest.raises(ValueError, match="wrong coefficients in the method rodas"):
+            with raises(ValueError, "coefficients"):
                 replace(RODAS, **{field: tuple(map(tuple, spoiled))})
 
 
@@ -57,14 +60,14 @@ def test_a_wrong_digit_of_a_node_or_weight_is_refused(field: str) -> None:
     values = getattr(RODAS, field)
     for i in range(len(values)):
         spoiled = [x + Fraction(i == j, 10**11) for j, x in enumerate(values)]
-        with pytest.raises(ValueError, match="wrong coefficients in the method rodas"):
+        with raises(ValueError, "coefficients"):
             replace(RODAS, **{field: tuple(spoiled)})
 
 
 def test_rows_of_a_wrong_shape_are_refused() -> None:
-    with pytest.raises(ValueError, match="row 0 of a is not explicit"):
+    with raises(ValueError, "row 0 of a", "explicit"):
         replace(RODAS, a=((Fraction(1),), *RODAS.a[1:]))
-    with pytest.raises(ValueError, match="two rows of 6 weights"):
+    with raises(ValueError, "6", "weights"):
         replace(RODAS, dense=RODAS.dense[:1])
 
 

@@ -8,12 +8,15 @@ from fractions import Fraction
 
 import pytest
 from jinja2 import TemplateNotFound, UndefinedError
+from messages import raises
 
 from kanegen.codegen.environment import environment, render, runtime_headers
-from kanegen.codegen.methods.tableaux import DOPRI5, KUTTA_MERSON, RK4, Tableau, all_trees, literal, tableaux
+from kanegen.codegen.methods.table import METHODS
+from kanegen.codegen.methods.tableaux import Tableau, all_trees, literal
 from kanegen.codegen.methods.trees import bushy_tree, density, order_of, trees_of_order
 
-METHODS = tuple(tableaux().values())
+TABLEAUX = {name: method.coefficients for name, method in METHODS.items() if not method.is_implicit}
+RK4, KUTTA_MERSON, DOPRI5 = (TABLEAUX[name] for name in ("rk4", "kutta_merson", "dopri5"))
 
 
 def test_rooted_trees_are_counted_as_in_the_literature() -> None:
@@ -26,54 +29,54 @@ def test_rooted_trees_are_counted_as_in_the_literature() -> None:
     assert density(tall) == 24
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize("method", TABLEAUX.values(), ids=TABLEAUX)
 def test_every_order_condition_up_to_the_claimed_order_holds(method: Tableau) -> None:
     assert method.defects(all_trees(method.order)) == []
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize("method", TABLEAUX.values(), ids=TABLEAUX)
 def test_no_method_is_better_than_it_claims(method: Tableau) -> None:
-    with pytest.raises(ValueError, match="the solution violates"):
+    with raises(ValueError, "solution"):
         replace(method, order=method.order + 1)
-    with pytest.raises(ValueError, match="dense output violates"):
+    with raises(ValueError, "dense output"):
         replace(method, dense_order=method.dense_order + 1)
 
 
 def test_a_wrong_coefficient_of_the_method_is_refused() -> None:
     spoiled = (*DOPRI5.a[:3], (Fraction(44, 45), Fraction(-56, 15), Fraction(33, 9)), *DOPRI5.a[4:])
-    with pytest.raises(ValueError, match="row 3 of a does not sum to its node"):
+    with raises(ValueError, "row 3 of a", "node"):
         replace(DOPRI5, a=spoiled)
 
 
 def test_a_wrong_weight_with_the_right_sum_is_refused() -> None:
     weights = (Fraction(1, 6), Fraction(1, 6), Fraction(1, 2), Fraction(1, 6))
-    with pytest.raises(ValueError, match="the solution violates"):
+    with raises(ValueError, "solution"):
         replace(RK4, a=(*RK4.a[:4], weights))
 
 
 def test_a_wrong_error_weight_is_refused() -> None:
     weights = (Fraction(1, 15), Fraction(0), Fraction(-3, 10), Fraction(7, 30), Fraction(0), Fraction(0))
-    with pytest.raises(ValueError, match="error estimate does not annihilate"):
+    with raises(ValueError, "error estimate"):
         replace(KUTTA_MERSON, errors=(replace(KUTTA_MERSON.errors[0], weights=weights),))
 
 
 def test_a_wrong_dense_weight_is_refused() -> None:
     row = DOPRI5.dense[0]
-    with pytest.raises(ValueError, match="dense output violates"):
+    with raises(ValueError, "dense output"):
         replace(DOPRI5, dense=((row[0] + Fraction(1, 1000), *row[1:]),))
 
 
 @pytest.mark.parametrize(("row", "column"), [(6, 5), (11, 3), (12, 8), (14, 13)])
 def test_a_wrong_digit_of_dop853_is_refused(row: int, column: int) -> None:
-    method = tableaux()["dop853"]
+    method = TABLEAUX["dop853"]
     digits = [list(values) for values in method.a]
     digits[row][column] += Fraction(1, 10**15)
-    with pytest.raises(ValueError, match="wrong coefficients in the tableau dop853"):
+    with raises(ValueError, "coefficients"):
         replace(method, a=tuple(tuple(values) for values in digits))
 
 
 def test_an_implicit_row_is_refused() -> None:
-    with pytest.raises(ValueError, match="row 1 of a is not explicit"):
+    with raises(ValueError, "row 1 of a", "explicit"):
         replace(RK4, a=(RK4.a[0], (Fraction(1, 4), Fraction(1, 4)), *RK4.a[2:]))
 
 
@@ -85,7 +88,7 @@ def test_literals_are_exact() -> None:
     assert literal(Fraction(text)) == f"KG_C({text})"
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize("method", TABLEAUX.values(), ids=TABLEAUX)
 def test_numerators_and_denominators_are_exact_doubles(method: Tableau) -> None:
     """A quotient in C is rounded once only if both of its integers are doubles."""
     rows = (*method.a, *method.dense, *(estimate.weights for estimate in method.errors), method.c)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from oracle import Oracle
 from scipy.interpolate import CubicSpline, make_interp_spline
 from systems import example, oracle_for, solver_for
@@ -153,7 +154,7 @@ def test_splines_and_functions_of_the_model_may_stand_in_a_path() -> None:
     np.testing.assert_allclose(within.controls, bare.controls, atol=1e-12)
     np.testing.assert_allclose(bare.q, exact.q, atol=1e-6)
     np.testing.assert_allclose(bare.controls, exact.controls, atol=1e-2)  # second derivatives of cubic splines
-    with pytest.raises(kg.SolveError, match=r"theta1 is given for t from 0.0 to 3.0 s; t = 4.0 lies outside"):
+    with raises(kg.SolveError, "theta1", "0.0", "3.0", "4.0"):
         solver.inverse_dynamics({"theta1": angle, "theta2": 0}, [4.0])
 
 
@@ -168,7 +169,7 @@ def test_more_coordinates_than_speeds() -> None:
     assert found.control_names == ("F",)
     np.testing.assert_allclose(found.u[:, 0], 2.0 * times / 2.0, atol=1e-9)
     np.testing.assert_allclose(found.controls[:, 0], 1.5 * 2.0 / 2.0, atol=1e-6)
-    with pytest.raises(kg.SolveError, match="the kinematics of x"):
+    with raises(kg.SolveError, "kinematics", "x"):
         solver.inverse_dynamics({"x": t, "y": t}, times, {"delta": delta})
 
 
@@ -176,29 +177,29 @@ def test_more_coordinates_than_speeds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "message"),
+    ("path", "names"),
     [
-        ({"x": 0}, "gives no motion of y"),
-        ({"x": 0, "z": 0}, "there is no coordinate 'z'"),
-        ({"x": sm.Symbol("k"), "y": 0}, r"is no expression of time \(t\).*k"),
-        ({"x": me.dynamicsymbols("y"), "y": 0}, r"is no expression of time.*y"),
-        ({"x": "0", "y": 0}, "x is a str; expected"),
-        ({"x": sm.sqrt(t - 1), "y": 0}, r"gives x = nan at t = 0.0 s"),
-        ((TIMES, TIMES), r"values \(31,\); expected \(n,\) and \(n, 2\)"),
-        ((TIMES[::-1], np.zeros((31, 2))), "its times increasing"),
-        ((TIMES[:10], np.zeros((10, 2))), r"for t from 0.0 to 0.9 s; t = 1.0"),
-        ({"x": 0.1, "y": -0.8}, r"violates 1 constraint.*\n.*x\(t\).*residual 0.005 at t = 0.0 s"),
-        ({"x": t, "y": 0.8}, r"d/dt .*residual 3 at t = 3.0 s"),
+        ({"x": 0}, ("y",)),
+        ({"x": 0, "z": 0}, ("'z'",)),
+        ({"x": sm.Symbol("k"), "y": 0}, ("time", "k")),
+        ({"x": me.dynamicsymbols("y"), "y": 0}, ("time", "y")),
+        ({"x": "0", "y": 0}, ("x", "str")),
+        ({"x": sm.sqrt(t - 1), "y": 0}, ("x", "nan", "t = 0.0")),
+        ((TIMES, TIMES), ("(31,)", "(n,)", "(n, 2)")),
+        ((TIMES[::-1], np.zeros((31, 2))), ("times", "increasing")),
+        ((TIMES[:10], np.zeros((10, 2))), ("0.0", "0.9", "1.0")),
+        ({"x": 0.1, "y": -0.8}, ("1", "x(t)", "residual", "0.005", "t = 0.0")),
+        ({"x": t, "y": 0.8}, ("d/dt", "residual", "3", "t = 3.0")),
     ],
 )
-def test_wrong_paths_are_refused(path: Any, message: str) -> None:
-    with pytest.raises(kg.SolveError, match=message):
+def test_wrong_paths_are_refused(path: Any, names: tuple[str, ...]) -> None:
+    with raises(kg.SolveError, *names):
         solver_of_rod().inverse_dynamics(path, TIMES)
 
 
 @pytest.mark.parametrize("times", [[np.nan], [[0.0]], [], "now"])
 def test_wrong_times_are_refused(times: Any) -> None:
-    with pytest.raises(kg.SolveError, match="times"):
+    with raises(kg.SolveError, "times"):
         solver_of_rod().inverse_dynamics(CIRCLE, times)
 
 
@@ -209,15 +210,15 @@ def test_an_inconsistent_path_can_be_evaluated_all_the_same() -> None:
 
 def test_singular_kinematics_are_named_with_the_time() -> None:
     solver = solver_for("particle_tracking")
-    with pytest.raises(kg.SolveError, match=r"cannot be evaluated at 1 of 2 times, first at t = 1.0 s \(r=0.0"):
+    with raises(kg.SolveError, "1", "2", "t = 1.0", "r=0.0"):
         solver.inverse_dynamics({"r": 1 - t, "theta": 0, "phi": 0.5}, [0.5, 1.0], path_tolerance=None)
 
 
 def test_models_without_controls_say_so() -> None:
-    with pytest.raises(kg.SolveError, match="has nothing to solve for"):
+    with raises(kg.SolveError, "solve for"):
         solver_for("spherical_pendulum").inverse_dynamics({"theta": 0.5, "phi": t}, [0.0])
 
 
 def test_controls_are_not_given() -> None:
-    with pytest.raises(kg.SolveError, match="r gives M1, which come"):
+    with raises(kg.SolveError, "r", "M1"):
         solver_of_rod().inverse_dynamics(CIRCLE, TIMES, {"M1": 1.0})

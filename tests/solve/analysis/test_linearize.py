@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sm
+from messages import raises
 from special_systems import TIME, free_body
 from sympy.physics import mechanics as me
 from systems import example, initial, model_of
@@ -183,19 +184,21 @@ def test_linear_model_predicts_the_motion_nearby(pendulum: kg.Solver) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "names"),
     [
-        ({"q": [0.1, -0.4]}, r"position level: residual 0\.01, allowed 1e-08\n.*make_consistent"),
-        ({"u": [0.0, 0.2]}, r"d/dt .* at velocity level: residual -0\.16"),
-        ({"coordinates": ("z",)}, "no coordinate 'z'"),
-        ({"coordinates": ("x", "y")}, r"2 independent coordinates are named \(x, y\), the constraints leave 1 free"),
-        ({"coordinates": ("y",)}, "do not determine the other coordinates from y; name others, for instance x"),
-        ({"speeds": ("v",)}, "do not determine the other speeds from v"),
+        ({"q": [0.1, -0.4]}, ("position level", "residual", "0.01", "1e-08", "make_consistent")),
+        ({"u": [0.0, 0.2]}, ("d/dt", "velocity level", "residual", "-0.16")),
+        ({"coordinates": ("z",)}, ("'z'",)),
+        ({"coordinates": ("x", "y")}, ("2", "x", "y", "1")),
+        ({"coordinates": ("y",)}, ("y", "x")),
+        ({"speeds": ("v",)}, ("speeds", "v")),
     ],
 )
-def test_points_and_choices_that_cannot_be_honored(pendulum: kg.Solver, change: dict[str, Any], message: str) -> None:
+def test_points_and_choices_that_cannot_be_honored(
+    pendulum: kg.Solver, change: dict[str, Any], names: tuple[str, ...]
+) -> None:
     arguments = {"q": [0.0, -0.4], "u": [0.0, 0.0], "r": None} | change
-    with pytest.raises(kg.SolveError, match=f"(?s){message}"):
+    with raises(kg.SolveError, *names):
         pendulum.linearize(0.0, **arguments)
     if "q" in change:
         assert pendulum.linearize(0.0, **(arguments | {"tolerance": 0.1})).coordinates == ("x",)

@@ -10,6 +10,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from contact_rows import CLOSED, IMPACT, NO_MODE, RHS, SETTLE, Case, Contact, runtime_of_session
 from hybrid_models import painleve, sliding_rod
+from messages import raises
 
 import kanegen as kg
 from kanegen.errors import SolveError
@@ -49,23 +50,21 @@ def press() -> kg.Solver:
 @pytest.mark.parametrize("mu", [0.0, 0.3])
 def test_a_squeezed_body_names_the_obstacles_and_no_friction(mu: float) -> None:
     pressed = press().with_parameters(mu=mu)
-    with pytest.raises(IntegrationError, match="'wall', 'press': no impulses satisfy the law of impact") as run:
+    with raises(IntegrationError, "'wall'", "'press'", "contradict") as run:
         pressed.integrate((0.0, 2.0), [0.5, 0.0], [0.0, 0.0])
     assert run.value.solution.status is Outcome.NO_MODE
     assert run.value.solution.last[0] == pytest.approx(1.0, abs=1e-9)
-    with pytest.raises(SolveError, match="contacts 'wall', 'press': no forces satisfy the laws of contact") as state:
+    with raises(SolveError, "'wall'", "'press'", "contradict") as state:
         pressed.contacts(1.0, [0.0, 0.0], [0.0, 0.0])
     for text in (str(run.value), str(state.value)):
-        assert "contradict each other" in text
         assert "friction" not in text
         assert "Painleve" not in text
         assert "floor" not in text
 
 
 def test_painleves_rod_blames_friction() -> None:
-    with pytest.raises(IntegrationError, match=r"contact 'tip': no modes .* without friction some would") as caught:
+    with raises(IntegrationError, "'tip'", "friction"):
         painleve().integrate((0.0, 0.01), *sliding_rod(0.0))
-    assert "reduce the friction" in str(caught.value)
 
 
 def test_only_what_contradicts_is_in_conflict() -> None:

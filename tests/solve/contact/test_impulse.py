@@ -11,6 +11,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from hybrid_models import block, wall_pendulum
 from mechanisms import four_bars, upright
+from messages import raises
 from systems import initial, oracle_for, solver_for
 from tolerances import LINEAR_SOLVE, SOLVE
 
@@ -71,7 +72,7 @@ def test_constraints_that_leave_no_speed_free_lock_the_configuration() -> None:
         holonomic_constraints=(x - 1,),
         parameters={"m": 2.0},
     )
-    with pytest.raises(SolveError, match=r"1 independent constraints leave none of the speeds v free"):
+    with raises(SolveError, "1", "v"):
         kg.build(model).impulse(0.0, (1.0,), (0.0,), (1.0,))
 
 
@@ -120,9 +121,9 @@ def test_impulse_on_a_locked_configuration_is_refused() -> None:
     solver = kg.build(four_bars(1), form="reduced")
     q, u = upright(1)
     assert np.isfinite(solver.impulse(0.0, q, u, np.ones(3)).u).all()
-    with pytest.raises(SolveError, match=r"depend on each other at this position \(locked, or a toggle"):
+    with raises(SolveError, "toggle"):
         solver.impulse(0.0, np.zeros(3), np.zeros(3), np.ones(3))
-    with pytest.raises(SolveError, match="no unique answer"):
+    with raises(SolveError, "unique"):
         # At rest the slope of x'^2 + y'^2 - a^2 phi'^2 vanishes.
         solver_for("appell_hamel", constraints="nonlinear").impulse(
             0.0, initial("appell_hamel")["q"], np.zeros(5), np.ones(5)
@@ -130,20 +131,20 @@ def test_impulse_on_a_locked_configuration_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("impulses", "message"),
+    ("impulses", "names"),
     [
-        ([1.0, 2.0], r"impulses has shape \(2,\); expected \(3,\), one generalized impulse for each of u1, u2, u3"),
-        ([1.0, np.nan, 2.0], "the generalized impulse along u2 is nan; expected a finite real number"),
-        ([[1.0, 2.0, 3.0]], r"impulses has shape \(1, 3\)"),
-        (object(), "expected numbers"),
-        ("blov", "there is no impulse 'blov': did you mean 'blow'"),
-        ({"blow": np.inf}, "impulse blow is inf; expected a finite real number"),
-        ({}, "empty mapping"),
+        ([1.0, 2.0], ("impulses", "(2,)", "(3,)", "u1", "u2", "u3")),
+        ([1.0, np.nan, 2.0], ("u2", "nan", "finite")),
+        ([[1.0, 2.0, 3.0]], ("impulses", "(1, 3)")),
+        (object(), ("numbers",)),
+        ("blov", ("'blov'", "'blow'")),
+        ({"blow": np.inf}, ("blow", "inf", "finite")),
+        ({}, ("empty",)),
     ],
 )
-def test_wrong_impulses_are_refused(impulses: Any, message: str) -> None:
+def test_wrong_impulses_are_refused(impulses: Any, names: tuple[str, ...]) -> None:
     solver, q = struck_four_bar()
-    with pytest.raises(SolveError, match=message):
+    with raises(SolveError, *names):
         solver.impulse(0.0, q, np.zeros(3), impulses)
 
 
@@ -193,5 +194,5 @@ def test_a_contact_that_is_approached_rebounds_from_a_blow() -> None:
 
 def test_impulse_names_what_was_not_built() -> None:
     solver = kg.build(four_bars(1), form="reduced", functions=("rhs", "momentum", "J"))
-    with pytest.raises(SolveError, match="Q was not built for the model"):
+    with raises(SolveError, "Q", "functions="):
         solver.impulse(0.0, *upright(1), np.ones(3))

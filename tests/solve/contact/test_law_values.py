@@ -8,6 +8,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from contact_models import ball
+from messages import raises
 
 import kanegen as kg
 
@@ -34,30 +35,30 @@ def solver() -> kg.Solver:
 
 
 WRONG = [
-    ({"e": 1.5}, r"contact 'floor' has e = 1.5: expected a number in \[0, 1\]"),
-    ({"e": -0.1}, r"contact 'floor' has e = -0.1: expected a number in \[0, 1\]"),
-    ({"decay_rate": -1}, "contact 'floor' has decay_rate = -1: expected a number >= 0"),
-    ({"mu_k": -0.1}, "contact 'floor' has mu_k = -0.1: expected a number >= 0"),
-    ({"mu_k": 0.4}, r"contact 'floor' has mu_s - mu_k = -mu_k \+ mu_s = -0.1: expected a number >= 0"),
-    ({"creep": 0}, "contact 'floor' has creep = 0: expected a number > 0"),
-    ({"k": -4}, "'spring' has stiffness = k/2 = -2: .*; contact 'pad' has stiffness = k = -4: expected a number >= 0"),
-    ({"c": -1}, "contact 'spring' has damping = c = -1: expected a number >= 0"),
-    ({"lam": -1}, "contact 'pad' has damping = lam = -1: expected a number >= 0"),
-    ({"n": 0.5}, "contact 'pad' has exponent = n = 0.5: expected a number >= 1"),
-    ({"D1": -30}, "contact 'wall' has damping = D1 = -30: expected a number > 0"),
-    ({"D2": 0}, "contact 'wall' has stiffness = D2 = 0: expected a number > 0"),
-    ({"load": -4}, r"contact 'brake' has normal force = load\*\(2 - z\(t\)\) = -4: expected a number >= 0"),
+    ({"e": 1.5}, ("'floor'", "e", "1.5", "0", "1")),
+    ({"e": -0.1}, ("'floor'", "e", "-0.1", "0", "1")),
+    ({"decay_rate": -1}, ("'floor'", "decay_rate", "-1")),
+    ({"mu_k": -0.1}, ("'floor'", "mu_k", "-0.1")),
+    ({"mu_k": 0.4}, ("'floor'", "mu_s - mu_k", "-0.1")),
+    ({"creep": 0}, ("'floor'", "creep", "0")),
+    ({"k": -4}, ("'spring'", "stiffness", "k/2", "-2", "'pad'", "k", "-4")),
+    ({"c": -1}, ("'spring'", "damping", "c", "-1")),
+    ({"lam": -1}, ("'pad'", "damping", "lam", "-1")),
+    ({"n": 0.5}, ("'pad'", "exponent", "n", "0.5")),
+    ({"D1": -30}, ("'wall'", "damping", "D1", "-30")),
+    ({"D2": 0}, ("'wall'", "stiffness", "D2", "0")),
+    ({"load": -4}, ("'brake'", "normal force", "load*(2 - z(t))", "-4")),
 ]
 
 
-@pytest.mark.parametrize(("values", "words"), WRONG, ids=[next(iter(values)) for values, _ in WRONG])
-def test_values_out_of_range_are_refused_where_a_run_starts(values: dict[str, float], words: str) -> None:
+@pytest.mark.parametrize(("values", "names"), WRONG, ids=[next(iter(values)) for values, _ in WRONG])
+def test_values_out_of_range_are_refused_where_a_run_starts(values: dict[str, float], names: tuple[str, ...]) -> None:
     wrong = solver().with_parameters({**GOOD, **values})
-    with pytest.raises(kg.SolveError, match=r"values of contacts at t = 0.0 s: .*" + words):
+    with raises(kg.SolveError, "t = 0.0", *names):
         wrong.integrate((0.0, 0.1), *START)
-    with pytest.raises(kg.SolveError, match=words):
+    with raises(kg.SolveError, *names):
         wrong.contacts(0.0, *START)
-    with pytest.raises(kg.SolveError, match=words):
+    with raises(kg.SolveError, *names):
         wrong.impulse(0.0, *START, [0.0, 1.0])
 
 
@@ -70,5 +71,5 @@ def test_values_in_range_are_accepted_up_to_their_limits() -> None:
 
 
 def test_a_load_is_judged_at_the_start_of_the_run() -> None:
-    with pytest.raises(kg.SolveError, match=r"contact 'brake' has normal force = .* = -4: expected"):
+    with raises(kg.SolveError, "'brake'", "normal force", "-4"):
         solver().with_parameters(GOOD).integrate((0.0, 0.1), [0.0, 3.0], START[1])

@@ -11,6 +11,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from contact_models import ball
+from messages import raises
 from tolerances import SOLVE
 
 import kanegen as kg
@@ -168,21 +169,21 @@ def _momentum_rate(q: Any, u: Any, udot: Any) -> Any:
 
 
 CONTRADICTIONS = [
-    ("sign", lambda P, N: ((P, -N.z), (P, N.x)), r"row 'floor': .* \(P, - N.z\) have .* -1 in speed w, the row 1;"),
-    ("order", lambda P, N: ((P, N.x), (P, N.z)), "applied_at of contact 'floor' contradicts its row 'floor'"),
-    ("length", lambda P, N: ((P, N.z), (P, 2 * N.x)), "row 'floor slip': .* 2 in speed u, the row 1; expected unit"),
+    ("sign", lambda P, N: ((P, -N.z), (P, N.x)), ("'floor'", "(P, - N.z)", "-1", "w", "1")),
+    ("order", lambda P, N: ((P, N.x), (P, N.z)), ("applied_at", "'floor'")),
+    ("length", lambda P, N: ((P, N.z), (P, 2 * N.x)), ("'floor slip'", "2", "u", "1")),
 ]
 
 
-@pytest.mark.parametrize(("what", "applied_at", "words"), CONTRADICTIONS, ids=[what for what, _, _ in CONTRADICTIONS])
-def test_places_that_contradict_the_rows_are_refused(what: str, applied_at: Any, words: str) -> None:
-    with pytest.raises(kg.DerivationError, match=words):
+@pytest.mark.parametrize(("what", "applied_at", "names"), CONTRADICTIONS, ids=[what for what, _, _ in CONTRADICTIONS])
+def test_places_that_contradict_the_rows_are_refused(what: str, applied_at: Any, names: tuple[str, ...]) -> None:
+    with raises(kg.DerivationError, *names):
         assemble(kg.derive(_touching_at(applied_at)), BuildOptions.of("reduced"))
 
 
 def test_each_row_needs_a_place() -> None:
-    words = r"has applied_at for 1 row\(s\): expected \(point, direction\) for each of its 2, floor, floor slip"
-    with pytest.raises(kg.ModelError, match=words):
+    names = ("applied_at", "1", "2", "(point, direction)", "floor", "floor slip")
+    with raises(kg.ModelError, *names):
         _touching_at(lambda P, N: (P, N.z))
 
 

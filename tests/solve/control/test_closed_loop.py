@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from scipy.integrate import solve_ivp
 from systems import example, solver_for
 
@@ -203,42 +204,42 @@ def test_a_servo_goes_on_after_an_impact(sample_time: float | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "names"),
     [
-        ({"control": "servo"}, "control is 'servo'; expected True .* or False"),
-        ({"control": None}, "control is None; expected True .* or False"),
-        ({"control": False, "sample_time": 0.1}, r"sample_time belong.*: give control=True as well"),
-        ({"control": False, "limits": 1.0, "y": 0.0}, r"limits, y belong"),
-        ({"control": False, "tau0": [1.0]}, "tau0 belong"),
-        ({"sample_time": 0.0}, "sample_time is 0.0; expected a positive number"),
-        ({"limits": [1.0, 1.0]}, "limits has 2 entries for 1 controls: F"),
-        ({"limits": {"G": 1.0}}, "there is no control 'G'"),
-        ({"limits": -1.0}, "limits"),
-        ({"y": [1.0, 2.0]}, r"y is .*expected 1 finite number.*for F"),
-        ({"tau0": [1.0]}, r"tau0 belongs to kg\.ControlConstraints"),
-        ({"r": [0.0, 0.0]}, "give a mapping from the names of the other inputs \\(w\\)"),
-        ({"r": {"F": 1.0}}, "r gives F, which come"),
-        ({"method": "rodas"}, "the closed loop is not compiled"),
+        ({"control": "servo"}, ("control", "'servo'", "True", "False")),
+        ({"control": None}, ("control", "None", "True", "False")),
+        ({"control": False, "sample_time": 0.1}, ("sample_time", "control=True")),
+        ({"control": False, "limits": 1.0, "y": 0.0}, ("limits", "y")),
+        ({"control": False, "tau0": [1.0]}, ("tau0",)),
+        ({"sample_time": 0.0}, ("sample_time", "0.0")),
+        ({"limits": [1.0, 1.0]}, ("limits", "2", "1", "F")),
+        ({"limits": {"G": 1.0}}, ("'G'",)),
+        ({"limits": -1.0}, ("limits[0]", "-1.0")),
+        ({"y": [1.0, 2.0]}, ("y", "1", "F")),
+        ({"tau0": [1.0]}, ("tau0", "kg.ControlConstraints")),
+        ({"r": [0.0, 0.0]}, ("r", "w")),
+        ({"r": {"F": 1.0}}, ("r", "F")),
+        ({"method": "rodas"}, ("rodas", "closed loop")),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(kg.SolveError, match=message):
+def test_wrong_options_are_refused(options: dict[str, Any], names: tuple[str, ...]) -> None:
+    with raises(kg.SolveError, *names):
         hoist().integrate((0.0, 1.0), [1.0], [0.0], **{"control": True, **options})
 
 
 def test_samples_do_not_go_back_in_time() -> None:
-    with pytest.raises(kg.SolveError, match="sampled controls cannot run backwards"):
+    with raises(kg.SolveError, "sampled", "backwards"):
         hoist().integrate((1.0, 0.0), [1.0], [0.0], control=True, sample_time=0.1)
 
 
 def test_momentum_forms_have_no_closed_loop() -> None:
     solver = kg.build(example("energy_servo").model(), form="momentum_unreduced")
-    with pytest.raises(kg.SolveError, match="integrates momenta, not speeds"):
+    with raises(kg.SolveError, "momenta"):
         solver.integrate((0.0, 1.0), START["q"], START["u"], control=True)
 
 
 def test_models_without_a_control_law_say_so() -> None:
-    with pytest.raises(kg.SolveError, match=r"'spherical_pendulum' has none: give control=kg\.Servo"):
+    with raises(kg.SolveError, "'spherical_pendulum'", "control=kg.Servo"):
         solver_for("spherical_pendulum").integrate((0.0, 1.0), [0.8, 0.2], [0.5, 1.5], control=True)
 
 
@@ -248,5 +249,5 @@ def test_a_python_input_that_raises_ends_the_run() -> None:
             raise ValueError("no wind")
         return 0.0
 
-    with pytest.raises(kg.IntegrationError, match="no wind"):
+    with raises(kg.IntegrationError, "no wind"):
         hoist().integrate((0.0, 1.0), [1.0], [0.0], {"w": wind}, control=True)

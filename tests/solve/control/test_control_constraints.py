@@ -14,6 +14,7 @@ import sympy.physics.mechanics as me
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from matplotlib.figure import Figure
+from messages import raises
 from systems import example, solver_for
 
 import kanegen as kg
@@ -101,7 +102,7 @@ def test_the_example_passes_its_checks_and_draws(case: str) -> None:
 def test_without_rotation_no_controls_exist_and_the_status_says_so() -> None:
     start = example("spacecraft_detumbling").INITIAL
     solver = solver_for("spacecraft_detumbling", y="zero")
-    with pytest.raises(kg.IntegrationError, match="no controls satisfy the servo-constraints here") as caught:
+    with raises(kg.IntegrationError, "servo-constraints") as caught:
         solver.integrate((0, 1), start["q"], (0, 0, 0), tau0=start["r"], start_tolerance=None, **STRICT)
     assert caught.value.solution.status is kg.Outcome.RIGHT_HAND_SIDE_FAILED
     at_rest = solver.integrate((0, 1), start["q"], (0, 0, 0), **STRICT)
@@ -157,7 +158,7 @@ def test_passive_constraints_may_contain_controls() -> None:
 
 
 def test_a_start_beside_a_passive_constraint_is_judged_with_the_controls() -> None:
-    with pytest.raises(kg.SolveError, match=r"u1\(t\).*residual -1"):
+    with raises(kg.SolveError, "u1(t)", "residual", "-1"):
         models.solver_of("variable_gear").integrate((0, 1), [0.0, 0.0], [2.0, 2.0], tau0=[1.5], **STRICT)
 
 
@@ -195,7 +196,7 @@ def test_dependent_rows_are_accepted_where_they_agree(factor: int, accepted: boo
         run = solver.integrate((0, 2), [0.0], [1.0], **STRICT)
         np.testing.assert_allclose(run.q[:, 0], np.sin(run.t), atol=1e-10)
     else:
-        with pytest.raises(kg.IntegrationError, match="no controls satisfy the servo-constraints"):
+        with raises(kg.IntegrationError, "servo-constraints"):
             solver.integrate((0, 2), [0.0], [1.0], tau0=[0.0], **{**STRICT, "start_tolerance": None})
 
 
@@ -213,12 +214,12 @@ def test_consistent_controls_are_the_nearest() -> None:
 
 def test_controls_that_do_not_enter_cannot_be_made_consistent() -> None:
     solver = models.solver_of("steered_particle")
-    with pytest.raises(kg.SolveError, match=r"no controls satisfy the control constraints.*\n.*residual"):
+    with raises(kg.SolveError, "control constraints", "residual"):
         solver.consistent_controls(0.0, [2.0, 0.0], [0.0], [0.0, 1.4, 0.0])
 
 
 def test_models_without_control_constraints_say_so() -> None:
-    with pytest.raises(kg.SolveError, match="has no control constraints"):
+    with raises(kg.SolveError, "control constraints"):
         solver_for("spherical_pendulum").consistent_controls(0.0, [0.8, 0.2], [0.5, 1.5])
 
 
@@ -226,28 +227,28 @@ def test_models_without_control_constraints_say_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "names"),
     [
-        ({"tau0": [1.0, 2.0]}, r"tau0 is .*expected 1 finite number.*for tau"),
-        ({"tau0": [0.5]}, r"violates 1 control constraint.*\n.*d2/dt2 .*residual 0.25"),
-        ({"limits": [1.0]}, r"limits belongs to kg\.Servo: kg\.ControlConstraints make the controls part of the state"),
-        ({"method": "rodas"}, "Jacobian"),
-        ({"r": {"tau": 1.0}}, "r gives tau, which"),
-        ({"r": [1.0]}, "give a mapping"),
+        ({"tau0": [1.0, 2.0]}, ("tau0", "1", "tau")),
+        ({"tau0": [0.5]}, ("1", "d2/dt2", "residual", "0.25")),
+        ({"limits": [1.0]}, ("limits", "kg.Servo", "kg.ControlConstraints")),
+        ({"method": "rodas"}, ("Jacobian",)),
+        ({"r": {"tau": 1.0}}, ("r", "tau")),
+        ({"r": [1.0]}, ("r", "mapping")),
     ],
 )
-def test_wrong_options_of_a_run_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(kg.SolveError, match=message):
+def test_wrong_options_of_a_run_are_refused(options: dict[str, Any], names: tuple[str, ...]) -> None:
+    with raises(kg.SolveError, *names):
         slider().integrate((0, 1), [0.0], [1.0], **{**STRICT, **options})
 
 
 def test_a_start_off_a_target_that_would_stay_off_is_refused() -> None:
-    with pytest.raises(kg.SolveError, match=r"violates 1 control constraint.*\n.*residual 0\.2.*\n.*theta="):
+    with raises(kg.SolveError, "1", "residual", "0.2", "theta="):
         slider().integrate((0, 1), [0.2], [1.0], **STRICT)
 
 
 def test_derivatives_of_a_control_are_not_given() -> None:
-    with pytest.raises(kg.SolveError, match="r gives delta2, which come"):
+    with raises(kg.SolveError, "r", "delta2"):
         models.solver_of("steered_particle").integrate((0, 1), [2.0, 0.0], [2.0], {"delta2": 1.0}, **STRICT)
 
 
@@ -266,26 +267,26 @@ def test_redundant_passive_constraints_are_refused() -> None:
         parameters=gear.parameters,
         control=gear.control,
     )
-    with pytest.raises(kg.BuildError, match="are redundant, and its control constraints need independent ones"):
+    with raises(kg.BuildError, "redundant", "control constraints"):
         kg.build(model, form="pseudoinverse")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "names"),
     [
-        ({"theta": [1.0]}, "would not decay"),
-        ({"theta": [[-1.0], [-2.0]]}, "2 entries for 1 constraint"),
-        ({"y": [0, 0]}, r"y has 2 entries for 1 control"),
-        ({"controls": [sm.Symbol("other")]}, "other is not among the inputs"),
+        ({"theta": [1.0]}, ("decay",)),
+        ({"theta": [[-1.0], [-2.0]]}, ("2", "1")),
+        ({"y": [0, 0]}, ("y", "2", "1")),
+        ({"controls": [sm.Symbol("other")]}, ("other", "inputs")),
     ],
 )
-def test_wrong_records_are_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(kg.ModelError, match=message):
+def test_wrong_records_are_refused(arguments: dict[str, Any], names: tuple[str, ...]) -> None:
+    with raises(kg.ModelError, *names):
         models.slider(**arguments)
 
 
 def test_theta_of_another_order_is_refused_with_the_right_one() -> None:
-    with pytest.raises(kg.ModelError, match=r"has 1 coefficient.*expected 3"):
+    with raises(kg.ModelError, "1", "3"):
         kg.build(models.slider(theta=[-1.0]))
 
 
@@ -293,7 +294,7 @@ def test_gains_that_parameters_make_unstable_are_refused() -> None:
     """s^3 + k s^2 + 11 s + 6 has all roots on the left for 11 k > 6 (Routh)."""
     solver = kg.build(models.slider(theta=[(-sm.Symbol("k"), -11, -6)]))
     assert solver.with_parameters(k=0.56).parameters["k"] == 0.56
-    with pytest.raises(kg.SolveError, match=r"theta = \(-0.53, -11, -6\) of x\(t\) - sin\(t\) has the exponent"):
+    with raises(kg.SolveError, "(-0.53, -11, -6)", "x(t) - sin(t)", "exponent"):
         solver.with_parameters(k=0.53)
 
 
@@ -315,7 +316,7 @@ def test_controls_that_never_enter_are_refused() -> None:
         inputs=[tau],
         control=kg.ControlConstraints([v - sm.sin(me.dynamicsymbols._t)]),
     )
-    with pytest.raises(kg.ModelError, match="the controls tau do not enter the control constraint"):
+    with raises(kg.ModelError, "tau", "control constraint"):
         kg.build(model)
 
 
@@ -332,5 +333,5 @@ def test_an_input_without_a_rate_is_named() -> None:
         parameters={"m": 2.0},
         control=kg.ControlConstraints([tau - v], controls=[tau]),
     )
-    with pytest.raises(kg.ModelError, match="input v is differentiated, which needs its rate"):
+    with raises(kg.ModelError, "v", "rate"):
         kg.build(changed)

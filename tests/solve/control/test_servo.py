@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from oracle import Oracle
 from servo_systems import Plant, line, rod, rod_oracle, rod_solver, rod_state
 from systems import example, model_of, oracle_for, solver_for
@@ -97,7 +98,7 @@ def test_a_compiled_free_vector_is_the_one_given_at_run_time() -> None:
     y = (state.q[0] * state.r[3], 0.5, state.u[0])
     expected = rod_solver().control(*at(state), y=y, r=state.r)
     assert expression.control(*at(state), r=state.r) == pytest.approx(expected, rel=EVALUATION)
-    with pytest.raises(kg.SolveError, match=r"kg\.Servo\(y=\.\.\.\) fixed it"):
+    with raises(kg.SolveError, "kg.Servo(y=...)"):
         expression.control(*at(state), y=y, r=state.r)
 
 
@@ -173,7 +174,7 @@ def test_no_torque_changes_the_energy_at_rest(options: dict[str, Any]) -> None:
     q, rest = example("energy_servo").INITIAL["q"], (0.0, 0.0)
     found = solver.feasibility(0.0, q, rest)
     assert found.kind == "none"
-    with pytest.raises(kg.SolveError, match="no controls satisfy the servo-constraints here"):
+    with raises(kg.SolveError, "servo-constraints"):
         solver.control(0.0, q, rest)
 
 
@@ -221,7 +222,7 @@ def test_controls_that_cannot_act_as_the_constraint_would(pushed: Callable[[str]
     found = ideal.feasibility(0.0, q, u)
     # F = 2 wanted / 2 acts right along x and leaves the acceleration wanted / 2 along y to be done.
     assert (found.kind, found.residual) == ("none", pytest.approx(abs(wanted) / 2, rel=EVALUATION))
-    with pytest.raises(kg.SolveError, match="no controls satisfy"):
+    with raises(kg.SolveError, "servo-constraints"):
         ideal.control(0.0, q, u)
 
 
@@ -256,7 +257,7 @@ def test_what_a_passive_constraint_fixes_at_a_state_is_left_alone(resolution: st
         assert solver.feasibility(0.0, q, u).kind == "family"
     for offset in (1e-12, 0.0):
         assert solver.feasibility(0.0, (1.0, offset), (0.0, 0.3)).kind == "none"
-        with pytest.raises(kg.SolveError, match="no controls satisfy"):
+        with raises(kg.SolveError, "servo-constraints"):
             solver.control(0.0, (1.0, offset), (0.0, 0.3))
 
 
@@ -321,7 +322,7 @@ def test_the_equation_without_controls_of_a_cart_with_a_pole() -> None:
 def test_full_actuation_leaves_no_such_equation() -> None:
     solver = kg.build(rod(), functions=("control", "underactuation"))
     state = plant(0)
-    with pytest.raises(kg.SolveError, match=r"underactuation was not built .* reach every degree of freedom"):
+    with raises(kg.SolveError, "underactuation", "degree"):
         solver.underactuation(*at(state), state.r)
 
 
@@ -345,7 +346,7 @@ def test_other_inputs_without_a_default_need_one() -> None:
     solver = rod_solver(wind=None)
     state = plant(0)
     for call in (solver.control, solver.feasibility, solver.servo_residuals):
-        with pytest.raises(kg.SolveError, match=r"the inputs wind of 'rod' have no default and are no controls"):
+        with raises(kg.SolveError, "wind", "'rod'"):
             call(*at(state))
     assert solver.control(*at(state), r=state.r) == pytest.approx(rod_solver().control(*at(state), r=state.r))
 
@@ -353,17 +354,17 @@ def test_other_inputs_without_a_default_need_one() -> None:
 @pytest.mark.parametrize("y", [(1.0,), (1.0, 2.0, 3.0), [[1.0, 2.0]], "two", (1.0, float("nan"))])
 def test_y_that_is_no_vector_of_numbers(y: Any) -> None:
     start = example("energy_servo").INITIAL
-    with pytest.raises(kg.SolveError, match=r"y is .*; expected 2 finite number\(s\), for tau1, tau2"):
+    with raises(kg.SolveError, "y", "2", "tau1", "tau2"):
         solver_for("energy_servo").control(0.0, start["q"], start["u"], y=y)
 
 
 def test_gains_that_become_unstable_at_run_time() -> None:
-    with pytest.raises(kg.SolveError, match=r"not stable with these parameters: Theta = 0\.5 of the servo-constraint"):
+    with raises(kg.SolveError, "stable", "Theta", "0.5"):
         solver_for("energy_servo").with_parameters(Theta=0.5)
 
 
 def test_a_model_without_servo_constraints_says_so() -> None:
     solver = solver_for("slider_crank")
     start = example("slider_crank").INITIAL
-    with pytest.raises(kg.SolveError, match=r"has no servo-constraints\. Give control=kg\.Servo"):
+    with raises(kg.SolveError, "control=kg.Servo"):
         solver.control(0.0, start["q"], start["u"])

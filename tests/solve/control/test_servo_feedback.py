@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from oracle import Oracle
 from servo_systems import Plant, line, rod, rod_oracle, rod_state
 from systems import example
@@ -85,7 +86,7 @@ def test_compiled_controls() -> None:
         at_state, W = np.array(Y.subs(x1, q[0]), dtype=float), np.array(sm.Matrix(WEIGHT).subs(x1, q[0]), dtype=float)
         expected = fixed_point(*state.system(), at_state, np.array([u[0], 0.5, -1]), W)
         assert solver.control(0.0, q, u, r=(3.0, -4.0, 5.0)) == pytest.approx(expected, rel=SERVO_LAW)
-    with pytest.raises(kg.SolveError, match="y that depends on the controls and leaves them undetermined"):
+    with raises(kg.SolveError, "y", "controls"):
         solver.control(0.0, (1.0, 0.2, -0.4), u)
 
 

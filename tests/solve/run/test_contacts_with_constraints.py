@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from hybrid_models import block, wall_pendulum
+from messages import raises
 from systems import EXAMPLES, solver_for
 
 import kanegen as kg
@@ -58,7 +59,7 @@ def test_projection_keeps_the_energy_between_impacts() -> None:
     moving = np.abs(solution.u).max(axis=1) > 0.2
     np.testing.assert_allclose(ratio[moving], 10.0 + ENERGY, rtol=1e-12)
     assert moving.sum() > 0.8 * len(moving)
-    with pytest.raises(SolveError, match=r"contacts take and store energy while they act \(floor\)"):
+    with raises(SolveError, "contacts", "floor", "energy"):
         block().with_stabilization(kg.Projection(integrals=("energy",))).integrate((0.0, 1.0), REST, REST)
 
 

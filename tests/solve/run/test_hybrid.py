@@ -21,6 +21,7 @@ from hybrid_models import (
     rough_block,
     sliding_rod,
 )
+from messages import raises
 from systems import example, solver_for
 
 import kanegen as kg
@@ -208,9 +209,9 @@ def test_events_are_chosen_by_name() -> None:
     for names in ("hit", ["hit"], hit, (hit,)):
         solution = solver.integrate((0.0, 1.2), REST, REST, events=names)
         assert [event.name for event in solution.events if event.kind == "user"] == ["hit"]
-    with pytest.raises(SolveError, match="there is no event 'hitt': did you mean 'hit'"):
+    with raises(SolveError, "'hitt'", "'hit'"):
         solver.integrate((0.0, 1.0), REST, REST, events=["hitt"])
-    with pytest.raises(SolveError, match=r"'hit' was not compiled with guard = '.*': the model has"):
+    with raises(SolveError, "'hit'", "guard", "t - 2", "t - 1"):
         solver.integrate((0.0, 1.0), REST, REST, events=[kg.Event("hit", hit.guard - 1, direction=1, impulse="hit")])
 
 
@@ -218,25 +219,25 @@ def test_events_are_chosen_by_name() -> None:
 
 
 def test_a_gap_violated_at_the_start_names_the_contact() -> None:
-    with pytest.raises(IntegrationError, match=r"contact 'floor': .*gap") as caught:
+    with raises(IntegrationError, "'floor'", "gap") as caught:
         block().integrate((0.0, 1.0), [0.0, -0.1], REST)
     assert caught.value.solution.status is Outcome.GAP_VIOLATED
     np.testing.assert_array_equal(caught.value.solution.q, [[0.0, -0.1]])
 
 
 def test_contacts_cannot_be_followed_backwards() -> None:
-    with pytest.raises(SolveError, match="goes backwards in time, where contact 'floor'"):
+    with raises(SolveError, "backwards", "'floor'"):
         block().integrate((1.0, 0.0), REST, REST, events=())
 
 
 def test_a_guard_that_is_zero_everywhere_is_refused() -> None:
     """A block that stays in the air at x = 1 m is nowhere else than at the guard of "far"."""
-    with pytest.raises(IntegrationError, match="the guard of event 'far' was zero wherever it was looked at"):
+    with raises(IntegrationError, "'far'", "zero"):
         block().integrate((0.0, 0.1), [1.0, 1.0], REST, events=["far"])
 
 
 def test_a_run_that_stops_early_keeps_its_records() -> None:
-    with pytest.raises(IntegrationError, match="max_steps") as caught:
+    with raises(IntegrationError, "max_steps") as caught:
         bounces(max_steps=4)
     assert [event.kind for event in caught.value.solution.events][:1] == ["impact"]
 
@@ -245,7 +246,7 @@ def test_a_run_that_stops_early_keeps_its_records() -> None:
             raise ValueError("no input")
         return [RATE * t]
 
-    with pytest.raises(IntegrationError, match="ValueError: no input") as caught:
+    with raises(IntegrationError, "ValueError", "no input") as caught:
         block().integrate((0.0, 4.0), REST, REST, broken, events=(), max_step=0.1)
     assert [event.kind for event in caught.value.solution.events] == ["slips"]
     seen: list[float] = []
@@ -272,23 +273,23 @@ def test_contacts_at_a_state() -> None:
     # rhs takes contacts as open, unless it is given their multipliers behind the inputs.
     np.testing.assert_allclose(solver.rhs(0.0, REST, REST)[1], [0.0, -GRAVITY])
     np.testing.assert_allclose(solver.rhs(0.0, REST, REST, [4.0, WEIGHT, -4.0])[1], 0.0, atol=1e-12)
-    with pytest.raises(SolveError, match="there is no contact 'flor': did you mean 'floor'"):
+    with raises(SolveError, "'flor'", "'floor'"):
         resting["flor"]
-    with pytest.raises(SolveError, match="has no contacts"):
+    with raises(SolveError, "contacts"):
         solver_for("slider_crank").contacts(0.0, [0.3, 1.0, 1.0], [0.0, 0.0, 0.0])
 
 
 def test_painleves_rod_has_no_motion_or_several() -> None:
     """At rest in theta no normal force keeps the tip from sinking; turning fast it may lift off or press on."""
     rod = painleve()
-    with pytest.raises(IntegrationError, match="contact 'tip': no modes") as caught:
+    with raises(IntegrationError, "'tip'", "no modes") as caught:
         rod.integrate((0.0, 0.01), *sliding_rod(0.0))
     assert caught.value.solution.status is Outcome.NO_MODE
     state = sliding_rod(4.0)
-    with pytest.raises(IntegrationError, match="contact 'tip': several modes") as caught:
+    with raises(IntegrationError, "'tip'", "several modes") as caught:
         rod.integrate((0.0, 0.01), *state)
     assert caught.value.solution.status is Outcome.SEVERAL_MODES
-    with pytest.raises(SolveError, match="of contact 'tip'"):
+    with raises(SolveError, "'tip'"):
         rod.contacts(0.0, *state)
     lifted = rod.integrate((0.0, 1e-3), *state, modes={"tip": "open"})
     assert lifted.contacts.modes[0].modes["tip"] == "open"
@@ -296,8 +297,8 @@ def test_painleves_rod_has_no_motion_or_several() -> None:
     assert pressed.contacts.modes[0].modes["tip"] == "slip"
     force = (16.0 * np.sqrt(0.8) - 10.0) / 0.8
     np.testing.assert_allclose(pressed.contacts.forces[0], [force, 2.0 * force], rtol=1e-9)
-    for modes, message in (({"top": "open"}, "no contact 'top'"), ({"tip": "slipp"}, "did you mean 'slip'")):
-        with pytest.raises(SolveError, match=message):
+    for modes, names in (({"top": "open"}, ("'top'", "tip")), ({"tip": "slipp"}, ("'slipp'", "'slip'"))):
+        with raises(SolveError, *names):
             rod.integrate((0.0, 1e-3), *state, modes=modes)
 
 

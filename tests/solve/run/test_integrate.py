@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from handmade_track import PARAMETERS, acceleration, solver, start
+from messages import raises, says
 from rich.console import Console
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
@@ -93,7 +94,7 @@ def test_a_c_function_with_inputs() -> None:
     y, dydt = np.array([*Q, *U]), np.empty(4)
     assert call(0.7, y.ctypes.data_as(pointer), dydt.ctypes.data_as(pointer), context(capsule)) == 0
     np.testing.assert_allclose(dydt[2:], acceleration(lift=float(spline(0.7, 2))), rtol=1e-12)
-    with pytest.raises(SolveError, match="cannot take inputs that are Python code"):
+    with raises(SolveError, "inputs", "Python"):
         solver().low_level_callable(lambda t: [0.0, 0.0, 0.0])
 
 
@@ -105,73 +106,73 @@ def test_stabilization_makes_a_violation_decay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("q", "u", "parts"),
+    ("q", "u", "rows"),
     [
         (
             Q + np.array([0.0, 0.1]),
             U,
-            [r"violates 1 constraint", r"y - lift - slope\*x at position level: residual 0.1"],
+            [("1",), ("y - lift - slope*x", "position level", "residual", "0.1")],
         ),
         (
             Q,
             U + np.array([0.0, 0.3]),
-            [r"d/dt \(y - lift - slope\*x\) at velocity level: residual 0.3, allowed 1e-06"],
+            [("d/dt (y - lift - slope*x)", "velocity level", "residual", "0.3", "1e-06")],
         ),
-        (Q + 1.0, U + 1.0, ["violates 2 constraint", "correct q0 and u0, allow more by start_tolerance="]),
+        (Q + 1.0, U + 1.0, [("2",), ("q0", "u0", "start_tolerance=")]),
     ],
 )
-def test_an_inconsistent_start_is_told_by_how_much(q: Any, u: Any, parts: list[str]) -> None:
-    for part in parts:
-        with pytest.raises(SolveError, match=part):
+def test_an_inconsistent_start_is_told_by_how_much(q: Any, u: Any, rows: list[tuple[str, ...]]) -> None:
+    for names in rows:
+        with raises(SolveError, *names):
             solver().integrate((0.0, 1.0), q, u)
     assert solver().integrate((0.0, 0.1), q, u, start_tolerance=None).success
 
 
 def test_the_start_is_compared_at_its_own_inputs() -> None:
-    with pytest.raises(SolveError, match=r"residual -0\.2"):
+    with raises(SolveError, "residual", "-0.2"):
         solver().integrate((0.0, 1.0), Q, U, [0.2, 0.0, 0.0])
     assert solver().integrate((0.0, 1.0), Q + np.array([0.0, 0.2]), U, [0.2, 0.0, 0.0]).success
     assert solver().integrate((0.0, 1.0), Q, U, start_tolerance=1e-2, r=[1e-3, 0.0, 0.0]).success
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "names"),
     [
         (
             {"method": "euler"},
-            r"method is 'euler'; expected rk4, kutta_merson \(fixed step\) or dopri5, dop853",
+            ("method", "'euler'", "rk4", "kutta_merson", "dopri5", "dop853"),
         ),
-        ({"method": "rk4"}, r"rk4 has a fixed step: give step= \(seconds\)"),
+        ({"method": "rk4"}, ("rk4", "step=")),
         (
             {"method": "rk4", "step": 0.1, "max_step": 0.2},
-            "rk4 has a fixed step and takes no max_step: leave it out",
+            ("rk4", "max_step"),
         ),
-        ({"step": 0.1}, "dopri5 chooses its steps and takes no step"),
-        ({"method": "rk4", "step": -0.1}, "step is -0.1; expected a positive number"),
-        ({"max_step": 0.0}, "max_step is 0.0"),
-        ({"first_step": "a"}, "first_step is 'a'"),
-        ({"max_steps": 0}, "max_steps is 0; expected a positive integer"),
-        ({"max_steps": 2.5}, "max_steps is 2.5"),
-        ({"rtol": 0.0}, "rtol is 0.0; expected finite numbers that are positive"),
-        ({"rtol": [1e-3, 1e-3]}, r"rtol has shape \(2,\)"),
-        ({"atol": -1.0}, "atol is -1.0; expected finite numbers that are not negative"),
-        ({"atol": "x"}, "atol is 'x'"),
-        ({"start_tolerance": 0.0}, "start_tolerance is 0.0"),
-        ({"t_eval": [0.5, 2.0]}, "t_eval leaves the run"),
-        ({"t_eval": [0.5, 0.2]}, "t_eval is not sorted"),
-        ({"t_span": 1.0}, r"t_span is 1.0; expected a pair"),
-        ({"t_span": (0.0, np.nan)}, "t1 is nan"),
-        ({"q0": [0.0]}, r"q has shape \(1,\), expected \(2,\): x, y"),
-        ({"u0": [np.nan, 0.0]}, r"u1 \(u\[0\]\) is nan"),
+        ({"step": 0.1}, ("dopri5", "step")),
+        ({"method": "rk4", "step": -0.1}, ("step", "-0.1")),
+        ({"max_step": 0.0}, ("max_step", "0.0")),
+        ({"first_step": "a"}, ("first_step", "'a'")),
+        ({"max_steps": 0}, ("max_steps", "0")),
+        ({"max_steps": 2.5}, ("max_steps", "2.5")),
+        ({"rtol": 0.0}, ("rtol", "0.0")),
+        ({"rtol": [1e-3, 1e-3]}, ("rtol", "(2,)")),
+        ({"atol": -1.0}, ("atol", "-1.0")),
+        ({"atol": "x"}, ("atol", "'x'")),
+        ({"start_tolerance": 0.0}, ("start_tolerance", "0.0")),
+        ({"t_eval": [0.5, 2.0]}, ("t_eval",)),
+        ({"t_eval": [0.5, 0.2]}, ("t_eval", "sorted")),
+        ({"t_span": 1.0}, ("t_span", "1.0")),
+        ({"t_span": (0.0, np.nan)}, ("t1", "nan")),
+        ({"q0": [0.0]}, ("q", "(1,)", "(2,)", "x", "y")),
+        ({"u0": [np.nan, 0.0]}, ("u1", "u[0]", "nan")),
         (
             {"r": (np.array([0.0, 0.5]), np.zeros((2, 3)))},
-            "inputs are given for t from 0.0 to 0.5; the run needs",
+            ("inputs", "0.0", "0.5"),
         ),
     ],
 )
-def test_wrong_arguments_are_refused(options: dict[str, Any], message: str) -> None:
+def test_wrong_arguments_are_refused(options: dict[str, Any], names: tuple[str, ...]) -> None:
     arguments = {"t_span": (0.0, 1.0), "q0": Q, "u0": U, **options}
-    with pytest.raises(SolveError, match=message) as caught:
+    with raises(SolveError, *names) as caught:
         solver().integrate(**arguments)
     assert not isinstance(caught.value, IntegrationError)
 
@@ -185,11 +186,11 @@ def test_an_empty_run_holds_its_start() -> None:
 def test_no_step_beyond_the_solution() -> None:
     solution = solver().integrate((0.0, 1.0), Q, U)
     for t in (1.1, [0.5, -0.1], np.nan):
-        with pytest.raises(SolveError, match=r"outside the solution, which reaches from t = 0.0 to 1.0 s"):
+        with raises(SolveError, "0.0", "1.0"):
             solution(t)
-    with pytest.raises(SolveError, match="t has shape"):
+    with raises(SolveError, "t", "shape"):
         solution([[0.5]])
-    with pytest.raises(SolveError, match="no dense output"):
+    with raises(SolveError, "dense_output"):
         solver().integrate((0.0, 1.0), Q, U, dense_output=False)(0.5)
 
 
@@ -201,8 +202,7 @@ def failed(**arguments: Any) -> IntegrationError:
 
 def test_too_many_steps_keep_the_results() -> None:
     error = failed(method="rk4", step=0.01, max_steps=5)
-    assert "the integration stopped at t = 0.05" in str(error)
-    assert "raise max_steps" in str(error)
+    says(error, "t = 0.05", "max_steps")
     assert error.solution.status is Outcome.TOO_MANY_STEPS
     assert not error.solution.success
     assert "max_steps" in error.solution.status.advice
@@ -215,7 +215,7 @@ def test_too_many_steps_keep_the_results() -> None:
 def test_a_singular_position_is_told(options: dict[str, Any]) -> None:
     error = failed(t_span=(999.5, 1000.5), **options)
     assert error.solution.status is Outcome.RIGHT_HAND_SIDE_FAILED
-    assert "singular" in str(error)
+    says(error, "singular")
     assert error.solution.last[0] == pytest.approx(1000.0, abs=0.02)
 
 
@@ -223,7 +223,7 @@ def test_a_collapsing_step_is_told() -> None:
     error = failed(r=lambda t: [0.0, 0.0, 1.0 / (0.3 - t) ** 2])
     assert error.solution.status is Outcome.STEP_COLLAPSED
     assert error.solution.last[0] == pytest.approx(0.3, abs=1e-6)
-    assert "no step larger than the rounding of t" in str(error)
+    says(error, "step", "rounding")
 
 
 def test_an_error_in_a_python_input_keeps_the_results() -> None:
@@ -233,7 +233,7 @@ def test_an_error_in_a_python_input_keeps_the_results() -> None:
         return [0.0, 0.0, 0.0]
 
     error = failed(r=lift, max_step=0.1)
-    assert "ZeroDivisionError: no lift" in str(error)
+    says(error, "ZeroDivisionError", "no lift")
     assert isinstance(error.__cause__, ZeroDivisionError)
     assert error.solution.status is Outcome.INTERRUPTED
     assert 0.3 < error.solution.t[-1] <= 0.5
@@ -304,5 +304,5 @@ def test_outcomes_have_codes_and_advice() -> None:
 
 def test_events_that_are_not_the_models_are_refused() -> None:
     assert solver().integrate((0.0, 0.1), Q, U, events=()).success
-    with pytest.raises(SolveError, match=r"put events into Model\(events=...\)"):
+    with raises(SolveError, "events", "Model(events=...)"):
         solver().integrate((0.0, 0.1), Q, U, events=[lambda t, q, u: q[0]])

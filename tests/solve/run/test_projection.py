@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from handmade_track import solver as track
 from linkages import solver_of
+from messages import raises
 from scipy.interpolate import CubicSpline
 from systems import initial, solver_for
 from tolerances import FINE_INTEGRATION, PROJECTED
@@ -144,7 +145,7 @@ def test_a_python_input_that_fails_during_a_projection() -> None:
             raise ValueError("out of range")
         return [1.0, 0.0, 0.0]
 
-    with pytest.raises(IntegrationError, match="ValueError: out of range"):
+    with raises(IntegrationError, "ValueError", "out of range"):
         solver.integrate((0.0, 0.5), q, u, inputs, method="rk4", step=0.5 - 1e-12)
 
 
@@ -156,7 +157,7 @@ def test_constraints_that_cannot_be_met_stop_the_run() -> None:
         # From t = 0.5 s on the radius is further away than Newton's method gets from here.
         return [1e150 if t >= 0.5 else 1.0, 0.0, 0.0]
 
-    with pytest.raises(IntegrationError, match="constraints cannot be satisfied near this state") as caught:
+    with raises(IntegrationError, "constraints", "state") as caught:
         solver.integrate((0.0, 1.0), q, u, inputs, method="rk4", step=0.5)
     assert caught.value.solution.status is Outcome.INCONSISTENT
     assert caught.value.solution.t.size == 1
@@ -169,13 +170,13 @@ def test_massless_parts_are_moved() -> None:
 
 
 def test_what_cannot_be_projected_is_refused() -> None:
-    with pytest.raises(SolveError, match="was not built for the model"):
+    with raises(SolveError, "functions="):
         track(stabilization=kg.Projection()).integrate((0.0, 1.0), [0.0, 0.0], [0.0, 0.0], start_tolerance=None)
-    with pytest.raises(SolveError, match="nothing to stabilize"):
+    with raises(SolveError, "stabilize"):
         solver_for("n_link_pendulum", n=3).with_stabilization(kg.Projection())
-    with pytest.raises(ModelError, match="every=0"):
+    with raises(ModelError, "every=0"):
         kg.Projection(every=0)
-    with pytest.raises(ModelError, match="2 problems"):
+    with raises(ModelError, "2"):
         kg.Projection(every=True, tolerance=-1.0)
 
 
@@ -186,7 +187,7 @@ def test_automatic_gains() -> None:
     assert violation(solution)[0] < 1e-10
     wrong: Any
     for wrong in (0.0, -1.0, np.inf, True, "2 s"):
-        with pytest.raises(ModelError, match="expected a positive number of seconds"):
+        with raises(ModelError, "positive"):
             kg.Baumgarte.for_period(wrong)
 
 

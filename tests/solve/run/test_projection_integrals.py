@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from systems import example, initial, model_of, solver_for
 from tolerances import CONVERGENCE_ORDER, PROJECTED
 
@@ -190,30 +191,30 @@ def test_an_integral_without_a_value_at_the_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "names"),
     [
-        ("spin", "'spin' cannot be kept: it contains accelerations"),
-        ("tilt", "'tilt' cannot be kept: it does not depend on the speeds"),
-        ("energy", "'energy' cannot be kept: the model has no potential energy"),
-        ("inverse_", "did you mean 'inverse'"),
+        ("spin", ("'spin'", "accelerations")),
+        ("tilt", ("'tilt'", "speeds")),
+        ("energy", ("'energy'", "potential energy")),
+        ("inverse_", ("'inverse_'", "'inverse'")),
     ],
 )
-def test_what_is_no_integral_is_refused(name: str, message: str) -> None:
-    with pytest.raises(SolveError, match=message):
+def test_what_is_no_integral_is_refused(name: str, names: tuple[str, ...]) -> None:
+    with raises(SolveError, *names):
         top().with_stabilization(kg.Projection(integrals=("H", name)))
 
 
 def test_what_was_not_built_is_refused() -> None:
-    with pytest.raises(SolveError, match=r"'energy' was not built .* give the projection to kanegen.build"):
+    with raises(SolveError, "'energy'", "kanegen.build"):
         solver_for("spherical_pendulum").with_stabilization(kg.Projection(integrals=("energy",)))
     wrong: Any
     for wrong in (("energy", "energy"), (1.0,)):
-        with pytest.raises(ModelError, match="expected 'energy' and names of outputs, each once"):
+        with raises(ModelError, "'energy'", "outputs"):
             kg.Projection(integrals=wrong)
 
 
 def test_an_output_called_energy_is_ambiguous() -> None:
     two = spinning_top({"energy": me.dynamicsymbols("u1") ** 2}, potential_energy=sm.Integer(0))
     solver = kg.build(two, functions=("rhs",))
-    with pytest.raises(SolveError, match="an energy and an output of that name"):
+    with raises(SolveError, "energy", "output"):
         solver.with_stabilization(kg.Projection(integrals="energy"))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from scipy.integrate import solve_ivp
 from systems import example
 from tolerances import COARSE_INTEGRATION, CONVERGENCE_ORDER, FINE_INTEGRATION, STIFF_PROPORTIONALITY
@@ -174,13 +175,13 @@ def test_an_input_that_raises_ends_the_run() -> None:
             raise ValueError("no more input")
         return [1.0]
 
-    with pytest.raises(SolveError, match="no more input"):
+    with raises(SolveError, "no more input"):
         driven(as_input=True).integrate((0.0, 1.0), [1.0], [0.0], failing, method="rodas")
 
 
 def test_a_build_without_jacobians_says_what_to_build() -> None:
     solver = kg.build(example("varying_pendulum").model(), functions=("rhs", "residuals"))
-    with pytest.raises(SolveError, match=r'jacobian_q.*functions=\("rhs", "residuals", "jacobians"\)'):
+    with raises(SolveError, "jacobian_q", 'functions=("rhs", "residuals", "jacobians")'):
         solver.integrate((0.0, 1.0), (1.0, 0.0), (0.0, 0.0), method="rodas")
 
 
@@ -204,10 +205,10 @@ def test_redundant_constraints_with_the_pseudoinverse() -> None:
 
 def test_momenta_have_no_jacobian() -> None:
     solver = kg.build(example("varying_pendulum").model(), form="momentum", functions=FUNCTIONS)
-    with pytest.raises(SolveError, match="momentum_rhs has none"):
+    with raises(SolveError, "momentum_rhs"):
         solver.integrate((0.0, 1.0), (1.0, 0.0), (0.0, 0.0), method="rodas")
 
 
 def test_options_of_methods_that_choose_their_steps() -> None:
-    with pytest.raises(SolveError, match="rodas chooses its steps and takes no step"):
+    with raises(SolveError, "rodas", "step"):
         contact().integrate((0.0, 1.0), *SLIDING, method="rodas", step=0.1)

@@ -13,7 +13,6 @@ from typing import Final
 from kanegen.derivation.algebra.cholesky import Factor, factorize
 from kanegen.derivation.control.servo import Compliance, compliance, lowered
 from kanegen.graph import Node
-from kanegen.model.control.servo import servo_of
 from kanegen.program.fragment import Fragment, flat
 from kanegen.program.functions.control.servo_change import least_change
 from kanegen.program.functions.control.servo_systems import (
@@ -41,7 +40,7 @@ costs six digits at most."""
 
 def no_servo(f: Functions) -> str | None:
     """Why there are no controls to compute."""
-    if servo_of(f.equations.model) is not None:
+    if f.equations.model.servo is not None:
         return None
     return "it has no servo-constraints. Give control=kg.Servo(...) to kanegen.Model"
 

@@ -1,41 +1,22 @@
-"""Checks of a model's servo-constraints, and the places where their expressions stand."""
+"""Checks of a model's control law: servo-constraints, or constraints that contain the controls."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import sympy
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.model.control.servo import Servo, servo_of
-from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name
-from kanegen.model.speeds import all_speeds
-
-if TYPE_CHECKING:
-    from kanegen.model.model import Model
+from kanegen.model.control.servo import Servo
+from kanegen.model.description import SystemDescription
+from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name, symbol_names
 
 
-def servo_expressions(servo: Servo) -> list[tuple[str, str, tuple[Any, ...], int]]:
-    """Kind, place, expressions and number of differentiations of what the servo-constraints are made of."""
-    found: list[tuple[str, str, tuple[Any, ...], int]] = []
-    for k, psi in enumerate(servo.constraints):
-        holonomic = servo.holonomic(k)
-        kind = "servo position" if holonomic else "servo velocity"
-        found.append((kind, f"servo constraints[{k}]", (psi,), 2 if holonomic else 1))
-        found.append(("servo gain", f"servo theta[{k}]", servo.theta[k], 0))
-    if servo.damping is not None:
-        found.append(("servo gain", "servo damping", (servo.damping,), 0))
-    if servo.weight is not None:
-        found.append(("servo law", "servo weight", tuple(x for row in servo.weight for x in row), 0))
-    if servo.y is not None:
-        found.append(("servo law", "servo y", servo.y, 0))
-    return found
-
-
-def servo_problems(model: Model) -> list[str]:
+def servo_problems(model: SystemDescription) -> list[str]:
     """Problems of the servo-constraints that the model decides."""
-    servo = servo_of(model)
+    servo = model.servo
     if servo is None:
         return []
     problems = [
@@ -47,11 +28,11 @@ def servo_problems(model: Model) -> list[str]:
     return [f"servo: {problem}" for problem in problems]
 
 
-def _controls(model: Model, servo: Servo) -> tuple[Any, ...]:
+def _controls(model: SystemDescription, servo: Servo) -> tuple[Any, ...]:
     return tuple(item.symbol for item in model.inputs) if servo.controls is None else servo.controls
 
 
-def _control_problems(model: Model, servo: Servo) -> list[str]:
+def _control_problems(model: SystemDescription, servo: Servo) -> list[str]:
     by_symbol = {item.symbol: item for item in model.inputs}
     controls = _controls(model, servo)
     known = ", ".join(item.name for item in model.inputs) or "none"
@@ -69,27 +50,27 @@ def _control_problems(model: Model, servo: Servo) -> list[str]:
         if controls.count(symbol) > 1:
             problems.append(f"controls contains {symbol_name(symbol)} twice")
     implicit = "" if servo.controls is not None else "; without controls= all inputs are controls: name those that are"
-    for kind, where, expressions, _ in servo_expressions(servo):
+    for kind, where, expressions, _ in servo.places():
         # y = Y tau + y0 leads to a linear system for the controls; their derivatives are not known.
         feedback = where == "servo y" and not servo.is_ideal
         inside = {base_symbol(x) for x in atoms(expressions) if derivative_order(x) or not feedback} & set(controls)
         if inside and kind != "servo gain":
-            found = ", ".join(sorted(map(symbol_name, inside)))
+            contained = ", ".join(sorted(map(symbol_name, inside)))
             wanted = "without derivatives of controls" if feedback else "without controls"
             why = " where the controls are ideal" if where == "servo y" and not feedback else ""
-            problems.append(f"{where} contains the control {found}: expected an expression {wanted}{why}{implicit}")
+            problems.append(f"{where} contains the control {contained}: expected an expression {wanted}{why}{implicit}")
     if len(servo.constraints) > len(controls) > 0:
         problems.append(
             f"{len(servo.constraints)} servo-constraints with {len(controls)} control(s) "
-            f"({', '.join(map(symbol_name, controls))}): S tau = z has no solution in general; drop constraints or add "
+            f"({symbol_names(controls)}): S tau = z has no solution in general; drop constraints or add "
             "controls"
         )
     return problems
 
 
-def _size_problems(model: Model, servo: Servo) -> list[str]:
+def _size_problems(model: SystemDescription, servo: Servo) -> list[str]:
     n = len(_controls(model, servo))
-    names = ", ".join(map(symbol_name, _controls(model, servo)))
+    names = symbol_names(_controls(model, servo))
     problems = []
     for what, value, expected in (
         ("y", servo.y, "a number or expression for each control, or one for all"),
@@ -101,15 +82,15 @@ def _size_problems(model: Model, servo: Servo) -> list[str]:
     return problems
 
 
-def _level_problems(model: Model, servo: Servo) -> list[str]:
+def _level_problems(model: SystemDescription, servo: Servo) -> list[str]:
     """Whether each constraint is of the level that its theta says."""
-    coordinates, speeds = set(model.coordinates), set(all_speeds(model))
+    coordinates, speeds = set(model.coordinates), set(model.all_speeds)
     problems = []
     for k, psi in enumerate(servo.constraints):
-        found = atoms((psi,))
-        moving = {x for x in found if (base_symbol(x) in coordinates and derivative_order(x)) or x in speeds}
+        symbols = atoms((psi,))
+        moving = {x for x in symbols if (base_symbol(x) in coordinates and derivative_order(x)) or x in speeds}
         where = f"constraints[{k}] ({psi})"
-        if not moving and not found & coordinates:
+        if not moving and not symbols & coordinates:
             problems.append(f"{where} depends on no coordinate and no speed: no control can change it")
         elif moving and servo.holonomic(k):
             names = ", ".join(sorted(map(symbol_name, moving)))
@@ -125,14 +106,13 @@ def _level_problems(model: Model, servo: Servo) -> list[str]:
     return problems
 
 
-def _stability_problems(model: Model, servo: Servo) -> list[str]:
+def _stability_problems(model: SystemDescription, servo: Servo) -> list[str]:
     """Gains whose values are known and would let the errors grow."""
-    values = {symbol: value for symbol, value in model.parameters.items() if value is not None}
     named = (("Theta1", "Theta2"), ("Theta",))
     problems = []
     for k, theta in enumerate(servo.theta):
         for name, expression in zip(named[len(theta) == 1], theta, strict=True):
-            value = _value(expression, values)
+            value = _value(expression, model.known_parameters)
             if expression.has(dynamicsymbols._t):
                 problems.append(f"theta[{k}] has {name} = {expression}: expected a constant, found time in it")
             elif value is not None and not value < 0.0:
@@ -140,7 +120,7 @@ def _stability_problems(model: Model, servo: Servo) -> list[str]:
                     f"theta[{k}] is not stable: {name} = {_shown(expression, value)}, expected a negative number, or "
                     "the error of the servo-constraint grows"
                 )
-    damping = None if servo.damping is None else _value(servo.damping, values)
+    damping = None if servo.damping is None else _value(servo.damping, model.known_parameters)
     if damping is not None and not damping > 0.0:
         problems.append(f"damping is {_shown(servo.damping, damping)}: expected a positive number")
     return problems
@@ -158,3 +138,29 @@ def _shown(expression: Any, value: float) -> str:
     if math.isnan(value):
         return str(expression)
     return f"{value:g}" if expression.is_number else f"{expression} = {value:g}"
+
+
+def control_constraint_problems(model: SystemDescription) -> Iterator[str]:
+    """What is wrong with the control constraints of a model, one sentence each."""
+    record = model.control_constraints
+    if record is None:
+        return
+    symbols = {item.symbol for item in model.inputs}
+    for symbol in record.controls or ():
+        if symbol not in symbols:
+            yield f"ControlConstraints: the control {symbol_name(symbol)} is not among the inputs of the model: add it"
+    controls = record.inputs(model.inputs)
+    if not controls:
+        yield "ControlConstraints: the model has no inputs that could be controls: give inputs="
+    if len(record.y) not in (1, len(controls)):
+        yield f"ControlConstraints: y has {len(record.y)} entries for {len(controls)} control(s): expected one for each"
+    for item in controls:
+        for what, value in (("rate", item.rate), ("acceleration", item.acceleration)):
+            if value is not None and value not in symbols:
+                yield (
+                    f"ControlConstraints: the {what} of control {item.name} is {value}, but the constraints decide it: "
+                    f"give a symbol of its own, kg.Input({item.name}, {what}=...), or leave it out"
+                )
+    taken = [value for item in controls for value in (item.symbol, item.rate, item.acceleration) if value is not None]
+    for symbol in sorted({x for x in taken if taken.count(x) > 1}, key=symbol_name):
+        yield f"ControlConstraints: {symbol_name(symbol)} is a control and the rate of another: name it once"

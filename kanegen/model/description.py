@@ -1,0 +1,215 @@
+"""The normalized description of a system: what checks, adapters and the derivation read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Final
+
+import sympy
+
+from kanegen.model import normalize
+from kanegen.model.contact.events import Event, Multiplier
+from kanegen.model.contact.normalize import normalized_contacts, normalized_events, normalized_impulses
+from kanegen.model.contact.records import Contact, Friction, Latch, Unilateral, resolved_contacts
+from kanegen.model.control.control_constraints import ControlConstraints
+from kanegen.model.control.law import ControlLaw, normalized_control
+from kanegen.model.control.servo import Servo
+from kanegen.model.expressions import atoms, base_symbol, derivative_order
+from kanegen.model.geometry.routes import Geometry, is_ground
+from kanegen.model.inputs import Input, InputLayout, normalized_inputs
+from kanegen.model.reactions import Reaction, normalized_reactions
+from kanegen.model.records import FrozenMapping, Output
+
+Loads = tuple[tuple[Any, Any], ...]
+"""Pairs (point, force) and (frame, torque)."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpeedChange:
+    """The speeds of a description in those of the description ``before``, in which everything else is written.
+
+    ``definitions`` are ``Phi1 u + Phi2``, in the order of the new speeds; None: ``w = L^T u`` with ``Q = L D L^T``,
+    which makes the kinetic-energy matrix the diagonal D.
+    """
+
+    before: SystemDescription
+    definitions: tuple[Any, ...] | None
+
+    @property
+    def orthogonal(self) -> bool:
+        """Whether the speeds diagonalize the kinetic-energy matrix."""
+        return self.definitions is None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SystemDescription:
+    """The fields of a :class:`~kanegen.model.model.Model`, normalized, and what follows from them.
+
+    The last three fields are empty until the frames and points have been surveyed: ``parameters``, all constant
+    symbols with their values or None; ``geometry``, the frames and points that the model reaches;
+    ``euler_parameters``, the groups of four coordinates that an orientation uses as Euler parameters.
+    """
+
+    name: str
+    frame: Any
+    coordinates: tuple[Any, ...]
+    speeds: tuple[Any, ...]
+    kinematics: tuple[Any, ...]
+    bodies: tuple[Any, ...]
+    loads: Loads
+    holonomic_constraints: tuple[Any, ...]
+    nonholonomic_constraints: tuple[Any, ...]
+    acceleration_constraints: tuple[Any, ...]
+    implied_constraints: tuple[Any, ...]
+    dependent_speeds: tuple[Any, ...] | None
+    inputs: tuple[Input, ...]
+    potential_energy: Any
+    gravity: Any
+    outputs: Mapping[str, Output]
+    auxiliary_speeds: tuple[Any, ...]
+    reactions: Mapping[str, Reaction]
+    contacts: tuple[Unilateral | Friction | Latch, ...]
+    events: tuple[Event, ...]
+    impulses: Mapping[str, Loads]
+    control: ControlLaw | None
+    speed_change: SpeedChange | None = None
+    parameters: Mapping[Any, float | None] = field(default_factory=FrozenMapping)
+    geometry: Geometry = field(default_factory=Geometry)
+    euler_parameters: tuple[tuple[Any, Any, Any, Any], ...] = ()
+
+    def changed(self, **changes: Any) -> SystemDescription:
+        """The description with other values of some fields."""
+        return SystemDescription(**{**self.field_values(), **changes})
+
+    def field_values(self) -> dict[str, Any]:
+        """The fields by name."""
+        return {item.name: getattr(self, item.name) for item in fields(SystemDescription)}
+
+    # -- constraints, energy and control ------------------------------------------------------------------------
+
+    @cached_property
+    def constraints(self) -> tuple[Any, ...]:
+        """The constraints that have a row in J, in its order: holonomic, nonholonomic, acceleration constraints."""
+        return (*self.holonomic_constraints, *self.nonholonomic_constraints, *self.acceleration_constraints)
+
+    @property
+    def has_potential(self) -> bool:
+        """Whether the model has an energy function: a potential energy or gravity was given."""
+        return self.potential_energy is not None or self.gravity is not None
+
+    @property
+    def servo(self) -> Servo | None:
+        """The servo-constraints; None where there are none."""
+        return self.control if isinstance(self.control, Servo) else None
+
+    @property
+    def control_constraints(self) -> ControlConstraints | None:
+        """The control constraints; None where there are none."""
+        return self.control if isinstance(self.control, ControlConstraints) else None
+
+    @cached_property
+    def known_parameters(self) -> dict[Any, float]:
+        """The parameters that have a value."""
+        return {symbol: value for symbol, value in self.parameters.items() if value is not None}
+
+    # -- speeds -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def speed_changes(self) -> tuple[SpeedChange, ...]:
+        """All changes that led to these speeds, the last one first."""
+        return () if self.speed_change is None else (self.speed_change, *self.speed_change.before.speed_changes)
+
+    @cached_property
+    def former_speeds(self) -> tuple[Any, ...]:
+        """The speeds of all descriptions before, the last ones first."""
+        return tuple(speed for change in self.speed_changes for speed in change.before.speeds)
+
+    @cached_property
+    def all_speeds(self) -> tuple[Any, ...]:
+        """Every symbol that stands for a speed in the expressions, auxiliary ones aside."""
+        return (*self.speeds, *self.former_speeds)
+
+    def level(self, expression: Any) -> int:
+        """2 for an expression of positions, 1 for one that contains speeds."""
+        moving = (
+            base_symbol(atom) in self.all_speeds or (base_symbol(atom) in self.coordinates and derivative_order(atom))
+            for atom in atoms((expression,))
+        )
+        return 1 if any(moving) else 2
+
+    # -- contacts and the array r -------------------------------------------------------------------------------
+
+    @cached_property
+    def resolved_contacts(self) -> tuple[Contact, ...]:
+        """The contacts in the order in which the user gave them, which is that of their rows."""
+        return resolved_contacts(self.contacts, self.level)
+
+    @cached_property
+    def contact_rows(self) -> tuple[str, ...]:
+        """The names of the contact rows."""
+        return tuple(name for contact in self.resolved_contacts for name in contact.row_names)
+
+    @cached_property
+    def contact_loads(self) -> Loads:
+        """Place and direction of the contact forces, where the contacts give them."""
+        return tuple(pair for contact in self.resolved_contacts for pair in contact.forces)
+
+    @cached_property
+    def input_layout(self) -> InputLayout:
+        """What the array r of compiled functions holds."""
+        names, servo = tuple(item.name for item in self.inputs), self.servo
+        free = () if servo is None or servo.y is not None else servo.slots(self.inputs)
+        return InputLayout(names, self.contact_rows, tuple(names[k] for k in free))
+
+    @cached_property
+    def input_symbols(self) -> tuple[Any, ...]:
+        """The symbols of the entries of r, in the order of ``input_layout``; multipliers are ``Multiplier`` symbols."""
+        contacts, layout = self.resolved_contacts, self.input_layout
+        multipliers = (Multiplier(contact.name, k) for contact in contacts for k in range(contact.n_rows))
+        free = map(sympy.Symbol, layout.hidden[len(layout.contact_rows) :])
+        return (*(item.symbol for item in self.inputs), *multipliers, *free)
+
+    # -- loads --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def effective_loads(self) -> Loads:
+        """The loads without those on the inertial frame and on bodies fixed in it, which move nothing.
+
+        Reactions count all loads: one on the ground may belong to a body whose reaction is asked for.
+        """
+        if self.reactions:
+            return self.loads
+        ground = {self.frame, *(body.masscenter for body in self.bodies if is_ground(body, self.frame))}
+        return tuple(pair for pair in self.loads if pair[0] not in ground)
+
+
+_NORMALIZERS: Final[dict[str, Callable[[Any, str, list[str]], Any]]] = {
+    "name": normalize.name,
+    "frame": normalize.frame,
+    "coordinates": normalize.time_functions,
+    "speeds": normalize.time_functions,
+    "kinematics": normalize.kinematics,
+    "bodies": normalize.bodies,
+    "loads": normalize.loads,
+    "dependent_speeds": normalize.dependent_speeds,
+    "inputs": normalized_inputs,
+    "gravity": normalize.vector_or_none,
+    "outputs": normalize.outputs,
+    "auxiliary_speeds": normalize.time_functions,
+    "reactions": normalized_reactions,
+    "contacts": normalized_contacts,
+    "events": normalized_events,
+    "impulses": normalized_impulses,
+    "control": normalized_control,
+    **dict.fromkeys(normalize.CONSTRAINTS, normalize.scalars),
+}
+
+
+def described(given: Mapping[str, Any], problems: list[str]) -> SystemDescription:
+    """The description from arguments of ``Model`` as the user wrote them; problems are appended."""
+    values = {field: read(given.get(field), field, problems) for field, read in _NORMALIZERS.items()}
+    with_gravity = values["gravity"] is not None
+    energy = normalize.potential_energy(given.get("potential_energy"), values["bodies"], with_gravity, problems)
+    return SystemDescription(**values, potential_energy=energy)

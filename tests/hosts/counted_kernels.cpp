@@ -1,0 +1,98 @@
+/* The linear algebra of the kernels on numbers that count what is done with them.
+ *
+ * Every function returns the number of additions, products, divisions, roots, magnitudes and comparisons of one call, or
+ * the status if the kernel refuses.
+ */
+#include <cfloat>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+
+static long operations = 0;
+
+struct kg_real {
+  double value;
+  kg_real() = default;
+  kg_real(double x) : value(x) {}
+  kg_real(int x) : value(x) {}
+  explicit operator double() const { return value; }
+  explicit operator int() const { return (int)value; }
+  explicit operator ptrdiff_t() const { return (ptrdiff_t)value; }
+};
+
+static inline double counted(double x) {
+  ++operations;
+  return x;
+}
+static inline bool judged(bool x) {
+  ++operations;
+  return x;
+}
+#define OPERATOR(op)                                                                                         \
+  static inline kg_real operator op(kg_real x, kg_real y) { return kg_real(counted(x.value op y.value)); } \
+  static inline kg_real &operator op##=(kg_real &x, kg_real y) { return x = x op y; }
+#define COMPARISON(op) \
+  static inline bool operator op(kg_real x, kg_real y) { return judged(x.value op y.value); }
+OPERATOR(+)
+OPERATOR(-)
+OPERATOR(*)
+OPERATOR(/)
+COMPARISON(<)
+COMPARISON(>)
+COMPARISON(<=)
+COMPARISON(>=)
+COMPARISON(==)
+COMPARISON(!=)
+static inline kg_real operator-(kg_real x) { return kg_real(-x.value); }
+static inline kg_real counted_magnitude(kg_real x) { return kg_real(counted(std::fabs(x.value))); }
+static inline kg_real counted_root(kg_real x) { return kg_real(counted(std::sqrt(x.value))); }
+static inline kg_real counted_larger(kg_real x, kg_real y) { return x > y ? x : y; }
+static inline kg_real counted_smaller(kg_real x, kg_real y) { return x < y ? x : y; }
+static inline bool counted_isfinite(kg_real x) { return judged(std::isfinite(x.value)); }
+
+#define KG_REAL_DEFINED
+#define KG_C(x) kg_real(x)
+#define KG_ABS(x) counted_magnitude(x)
+#define KG_SQRT(x) counted_root(x)
+#define KG_MIN(x, y) counted_smaller(x, y)
+#define KG_MAX(x, y) counted_larger(x, y)
+#define KG_ISFINITE(x) counted_isfinite(x)
+#define KG_EPSILON kg_real(DBL_EPSILON)
+#define KG_TINY kg_real(DBL_MIN)
+#include "kg_generalized.h"
+#include "kg_limit.h"
+#include "kg_linalg.h"
+#include "kg_servo.h"
+
+#define COUNTED(name, parameters, arguments)          \
+  extern "C" long name parameters {                   \
+    operations = 0;                                   \
+    const int status = kg_##name arguments;           \
+    return status < 0 ? (long)status : operations;    \
+  }
+typedef kg_real *array;
+
+COUNTED(lu_solve, (int n, array a, array b), (n, a, b))
+COUNTED(lu_solve_many, (int n, int m, array a, array b), (n, m, a, b))
+COUNTED(cholesky_solve, (int n, array a, array b), (n, a, b))
+COUNTED(cholesky_solve_many, (int n, int m, array a, array b), (n, m, a, b))
+COUNTED(partition, (int n, int c, array J, array order), (n, c, J, order))
+COUNTED(multipliers, (int n, int c, array J, array force, array work, array x), (n, c, J, force, work, x))
+COUNTED(constrained_solve, (int n, int c, array Q, array P, array J, array b, array work, array x),
+        (n, c, Q, P, J, b, work, x))
+COUNTED(udwadia_kalaba,
+        (int n, int c, array Q, array P, array J, array b, array work, array x, array l, array rank),
+        (n, c, Q, P, J, b, work, x, l, rank))
+COUNTED(udwadia_kalaba_many, (int n, int c, int m, array Q, array J, array X, array work), (n, c, m, Q, J, X, work))
+COUNTED(udwadia_kalaba_limit,
+        (int n, int c, array Q, array P, array J, array b, array u, array G, array h, array work, array x, array l,
+         array rank),
+        (n, c, Q, P, J, b, u, G, h, work, x, l, rank))
+COUNTED(canonical,
+        (int n, int c, array Q, array rate, array P, array J, array b, array u, array work, array parts),
+        (n, c, Q, rate, P, J, b, u, work, parts))
+COUNTED(control_solve, (int m, int n, array A, array z, array y, array work, array x), (m, n, A, z, y, work, x))
+COUNTED(control_damped, (int m, int n, array A, array z, array damping, array work, array x),
+        (m, n, A, z, damping, work, x))
+COUNTED(control_feasibility, (int m, int n, array A, array z, array work, array x, array result),
+        (m, n, A, z, work, x, result))
