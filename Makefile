@@ -20,7 +20,7 @@ test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-sympy: $(VENV)/dev.stamp
-	PYTHONPATH=tests/support:tests/sympy_models $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -c tests/sympy_suite/pytest.ini \
+	PYTHONPATH=tests/support:tests/sympy_models $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -c tests/sympy_models/sympy_suite/pytest.ini \
 	  --pyargs sympy.physics.mechanics.tests sympy.physics.biomechanics.tests
 
 lint: $(VENV)/dev.stamp

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from kanegen.derivation.control.control_constraints import ControlledMotion
 from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError
 from kanegen.forms import AUTO, FORMS
@@ -45,8 +46,9 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
         add_momentum_form(functions, form)
     reasons = {name: _add(functions, CATALOGUE[name], form) for name in names}
     add_contacts(functions)
-    if equations.controlled_motion is not None:
-        control_constraints(functions, equations.controlled_motion)
+    motion = equations.once(ControlledMotion.of)
+    if motion is not None:
+        control_constraints(functions, motion)
     # A reason that takes derivation is not worth the time where nobody asked for the function.
     others = (spec for spec in CATALOGUE.values() if spec.name not in names and not (spec.derives and not spec.forms))
     reasons |= {spec.name: reason_against(functions, spec, form) for spec in others}

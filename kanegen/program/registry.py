@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.quantity import Quantity
 from kanegen.derivation.sensitivities import Sensitivities
@@ -41,6 +42,11 @@ class Functions:
         self.any_rank = FORMS[form].any_rank
         self.stabilizable = bool(equations.gain_names)
         self.known: dict[str, Function] = {}
+
+    @property
+    def servo(self) -> ServoEquations:
+        """The servo-constraints with their controls; ModelError where the controls cannot enforce them."""
+        return self.equations.once(servo_equations)
 
     @cached_property
     def sensitivities(self) -> Sensitivities:

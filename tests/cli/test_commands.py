@@ -10,14 +10,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ccompile import C_COMPILER
 from click.testing import CliRunner, Result
+from handmade import pendulum
+from messages import says
 from systems import EXAMPLES
 
 from kanegen._version import __version__
+from kanegen.backends.cython import open_cache
+from kanegen.bench.modelfile import read_model_file
 from kanegen.cli import main
 from kanegen.cli.show import QUANTITIES
 from kanegen.codegen.methods.table import METHODS
+from kanegen.codegen.project import emit_project
 from kanegen.derivation import Equations
+from kanegen.errors import ModelError
+from kanegen.pipeline import sources_of
 
 FILE = """
 import sympy as sm
@@ -146,15 +154,24 @@ def test_show_as_text_and_as_latex(cache: Path, file: Path) -> None:
 
 def test_emit_writes_sources(cache: Path, file: Path, tmp_path: Path) -> None:
     text = output(cache, "emit", file, tmp_path / "generated")
-    assert ".c" in text
-    assert any((tmp_path / "generated").rglob("*.c"))
+    folder = tmp_path / "generated"
+    project = emit_project(sources_of(read_model_file(file).model))
+    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} == set(project.files)
+    assert "cli_pendulum.c" in text
+    kernel = [C_COMPILER.command, "-std=c99", "-fsyntax-only", "-Wall", "-Werror", "cli_pendulum.c"]
+    subprocess.run(kernel, cwd=next(folder.rglob("cli_pendulum.c")).parent, check=True, capture_output=True)
 
 
 def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "own-cache"
     assert "0 entries" in output(folder, "cache", "list")
-    (folder / "sources").mkdir()
+    open_cache(folder).store_sources(pendulum("swinging"))
+    text = output(folder, "cache", "list")
+    assert "swinging" in text
+    assert "0 entries" not in text
     assert "freed" in output(folder, "cache", "clear")
+    assert "0 entries" in output(folder, "cache", "list")
+    assert not open_cache(folder).entries()
 
 
 @pytest.mark.parametrize(
@@ -181,8 +198,8 @@ def test_errors_are_one_message(cache: Path, file: Path, arguments: tuple[str, .
 
 def test_traceback_on_request(cache: Path, file: Path) -> None:
     result = invoke(cache, "--traceback", "show", f"{file}:absent")
-    assert result.exception is not None
-    assert not isinstance(result.exception, SystemExit)
+    assert isinstance(result.exception, ModelError)
+    says(result.exception, "'absent'")
 
 
 def test_bench_compares_a_model(cache: Path, file: Path) -> None:

@@ -200,7 +200,9 @@ def test_linear_model_has_three_coordinates_for_each_group() -> None:
 
 
 def test_verification_draws_states_on_the_spheres() -> None:
-    kg.verify(top_and_body())
+    report = kg.verify(top_and_body())
+    assert report.ok
+    assert {"Lagrange", "Gauss"} <= {check.principle for check in report.checks if check.ok}
 
 
 # --- kinematics that do not keep the norm ----------------------------------------------------------------------

@@ -27,9 +27,9 @@ def first_fall(guard: Guard, start: Any, end: Any) -> Any:
     length = (end - start) / 64
     while left < end:
         right = min(left + length, end)
-        found = _fall_between(guard, left, right)
-        if found is not None:
-            return found
+        crossing = _fall_between(guard, left, right)
+        if crossing is not None:
+            return crossing
         left = right
     return None
 
@@ -59,8 +59,8 @@ def _fall_between(guard: Guard, left: Any, right: Any) -> Any:
         return None
     if abs(slope) > curvature * half:
         return _bisected(guard, left, right) if guard(right) <= 0 else None
-    found = _fall_between(guard, left, middle)
-    return found if found is not None else _fall_between(guard, middle, right)
+    crossing = _fall_between(guard, left, middle)
+    return crossing if crossing is not None else _fall_between(guard, middle, right)
 
 
 def _bisected(guard: Guard, left: Any, right: Any) -> Any:

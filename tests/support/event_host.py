@@ -116,14 +116,14 @@ class EventHost:
             ctypes.byref(count),
             ctypes.byref(statistics),
         )
-        found = events[: count.value]
+        stored = events[: count.value]
         return Events(
             status,
-            np.array([e.t for e in found]),
-            tuple(e.guard for e in found),
-            tuple(e.kind for e in found),
-            np.array([e.g for e in found]),
-            np.array([list(e.y) for e in found]).reshape(-1, 2),
+            np.array([e.t for e in stored]),
+            tuple(e.guard for e in stored),
+            tuple(e.kind for e in stored),
+            np.array([e.g for e in stored]),
+            np.array([list(e.y) for e in stored]).reshape(-1, 2),
             statistics,
             setting.evaluations,
         )

@@ -97,18 +97,18 @@ class HybridHost:
             ctypes.byref(culprit),
             ctypes.byref(culprit_event),
         )
-        found = entries[: count.value]
+        stored = entries[: count.value]
         return HybridRun(
             status,
             t.value,
             y,
-            np.array([e.t for e in found]),
-            tuple(e.kind for e in found),
-            tuple(e.index for e in found),
-            tuple(e.mode for e in found),
-            np.array([list(e.before)[:n] for e in found]).reshape(-1, n),
-            np.array([list(e.after)[:n] for e in found]).reshape(-1, n),
-            np.array([e.impulse for e in found]),
+            np.array([e.t for e in stored]),
+            tuple(e.kind for e in stored),
+            tuple(e.index for e in stored),
+            tuple(e.mode for e in stored),
+            np.array([list(e.before)[:n] for e in stored]).reshape(-1, n),
+            np.array([list(e.after)[:n] for e in stored]).reshape(-1, n),
+            np.array([e.impulse for e in stored]),
             statistics,
             stopped.value,
             culprit.value,

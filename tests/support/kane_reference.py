@@ -79,15 +79,15 @@ class KaneReference:
     def states(self, count: int, seed: int = 0) -> Iterator[State]:
         """Random states on the configuration and velocity constraints, where SymPy's equations are regular."""
         rng = np.random.default_rng(seed)
-        found = 0
+        regular = 0
         for _ in range(DRAWS * count):
             values = self._consistent(self._drawn(rng))
             if values is not None and self._regular(values):
-                found += 1
+                regular += 1
                 yield State(values)
-            if found == count:
+            if regular == count:
                 return
-        raise AssertionError(f"only {found} of {count} random states are regular and satisfy the constraints")
+        raise AssertionError(f"only {regular} of {count} random states are regular and satisfy the constraints")
 
     def _drawn(self, rng: np.random.Generator) -> dict[Any, float]:
         """Coordinates, speeds, inputs and their derivatives, of either sign and away from zero and right angles.
@@ -123,11 +123,11 @@ class KaneReference:
 
 
 def _symbols(expressions: Iterable[Any]) -> set[Any]:
-    found: set[Any] = set()
+    symbols: set[Any] = set()
     for item in expressions:
         if len(item):
-            found |= sm.Matrix(item).free_symbols | find_dynamicsymbols(sm.Matrix(item))
-    return found
+            symbols |= sm.Matrix(item).free_symbols | find_dynamicsymbols(sm.Matrix(item))
+    return symbols
 
 
 def _replaced(matrix: Any, symbols: Mapping[Any, Any]) -> Any:

@@ -148,8 +148,8 @@ def switches(parameters: Mapping[str, float], q: Any, u: Any, count: int) -> lis
         p = {name: mp.mpf(value) for name, value in parameters.items()}
         t, mode = mp.zero, OPEN
         q, u = tuple(map(mp.mpf, q)), tuple(map(mp.mpf, u))
-        found: list[Switch] = []
-        while len(found) < count:
+        switches: list[Switch] = []
+        while len(switches) < count:
             expansion = Expansion(p, q, u, mode == CLOSED)
             step = expansion.length()
             happening = [
@@ -162,8 +162,8 @@ def switches(parameters: Mapping[str, float], q: Any, u: Any, count: int) -> lis
             q, u = (tuple(mp.polyval(series[::-1], advance) for series in pair) for pair in (expansion.q, expansion.u))
             if happening:
                 mode = _entered(p, q, u, min(happening)[1])
-                found.append(Switch(t, mode, q, u))
-        return found
+                switches.append(Switch(t, mode, q, u))
+        return switches
 
 
 def _guards(expansion: Expansion, mode: str) -> list[tuple[Series, str]]:

@@ -134,7 +134,7 @@ def bounces(
 ) -> tuple[list[tuple[float, float]], np.ndarray]:
     """The first impacts with the coefficient of restitution e: time and the energy lost in theory; the state after."""
     free = Pendulum(p, level, lambda x, rate: 0.0, "force")
-    t, found = 0.0, []
+    t, impacts = 0.0, []
     for _ in range(count):
         run = solve_ivp(
             lambda _, y, acting: free.rates(y, acting),
@@ -151,6 +151,6 @@ def bounces(
         now = instant(y, p, level)
         answer = np.linalg.solve(now.Q, now.normal)
         response = float(now.normal @ answer)
-        found.append((t, (1.0 - e**2) * now.rate**2 / (2.0 * response)))
+        impacts.append((t, (1.0 - e**2) * now.rate**2 / (2.0 * response)))
         y = np.concatenate([y[:2], y[2:] + (1.0 + e) * now.rate / response * answer])
-    return found, y
+    return impacts, y

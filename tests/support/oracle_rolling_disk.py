@@ -80,10 +80,10 @@ def forces(q: np.ndarray, u: np.ndarray, p: Mapping[str, float], direction: np.n
 def _rates(y: np.ndarray, p: Mapping[str, float], slipping: bool) -> np.ndarray:
     q, u = y[:6], y[6:]
     v = slip_velocity(q, u, p)
-    found = forces(q, u, p, v / np.hypot(*v) if slipping else None)
+    contact = forces(q, u, p, v / np.hypot(*v) if slipping else None)
     phi_rate = u[1] / sin(q[0])
     qdot = [u[0], phi_rate, u[2] - phi_rate * cos(q[0]), *u[3:]]
-    return np.concatenate([qdot, found.udot])
+    return np.concatenate([qdot, contact.udot])
 
 
 @dataclass(frozen=True)

@@ -76,9 +76,9 @@ class Blocks:
     def motion(self, t: Any, q: Any, u: Any, slip: tuple[int, int]) -> tuple[Signal, Signal]:
         """Positions from the state at t on, while ``slip`` holds (-1, 0, 1: the directions of the velocities)."""
         moving = [block for block in (0, 1) if slip[block]]
-        found = [Signal(mp.zero) if slip[block] else Signal(q[block]) for block in (0, 1)]
+        places = [Signal(mp.zero) if slip[block] else Signal(q[block]) for block in (0, 1)]
         if not moving:
-            return found[0], found[1]
+            return places[0], places[1]
         scaled = [[self.stiffness[i][j] / mp.sqrt(self.masses[i] * self.masses[j]) for j in moving] for i in moving]
         squares, shapes = mp.eigsy(mp.matrix(scaled))
         for mode, square in enumerate(squares):
@@ -86,8 +86,8 @@ class Blocks:
             shape = {i: shapes[row, mode] / mp.sqrt(self.masses[i]) for row, i in enumerate(moving)}
             modal = self._modal(t, mp.sqrt(square), shape, q, u, slip)
             for i, weight in shape.items():
-                found[i] = found[i] + weight * modal
-        return found[0], found[1]
+                places[i] = places[i] + weight * modal
+        return places[0], places[1]
 
     def _modal(self, t: Any, w: Any, shape: Mapping[int, Any], q: Any, u: Any, slip: tuple[int, int]) -> Signal:
         """The modal coordinate with ``eta'' + w^2 eta = constant + drive sin(omega t)`` and the state at t."""
@@ -129,14 +129,14 @@ def exact_events(parameters: Mapping[str, float], end: float) -> list[Event]:
 
 def _guards(blocks: Blocks, places: Any, slip: Any) -> list[tuple[int, Signal]]:
     """Pairs (block, what is positive until the block changes)."""
-    found = []
+    guards = []
     for block in (0, 1):
         if slip[block]:
-            found.append((block, slip[block] * places[block].derivative()))
+            guards.append((block, slip[block] * places[block].derivative()))
         else:
             load, limit = blocks.load(block, places), Signal(blocks.static[block])
-            found += [(block, limit + load), (block, limit + (-1) * load)]
-    return found
+            guards += [(block, limit + load), (block, limit + (-1) * load)]
+    return guards
 
 
 def _direction(blocks: Blocks, block: int, t: Any, q: Any) -> int:

@@ -80,12 +80,12 @@ class Plant:
 
     def ideal_accelerations(self) -> np.ndarray:
         """u' with the servo-constraints as further passive constraints, at zero controls: one multiplier solve."""
-        found = self.reference(np.zeros(len(self.slots)))
+        reference = self.reference(np.zeros(len(self.slots)))
         J_s, b_s = self.rows()
-        J, b = np.vstack([found.J, J_s]), np.concatenate([found.b, b_s])
+        J, b = np.vstack([reference.J, J_s]), np.concatenate([reference.b, b_s])
         n_u, n_c = len(self.u), len(b)
-        matrix = np.block([[found.Q, -J.T], [J, np.zeros((n_c, n_c))]])
-        return np.linalg.solve(matrix, np.concatenate([found.P, b]))[:n_u]
+        matrix = np.block([[reference.Q, -J.T], [J, np.zeros((n_c, n_c))]])
+        return np.linalg.solve(matrix, np.concatenate([reference.P, b]))[:n_u]
 
 
 TARGET = 0.4

@@ -151,8 +151,8 @@ class Host:
     def evaluate(self, run: Run, t: float) -> Floats:
         """The dense output of a run at one time, from its stored rows."""
         direction = 1.0 if run.t[-1] >= run.t[0] else -1.0
-        found = int(np.searchsorted(run.t * direction, t * direction, side="left")) - 1
-        index = min(max(found, 0), len(run.t) - 2)
+        before = int(np.searchsorted(run.t * direction, t * direction, side="left")) - 1
+        index = min(max(before, 0), len(run.t) - 2)
         dense = np.ascontiguousarray(run.dense[index])
         y = np.empty(dense.shape[1])
         h = run.t[index + 1] - run.t[index]

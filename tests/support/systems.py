@@ -97,13 +97,13 @@ def states(name: str, count: int = 3, seed: int = 0, **options: Any) -> tuple[St
     """The start of an example (on its manifold) and ``count`` random states around it (off it), t != 0."""
     start = initial(name, **options)
     oracle = oracle_for(name, **options)
-    found = [State(start["t"], np.array(start["q"]), np.array(start["u"]), oracle(**_arguments(start)))]
+    drawn = [State(start["t"], np.array(start["q"]), np.array(start["u"]), oracle(**_arguments(start)))]
     for t, q, u in _neighbors(start, np.random.default_rng(seed)):
         reference = oracle(t, q, u)
         if _well_conditioned(reference):
-            found.append(State(t, q, u, reference))
-        if len(found) > count:
-            return tuple(found)
+            drawn.append(State(t, q, u, reference))
+        if len(drawn) > count:
+            return tuple(drawn)
     raise AssertionError("unreachable: the neighbors never end")
 
 

@@ -48,9 +48,9 @@ def test_search_does_not_miss_a_brief_fall() -> None:
     with mp.workdps(34):
         depth = mp.mpf(10) ** -11
         guard = Signal(1 - depth, ((mp.one, mp.zero, mp.one),))
-        found = first_fall(guard, mp.zero, mp.mpf(100))
-        assert abs(guard(found)) < mp.mpf(10) ** -29
-        assert 0 < 3 * mp.pi / 2 - found < mp.mpf(10) ** -5
+        root = first_fall(guard, mp.zero, mp.mpf(100))
+        assert abs(guard(root)) < mp.mpf(10) ** -29
+        assert 0 < 3 * mp.pi / 2 - root < mp.mpf(10) ** -5
 
 
 def test_series_and_scipy_switch_together() -> None:
@@ -74,13 +74,13 @@ def test_power_of_friction_on_the_disk() -> None:
     q, u = np.array([1.1, 0.4, 0.0, 0.0, 0.0, 0.3 * np.sin(1.1)]), np.array([0.3, 0.5, -4.0, 0.6, -0.1, 0.0])
     u[5] = p["R"] * np.cos(q[0]) * u[0]
     slip = disk.slip_velocity(q, u, p)
-    found = disk.forces(q, u, p, slip / np.hypot(*slip))
-    assert _power(u, found, p) == pytest.approx(found.friction @ slip, rel=1e-12)
+    contact = disk.forces(q, u, p, slip / np.hypot(*slip))
+    assert _power(u, contact, p) == pytest.approx(contact.friction @ slip, rel=1e-12)
     u[3:5] -= slip
     assert _power(u, disk.forces(q, u, p, None), p) == pytest.approx(0.0, abs=1e-12)
 
 
-def _power(u: np.ndarray, found: disk.Forces, p: dict[str, float]) -> float:
+def _power(u: np.ndarray, contact: disk.Forces, p: dict[str, float]) -> float:
     """Rate of kinetic and potential energy."""
     inertia = p["m"] * p["R"] ** 2 / 4 * np.array([1.0, 1.0, 2.0])
-    return float(u[:3] * inertia @ found.udot[:3] + p["m"] * u[3:] @ found.udot[3:] + p["m"] * p["g"] * u[5])
+    return float(u[:3] * inertia @ contact.udot[:3] + p["m"] * u[3:] @ contact.udot[3:] + p["m"] * p["g"] * u[5])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from kanegen.derivation.equations import PIVOT_LIMIT, SQUARE_LIMIT
-from kanegen.derivation.forms import complete, range_space_accelerations
+from kanegen.derivation.forms import Accelerations, augmented_accelerations, complete, range_space_accelerations
 from kanegen.forms import FORMS
 from kanegen.graph import Node
 from kanegen.program.fragment import Fragment, lower_triangle
@@ -49,12 +49,24 @@ def nonminimal(f: Functions, s: Fragment, stabilized: bool, otherwise: str | Non
 
 def range_space(f: Functions, s: Fragment, stabilized: bool, otherwise: str | None) -> Sequence[Node]:
     """Q u' = P + J^T lambda with ``J Q^-1 J^T`` for lambda: straight-line, no pivots, no branch."""
+    return _with_multipliers(f, s, stabilized, range_space_accelerations)
+
+
+def augmented(f: Functions, s: Fragment, stabilized: bool, otherwise: str | None) -> Sequence[Node]:
+    """The same with ``Q + J^T W J`` for Q: speeds may move no mass where the constraints determine them."""
+    return _with_multipliers(f, s, stabilized, augmented_accelerations)
+
+
+def _with_multipliers(
+    f: Functions, s: Fragment, stabilized: bool, accelerations: Callable[..., Accelerations]
+) -> Sequence[Node]:
+    """u' by straight-line code from Q, P, J and b, whatever the dependent speeds are; one check of all pivots."""
     e = f.equations
     e.require_independent_constraints()
     b = (e.b_stabilized if stabilized else e.b).nodes
     rows = [row.J for row in e.constraints.rows]
     try:
-        solution = range_space_accelerations(f.graph, e.mass_matrix, e.right_side, rows, b)
+        solution = accelerations(f.graph, e.mass_matrix, e.right_side, rows, b)
     except ZeroDivisionError as error:
         raise e.massless(error.args[0]) from error
     s.require(*solution.conditions)
@@ -87,6 +99,7 @@ RIGHT_SIDES: Final[dict[str, RightSide]] = {
     "reduced": reduced,
     "nonminimal": nonminimal,
     "range_space": range_space,
+    "augmented": augmented,
     "canonical": canonical,
     "pseudoinverse": pseudoinverse,
 }

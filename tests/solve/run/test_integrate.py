@@ -219,13 +219,6 @@ def test_a_singular_position_is_told(options: dict[str, Any]) -> None:
     assert error.solution.last[0] == pytest.approx(1000.0, abs=0.02)
 
 
-def test_a_collapsing_step_is_told() -> None:
-    error = failed(r=lambda t: [0.0, 0.0, 1.0 / (0.3 - t) ** 2])
-    assert error.solution.status is Outcome.STEP_COLLAPSED
-    assert error.solution.last[0] == pytest.approx(0.3, abs=1e-6)
-    says(error, "step", "rounding")
-
-
 def test_an_error_in_a_python_input_keeps_the_results() -> None:
     def lift(t: float) -> list[float]:
         if t > 0.5:
@@ -294,12 +287,6 @@ def test_no_bar_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
         bar(1.0)
     assert solver().integrate((0.0, 1.0), Q, U, progress=True).success
     assert capsys.readouterr() == ("", "")
-
-
-def test_outcomes_have_codes_and_advice() -> None:
-    assert [Outcome.from_code(outcome.code) for outcome in Outcome] == list(Outcome)
-    assert all(outcome.advice for outcome in Outcome)
-    assert Outcome("finished") is Outcome.FINISHED
 
 
 def test_events_that_are_not_the_models_are_refused() -> None:

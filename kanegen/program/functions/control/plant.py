@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kanegen.derivation.control.underactuation import plant_controls
+from kanegen.derivation.control.underactuation import underactuation as underactuated
 from kanegen.derivation.equations import PIVOT_LIMIT, Equations
 from kanegen.errors import ModelError
 from kanegen.graph import reachable
@@ -47,14 +48,14 @@ def fully_actuated(f: Functions) -> str | None:
         return "it has no inputs, so that all its equations are without controls"
     if not e.has_partition:
         return "its constraints are redundant"
-    if not e.underactuation.equations.nodes:
+    if not e.once(underactuated).equations.nodes:
         return "its controls reach every degree of freedom"
     return None
 
 
 def underactuation(f: Functions) -> Fragment:
     """Straight-line code, guarded where the directions of the controls or the partition degenerate."""
-    s, result = f.fragment(), f.equations.underactuation
+    s, result = f.fragment(), f.equations.once(underactuated)
     pivots = (pivot.holds(PIVOT_LIMIT) for pivot in result.pivots)
     s.require(*f.pivots(PIVOT_LIMIT), *(condition for condition in pivots if condition is not None))
     s.guard(None)

@@ -51,7 +51,7 @@ def control(f: Functions) -> Fragment:
         return s.output(_general(f, s), title="controls")
 
     inverse = _written_out(f)
-    if inverse is None or f.equations.servo.feedback:
+    if inverse is None or f.servo.feedback:
         return general()
     s = f.fragment()
     try:
@@ -88,13 +88,13 @@ def _guarded(
 
 def _fast(f: Functions, s: Fragment, linear: ServoLinear, inverse: Compliance) -> Sequence[Node] | None:
     """The controls by straight-line code; None where the systems are too large for it."""
-    servo, n_s = f.equations.servo.servo, len(linear.system.right)
+    servo, n_s = f.servo.servo, len(linear.system.right)
     if n_s > WRITTEN_OUT or (servo.damping is not None and n_s > 1):
         return None
     if servo.is_ideal:
         return _fast_ideal(f, s, linear, inverse)
     metric = metric_of(f)
-    y, system = f.equations.servo.free, in_metric(linear.system, metric)
+    y, system = f.servo.free, in_metric(linear.system, metric)
     unique = n_s == len(y) and servo.damping is None
     right = linear.system.right if unique else without_free(f, linear.system)
     damping = None if servo.damping is None else lowered(f.equations, [servo.damping])[0]
@@ -141,7 +141,7 @@ def _regular(f: Functions, gram: Rows, factors: Factor) -> tuple[Node, ...]:
 
 def _fast_ideal(f: Functions, s: Fragment, linear: ServoLinear, inverse: Compliance) -> Sequence[Node] | None:
     """``A2 G tau = A2 J_s^T mu`` with ``(J_s M J_s^T) mu = z``: the controls take the place of multipliers."""
-    e, graph, law = f.equations, f.graph, f.equations.servo
+    e, graph, law = f.equations, f.graph, f.servo
     n_i, n_tau = len(e.partition.independent), len(law.controls.slots)
     if max(n_i, n_tau) > WRITTEN_OUT:
         return None
@@ -161,7 +161,7 @@ def _solved_ideal(
     f: Functions, rows: Rows, columns: Rows, right: Sequence[Node]
 ) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """tau with ``rows tau = right`` where that is consistent, whatever the shape of the rows; its conditions."""
-    graph, y = f.graph, f.equations.servo.free
+    graph, y = f.graph, f.servo.free
     if len(rows) < len(columns):
         rest = [z - product(graph, row, y) for z, row in zip(right, rows, strict=True)]
         change, conditions = _least_norm(f, rows, rest)
@@ -193,10 +193,10 @@ def _consistent(f: Functions, rows: Rows, right: Sequence[Node], tau: Sequence[N
 
 def _general(f: Functions, s: Fragment) -> Sequence[Node]:
     """The controls by singular values, which also tell where there are none."""
-    if not f.equations.servo.servo.is_ideal:
+    if not f.servo.servo.is_ideal:
         return least_change(f, s)
     rows, right, _ = _ideal_system(f, s, "control_solve")
-    y, title = f.equations.servo.free, "M G tau = M J_s^T mu"
+    y, title = f.servo.free, "M G tau = M J_s^T mu"
     return s.call("control_solve", len(rows), len(y), title=title, names={"x": "tau"}, A=flat(rows), z=right, y=y)["x"]
 
 
@@ -232,8 +232,8 @@ def _movable_rows(f: Functions, linear: ServoLinear) -> Rows:
 
 def feasibility(f: Functions) -> Fragment:
     """Rank, residual, smallest singular value and the answer: of S, its rows scaled, or of M G for ideal controls."""
-    s, graph, n = f.fragment(), f.graph, len(f.equations.servo.free)
-    if f.equations.servo.servo.is_ideal:
+    s, graph, n = f.fragment(), f.graph, len(f.servo.free)
+    if f.servo.servo.is_ideal:
         rows, right, possible = _ideal_system(f, s, "control_feasibility")
         scaled = Linear(tuple(map(tuple, rows)), tuple(right), ())
     else:
@@ -258,7 +258,7 @@ def system_part(name: str) -> Maker:
         return flat(linear.system.rows) if name == "servo_matrix" else linear.system.right
 
     def make(f: Functions) -> Fragment:
-        law = f.equations.servo
+        law = f.servo
         shape = (len(law.J), len(law.free)) if name == "servo_matrix" else (len(law.J),)
 
         def general() -> Fragment:
@@ -274,8 +274,8 @@ def system_part(name: str) -> Maker:
 
 
 def residuals(f: Functions) -> Fragment:
-    return f.fragment().output(f.equations.servo.residuals)
+    return f.fragment().output(f.servo.residuals)
 
 
 def gains(f: Functions) -> Fragment:
-    return f.fragment().rows(f.equations.servo.gains)
+    return f.fragment().rows(f.servo.gains)

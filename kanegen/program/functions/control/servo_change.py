@@ -26,7 +26,7 @@ from kanegen.program.registry import Functions
 
 def least_change(f: Functions, s: Fragment) -> Sequence[Node]:
     """The controls of the resolutions that start from y, by singular values, which also tell where there are none."""
-    law, changes = f.equations.servo, _Changes(f, s)
+    law, changes = f.servo, _Changes(f, s)
     moved = changes.to("change", changes.system.right)
     nearest = [a + b for a, b in zip(law.free, moved, strict=True)]
     if not law.feedback:
@@ -46,7 +46,7 @@ class _Changes:
 
     def __init__(self, f: Functions, s: Fragment) -> None:
         self._f, self._s, self._metric = f, s, metric_of(f)
-        law, linear = f.equations.servo, by_kernels(f, s)
+        law, linear = f.servo, by_kernels(f, s)
         damping = law.servo.damping
         rest = replace(linear.system, right=without_free(f, linear.system))
         self.system = rest if damping is not None else scaled_rows(f, rest)
@@ -64,7 +64,7 @@ class _Changes:
 
     def to(self, name: str, right: Sequence[Node]) -> Sequence[Node]:
         """``L right``, which passes through a work array of this name."""
-        rows, n = in_metric(self.system, self._metric).rows, len(self._f.equations.servo.free)
+        rows, n = in_metric(self.system, self._metric).rows, len(self._f.servo.free)
         title, A = "S (tau - y) = z - S y", flat(rows)
         solved = self._s.call(self._kernel, len(rows), n, title=title, names={"x": name}, A=A, z=right, **self._last)
         return solved["x"] if self._metric is None else self._metric.colored(solved["x"])

@@ -48,7 +48,7 @@ class ServoLinear:
 
 def straight_line(f: Functions, s: Fragment, inverse: Compliance) -> ServoLinear:
     """S and z by straight-line code with the model's own dependent speeds; under conditions of the fragment."""
-    e, law = f.equations, f.equations.servo
+    e, law = f.equations, f.servo
     system = servo_system(e, inverse)
     s.require(*f.pivots(PIVOT_LIMIT), *inverse.factor.conditions)
     gram = tuple(e.simplified(matrix_vector(f.graph, law.J, row)) for row in system.responses)
@@ -58,7 +58,7 @@ def straight_line(f: Functions, s: Fragment, inverse: Compliance) -> ServoLinear
 
 def by_kernels(f: Functions, s: Fragment, controls: bool = False) -> ServoLinear:
     """S and z for any dependent speeds and redundant constraints: accelerations that single forces cause."""
-    e, law = f.equations, f.equations.servo
+    e, law = f.equations, f.servo
     if not f.n_c:
         inverse = compliance(e)
         linear = straight_line(f, s, inverse)
@@ -77,7 +77,7 @@ def by_kernels(f: Functions, s: Fragment, controls: bool = False) -> ServoLinear
 
 def _with_sizes(f: Functions, S: Rows, z: Sequence[Node], responses: Rows, gram: Rows) -> Linear:
     """The system with what distinguishes its rows from rounding."""
-    graph, law = f.graph, f.equations.servo
+    graph, law = f.graph, f.servo
     sizes = (term_size(graph, row, law.controls.columns) for row in responses)
     movable: list[Node] = []
     for k, row in enumerate(law.J if f.n_c else ()):
@@ -114,7 +114,7 @@ def product(graph: Graph, a: Sequence[Node], b: Sequence[Node]) -> Node:
 
 def metric_of(f: Functions) -> Factor | None:
     """The factor of the weight W; None for the plain norm."""
-    weight = f.equations.servo.servo.weight
+    weight = f.servo.servo.weight
     if weight is None:
         return None
     return factorize([lowered(f.equations, row[: i + 1]) for i, row in enumerate(weight)])
@@ -143,6 +143,4 @@ def scaled_rows(f: Functions, system: Linear) -> Linear:
 
 def without_free(f: Functions, system: Linear) -> tuple[Node, ...]:
     """``z - S y``: what the free vector leaves to be done."""
-    return tuple(
-        z - x for z, x in zip(system.right, matrix_vector(f.graph, system.rows, f.equations.servo.free), strict=True)
-    )
+    return tuple(z - x for z, x in zip(system.right, matrix_vector(f.graph, system.rows, f.servo.free), strict=True))
