@@ -14,7 +14,7 @@ from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.forms import FORMS
 from kanegen.graph import Node
 from kanegen.program.fragment import Fragment
-from kanegen.program.reasons import explained
+from kanegen.program.passes.reasons import explained
 from kanegen.program.records import Function
 
 
