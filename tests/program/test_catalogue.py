@@ -11,6 +11,7 @@ from servo_systems import rod
 from systems import model_of
 
 import kanegen as kg
+from kanegen.derivation.control.servo import servo_equations
 from kanegen.program.assemble import assemble
 from kanegen.program.catalogue import CATALOGUE, group, spec_of
 from kanegen.program.options import BuildOptions
@@ -24,9 +25,10 @@ def program_of(model: kg.Model, form: str = "auto", functions: Any = "all") -> P
 def sizes(model: kg.Model) -> dict[str, int]:
     e = kg.derive(model)
     n_u, n_c = len(model.speeds), len(e.constraints.rows)
-    n_s, n_tau = (len(e.servo.J), len(e.servo.free)) if model.servo is not None else (0, 0)
+    servo = e.once(servo_equations) if model.servo is not None else None
+    n_s, n_tau = (len(servo.J), len(servo.free)) if servo else (0, 0)
     n_d = len(e.partition.dependent)
-    return {"n_u": n_u, "n_c": n_c, "n_d": n_d, "n_i": n_u - n_d, "n_s": n_s, "n_tau": n_tau, "2": 2, "4": 4}
+    return {"n_u": n_u, "n_c": n_c, "n_d": n_d, "n_i": n_u - n_d, "n_s": n_s, "n_tau": n_tau, "2": 2, "3": 3, "4": 4}
 
 
 @pytest.mark.parametrize("model", [model_of("rolling_disk"), model_of("slider_crank"), rod()], ids=lambda m: m.name)
