@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
@@ -93,3 +94,21 @@ def test_a_group_stands_for_its_functions() -> None:
     assert group("forces") == ("constraint_force", "multipliers")
     assert BuildOptions.of(functions="forces").functions == ("rhs", "constraint_force", "multipliers")
     assert "servo_gains" in BuildOptions.of(functions="control").functions
+
+
+@pytest.mark.parametrize("name", ["rolling_disk", "slider_crank", "spatial_chain", "n_link_pendulum"])
+def test_the_linear_momentum_is_that_of_sympy(name: str) -> None:
+    model = model_of(name)
+    expected = me.linear_momentum(model.frame, *model.bodies).to_matrix(model.frame)
+    q, u = list(model.coordinates), list(model.speeds)
+    rates = [x.diff(me.dynamicsymbols._t) for x in q]
+    solved = sm.solve(list(model.kinematics), rates, dict=True)[0]
+    rng = np.random.default_rng(7)
+    numbers = {
+        x: sm.Float(value, 50) for x, value in zip([*q, *u], rng.uniform(0.2, 0.9, len(q) + len(u)), strict=True)
+    }
+    numbers |= {p: sm.Float(value, 50) for p, value in zip(model.parameters, rng.uniform(0.5, 2, 99), strict=False)}
+    actual = kg.derive(model).linear_momentum.to_sympy().subs(numbers)
+    reference = expected.subs(solved).subs(numbers)
+    assert np.array(actual, dtype=float).ravel() == pytest.approx(np.array(reference, dtype=float).ravel(), rel=1e-13)
+    assert any(abs(x) > 1e-3 for x in actual)
