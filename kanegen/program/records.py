@@ -49,11 +49,12 @@ class Call:
 class Guard(Generic[Operand]):
     """Unless ``condition`` holds (not zero, not NaN) the function ``otherwise`` is evaluated in place of the rest.
 
-    With ``otherwise`` None the function ends as singular.
+    With ``otherwise`` None the function ends as singular. ``reason`` says in words what the condition tests.
     """
 
     condition: Operand
     otherwise: str | None
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,13 @@ class Invoke:
 
 @dataclass(frozen=True)
 class Check(Generic[Operand]):
-    """The function ends as singular unless ``condition`` holds; everything is computed either way, without a branch."""
+    """The function ends as singular unless ``condition`` holds; everything is computed either way, without a branch.
+
+    ``reason`` says in words what the condition tests.
+    """
 
     condition: Operand
+    reason: str = ""
 
 
 Step: TypeAlias = "Block | Call | Guard[Node] | Invoke | Check[Node]"

@@ -14,6 +14,7 @@ from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.forms import FORMS
 from kanegen.graph import Node
 from kanegen.program.fragment import Fragment
+from kanegen.program.passes.reasons import explained
 from kanegen.program.records import Function
 
 
@@ -58,7 +59,7 @@ class Functions:
         return Fragment(self.graph)
 
     def add(self, name: str, fragment: Fragment, summary: str, internal: bool = False) -> Function:
-        self.known[name] = fragment.function(name, summary, internal)
+        self.known[name] = explained(fragment.function(name, summary, internal), self.equations)
         return self.known[name]
 
     def function(self, name: str) -> Function:

@@ -1,4 +1,4 @@
-"""Kernels of ``kg_control.h`` and ``kg_servo.h`` and their twins: controls of servo-constraints, by singular values."""
+"""Kernels of ``kg_control.h`` and their twins: controls of servo-constraints, by singular values."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ KERNELS: Final = (
     ),
     Kernel(
         "control_damped",
-        "kg_servo.h",
+        "kg_control.h",
         _SIZES,
         {"A": _A, "z": _M, "damping": (1,), "work": (), "x": _N},
         ("x",),
@@ -82,7 +82,7 @@ KERNELS: Final = (
     ),
     Kernel(
         "control_feasibility",
-        "kg_servo.h",
+        "kg_control.h",
         _SIZES,
         {"A": _A, "z": _M, "work": (), "x": _N, "result": (3,)},
         ("x", "result"),

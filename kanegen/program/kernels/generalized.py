@@ -1,4 +1,4 @@
-"""Kernels of ``kg_generalized.h`` and ``kg_limit.h`` and their twins: constraints of any rank.
+"""Kernels of ``kg_generalized.h`` and their twins: constraints of any rank.
 
 The twins follow definitions, not the C text: pseudo-inverses through singular values, roots of Q through eigenvectors.
 """
@@ -30,7 +30,7 @@ SINGULAR_VALUE_TOLERANCE: Final = 1e-9
 
 DISTANCE: Final = 1e-3
 RATE: Final = 1e-6
-"""How close to dependent rows are replaced, and how fast they must change: the numbers of ``kg_limit.h``."""
+"""How close to dependent rows are replaced, and how fast they must change: as in C."""
 
 
 def udwadia_kalaba(
@@ -199,7 +199,7 @@ KERNELS: Final = (
     ),
     Kernel(
         "udwadia_kalaba_limit",
-        "kg_limit.h",
+        "kg_generalized.h",
         _SIZES,
         {"Q": _Q, "P": _U, "J": _J, "b": _C, "u": _U, "G": _J, "h": _C, "work": (), **_RESULTS},
         tuple(_RESULTS),

@@ -83,10 +83,10 @@ class _Scheduler:
             return Section(step.title, tuple(self._block(step)))
         if isinstance(step, Guard):
             condition = self._lowered[step.condition]
-            return Section("", (*self._evaluate(condition), Guard(condition, step.otherwise)))
+            return Section("", (*self._evaluate(condition), Guard(condition, step.otherwise, step.reason)))
         if isinstance(step, Check):
             condition = self._lowered[step.condition]
-            return Section("", (*self._evaluate(condition), Check(condition)))
+            return Section("", (*self._evaluate(condition), Check(condition, step.reason)))
         if isinstance(step, Invoke):
             self._forget(frozenset((step.array,)))
             return Section("", (step,))
