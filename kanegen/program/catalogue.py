@@ -186,6 +186,7 @@ _ON_REQUEST: Final = (
     _quantity("N", _U, "part of the momenta that is left at u = 0", plain("N")),
     _quantity("L", _U, "inertia forces at u' = 0", plain("L")),
     _quantity("F", _U, "generalized active forces", plain("F")),
+    _quantity("linear_momentum", ("3",), "sum m v of all bodies, in the inertial frame", plain("linear_momentum")),
     _quantity("Dm", _UU, "matrix of the velocity form Q u' + Dm u = e, Q' = Dm + Dm^T", momenta_quantity("Dm")),
     _quantity("e", _U, "right side of the velocity form Q u' + Dm u = e", momenta_quantity("e")),
     FunctionSpec("rank", "number of independent constraint rows", quantities.rank, on_request=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
@@ -11,6 +12,7 @@ from servo_systems import rod
 from systems import model_of
 
 import kanegen as kg
+from kanegen.derivation.control.servo import servo_equations
 from kanegen.program.assemble import assemble
 from kanegen.program.catalogue import CATALOGUE, group, spec_of
 from kanegen.program.options import BuildOptions
@@ -24,9 +26,10 @@ def program_of(model: kg.Model, form: str = "auto", functions: Any = "all") -> P
 def sizes(model: kg.Model) -> dict[str, int]:
     e = kg.derive(model)
     n_u, n_c = len(model.speeds), len(e.constraints.rows)
-    n_s, n_tau = (len(e.servo.J), len(e.servo.free)) if model.servo is not None else (0, 0)
+    servo = e.once(servo_equations) if model.servo is not None else None
+    n_s, n_tau = (len(servo.J), len(servo.free)) if servo else (0, 0)
     n_d = len(e.partition.dependent)
-    return {"n_u": n_u, "n_c": n_c, "n_d": n_d, "n_i": n_u - n_d, "n_s": n_s, "n_tau": n_tau, "2": 2, "4": 4}
+    return {"n_u": n_u, "n_c": n_c, "n_d": n_d, "n_i": n_u - n_d, "n_s": n_s, "n_tau": n_tau, "2": 2, "3": 3, "4": 4}
 
 
 @pytest.mark.parametrize("model", [model_of("rolling_disk"), model_of("slider_crank"), rod()], ids=lambda m: m.name)
@@ -91,3 +94,21 @@ def test_a_group_stands_for_its_functions() -> None:
     assert group("forces") == ("constraint_force", "multipliers")
     assert BuildOptions.of(functions="forces").functions == ("rhs", "constraint_force", "multipliers")
     assert "servo_gains" in BuildOptions.of(functions="control").functions
+
+
+@pytest.mark.parametrize("name", ["rolling_disk", "slider_crank", "spatial_chain", "n_link_pendulum"])
+def test_the_linear_momentum_is_that_of_sympy(name: str) -> None:
+    model = model_of(name)
+    expected = me.linear_momentum(model.frame, *model.bodies).to_matrix(model.frame)
+    q, u = list(model.coordinates), list(model.speeds)
+    rates = [x.diff(me.dynamicsymbols._t) for x in q]
+    solved = sm.solve(list(model.kinematics), rates, dict=True)[0]
+    rng = np.random.default_rng(7)
+    numbers = {
+        x: sm.Float(value, 50) for x, value in zip([*q, *u], rng.uniform(0.2, 0.9, len(q) + len(u)), strict=True)
+    }
+    numbers |= {p: sm.Float(value, 50) for p, value in zip(model.parameters, rng.uniform(0.5, 2, 99), strict=False)}
+    actual = kg.derive(model).linear_momentum.to_sympy().subs(numbers)
+    reference = expected.subs(solved).subs(numbers)
+    assert np.array(actual, dtype=float).ravel() == pytest.approx(np.array(reference, dtype=float).ravel(), rel=1e-13)
+    assert any(abs(x) > 1e-3 for x in actual)

@@ -30,7 +30,7 @@ SINGULAR_VALUE_TOLERANCE: Final = 1e-9
 
 DISTANCE: Final = 1e-3
 RATE: Final = 1e-6
-"""How close to dependent rows are replaced, and how fast they must change: the numbers of ``kg_generalized.h``."""
+"""How close to dependent rows are replaced, and how fast they must change: as in C."""
 
 
 def udwadia_kalaba(
