@@ -12,13 +12,18 @@ from kanegen.backends.protocol import Generated, Request
 from kanegen.backends.registry import backend as backend_named
 from kanegen.codegen.describe import describe
 from kanegen.codegen.description import Description
+from kanegen.codegen.methods.table import METHODS
 from kanegen.codegen.project import Control, emit_project, write_project
 from kanegen.codegen.sources import Sources
+from kanegen.codegen.wrapper import Features
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
 from kanegen.solve import Solver
+
+EMITTED_METHODS = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
+"""Integration methods of standalone projects. verner9 is left out: its coefficients are longer than most models."""
 
 
 def build(
@@ -90,7 +95,7 @@ def generate(equations: Equations, options: BuildOptions) -> Generated:
     """The program of a model, with the description that a solver needs."""
     program, form = assemble(equations, options)
     description = describe(equations, program, form)
-    return Generated(program, description, f"form {form}; functions {' '.join(options.functions)}")
+    return Generated(program, description, f"form {form}")
 
 
 def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] | None = None) -> Sources:
@@ -114,7 +119,17 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
     description = Description.from_sources(sources)
     constraints = description.control_constraints
     states = [] if constraints is None else [(description.inputs[slot], slot) for slot in constraints.states]
-    return write_project(emit_project(sources, _sampled_controls(description), states), Path(directory))
+    project = emit_project(sources, _sampled_controls(description), states, _emitted_features(description))
+    return write_project(project, Path(directory))
+
+
+def _emitted_features(description: Description) -> Features:
+    """What a standalone project can do: integrate its model, by the methods for which it has the functions."""
+    events = bool({"gaps", "events"}.intersection(description.functions))
+    # With contacts and events differences take the place of Jacobians that were not compiled.
+    implicit = events or "jacobian_q" in description.functions
+    methods = [name for name in EMITTED_METHODS if implicit or not METHODS[name].is_implicit]
+    return Features(events=events, solver=False, methods=tuple(methods))
 
 
 def _sampled_controls(description: Description) -> list[Control]:

@@ -206,7 +206,7 @@ class Evaluator(Protocol):
     def contacts(self, prepared: Any, t: float, q: Any, u: Any, r: Any) -> tuple[Any, ...]:
         """Modes, gaps, forces and accelerations of the contacts at a state."""
 
-    def contacts_after_blow(self, prepared: Any, t: float, q: Any, u_before: Any, u: Any, r: Any) -> tuple[Any, ...]:
+    def contacts_after_impulse(self, prepared: Any, t: float, q: Any, u_before: Any, u: Any, r: Any) -> tuple[Any, ...]:
         """What contacts add to an impulse."""
 
     def contact_layout(self) -> list[tuple[int, int, int]]:

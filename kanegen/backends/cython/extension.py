@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
-import re
 import sys
 import sysconfig
 from collections.abc import Mapping
@@ -31,7 +30,9 @@ from kanegen.backends.cython.toolchain import (
 )
 from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
-from kanegen.codegen.sources import Sources, files_digest, wrapper_files, write_files
+from kanegen.codegen.environment import include_closure
+from kanegen.codegen.sources import Sources, files_digest, write_files
+from kanegen.codegen.wrapper import wrapper_files
 from kanegen.errors import BuildError, SolveError
 
 MODULE = "module"
@@ -40,7 +41,6 @@ MODULE = "module"
 _C_PARTS = ("steppers", "runtime")
 """Parts of the wrapper in C, ``module_<part>.c``, with flags of the same names in CompilerOptions."""
 
-_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _COMPILERS_NOTE = "compilers.json"
 
 
@@ -177,24 +177,9 @@ def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path
     kernel.unlink()
 
 
-def _headers_of_wrapper(available: Mapping[str, str], wrapper: Mapping[str, str]) -> dict[str, str]:
-    """The runtime headers the wrapper includes, directly or not; a change of others leaves it as it is."""
-    found: dict[str, str] = {}
-    waiting = [text for name, text in wrapper.items() if name.endswith((".c", ".h"))]
-    while waiting:
-        for name in _INCLUDE.findall(waiting.pop()):
-            if name in wrapper or name in found:
-                continue
-            if name not in available:
-                raise BuildError(f"the generated sources lack the runtime header {name!r}")
-            found[name] = available[name]
-            waiting.append(available[name])
-    return found
-
-
 def _wrapper_folder(job: _Job, available: Mapping[str, str], wrapper: Mapping[str, str]) -> Path:
     """The cached objects of the Cython module and the steppers."""
-    headers = _headers_of_wrapper(available, wrapper)
+    headers = include_closure(wrapper, available)
     tools = (sys.version, _cython_version())
     key = job.key(files_digest(headers), files_digest(wrapper), *tools)
     found = job.cache.find("wrappers", key)

@@ -111,7 +111,7 @@ class Impulsive:
     ) -> tuple[Array, Array, Array]:
         """Speeds after the reaction of the contacts, their impulses, additions to the multipliers of ``rows``."""
         functions, module, layout = self._functions, self._functions.module, self.description.input_layout
-        status, failure, final, impulses = module.contacts_after_blow(
+        status, failure, final, impulses = module.contacts_after_impulse(
             functions.prepared, float(t), q, before, after, inputs
         )
         if status < 0:

@@ -150,8 +150,9 @@ class Integrable:
     ) -> Array:
         """Controls (n,) of the state that satisfy the control constraints at ``t``, from a guess that does not.
 
-        Newton's method on the constraints, and on those of their derivatives that contain no unknown ones, each
-        correction of least norm. In the order of ``description.control_constraints.states``: the controls, then rates.
+        Newton's method solves the control constraints, and their derivatives as far as these contain known quantities
+        only; each correction has the least norm. The result is in the order of
+        ``description.control_constraints.states``: the controls, then rates.
 
         Parameters
         ----------
