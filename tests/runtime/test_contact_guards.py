@@ -19,16 +19,10 @@ from contact_rows import (
     Case,
     Contact,
     Runtime,
-    runtime_of_session,
 )
 from tolerances import CONTACT_SOLVE
 
 G = 9.81
-
-
-@pytest.fixture(scope="session")
-def runtime() -> Runtime:
-    return runtime_of_session()
 
 
 def test_guards_are_positive_after_settling_and_say_what_they_mean(runtime: Runtime) -> None:
