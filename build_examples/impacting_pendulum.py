@@ -116,7 +116,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 def _flights(solution: kg.Solution) -> Iterator[np.ndarray]:
     """Times between two events without contact, without the time of the later event, where the speeds may jump."""
     marks = np.unique([event.t for event in solution.events])
-    for phase in solution.contacts.modes:
+    for phase in solution.contacts.phases:
         if phase.modes[CONTACT] in ("open", "penetrated"):
             inside = marks[(marks > phase.t_start) & (marks < phase.t_end)]
             for start, end in pairwise([phase.t_start, *inside, phase.t_end]):

@@ -86,7 +86,7 @@ def decayed_gap(gap: float, rate: float, t: np.ndarray, p: Mapping[str, float] =
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
     yield "tensile contact force (N)", max(0.0, -solution.contacts.forces.min()), 1e-9
     closed, free = [], []
-    for phase in solution.contacts.modes:
+    for phase in solution.contacts.phases:
         times = np.linspace(phase.t_start, phase.t_end, 20)
         # Positions and speeds are continuous at a change of mode, so that both ends of a phase can be included.
         states = [(t, *solution(t)) for t in times]
@@ -110,7 +110,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     ((_, solution),) = runs.values()
     forces = generalized_forces(solution)
     panels = figure.subplots(2, 3)
-    acting = [phase for phase in solution.contacts.modes if phase.modes[CONTACT] == "closed"]
+    acting = [phase for phase in solution.contacts.phases if phase.modes[CONTACT] == "closed"]
     for k, (motion, force, start) in enumerate(panels, start=1):
         motion.plot(solution.t, solution.q[:, k - 1], label=f"theta{k} (rad)")
         motion.plot(solution.t, solution.u[:, k - 1], label=f"theta{k}' (rad/s)")

@@ -71,7 +71,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     excess = np.abs(solution.contacts.forces) - limits
     yield "friction above mu N (N)", max(0.0, excess.max()), 1e-9
     driving, creeping = [], []
-    for phase in solution.contacts.modes:
+    for phase in solution.contacts.phases:
         inside = (solution.t > phase.t_start) & (solution.t < phase.t_end)
         decay = np.exp(-CREEP_DECAY * (solution.t[inside] - phase.t_start))
         for block, mode in enumerate(phase.modes.values()):

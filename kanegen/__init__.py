@@ -20,6 +20,7 @@ from kanegen.model import Coulomb as Coulomb
 from kanegen.model import Event as Event
 from kanegen.model import Friction as Friction
 from kanegen.model import HuntCrossley as HuntCrossley
+from kanegen.model import ImpactFunction as ImpactFunction
 from kanegen.model import Input as Input
 from kanegen.model import KelvinVoigt as KelvinVoigt
 from kanegen.model import Latch as Latch

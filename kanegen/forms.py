@@ -58,6 +58,7 @@ _TABLE: Final = (
         candidate=True,
         speed_limit=WRITTEN_OUT_LIMIT,
     ),
+    FormSpec("augmented", "the same with Q + J^T W J for Q, which may be singular"),
     FormSpec(
         "canonical",
         "orthogonal parts of u'; redundant constraints allowed",

@@ -17,7 +17,7 @@ from kanegen.codegen.environment import runtime_headers
 from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.project import Control, emit_project, write_project
 from kanegen.codegen.sources import Sources
-from kanegen.derivation import Equations, System, fingerprint
+from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
@@ -40,11 +40,10 @@ def build(
     model
         The system.
     form
-        ``"reduced"`` solves ``A2 Q A2^T`` for the independent accelerations, ``"nonminimal"`` solves ``T u' = V`` by
-        pivoted LU, ``"range_space"`` takes the multipliers from ``J Q^-1 J^T`` without a branch; ``"auto"`` takes the
-        one that is estimated to be the fastest. ``"canonical"`` and ``"pseudoinverse"`` solve redundant constraints
-        as well: docs/forms.md. ``"momentum"`` (reduced), ``"momentum_unreduced"``
-        and ``"hamilton"`` integrate momenta in place of speeds: docs/momentum.md.
+        How the accelerations are computed: one of :data:`kanegen.forms.FORMS` (docs/forms.md, docs/momentum.md), or
+        ``"auto"`` for the one with the least estimated cost. ``"reduced"`` solves for the independent accelerations,
+        ``"range_space"`` for the multipliers without a branch; ``"canonical"`` and ``"pseudoinverse"`` accept
+        redundant constraints; ``"momentum"`` and ``"hamilton"`` integrate momenta in place of speeds.
     stabilization
         Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
         constraints. Gains are inputs of the compiled code. Integrals a projection names are compiled with it.
@@ -64,7 +63,7 @@ def build(
     options = BuildOptions.of(form, functions)
     if isinstance(stabilization, Projection) and stabilization.integrals:
         options = options.including("Q", "integrals")
-    system = System(model)
+    system = lower_model(model)
     digest = fingerprint(system, repr(options))
     cache = open_cache()
     sources = cache.load_sources(digest)
@@ -103,7 +102,7 @@ def generate(equations: Equations, options: BuildOptions, digest: str) -> Source
 def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] | None = None) -> Sources:
     """The generated sources of a model, without cache or compiler."""
     options = BuildOptions.of(form, functions)
-    system = System(model)
+    system = lower_model(model)
     return generate(Equations(system), options, fingerprint(system, repr(options)))
 
 

@@ -3,10 +3,12 @@
 They are read, never constructed, by users: for annotations and ``isinstance`` only.
 """
 
+from kanegen.solve import AccelerationParts as AccelerationParts
 from kanegen.solve import ContactHistory as ContactHistory
 from kanegen.solve import Contacts as Contacts
 from kanegen.solve import ContactState as ContactState
 from kanegen.solve import ControlHistory as ControlHistory
+from kanegen.solve import Description as Description
 from kanegen.solve import EventRecord as EventRecord
 from kanegen.solve import Feasibility as Feasibility
 from kanegen.solve import Impulse as Impulse

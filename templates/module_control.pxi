@@ -80,12 +80,6 @@ cdef class Control:
         memcpy(e.r + MODEL.n_r, _data(self.hidden), MODEL.n_hidden * sizeof(double))
 
 
-cdef double _sample_end(double t0, double t1, double sample_time, long long count) noexcept nogil:
-    """When sample number `count` ends: a multiple of the sample time, or the end of the run."""
-    cdef double end = t0 + (count + 1) * sample_time
-    return t1 if end + 1e-9 * sample_time >= t1 else end
-
-
 def along(Function function, Inputs inputs, Control control, times, states, others=()):
     """Values of compiled functions at many states: one array (n_t, n_out) for each of (function, *others).
 

@@ -130,12 +130,23 @@ cdef extern from "module_steppers.h" nogil:
     bint kg_module_method_is_implicit(int)
     const char *kg_module_record_name(int)
     size_t kg_module_work(int, int)
-    int kg_module_start(kg_stepper *, const kg_ode *, const kg_stepper_options *, double, const double *, double,
-                        double *)
-    int kg_module_step(kg_stepper *)
-    int kg_module_restart(kg_stepper *, double, int)
-    int kg_module_dense(kg_stepper *)
-    int kg_module_interpolate(kg_stepper *, double, double *)
+    ctypedef struct kg_run:
+        kg_stepper *stepper
+        double *state
+        void *host
+        int (*store)(void *, double, const double *) noexcept nogil
+        int (*store_dense)(void *) noexcept nogil
+        int (*accept)(void *, int) noexcept nogil
+        int (*renew)(void *) noexcept nogil
+        int (*begin_phase)(void *) noexcept nogil
+        int (*sample)(void *, double, const double *) noexcept nogil
+        int (*store_sample)(void *, double) noexcept nogil
+        double sample_time
+        const double *t_eval
+        size_t n_eval
+    int kg_module_run_begin(kg_run *, double, const double *, double)
+    int kg_module_run_start(kg_run *, const kg_ode *, const kg_stepper_options *, const double *, double *)
+    int kg_module_run_advance(kg_run *, int)
     int kg_module_dense_rows(int)
     void kg_module_dense_evaluate(int, int, const double *, double, double, double, double *)
     const char *kg_module_status_message(int)

@@ -40,37 +40,31 @@ def integrate(
     run.kept = (times, y0, relative, absolute)
     if projection is not None:
         run.project_every(projection[0], projection[1], projection[2], projection[3])
-    run.direction = 1.0 if t1 >= t0 else -1.0
     if kg_module_method_is_implicit(METHODS[method]):
-        run.linearize()
-    run.dense_rows = kg_module_dense_rows(METHODS[method]) if dense else 0
+        run.linearize(1.0 if t1 >= t0 else -1.0)
+    if dense:
+        run.keep_dense_output(kg_module_dense_rows(METHODS[method]))
     options.method = METHODS[method]
     options.step = 0.0 if step is None else step
     options.first_step = 0.0 if first_step is None else first_step
     options.max_step = 0.0 if max_step is None else max_step
     options.max_steps = 0 if max_steps is None else max_steps
     options.rtol, options.atol = _data(relative), _data(absolute)
-    run.t_first, run.t_final = t0, t1
-    end, status = t1, KG_OK
+    if times is not None:
+        run.run.t_eval, run.run.n_eval = _data(times), times.size
     if control is not None:
         run.close_loop(control)
-        if control.loop.held:
-            end, status = _sample_end(t0, t1, control.sample_time, 0), run.sample(t0, _data(y0))
-    if status < 0:
-        _refuse_start(&run.evaluation, status, run.error)
     if isinstance(run, HybridRun):
         (<HybridRun>run).watch(events, modes or {})
-    status = run.begin(&options, t0, _data(y0), end)
+    status = kg_module_run_begin(&run.run, t0, _data(y0), t1)
+    if status < 0:
+        _refuse_start(&run.evaluation, run.stepper.rhs_status, run.error)
+    status = run.start(&options, _data(y0))
     if status == KG_INVALID_ARGUMENT:
         raise SolveError(
             f"{method} cannot start: {kg_module_status_message(status).decode()} (t0={t0!r}, t1={t1!r}, step={step!r}, "
             f"first_step={first_step!r}, max_step={max_step!r}, max_steps={max_steps!r})"
         )
-    if times is not None:
-        run.t_eval, run.n_eval = _data(times), times.size
-    run.store_start(t0, _data(y0))
-    if status == KG_OK and run.projection.every:
-        status = run.renew()
     try:
         while status == KG_OK:
             with nogil:

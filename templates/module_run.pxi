@@ -1,4 +1,4 @@
-# The state of one integration: the stepper, what it stores, and the loop without the GIL.
+# The state of one integration (kg_run.h): memory, callbacks and the conversion of the results.
 
 cdef struct Buffer:
     double *data
@@ -34,14 +34,89 @@ cdef object _require_right_hand_side(Function function):
         raise SolveError(f"{function.name} has shape {function.shape}; only a right-hand side can be integrated")
 
 
-cdef int _project(Evaluation *e, kg_projection *projection, kg_stepper *stepper, int outcome) noexcept nogil:
+cdef struct RunHost:
+    # What the callbacks of a run (kg_run.h) need without Python, and what they keep.
+    Evaluation *evaluation
+    kg_projection *projection
+    kg_stepper *stepper
+    void *hybrid  # kg_hybrid of a run with contacts or events, else NULL
+    int n, dense_rows
+    Buffer t, y, dense, steps, samples
+    Buffer records, phases, places  # places: the phase of each state that is stored
+    size_t n_phases
+
+
+cdef int _store(void *host, double t, const double *y) noexcept nogil:
+    cdef RunHost *h = <RunHost *>host
+    cdef double *state = _grow(&h.y, h.n)
+    cdef double *time = NULL if state == NULL else _grow(&h.t, 1)
+    cdef double *place = NULL if time == NULL or h.hybrid == NULL else _grow(&h.places, 1)
+    if time == NULL or (h.hybrid != NULL and place == NULL):
+        # All of it or nothing.
+        h.t.count -= time != NULL
+        h.y.count = h.n * h.t.count
+        return STATUS_NO_MEMORY
+    memcpy(state, y, h.n * sizeof(double))
+    time[0] = t
+    if place != NULL:
+        place[0] = h.n_phases - 1
+    return KG_OK
+
+
+cdef int _store_dense(void *host) noexcept nogil:
+    cdef RunHost *h = <RunHost *>host
+    cdef size_t size = <size_t>h.dense_rows * h.n
+    cdef double *rows = _grow(&h.dense, size)
+    cdef double *step = NULL if rows == NULL else _grow(&h.steps, 2)
+    if step == NULL:
+        h.dense.count = size * (h.steps.count // 2)
+        return STATUS_NO_MEMORY
+    memcpy(rows, h.stepper.dense, size * sizeof(double))
+    step[0], step[1] = h.stepper.t_old, h.stepper.h
+    return KG_OK
+
+
+cdef int _sample(void *host, double t, const double *y) noexcept nogil:
+    """Hold the controls of this state from now on."""
+    cdef Evaluation *e = (<RunHost *>host).evaluation
+    if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
+        return STATUS_PYTHON
+    return _evaluate_law(e, t, y)
+
+
+cdef int _store_sample(void *host, double t) noexcept nogil:
+    cdef RunHost *h = <RunHost *>host
+    cdef ControlLoop *c = <ControlLoop *>h.evaluation.control
+    cdef double *row = _grow(&h.samples, c.n + 1)
+    if row == NULL:
+        return STATUS_NO_MEMORY
+    row[0] = t
+    memcpy(row + 1, c.tau, c.n * sizeof(double))
+    return KG_OK
+
+
+cdef int _project(void *host, int outcome) noexcept nogil:
     """Project the state the stepper has accepted with that outcome; returns the outcome or why not."""
-    cdef int status = _inputs_at(e, stepper.t, stepper.y)
+    cdef RunHost *h = <RunHost *>host
+    cdef int status = _inputs_at(h.evaluation, h.stepper.t, h.stepper.y)
     if status >= 0:
-        status = kg_module_project(projection, stepper, e.r, outcome)
+        status = kg_module_project(h.projection, h.stepper, h.evaluation.r, outcome)
     if status >= 0 or status == KG_INCONSISTENT:
         return status
-    stepper.rhs_status = status
+    h.stepper.rhs_status = status
+    return KG_RHS_FAILED
+
+
+cdef int _renew(void *host) noexcept nogil:
+    """Keep the integrals at their values in the stepper's state from now on."""
+    cdef RunHost *h = <RunHost *>host
+    cdef kg_stepper *s = h.stepper
+    cdef int status = _inputs_at(h.evaluation, s.t, s.y)
+    if status >= 0:
+        status = kg_module_projection_renew(h.projection, s.t, s.y, s.y + MODEL.n_q, h.evaluation.r)
+    if status >= 0 or status == KG_NOT_FINITE:
+        return min(status, KG_OK)
+    s.rhs_status = status
     return KG_RHS_FAILED
 
 
@@ -49,21 +124,18 @@ cdef class Run:
     """State of one integration, freed with it however it ends."""
 
     cdef Evaluation evaluation
+    cdef kg_run run
+    cdef RunHost host
     cdef kg_stepper stepper
     cdef kg_ode ode
     cdef kg_projection projection  # every == 0: none
     cdef Slopes slopes
-    cdef Buffer t, y, dense, steps, samples
     cdef double *memory
-    cdef double *t_eval
-    cdef size_t n_eval, next_eval
-    cdef double direction
-    cdef int n, dense_rows
+    cdef int n
     cdef Function function
     cdef Inputs inputs
     cdef object error, kept
     cdef Control control  # of a closed loop, else None
-    cdef double t_first, t_final
 
     def __cinit__(self, Function function not None, Inputs inputs not None, int method=-1):
         cdef Evaluation *e = &self.evaluation
@@ -71,7 +143,7 @@ cdef class Run:
         self.function, self.inputs = function, inputs
         self.n = function.n_out
         if method >= 0:
-            stepper_work = kg_module_work(method, self.n)
+            stepper_work = self.n + kg_module_work(method, self.n)
         # Hidden inputs start as zero.
         self.memory = <double *>calloc(function.function.work + function.n_r + stepper_work + 1, sizeof(double))
         if self.memory == NULL:
@@ -84,21 +156,30 @@ cdef class Run:
         inputs.fill(e)
         self.ode.n, self.ode.context = self.n, e
         self.ode.rhs = _with_constant_inputs if inputs.kind == INPUT_CONSTANT else _right_hand_side
+        self.host.evaluation, self.host.projection, self.host.stepper = e, &self.projection, &self.stepper
+        self.host.n = self.n
+        self.run.stepper, self.run.host = &self.stepper, &self.host
+        self.run.state = e.r + function.n_r
+        self.run.store = _store
 
     def __dealloc__(self):
+        cdef RunHost *h = &self.host
         free(self.memory)
         free(self.projection.work)
         free(self.projection.integrals.functions)
         free(self.slopes.memory)
-        free(self.t.data)
-        free(self.y.data)
-        free(self.dense.data)
-        free(self.steps.data)
-        free(self.samples.data)
+        free(h.t.data)
+        free(h.y.data)
+        free(h.dense.data)
+        free(h.steps.data)
+        free(h.samples.data)
+        free(h.records.data)
+        free(h.phases.data)
+        free(h.places.data)
 
-    cdef int linearize(self) except -1:
-        """Provide the Jacobian to an implicit method."""
-        _open_slopes(&self.slopes, self.function, self.direction)
+    cdef int linearize(self, double direction) except -1:
+        """Provide the Jacobian to an implicit method in a run in this direction."""
+        _open_slopes(&self.slopes, self.function, direction)
         self.evaluation.slopes = &self.slopes
         self.ode.jacobian = _jacobian
         return 0
@@ -122,6 +203,7 @@ cdef class Run:
         if c.work == NULL:
             raise MemoryError
         kg_module_projection_start(c)
+        self.run.accept, self.run.renew = _project, _renew
         return 0
 
     cdef int close_loop(self, Control control) except -1:
@@ -129,170 +211,49 @@ cdef class Run:
         self.control = control
         control.attach(&self.evaluation)
         self.ode.rhs = _right_hand_side
+        if control.loop.held:
+            self.run.sample, self.run.store_sample, self.run.sample_time = _sample, _store_sample, control.sample_time
         return 0
 
-    cdef int sample(self, double t, const double *y) noexcept nogil:
-        """Hold the controls of this state from now on, and keep them."""
-        cdef Evaluation *e = &self.evaluation
-        cdef ControlLoop *c = <ControlLoop *>e.control
-        cdef double *target
-        cdef int status = KG_OK
-        if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
-            return STATUS_PYTHON
-        status = _evaluate_law(e, t, y)
-        if status < 0:
-            return status
-        target = _grow(&self.samples, c.n + 1)
-        if target == NULL:
-            return STATUS_NO_MEMORY
-        target[0] = t
-        memcpy(target + 1, c.tau, c.n * sizeof(double))
-        return KG_OK
-
-    cdef int next_sample(self) noexcept nogil:
-        """Go on after the end of a sample; returns KG_OK, KG_FINISHED at the end of the run, or why not."""
-        cdef ControlLoop *c = <ControlLoop *>self.evaluation.control
-        cdef int status = self.sample(self.stepper.t, self.stepper.y)
-        if status == STATUS_NO_MEMORY:
-            return status
-        if status < 0:
-            self.stepper.rhs_status = status
-            return KG_RHS_FAILED
-        if self.stepper.t == self.t_final:
-            return KG_FINISHED
-        status = kg_module_restart(
-            &self.stepper,
-            _sample_end(
-                self.t_first, self.t_final, self.control.sample_time, <long long>(self.samples.count // (c.n + 1)) - 1
-            ),
-            0,
-        )
-        return KG_OK if status == KG_FINISHED else status
-
-    cdef int renew(self) noexcept nogil:
-        """Keep the integrals at their values in the stepper's state from now on; returns KG_OK or why not."""
-        cdef int status = _inputs_at(&self.evaluation, self.stepper.t, self.stepper.y)
-        if status >= 0:
-            status = kg_module_projection_renew(
-                &self.projection, self.stepper.t, self.stepper.y, self.stepper.y + MODEL.n_q, self.evaluation.r
-            )
-        if status >= 0 or status == KG_NOT_FINITE:
-            return status
-        self.stepper.rhs_status = status
-        return KG_RHS_FAILED
-
-    cdef int project(self, int outcome) noexcept nogil:
-        """Project the state the stepper has accepted with that outcome; returns the outcome or why not."""
-        return _project(&self.evaluation, &self.projection, &self.stepper, outcome)
+    cdef int keep_dense_output(self, int rows) except -1:
+        self.host.dense_rows, self.run.store_dense = rows, _store_dense
+        return 0
 
     cdef double *stepper_memory(self) noexcept:
-        return self.evaluation.r + self.function.n_r
+        return self.run.state + self.n
 
-    cdef int store(self, double t, const double *y) noexcept nogil:
-        cdef double *target = _grow(&self.y, self.n)
-        cdef double *time
-        if target == NULL:
-            return STATUS_NO_MEMORY
-        time = _grow(&self.t, 1)
-        if time == NULL:
-            self.y.count -= self.n
-            return STATUS_NO_MEMORY
-        memcpy(target, y, self.n * sizeof(double))
-        time[0] = t
-        return KG_OK
-
-    cdef int begin(self, const kg_stepper_options *options, double t0, const double *y0, double end) except *:
-        """Start at (t0, y0); returns what kg_stepper_start() does."""
-        return kg_module_start(&self.stepper, &self.ode, options, t0, y0, end, self.stepper_memory())
-
-    cdef int store_start(self, double t0, const double *y0) noexcept nogil:
-        """Store the start, with t_eval as often as it was asked for."""
-        cdef int stored = KG_OK
-        if self.t_eval == NULL:
-            return self.store(t0, y0)
-        while stored == KG_OK and self.next_eval < self.n_eval and self.t_eval[self.next_eval] == t0:
-            stored = self.store(t0, y0)
-            self.next_eval += 1
-        return stored
-
-    cdef int store_requested(self) noexcept nogil:
-        """Interpolate at the requested times the last step has passed."""
-        cdef double *target
-        cdef double t
-        while self.next_eval < self.n_eval:
-            t = self.t_eval[self.next_eval]
-            if self.direction * (t - self.stepper.t) > 0.0:
-                break
-            target = _grow(&self.y, self.n)
-            if target == NULL:
-                return STATUS_NO_MEMORY
-            if kg_module_interpolate(&self.stepper, t, target) < 0:
-                self.y.count -= self.n
-                return KG_RHS_FAILED
-            target = _grow(&self.t, 1)
-            if target == NULL:
-                self.y.count -= self.n
-                return STATUS_NO_MEMORY
-            target[0] = t
-            self.next_eval += 1
-        return KG_OK
-
-    cdef int store_dense(self) noexcept nogil:
-        cdef double *target
-        cdef double *step
-        if kg_module_dense(&self.stepper) < 0:
-            return KG_RHS_FAILED
-        target = _grow(&self.dense, <size_t>self.dense_rows * self.n)
-        if target == NULL:
-            return STATUS_NO_MEMORY
-        step = _grow(&self.steps, 2)
-        if step == NULL:
-            self.dense.count -= <size_t>self.dense_rows * self.n
-            return STATUS_NO_MEMORY
-        memcpy(target, self.stepper.dense, <size_t>self.dense_rows * self.n * sizeof(double))
-        step[0], step[1] = self.stepper.t_old, self.stepper.h
-        return KG_OK
+    cdef int start(self, const kg_stepper_options *options, double *y0) except *:
+        """Start there and store the start; returns what kg_run_start() does."""
+        return kg_module_run_start(&self.run, &self.ode, options, y0, self.stepper_memory())
 
     cdef int advance(self) noexcept nogil:
         """Steps for about 20 ms. KG_OK: more to do."""
         cdef double start = kg_module_seconds()
-        cdef double elapsed
-        cdef int status = KG_OK, stored = KG_OK, count = 0
-        while status == KG_OK and stored == KG_OK:
-            status = kg_module_step(&self.stepper)
-            if status >= 0 and self.projection.every:
-                status = self.project(status)
-            if status < 0:
-                return status
-            stored = self.store_requested() if self.t_eval != NULL else self.store(self.stepper.t, self.stepper.y)
-            if stored == KG_OK and self.dense_rows:
-                stored = self.store_dense()
-            if stored == KG_OK and status == KG_FINISHED and self.samples.count:
-                status = self.next_sample()
-            count += 1
-            if count % 8 == 0:
-                elapsed = kg_module_seconds() - start
-                if elapsed > 0.02 or elapsed < 0.0:
-                    break
-        return status if stored == KG_OK else stored
+        cdef double elapsed = 0.0
+        cdef int status = KG_OK
+        while status == KG_OK and 0.0 <= elapsed <= 0.02:
+            status = kg_module_run_advance(&self.run, 8)
+            elapsed = kg_module_seconds() - start
+        return status
 
     cdef object outcome(self, int status):
         cdef kg_statistics *s = &self.stepper.statistics
+        cdef RunHost *h = &self.host
         rhs_status = self.stepper.rhs_status if status == KG_RHS_FAILED else 0
         if self.error is not None:
             status = KG_INTERRUPTED
         elif status == STATUS_NO_MEMORY:
             status, self.error = KG_INTERRUPTED, MemoryError("no memory is left for more steps")
-        n_steps = self.steps.count // 2
-        steps = _to_array(&self.steps, (n_steps, 2))
+        n_steps = h.steps.count // 2
+        steps = _to_array(&h.steps, (n_steps, 2))
         last = numpy.empty(self.n)
         memcpy(_data(last), self.stepper.y, self.n * sizeof(double))
         return Outcome(
-            t=_to_array(&self.t, (self.t.count,)),
-            y=_to_array(&self.y, (self.t.count, self.n)),
+            t=_to_array(&h.t, (h.t.count,)),
+            y=_to_array(&h.y, (h.t.count, self.n)),
             last=(self.stepper.t, last),
-            dense=(steps[:, 0].copy(), steps[:, 1].copy(), _to_array(&self.dense, (n_steps, self.dense_rows, self.n)))
-            if self.dense_rows else None,
+            dense=(steps[:, 0].copy(), steps[:, 1].copy(), _to_array(&h.dense, (n_steps, h.dense_rows, self.n)))
+            if h.dense_rows else None,
             status=status,
             rhs_status=rhs_status,
             message=kg_module_status_message(rhs_status or status).decode(),
@@ -309,7 +270,7 @@ cdef class Run:
             conflict=None,
             flat_guard=None,
             samples=None if self.control is None
-            else _to_array(&self.samples, (self.samples.count // (self.control.loop.n + 1), self.control.loop.n + 1)),
+            else _to_array(&h.samples, (h.samples.count // (self.control.loop.n + 1), self.control.loop.n + 1)),
         )
 
 
@@ -318,7 +279,7 @@ class Outcome:
 
     ``t`` (n,) and ``y`` (n, n_q + n_u): the stored times and states; ``last``: (t, y) of the last accepted step;
     ``dense``: None or (t_old (m,), h (m,), coefficients (m, k, n_q + n_u)) of every step, for `interpolate`;
-    ``status``, ``message``: kg_ode.h; ``rhs_status``: that of the right-hand side when it failed, else 0;
+    ``status``, ``message``: kg_codes.h; ``rhs_status``: that of the right-hand side when it failed, else 0;
     ``statistics``: dict of counts and step sizes; ``error``: the exception that stopped the run (Ctrl-C, an error
     in a Python input or in ``progress``, no memory), else None; ``samples``: the times (first column) and controls of a
     sampled closed loop, without rows for a continuous one, None without control.

@@ -60,14 +60,10 @@ size_t kg_module_hybrid_memory(kg_hybrid *hybrid) { return kg_hybrid_memory(hybr
 
 int kg_module_hybrid_open(kg_hybrid *hybrid, void *memory) { return kg_hybrid_open(hybrid, memory); }
 
-int kg_module_hybrid_start(kg_hybrid *hybrid, const kg_stepper_options *options, kg_real t0, const kg_real *y0,
-                           kg_real t_end, kg_real *work) {
-  return kg_hybrid_start(hybrid, options, t0, y0, t_end, work);
+int kg_module_hybrid_start(kg_run *run, kg_hybrid *hybrid, const kg_stepper_options *options, kg_real *y0,
+                           kg_real *work) {
+  return kg_run_hybrid_start(run, hybrid, options, y0, work);
 }
-
-int kg_module_hybrid_step(kg_hybrid *hybrid) { return kg_hybrid_step(hybrid); }
-
-int kg_module_hybrid_react(kg_hybrid *hybrid) { return kg_hybrid_react(hybrid); }
 
 /* Multipliers of the contact rows (n_rows) at a state of a run that is over, in the modes it had there. */
 int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *directions, kg_real t, const kg_real *y,

@@ -3,10 +3,10 @@
 #define KG_MODULE_RUNTIME_H
 
 #include "kg_consistent.h"
-#include "kg_hybrid.h"
 #include "kg_impulse.h"
 #include "kg_inverse.h"
 #include "kg_model.h"
+#include "kg_run_hybrid.h"
 
 size_t kg_module_consistent_work(const kg_manifold *manifold);
 int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
@@ -36,10 +36,8 @@ int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q,
 
 size_t kg_module_hybrid_memory(kg_hybrid *hybrid);
 int kg_module_hybrid_open(kg_hybrid *hybrid, void *memory);
-int kg_module_hybrid_start(kg_hybrid *hybrid, const kg_stepper_options *options, kg_real t0, const kg_real *y0,
-                           kg_real t_end, kg_real *work);
-int kg_module_hybrid_step(kg_hybrid *hybrid);
-int kg_module_hybrid_react(kg_hybrid *hybrid);
+int kg_module_hybrid_start(kg_run *run, kg_hybrid *hybrid, const kg_stepper_options *options, kg_real *y0,
+                           kg_real *work);
 int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *directions, kg_real t, const kg_real *y,
                             kg_real *forces);
 int kg_module_hybrid_flat_guard(const kg_hybrid *hybrid);

@@ -9,22 +9,16 @@ const char *kg_module_record_name(int kind) { return kg_record_name(kind); }
 
 size_t kg_module_work(int method, int n) { return kg_stepper_work(method, n); }
 
-int kg_module_start(kg_stepper *stepper, const kg_ode *ode, const kg_stepper_options *options, kg_real t0,
-                    const kg_real *y0, kg_real t_end, kg_real *work) {
-  return kg_stepper_start(stepper, ode, options, t0, y0, t_end, work);
+int kg_module_run_begin(kg_run *run, kg_real t0, const kg_real *y0, kg_real t_end) {
+  return kg_run_begin(run, t0, y0, t_end);
 }
 
-int kg_module_step(kg_stepper *stepper) { return kg_stepper_step(stepper); }
-
-int kg_module_restart(kg_stepper *stepper, kg_real t_end, int new_step) {
-  return kg_stepper_restart(stepper, t_end, new_step);
+int kg_module_run_start(kg_run *run, const kg_ode *ode, const kg_stepper_options *options, const kg_real *y0,
+                        kg_real *work) {
+  return kg_run_start(run, ode, options, y0, work);
 }
 
-int kg_module_dense(kg_stepper *stepper) { return kg_stepper_dense(stepper); }
-
-int kg_module_interpolate(kg_stepper *stepper, kg_real t, kg_real *y) {
-  return kg_stepper_interpolate(stepper, t, y);
-}
+int kg_module_run_advance(kg_run *run, int steps) { return kg_run_advance(run, steps); }
 
 int kg_module_dense_rows(int method) { return kg_dense_rows(method); }
 

@@ -4,18 +4,16 @@
 
 #include "kg_model.h"
 #include "kg_projection.h"
-#include "kg_steppers.h"
+#include "kg_run.h"
 
 const char *kg_module_method_name(int method);
 int kg_module_method_is_implicit(int method);
 const char *kg_module_record_name(int kind);
 size_t kg_module_work(int method, int n);
-int kg_module_start(kg_stepper *stepper, const kg_ode *ode, const kg_stepper_options *options, kg_real t0,
-                    const kg_real *y0, kg_real t_end, kg_real *work);
-int kg_module_step(kg_stepper *stepper);
-int kg_module_restart(kg_stepper *stepper, kg_real t_end, int new_step);
-int kg_module_dense(kg_stepper *stepper);
-int kg_module_interpolate(kg_stepper *stepper, kg_real t, kg_real *y);
+int kg_module_run_begin(kg_run *run, kg_real t0, const kg_real *y0, kg_real t_end);
+int kg_module_run_start(kg_run *run, const kg_ode *ode, const kg_stepper_options *options, const kg_real *y0,
+                        kg_real *work);
+int kg_module_run_advance(kg_run *run, int steps);
 int kg_module_dense_rows(int method);
 void kg_module_dense_evaluate(int rows, int n, const kg_real *dense, kg_real t_old, kg_real h, kg_real t,
                               kg_real *y);

@@ -25,7 +25,7 @@ def peer_source(equations: KaneEquations) -> str:
     expressions = [*equations.qdot, *entries, *equations.forcing]
     temporaries, reduced = sm.cse(expressions, symbols=sm.numbered_symbols("x"))
     printer = C99CodePrinter()
-    # pow(x, 2) and pow(x, -3) would make a weaker peer than a careful user's.
+    # A careful user replaces pow(x, 2) and pow(x, -3) by products.
     expand = create_expand_pow_optimization(4, base_req=lambda base: True)
     texts = [printer.doprint(expand(expression)) for expression in reduced]
     n_q = equations.sizes["q"]

@@ -27,11 +27,11 @@ VARIANTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
     "n_link_pendulum": ({"n": 3}, {"n": 10}),
     "spatial_chain": ({"n": 2}, {"n": 4}),
 }
-"""Options under which an example is measured; the others are taken as they are."""
+"""Options with which an example is measured; the other examples have none."""
 
 
 SAMPLE_SECONDS: Final = 0.001
-"""Aimed length of one sample: short, so that some of many fall between the machine's other work."""
+"""Length of one sample: short, so that some samples are not disturbed by other load."""
 
 REPEATED: Final = 10
 """Samples of each form in a round."""

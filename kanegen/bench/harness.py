@@ -113,7 +113,7 @@ class TimedFunction:
 
 
 def check_agreement(name: str, sides: Mapping[str, Array]) -> None:
-    """Raise `SolveError` where values that are to be compared in time are not the same, up to rounding."""
+    """Raise `SolveError` if values that should be the same differ by more than rounding errors."""
     (first, reference), *others = sides.items()
     for other, values in others:
         difference, size = float(np.max(np.abs(values - reference))), float(np.max(np.abs(reference)))

@@ -24,7 +24,7 @@ from kanegen.pipeline import build
 
 
 class PeerError(KanegenError):
-    """A model for which SymPy's ``KanesMethod`` offers no equations to compare with."""
+    """A model for which SymPy's ``KanesMethod`` gives no equations to compare with."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def _mass_center(body: Any) -> Any:
 
 
 def _constraint_rows(model: Model, point: Mapping[str, Any]) -> _Rows:
-    """Velocity rows, and acceleration rows where ``KanesMethod`` cannot make them itself.
+    """Velocity rows, and acceleration rows where ``KanesMethod`` cannot derive them.
 
     ``KanesMethod`` accepts velocity constraints that are linear in the speeds only. A nonlinear row psi, or
     one given at acceleration level, enters as its Jacobian times u with stand-ins for the speeds in the

@@ -1,4 +1,4 @@
-"""What a measurement was made on."""
+"""The machine and software of a measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of numbers by which kanegen judges itself: `kanegen bench` without a file."""
+"""The table of numbers with targets: `kanegen bench` without a file."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ CONSTRAINED: tuple[tuple[str, dict[str, Any]], ...] = (
 ERRORS = (1e-6, 1e-8, 1e-10)
 ROLLING_SECONDS = 10.0
 TARGET_LINKS = 6
-"""Links of the chain for which the target of the derivation is meant."""
+"""Number of links of the chain to which the target of the derivation applies."""
 STARTS = 5
-"""Processes started for each of the waiting times that are repeated."""
+"""Number of processes for each waiting time that is measured repeatedly."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Benchmark:
     _evaluations: dict[str, Evaluation] = field(default_factory=dict)
 
     def parts(self) -> tuple[tuple[str, Callable[[], list[Result]]], ...]:
-        """The parts of the table in order: what is being done, and a function that does it."""
+        """The parts of the table in order: a title, and a function that measures."""
         return (
             (f"deriving spatial_chain({self.links})", self._derivation),
             ("counting operations", self._operations),

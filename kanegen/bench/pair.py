@@ -127,7 +127,7 @@ def evaluate_pair(pair: Pair, folder: Path, rounds: int) -> Evaluation:
 def integrate_pair(
     pair: Pair, duration: float, errors: Sequence[float], repetitions: int, functions: str = "math"
 ) -> list[ErrorRow]:
-    """What it costs on each side to reach each of ``errors`` after ``duration`` seconds of motion.
+    """The cost on each side of reaching each of ``errors`` after ``duration`` seconds of motion.
 
     The reference is SciPy's DOP853 on SymPy's equations with rtol = `REFERENCE_TOLERANCE`, so that nothing of
     kanegen judges itself. ``functions``: those `python_peer` evaluates with.

@@ -1,4 +1,4 @@
-"""Work and precision: what it costs to reach an error, not a tolerance.
+"""Work and precision: the cost of reaching an error, rather than a tolerance.
 
 Tolerances mean different things to different codes, so each method is run over a range of them, the error of
 each run is measured against a much more precise reference, and costs are compared at equal measured error.

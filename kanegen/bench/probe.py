@@ -1,7 +1,7 @@
-"""A script for a process of its own: builds models and prints, as JSON, the seconds each part took.
+"""A script for a separate process: it builds models and prints, as JSON, the seconds that each part took.
 
-``probe.py FILE [FILE ...]``. What a process does once (imports) is told apart from what every model costs.
-Nothing of kanegen is imported before its clock runs.
+``probe.py FILE [FILE ...]``. What a process does once (imports) is measured separately from
+the cost of each model. kanegen is imported after the clock has started.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main(files: list[str]) -> None:
     kanegen.build  # noqa: B018  (a lazily imported part is loaded here)
     marks.append(time.perf_counter())
     imports = dict(zip(("sympy", "numpy", "kanegen"), _differences(marks), strict=True))
-    # The reader of model files is not part of what a user's own script imports.
+    # A user's script does not import the reader of model files.
     from kanegen.bench.modelfile import read_model_file
 
     builds = []

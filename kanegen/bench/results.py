@@ -1,4 +1,4 @@
-"""One line of the table of numbers: what was measured, and what it is held against."""
+"""One line of the table of numbers: a measurement and its target."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Target:
-    """What a number must reach: ``at_least`` and, better, ``goal``; a smaller number is better when
-    ``goal < at_least``."""
+    """The values a number shall reach: ``at_least`` and, better, ``goal``. If ``goal < at_least``, less is better."""
 
     at_least: float
     goal: float
@@ -26,7 +25,7 @@ class Target:
 class Result:
     """A measured number; ``measured`` is None when there is no peer, and ``detail`` says why.
 
-    ``judged`` is False for a stand-in of what the target is about.
+    ``judged`` is False for a smaller problem than the one that the target is for.
     """
 
     what: str
@@ -43,7 +42,7 @@ class Result:
 
 
 def seconds_text(seconds: float) -> str:
-    """A duration with a unit that suits it."""
+    """A duration with a suitable unit."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""How long a user waits: the first model ever on a machine, the next one, and one from the cache."""
+"""Waiting times: for the first model on a machine, the next one, and one from the cache."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Startup:
 
     ``first``: a whole process with an empty cache, interpreter and imports included, that builds one model.
     ``following``: building a second model in such a process. ``cached``: loading a model from the cache in a
-    new process, once what it imports is there; ``imports`` tells what that takes: SymPy, NumPy, kanegen.
+    new process after its imports; ``imports`` are the times to import SymPy, NumPy and kanegen.
     """
 
     first: float
@@ -44,7 +44,7 @@ def measure_startup(first: Path, following: Path, repetitions: int) -> Startup:
         cache = Path(folder) / "cache"
         seconds = once(partial(_run_probe, (first,), cache))
         warm = [_run_probe((first,), cache) for _ in range(repetitions)]
-        # In each copy of the cache the wrapper and the first model are there, the second model is not.
+        # Each copy of the cache has the wrapper and the first model, but not the second one.
         copies = [shutil.copytree(cache, Path(folder) / f"copy{k}") for k in range(repetitions)]
         pairs = [_run_probe((first, following), copy) for copy in copies]
     return Startup(
@@ -56,8 +56,7 @@ def measure_startup(first: Path, following: Path, repetitions: int) -> Startup:
 
 
 def _run_probe(files: Sequence[Path], cache: Path) -> dict[str, Any]:
-    # -P keeps the probe's own folder off the path of its process; PYTHONPATH is for a checkout that is not
-    # installed.
+    # -P excludes the probe's folder from the path of its process; a checkout that is not installed needs PYTHONPATH.
     package_parent = str(Path(kanegen.__file__).parents[1])
     inherited = [part for part in (os.environ.get("PYTHONPATH"),) if part]
     environment = {

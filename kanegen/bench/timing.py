@@ -1,4 +1,4 @@
-"""Timing on a machine with other load: interleaved repetitions, minimum and median."""
+"""Timing on a machine with other load: interleaved repetitions, of which the fastest counts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import time
 import timeit
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 SAMPLE_SECONDS = 0.004
-"""Aimed length of one sample: long against the clock's resolution, short against the machine's other work."""
+"""Length of one sample: long compared with the resolution of the clock, short compared with disturbances."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +22,9 @@ class Timing:
     def best(self) -> float:
         return min(self.seconds)
 
-    @property
-    def median(self) -> float:
-        return median(self.seconds)
-
 
 def interleaved(tasks: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Timing]:
-    """Run every task once per round, so that a slow spell of the machine meets all of them.
+    """Run every task once per round, so that a slow period of the machine affects all of them.
 
     A task measures itself and returns seconds per call.
     """

@@ -1,4 +1,4 @@
-"""``kanegen cache``: what is kept between builds."""
+"""``kanegen cache``: the files that are kept between builds."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from kanegen.cli.arguments import Target, model_arguments, parse_assignments, re
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 
 SHOWN_EVENTS = 30
-"""Events that are printed one by one; of more than these the first and the last ones."""
+"""Number of events that are printed; if there are more, the first and the last ones."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _simulate(
     start = file.start()
     t0 = float(start["t"])
     started = time.perf_counter()
-    # Jacobians are not among the functions that are built unless one asks.
+    # rodas needs the Jacobians, which are not built by default.
     solver = build(file.model, functions="all" if settings["method"] == "rodas" else None)
     if parameters:
         solver = solver.with_parameters(parameters)
@@ -105,7 +105,7 @@ def _simulate(
 
 
 def _inputs(description: Any, control: bool, r: Any) -> dict[str, Any]:
-    """The file's inputs without controls that come from the model's law, and the start of those of the state."""
+    """The inputs of the file without the controls that the model's law gives, and the start of those in the state."""
     from kanegen.solve.control.closed_loop import own_inputs
 
     if not control or r is None:
@@ -155,7 +155,7 @@ def _summary(file: Any, motion: _Motion) -> Table:
 
 
 def _events(events: Sequence[Any]) -> Table:
-    """Time, name and kind of each event, the middle ones of many left out."""
+    """Time, name and kind of each event; of many events the first and last ones."""
     kinds = Counter(event.kind for event in events)
     title = f"{len(events)} events: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}"
     table = Table("t (s)", "name", "kind", "change of u", title=title, title_justify="left")

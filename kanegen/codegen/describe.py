@@ -17,6 +17,8 @@ from kanegen.codegen.description import (
     ServoLabels,
 )
 from kanegen.derivation import Equations
+from kanegen.derivation.control.control_constraints import ControlledMotion
+from kanegen.derivation.control.servo import servo_equations
 from kanegen.derivation.momenta import Momenta
 from kanegen.model.checks.symbols import spare_parameters
 from kanegen.model.contact.laws import Value
@@ -111,7 +113,7 @@ def _servo(equations: Equations) -> ServoLabels | None:
     servo = equations.model.servo
     if servo is None:
         return None
-    rows = equations.servo
+    rows = equations.once(servo_equations)
     slots = rows.controls.slots
     return ServoLabels(
         controls=slots,
@@ -123,7 +125,7 @@ def _servo(equations: Equations) -> ServoLabels | None:
 
 
 def _control_constraints(equations: Equations) -> ControlConstraintLabels | None:
-    motion = equations.controlled_motion
+    motion = equations.once(ControlledMotion.of)
     if motion is None:
         return None
     levels = tuple(ControlLevel(level.label, level.held, level.decays) for level in motion.levels)

@@ -3,5 +3,5 @@
 from kanegen.derivation.equations import Equations as Equations
 from kanegen.derivation.equations import derive as derive
 from kanegen.derivation.fingerprint import fingerprint as fingerprint
-from kanegen.derivation.geometry.system import System as System
 from kanegen.derivation.quantity import Quantity as Quantity
+from kanegen.derivation.speeds.changes import lower_model as lower_model

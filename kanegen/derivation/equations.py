@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import sympy
 from sympy import Derivative
@@ -20,9 +20,6 @@ from kanegen.derivation.constraints.constraints import (
     partition,
     stabilized_bias,
 )
-from kanegen.derivation.control.control_constraints import ControlledMotion
-from kanegen.derivation.control.servo import ServoEquations, servo_equations
-from kanegen.derivation.control.underactuation import Underactuation, underactuation
 from kanegen.derivation.forces import energies
 from kanegen.derivation.forces.power import Power
 from kanegen.derivation.forces.reactions import MULTIPLIERS, auxiliary_loads, reaction_nodes
@@ -30,12 +27,14 @@ from kanegen.derivation.geometry.system import System
 from kanegen.derivation.inertia.bodies import Body, lower_bodies
 from kanegen.derivation.inertia.mass_matrix import mass_matrix
 from kanegen.derivation.quantity import Quantity
-from kanegen.derivation.speeds.changes import model_before, new_speeds
+from kanegen.derivation.speeds.changes import lower_model, model_before, new_speeds
 from kanegen.derivation.speeds.orthogonal import factors
 from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, count_operations
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
+
+Feature = TypeVar("Feature")
 
 SQUARE_LIMIT = 24
 """Largest symmetric solve written out as straight-line code: 0.65 of the time of the loop kernel at 14 unknowns, 0.57
@@ -55,6 +54,7 @@ class Equations:
     def __init__(self, system: System) -> None:
         self.model = system.model
         self.system = system
+        self._features: dict[Callable[[Equations], Any], Any] = {}
 
     @property
     def graph(self) -> Graph:
@@ -66,7 +66,7 @@ class Equations:
         accelerations = self.accelerations(stabilized=False)
         return count_operations([*self.system.qdot, *accelerations.udot])
 
-    # -- what the derivation works on -----------------------------------------------------------------------
+    # -- intermediate results ----------------------------------------------------------------------------
 
     @cached_property
     def bodies(self) -> tuple[Body, ...]:
@@ -98,14 +98,14 @@ class Equations:
     def mass_matrix(self) -> tuple[tuple[Node, ...], ...]:
         change, graph = self.model.speed_change, self.graph
         if change is not None and change.orthogonal:
-            return forms.diagonal(graph, self._final(factors(self.system, change.before).diagonal))
-        found = tuple(self._final(row) for row in mass_matrix(self.system, self.bodies))
-        self.system.require_affine_velocities([entry for row in found for entry in row])
-        return found
+            return forms.diagonal(graph, self._final(factors(lower_model(change.before, self.graph)).diagonal))
+        Q = tuple(self._final(row) for row in mass_matrix(self.system, self.bodies))
+        self.system.require_affine_velocities([entry for row in Q for entry in row])
+        return Q
 
     @cached_property
     def right_side(self) -> tuple[Node, ...]:
-        """P with the weights taken along by the accelerations of the points."""
+        """P; the accelerations of the points include the weights."""
         return self._final(self._all_forces.generalized(self.system.u))
 
     @cached_property
@@ -137,7 +137,7 @@ class Equations:
                 raise self.massless(speed)
 
     def massless(self, speed: int) -> BuildError:
-        """What to say where no mass resists a change of a speed."""
+        """The error for a speed that moves no mass."""
         return BuildError(
             f"speed {symbol_name(self.model.speeds[speed])} of model {self.model.name!r} moves no mass (together with "
             f"the speeds that follow from it): give the bodies it moves a mass or an inertia, or constrain it"
@@ -147,18 +147,18 @@ class Equations:
         """The momentum rows in the independent accelerations."""
         part = self.partition
         B = part.B_stabilized if stabilized else part.B
-        found = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, B)
-        return forms.ReducedEquations(tuple(map(self._final, found.lower)), self._final(found.right))
+        plain = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, B)
+        return forms.ReducedEquations(tuple(map(self._final, plain.lower)), self._final(plain.right))
 
-    @cached_property
-    def servo(self) -> ServoEquations:
-        """The servo-constraints with their controls; ModelError where the controls cannot enforce them."""
-        return servo_equations(self)
+    def once(self, feature: Callable[[Equations], Feature]) -> Feature:
+        """What ``feature`` derives from these equations, derived when it is first asked for.
 
-    @cached_property
-    def underactuation(self) -> Underactuation:
-        """The equations of motion along the directions that no control reaches."""
-        return underactuation(self)
+        Servo-constraints, control constraints and other additions take the equations, which do not know them;
+        ``equations.once(servo_equations)`` gives all who ask the same instance.
+        """
+        if feature not in self._features:
+            self._features[feature] = feature(self)
+        return cast(Feature, self._features[feature])
 
     # -- quantities -----------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class Equations:
 
     @cached_property
     def L(self) -> Quantity:
-        """What is left of minus the generalized inertia forces at u' = 0, (n_u,)."""
+        """Minus the generalized inertia forces at u' = 0, (n_u,)."""
         power = Power(self.system)
         power.add_inertia(self.bodies, self.system.points)
         return self._vector("L", [-x for x in power.generalized(self.system.u)])
@@ -283,7 +283,7 @@ class Equations:
 
     @cached_property
     def new_speeds(self) -> Quantity:
-        """``w = Phi1 u + Phi2``, (n_u,), the array ``u`` standing for the speeds before the last change."""
+        """``w = Phi1 u + Phi2``, (n_u,), the array ``u`` holding the speeds before the last change."""
         names = {**self.names, **{("u", i): speed for i, speed in enumerate(model_before(self.model).speeds)}}
         return Quantity("new_speeds", self._final(new_speeds(self.system)), (len(self.system.u),), names)
 
@@ -311,7 +311,7 @@ class Equations:
 
     @cached_property
     def outputs(self) -> dict[str, Quantity]:
-        """The user's outputs; u' stands for the solved accelerations."""
+        """The user's outputs; the u' in them are the solved accelerations."""
         auxiliary = auxiliary_loads(self.system, self.bodies, self._all_forces, self.right_side)
         result = {}
         for name, output in self.model.outputs.items():
@@ -329,12 +329,6 @@ class Equations:
             name: self._vector(name, reaction_nodes(self.system, self.bodies, name, reaction, n_c))
             for name, reaction in self.model.reactions.items()
         }
-
-    @cached_property
-    def controlled_motion(self) -> ControlledMotion | None:
-        """The motion under the control constraints of the model, if it has any."""
-        record = self.model.control_constraints
-        return None if record is None else ControlledMotion(self, record)
 
     @cached_property
     def gain_names(self) -> tuple[str, ...]:
@@ -394,4 +388,4 @@ def derive(model: Model) -> Equations:
     ModelError
         Where kinematics or constraints turn out singular or contradictory.
     """
-    return Equations(System(model))
+    return Equations(lower_model(model))

@@ -45,7 +45,7 @@ def fingerprint(system: System, *options: str) -> str:
 
 @cache
 def generator_digest() -> str:
-    """SHA-256 over kanegen's own source: what another state of the generator wrote is not taken for this one's."""
+    """SHA-256 over kanegen's own source: code of another version is not used."""
     digest = sha256()
     for folder in (files("kanegen"), template_folder()):
         for path, content in _package_files(folder, ""):

@@ -60,11 +60,11 @@ def diagonal(graph: Graph, entries: Sequence[Node]) -> tuple[tuple[Node, ...], .
 
 def matrix_product(graph: Graph, a: Matrix, b: Matrix) -> list[list[Node]]:
     columns = list(zip(*b, strict=True))
-    return [[graph.sum(x * y for x, y in zip(row, column, strict=True)) for column in columns] for row in a]
+    return [[graph.dot(row, column) for column in columns] for row in a]
 
 
 def matrix_vector(graph: Graph, a: Matrix, x: Sequence[Node]) -> list[Node]:
-    return [graph.sum(c * y for c, y in zip(row, x, strict=True)) for row in a]
+    return [graph.dot(row, x) for row in a]
 
 
 def nonminimal(
@@ -83,21 +83,16 @@ def reduced(graph: Graph, Q: Matrix, P: Sequence[Node], partition: Partition, B:
     if not D:
         return ReducedEquations(tuple(tuple(Q[i][: i + 1]) for i in I), tuple(P))
     AT = list(zip(*A, strict=True))
+    Q_D = {s: [Q[d][s] for d in D] for s in range(len(Q))}
     # W = Q_ID + A^T Q_DD: with it both S = Q_II + A^T Q_DI + W A and the right side come without forming A2 Q.
-    W = [[Q[i][d] + graph.sum(AT[j][k] * Q[D[k]][d] for k in range(len(D))) for d in D] for j, i in enumerate(I)]
-    lower = []
-    for j, i in enumerate(I):
-        row = []
-        for m in range(j + 1):
-            carried = graph.sum(AT[j][k] * Q[D[k]][I[m]] for k in range(len(D)))
-            coupled = graph.sum(W[j][k] * A[k][m] for k in range(len(D)))
-            row.append(Q[i][I[m]] + carried + coupled)
-        lower.append(tuple(row))
-    right = tuple(
-        P[i] + graph.sum(AT[j][k] * P[D[k]] for k in range(len(D))) - graph.sum(W[j][k] * B[k] for k in range(len(D)))
+    W = [[Q[i][d] + graph.dot(column, Q_D[d]) for d in D] for i, column in zip(I, AT, strict=True)]
+    lower = tuple(
+        tuple(Q[i][I[m]] + graph.dot(AT[j], Q_D[I[m]]) + graph.dot(W[j], AT[m]) for m in range(j + 1))
         for j, i in enumerate(I)
     )
-    return ReducedEquations(tuple(lower), right)
+    P_D = [P[d] for d in D]
+    right = tuple(P[i] + graph.dot(AT[j], P_D) - graph.dot(W[j], B) for j, i in enumerate(I))
+    return ReducedEquations(lower, right)
 
 
 def reduced_accelerations(
@@ -132,6 +127,33 @@ def range_space_accelerations(
         graph.sum([x, *(m * y[i] for m, y in zip(multipliers, responses, strict=True))]) for i, x in enumerate(free)
     )
     return Accelerations(udot, (*Q.conditions, *definite))
+
+
+def augmented_accelerations(
+    graph: Graph, mass_matrix: Matrix, right_side: Sequence[Node], rows: Matrix, bias: Sequence[Node]
+) -> Accelerations:
+    """The same u' and multipliers from ``(Q + J^T W J) u' = P + J^T W b + J^T lambda`` (Golub and Greif 2003).
+
+    The matrix on the left is positive definite for a Q that is singular as long as the constraints determine the
+    speeds that move no mass. ``W`` is diagonal; an entry is the inertia that resists a change of its row,
+    ``1 / sum_r J_kr^2 / Q_rr``, so that both terms have the same size whatever the units are.
+
+    ZeroDivisionError, its argument the row, where the matrix is identically singular.
+    """
+    n = len(right_side)
+    massive = [r for r in range(n) if not mass_matrix[r][r].is_zero]
+    weights = []
+    for row in rows:
+        compliance = graph.sum(row[r] * row[r] / mass_matrix[r][r] for r in massive)
+        weights.append(graph.div(graph.one, graph.dot(row, row) if compliance.is_zero else compliance))
+    weighted = [[w * x for x in row] for w, row in zip(weights, rows, strict=True)]
+    columns, weighted_columns = (
+        [[row[r] for row in rows] for r in range(n)],
+        [[row[r] for row in weighted] for r in range(n)],
+    )
+    matrix = [[mass_matrix[i][j] + graph.dot(weighted_columns[i], columns[j]) for j in range(n)] for i in range(n)]
+    right = [p + graph.dot(column, bias) for p, column in zip(right_side, weighted_columns, strict=True)]
+    return range_space_accelerations(graph, matrix, right, rows, bias)
 
 
 def complete(graph: Graph, partition: Partition, B: Sequence[Node], independent: Sequence[Node]) -> tuple[Node, ...]:

@@ -18,7 +18,7 @@ def constraint_rates(equations: Equations, stabilized: bool) -> tuple[tuple[Node
     h: list[Node] = []
     biases = (equations.b_stabilized if stabilized else equations.b).nodes
     for row, bias in zip(equations.constraints.rows, biases, strict=True):
-        left = graph.sum(x * a for x, a in zip(row.J, system.udot, strict=True))
+        left = graph.dot(row.J, system.udot)
         change = system.full_rate(left - bias)
         nodes = substitute([*(partial(change) for partial in system.acceleration_partials), change], rest)
         G += nodes[:-1]

@@ -12,22 +12,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from kanegen.derivation import forms
 from kanegen.derivation.algebra.elimination import eliminate
 from kanegen.derivation.constraints.constraints import ACCELERATION, Partition, Row, named_dependent
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.forces.power import body_momenta
 from kanegen.derivation.geometry.system import System
-from kanegen.derivation.geometry.vectors import Triple, cross, dot, is_null, mapped, plus
+from kanegen.derivation.geometry.vectors import Triple, cross, dot, mapped, plus
 from kanegen.derivation.inertia.bodies import Body
 from kanegen.derivation.inertia.tensors import product
 from kanegen.derivation.quantity import Quantity
 from kanegen.errors import BuildError
-from kanegen.graph import Node, Tangent, gradient, substitute
+from kanegen.graph import Node, Tangent, evaluate, gradient, substitute
+from kanegen.graph.ranks import RANK_TOLERANCE
 from kanegen.model.expressions import symbol_name
-
-MASSLESS = 1e-10
-"""A pivot of Q below this fraction of its diagonal entry, at a random state, is rounding: the speed moves no mass."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,8 @@ class Momenta:
         named = named_dependent(system, constraints)
         columns = range(len(system.u)) if named is None else named
         J = [system.at_rest(row.J) for row in constraints.rows]
-        rows, _, order = eliminate(J, [[-x] for x in rest], system.magnitudes, columns)
-        row_of = {column: row for row, column in order}
-        found = [rows[row_of[d]][-1] for d in sorted(row_of)]
-        return self._equations.simplified(found)
+        rows, _, row_of = eliminate(J, [[-x] for x in rest], system.magnitudes, columns)
+        return self._equations.simplified([rows[row_of[d]][-1] for d in sorted(row_of)])
 
     def require_mass(self, form: str) -> None:
         """Refuse a kinetic-energy matrix that is not positive definite: its momenta do not determine the speeds.
@@ -179,14 +177,14 @@ class Momenta:
         system, K, V = self._system, self._equations.kinetic_energy.nodes[0], self._equations.potential_energy.nodes[0]
         graph = system.graph
         Qu = forms.matrix_vector(graph, self.mass_matrix, system.u)
-        quadratic = graph.sum(x * y for x, y in zip(system.u, Qu, strict=True)) / 2
+        quadratic = graph.dot(system.u, Qu) / 2
         return self._quantity("hamiltonian", [quadratic - system.at_rest([K])[0] + V], ())
 
     @cached_property
     def jacobi_integral(self) -> Quantity:
         """``h = sum q' K_q' - K + V``, J."""
         e, graph = self._equations, self._system.graph
-        power = graph.sum(x * y for x, y in zip(self._system.u, e.momentum.nodes, strict=True))
+        power = graph.dot(self._system.u, e.momentum.nodes)
         return self._quantity("jacobi_integral", [power - e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0]], ())
 
     @cached_property
@@ -230,18 +228,12 @@ def require_linear(system: System, rows: Sequence[Row]) -> None:
 def massless_speed(system: System, mass_matrix: Sequence[Sequence[Node]]) -> int | None:
     """Index of a speed at which the Cholesky factorization of Q breaks down at a random state, or None."""
     n = len(mass_matrix)
-    samples = system.samples([mass_matrix[i][j] for i in range(n) for j in range(i + 1)])
-    for state in range(len(samples[0]) if samples else 0):
-        entries = iter(samples)
-        factor: list[list[float]] = []
+    for state in system.states:
+        Q = np.array(evaluate([entry for row in mass_matrix for entry in row], state)).reshape(n, n)
         for i in range(n):
-            row = [next(entries)[state] for _ in range(i + 1)]
-            for j in range(i):
-                row[j] = (row[j] - sum(x * y for x, y in zip(row[:j], factor[j], strict=False))) / factor[j][j]
-            pivot = row[i] - sum(x * x for x in row[:i])
-            if not pivot > MASSLESS * row[i]:
+            pivot = Q[i, i] - Q[i, :i] @ np.linalg.solve(Q[:i, :i], Q[:i, i])
+            if not pivot > RANK_TOLERANCE * Q[i, i]:
                 return i
-            factor.append([*row[:i], pivot**0.5])
     return None
 
 
@@ -278,9 +270,8 @@ def velocity_matrix(system: System, bodies: Sequence[Body]) -> list[list[Node]]:
 
 def _partials(system: System, velocity: Triple, omega: Triple) -> tuple[dict[int, Triple], dict[int, Triple]]:
     """The partial velocities that are not zero and their inertial rates; ``omega`` is that of the frame."""
-    found = {r: mapped(partial, velocity) for r, partial in enumerate(system.partials)}
-    found = {r: v for r, v in found.items() if not is_null(v)}
-    return found, {r: plus(mapped(system.rate, v), cross(omega, v)) for r, v in found.items()}
+    partial = system.partial_velocities(velocity)
+    return partial, {r: plus(mapped(system.rate, v), cross(omega, v)) for r, v in partial.items()}
 
 
 def momentum_transport(system: System, bodies: Sequence[Body]) -> tuple[Node, ...]:
@@ -307,5 +298,5 @@ def momentum_transport(system: System, bodies: Sequence[Body]) -> tuple[Node, ..
             weights += (*momentum, *cross(momentum, system.frames.omega(frame, frame)))
     if not outputs:
         return tuple(graph.zero for _ in system.u)
-    found = gradient(outputs, weights, system.u)
-    return tuple(substitute(found, dict(zip(held, system.qdot, strict=True))))
+    transport = gradient(outputs, weights, system.u)
+    return tuple(substitute(transport, dict(zip(held, system.qdot, strict=True))))

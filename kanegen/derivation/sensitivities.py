@@ -115,8 +115,7 @@ class Sensitivities:
         system, rows = self.equations.system, self.equations.constraints.rows
         graph, dependent, n_c = system.graph, self.equations.partition.dependent, len(rows)
         identity = [[graph.one if i == j else graph.zero for j in range(n_c)] for i in range(n_c)]
-        reduced, _, order = eliminate([row.J for row in rows], identity, system.magnitudes, dependent)
-        row_of = {column: row for row, column in order}
+        reduced, _, row_of = eliminate([row.J for row in rows], identity, system.magnitudes, dependent)
         return tuple(self._final(reduced[row_of[d]][len(system.u) :]) for d in dependent)
 
     def reduced(self, D1: forms.Matrix, D2: forms.Matrix) -> tuple[Rows, Rows]:
@@ -133,11 +132,11 @@ class Sensitivities:
         return tuple(rights), tuple(shifts)
 
     def _quantity(self, name: str, outputs: Sequence[Node], argument: str) -> Quantity:
-        """The slopes of the outputs, found once."""
+        """The slopes of the outputs, computed once."""
         label, inputs = f"{name}_{argument}", self.inputs(argument)
         if label not in self._known:
             plain = tuple(x for row in slopes(self.equations.graph, outputs, inputs) for x in row)
-            # A value that an earlier derivative has, too, may cost more the way it was written there.
+            # A node shared with an earlier derivative can cost more than the plain expression.
             nodes = min(self._final(plain), plain, key=count_operations)
             self._known[label] = Quantity(label, nodes, (len(outputs), len(inputs)), self.equations.names)
         return self._known[label]

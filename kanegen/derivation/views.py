@@ -50,7 +50,7 @@ def lagrange(equations: Equations) -> Lagrange:
     for r, momentum in enumerate(momenta):
         column = [row[r] for row in system.C]
         turning = graph.sum(x * system.full_rate(c) for x, c in zip(pi, column, strict=True))
-        pulled = graph.sum(c * slope for c, slope in zip(column, slopes, strict=True))
+        pulled = graph.dot(column, slopes)
         forces.append(system.full_rate(momentum) - turning - pulled)
     return Lagrange(momenta, tuple(forces))
 
@@ -153,11 +153,10 @@ def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, 
             motion = system.points.motion(body.point)
             gravity = frames.express({frames.inertial: system.gravity}, motion.frame)
             weights.append((motion.velocity, scaled(body.mass, gravity)))
-    found = (
+    first, second = (
         tuple(graph.sum(dot(mapped(partial, v), R) for v, R in pairs) for partial in system.partials)
         for pairs in (loads, weights)
     )
-    first, second = found
     return first, second
 
 

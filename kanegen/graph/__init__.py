@@ -2,6 +2,7 @@
 
 from kanegen.graph.count import count_operations as count_operations
 from kanegen.graph.derivatives import Tangent as Tangent
+from kanegen.graph.derivatives import copied as copied
 from kanegen.graph.derivatives import gradient as gradient
 from kanegen.graph.derivatives import reachable as reachable
 from kanegen.graph.derivatives import rebuild as rebuild

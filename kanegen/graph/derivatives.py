@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import Final
 
 import sympy
 
@@ -37,7 +38,7 @@ def reachable(roots: Iterable[Node]) -> list[Node]:
 def partials(node: Node, moves: Callable[[Node], bool]) -> list[tuple[Node, Node]]:
     """The pairs (operand, derivative of ``node`` with respect to it) of the operands that move.
 
-    Operands that stand still may be among them, but a user's function is asked for no derivative in vain.
+    Constant operands can be among them, but a user's function is asked only for derivatives that are needed.
     """
     g, op = node.graph, node.op
     if op in ("const", "input", "lt", "le", "eq", "ne", "and", "or", "not", "floor", "ceil"):
@@ -46,7 +47,7 @@ def partials(node: Node, moves: Callable[[Node], bool]) -> list[tuple[Node, Node
         return [(x, _call_derivative(node, i)) for i, x in enumerate(node.args) if moves(x)]
     if len(node.args) == 1:
         (a,) = node.args
-        return [(a, _unary_derivative(g, node, op, a))]
+        return [(a, _SLOPES[op](g, node, a))]
     a, b = node.args
     if op == "add":
         return [(a, g.one), (b, g.one)]
@@ -81,7 +82,7 @@ def _branches(node: Node) -> tuple[Node, Node, Node] | None:
 
 
 def _is_power_three_halves(a: Node, b: Node) -> bool:
-    """Whether ``a*b`` is ``a*sqrt(a)``, as ``a**(3/2)`` is lowered; the younger factor stands second."""
+    """Whether ``a*b`` is ``a*sqrt(a)``, as ``a**(3/2)`` is lowered; the newer factor comes second."""
     return b.op == "sqrt" and b.args[0] is a
 
 
@@ -109,56 +110,37 @@ def _call_derivative(node: Node, index: int) -> Node:
     return Lowering(node.graph, dict(zip(arguments, node.args, strict=True))).lower(given(*arguments))
 
 
-def _unary_derivative(g: Graph, node: Node, op: str, a: Node) -> Node:
-    match op:
-        case "neg":
-            return g.neg(g.one)
-        case "sqrt":
-            return Fraction(1, 2) * g.apply("reciprocal", node)
-        case "sin":
-            return g.apply("cos", a)
-        case "cos":
-            return -g.apply("sin", a)
-        case "tan":
-            return 1 + node * node
-        case "asin":
-            return g.apply("reciprocal", g.apply("sqrt", 1 - a * a))
-        case "acos":
-            return -g.apply("reciprocal", g.apply("sqrt", 1 - a * a))
-        case "atan":
-            return 1 / (1 + a * a)
-        case "sinh":
-            return g.apply("cosh", a)
-        case "cosh":
-            return g.apply("sinh", a)
-        case "tanh":
-            return 1 - node * node
-        case "asinh":
-            return 1 / g.apply("sqrt", a * a + 1)
-        case "acosh":
-            return g.apply("reciprocal", g.apply("sqrt", a - 1) * g.apply("sqrt", a + 1))
-        case "atanh":
-            return 1 / (1 - a * a)
-        case "exp":
-            return node
-        case "log":
-            return 1 / a
-        case "cbrt":
-            return g.apply("reciprocal", 3 * node * node)
-        case "reciprocal":
-            return -(node * node)
-        case "abs":
-            return g.select(g.apply("lt", a, g.zero), g.const(-1), g.one)
-        case "erf":
-            two_over_root_pi = 1.1283791670955126
-            return two_over_root_pi * g.apply("exp", -(a * a))
-    raise ValueError(f"no derivative for {op!r}")
+_TWO_OVER_ROOT_PI: Final = 1.1283791670955126
+
+_SLOPES: Final[Mapping[str, Callable[[Graph, Node, Node], Node]]] = {
+    "neg": lambda g, node, a: g.const(-1),
+    "sqrt": lambda g, node, a: Fraction(1, 2) * g.apply("reciprocal", node),
+    "sin": lambda g, node, a: g.apply("cos", a),
+    "cos": lambda g, node, a: -g.apply("sin", a),
+    "tan": lambda g, node, a: 1 + node * node,
+    "asin": lambda g, node, a: g.apply("reciprocal", g.apply("sqrt", 1 - a * a)),
+    "acos": lambda g, node, a: -g.apply("reciprocal", g.apply("sqrt", 1 - a * a)),
+    "atan": lambda g, node, a: 1 / (1 + a * a),
+    "sinh": lambda g, node, a: g.apply("cosh", a),
+    "cosh": lambda g, node, a: g.apply("sinh", a),
+    "tanh": lambda g, node, a: 1 - node * node,
+    "asinh": lambda g, node, a: 1 / g.apply("sqrt", a * a + 1),
+    "acosh": lambda g, node, a: g.apply("reciprocal", g.apply("sqrt", a - 1) * g.apply("sqrt", a + 1)),
+    "atanh": lambda g, node, a: 1 / (1 - a * a),
+    "exp": lambda g, node, a: node,
+    "log": lambda g, node, a: 1 / a,
+    "cbrt": lambda g, node, a: g.apply("reciprocal", 3 * node * node),
+    "reciprocal": lambda g, node, a: -(node * node),
+    "abs": lambda g, node, a: g.select(g.apply("lt", a, g.zero), g.const(-1), g.one),
+    "erf": lambda g, node, a: _TWO_OVER_ROOT_PI * g.apply("exp", -(a * a)),
+}
+"""The derivatives of functions of one argument ``a``; ``node`` is the value."""
 
 
 class Tangent:
     """Forward mode: the derivative of any node along one direction.
 
-    ``seeds`` gives the derivative of each input node that moves; all others stand still. Results are kept, so
+    ``seeds`` gives the derivative of each input node that moves; all others are constant. Results are kept, so
     that one Tangent differentiates shared subexpressions once.
     """
 
@@ -258,7 +240,7 @@ def gradient(outputs: Sequence[Node], weights: Sequence[Node], inputs: Sequence[
 def _shares(node: Node, bar: Node, taken: Node, moves: set[int]) -> Iterator[tuple[Node, Node, Node]]:
     """What each operand receives of the adjoint ``bar`` of ``node``, and the condition under which it takes part.
 
-    ``taken`` is the condition under which the node itself takes part: elsewhere ``bar`` is 0, and the derivatives may
+    ``taken`` is the condition under which the node itself takes part; elsewhere ``bar`` is 0, and the derivatives can
     be NaN.
     """
     g = node.graph
@@ -286,8 +268,21 @@ def substitute(roots: Sequence[Node], replacements: Mapping[Node, Node]) -> list
     return [new[root.index] for root in roots]
 
 
+def copied(roots: Iterable[Node], graph: Graph) -> list[Node]:
+    """The roots as nodes of another graph."""
+    roots, new = list(roots), dict[int, Node]()
+    for node in reachable(roots):
+        if node.op == "const":
+            new[node.index] = graph.const(node.payload)
+        elif node.op == "input":
+            new[node.index] = graph.input(*node.payload)
+        else:
+            new[node.index] = rebuild(node, tuple(new[a.index] for a in node.args))
+    return [new[root.index] for root in roots]
+
+
 def rebuild(node: Node, args: tuple[Node, ...]) -> Node:
-    """The same operation as ``node`` on other operands, which may live in another graph."""
+    """The same operation as ``node`` on other operands, possibly of another graph."""
     g = args[0].graph
     match node.op:
         case "add":

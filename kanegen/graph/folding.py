@@ -10,23 +10,11 @@ from typing import Final, TypeAlias
 Number: TypeAlias = int | Fraction | float
 
 _FUNCTIONS: Final[dict[str, Callable[[float], float]]] = {
-    "sqrt": math.sqrt,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan": math.atan,
-    "sinh": math.sinh,
-    "cosh": math.cosh,
-    "tanh": math.tanh,
-    "asinh": math.asinh,
-    "acosh": math.acosh,
-    "atanh": math.atanh,
-    "exp": math.exp,
-    "log": math.log,
-    "cbrt": math.cbrt,
-    "erf": math.erf,
+    name: getattr(math, name)
+    for name in (
+        *("sqrt", "cbrt", "exp", "log", "erf", "sin", "cos", "tan", "asin", "acos", "atan"),
+        *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    )
 }
 
 _EXACT: Final[dict[str, Callable[[Number], Number]]] = {

@@ -10,16 +10,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
+import numpy as np
 import sympy
+from numpy.typing import ArrayLike
 from sympy.core.function import ArgumentIndexError
 
+from kanegen.arrays import Array
 from kanegen.errors import DerivationError, ModelError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
 
 Derivative = Union["Function", "Spline", Callable[..., Any]]
 
@@ -210,9 +209,7 @@ class Spline:
         i = min(max(bisect_right(self.breakpoints, x) - 1, 0), len(self.coefficients) - 1)
         return _horner(self.coefficients[i], x - self.breakpoints[i])
 
-    def _at_array(self, x: NDArray[np.float64]) -> Any:
-        import numpy as np
-
+    def _at_array(self, x: Array) -> Any:
         knots = np.array(self.breakpoints)
         i = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(self.coefficients) - 1)
         return _horner(np.moveaxis(np.array(self.coefficients)[i], -1, 0), x - knots[i])
@@ -240,7 +237,7 @@ class Spline:
         return self._first_derivative()
 
 
-def _horner(coefficients: Sequence[Any] | NDArray[np.float64], d: Any) -> Any:
+def _horner(coefficients: Sequence[Any] | Array, d: Any) -> Any:
     value = coefficients[-1]
     for k in range(len(coefficients) - 2, -1, -1):
         value = value * d + coefficients[k]
@@ -248,8 +245,6 @@ def _horner(coefficients: Sequence[Any] | NDArray[np.float64], d: Any) -> Any:
 
 
 def _spline_points(x: Any, y: Any, kind: str, name: str) -> tuple[Any, Any]:
-    import numpy as np
-
     what = f"kg.Spline {name!r}"
     try:
         abscissae, ordinates = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -277,10 +272,8 @@ def _spline_points(x: Any, y: Any, kind: str, name: str) -> tuple[Any, Any]:
     return abscissae, ordinates
 
 
-def _fit(x: NDArray[np.float64], y: NDArray[np.float64], kind: str) -> tuple[tuple[float, ...], ...]:
+def _fit(x: Array, y: Array, kind: str) -> tuple[tuple[float, ...], ...]:
     """Ascending coefficients of every piece."""
-    import numpy as np
-
     if kind == "linear" or x.size == 2:
         slopes = np.diff(y) / np.diff(x)
         return tuple(zip(y[:-1].tolist(), slopes.tolist(), strict=True))

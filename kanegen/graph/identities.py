@@ -1,20 +1,20 @@
-"""Algebraic identities found by arithmetic modulo a prime, not by rewriting rules.
+"""Algebraic identities by arithmetic modulo a prime, not by rewriting rules.
 
 Every node is evaluated once at a random point of a finite field, the sine and cosine of an angle at a random point of
 the unit circle. Two nodes of equal residue are equal as rational functions of inputs, sines and cosines (Schwartz
-1980, Zippel 1979: the chance of an accident is the degree over the prime, below 1e-30 here), whatever their shape:
-``sin^2 + cos^2``, products of direction cosines that cancel, speeds that drop out. The node that came first stands for
-all. Functions other than sine and cosine are opaque: identities among them are missed, never invented.
+1980, Zippel 1979: the chance of an accident is the degree over the prime, below 1e-30 here), whatever their form:
+``sin^2 + cos^2``, products of direction cosines that cancel, speeds that drop out. The first such node
+represents all. Functions other than sine and cosine are opaque: identities among them are not found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from hashlib import blake2b
 from typing import Final
 
-from kanegen.graph.derivatives import rebuild, substitute
+from kanegen.graph.derivatives import reachable, rebuild, substitute
 from kanegen.graph.nodes import Graph, Node
 
 PRIME: Final = 2**127 - 1
@@ -125,9 +125,9 @@ class Identities:
         residue = self._here(node)
         if residue is None:
             return node
-        found = self._by_residue.get(residue)
-        if found is not None:
-            return found
+        equal = self._by_residue.get(residue)
+        if equal is not None:
+            return equal
         opposite = self._by_residue.get(PRIME - residue)
         if opposite is not None:
             return self._graph.neg(opposite)
@@ -139,7 +139,7 @@ class Identities:
         """The node, or the same value from parameters alone where it does not change during a run."""
         if node.constant or not node.args or self._there(node) != residue:
             return node
-        variables = _variables(node)
+        variables = [leaf for leaf in reachable([node]) if leaf.op == "input" and not leaf.constant]
         for place in (0, 1):
             try:
                 (fixed,) = substitute([node], dict.fromkeys(variables, self._graph.const(place)))
@@ -148,14 +148,3 @@ class Identities:
             if fixed.constant and self._here(fixed) == residue:
                 return fixed
         return node
-
-
-def _variables(root: Node) -> Sequence[Node]:
-    seen: dict[int, Node] = {}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.index not in seen and not node.constant:
-            seen[node.index] = node
-            stack.extend(node.args)
-    return [node for node in seen.values() if node.op == "input"]

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from kanegen.graph.derivatives import reachable
 from kanegen.graph.folding import Number
 from kanegen.graph.nodes import Node
@@ -157,62 +159,63 @@ PYTHON = Context(
 # -- NumPy --------------------------------------------------------------------------------------------------
 
 
+def _to_first_order(function: Function, slope: Function) -> Function:
+    """A real function on complex arguments whose imaginary part is small: a complex step."""
+
+    def call(z: Any) -> Any:
+        return function(z.real) + 1j * slope(z.real) * z.imag if np.iscomplexobj(z) else function(z)
+
+    return call
+
+
+def _numpy_atan2(y: Any, x: Any) -> Any:
+    angle = np.arctan2(np.real(y), np.real(x))
+    if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
+        return angle
+    return angle + 1j * ((np.conj(x) * y).imag / (np.real(x) ** 2 + np.real(y) ** 2))
+
+
+def _compared(operation: Function) -> Function:
+    return lambda a, b: operation(np.real(a), np.real(b))
+
+
+def _chosen(operation: Function) -> Function:
+    return lambda a, b: np.where(operation(np.real(a), np.real(b)), a, b)
+
+
+_NUMPY: dict[str, Function] = {
+    **{name: getattr(np, name) for name in ("sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    "pow": np.power,
+    "div": np.true_divide,
+    "reciprocal": lambda x: np.where(x == 0, 0.0, np.true_divide(1.0, x)),
+    "atan2": _numpy_atan2,
+    "cbrt": _to_first_order(np.cbrt, lambda x: 1.0 / (3.0 * np.cbrt(x) ** 2)),
+    "erf": _to_first_order(
+        np.vectorize(math.erf, otypes=[float]), lambda x: 2.0 / math.sqrt(math.pi) * np.exp(-(x * x))
+    ),
+    "floor": lambda x: np.floor(np.real(x)),
+    "ceil": lambda x: np.ceil(np.real(x)),
+    "abs": lambda x: np.where(np.real(x) < 0, -x, x),
+    "min": _chosen(np.less_equal),
+    "max": _chosen(np.greater_equal),
+    "lt": _compared(np.less),
+    "le": _compared(np.less_equal),
+    "eq": _compared(np.equal),
+    "ne": _compared(np.not_equal),
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+}
+
+
 def numpy_context() -> Context:
     """NumPy arrays of float64, or of complex128 for complex-step derivatives of smooth functions.
 
-    Branches (comparisons, min, max, abs) follow the real part, so that they are those of the real problem;
-    where NumPy has no complex function, the imaginary part is the first-order one.
+    Branches (comparisons, min, max, abs) follow the real part, so that they are those of the real problem; where NumPy
+    has no complex function, the imaginary part is the first-order one.
     """
-    import numpy as np
-
-    def to_first_order(function: Function, slope: Function) -> Function:
-        def call(z: Any) -> Any:
-            if not np.iscomplexobj(z):
-                return function(z)
-            return function(z.real) + 1j * slope(z.real) * z.imag
-
-        return call
-
-    def atan2(y: Any, x: Any) -> Any:
-        angle = np.arctan2(np.real(y), np.real(x))
-        if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
-            return angle
-        return angle + 1j * ((np.conj(x) * y).imag / (np.real(x) ** 2 + np.real(y) ** 2))
-
-    def compared(operation: Function) -> Function:
-        return lambda a, b: operation(np.real(a), np.real(b))
-
-    def chosen(operation: Function) -> Function:
-        return lambda a, b: np.where(operation(np.real(a), np.real(b)), a, b)
-
-    def slope_of_erf(x: Any) -> Any:
-        return 2.0 / math.sqrt(math.pi) * np.exp(-(x * x))
-
-    functions: dict[str, Function] = {
-        **{name: getattr(np, name) for name in ("sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh")},
-        **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-        "exp": np.exp,
-        "log": np.log,
-        "pow": np.power,
-        "div": np.true_divide,
-        "reciprocal": lambda x: np.where(x == 0, 0.0, np.true_divide(1.0, x)),
-        "atan2": atan2,
-        "cbrt": to_first_order(np.cbrt, lambda x: 1.0 / (3.0 * np.cbrt(x) ** 2)),
-        "erf": to_first_order(np.vectorize(math.erf, otypes=[float]), slope_of_erf),
-        "floor": lambda x: np.floor(np.real(x)),
-        "ceil": lambda x: np.ceil(np.real(x)),
-        "abs": lambda x: np.where(np.real(x) < 0, -x, x),
-        "min": chosen(np.less_equal),
-        "max": chosen(np.greater_equal),
-        "lt": compared(np.less),
-        "le": compared(np.less_equal),
-        "eq": compared(np.equal),
-        "ne": compared(np.not_equal),
-        "and": np.logical_and,
-        "or": np.logical_or,
-        "not": np.logical_not,
-    }
-    return Context(float, functions, np.where, lambda: np.errstate(all="ignore"))
+    return Context(float, _NUMPY, np.where, lambda: np.errstate(all="ignore"))
 
 
 # -- mpmath -------------------------------------------------------------------------------------------------

@@ -188,24 +188,12 @@ def _add(lowering: Lowering, expr: Any) -> Node:
             minus.append(node.args[0])
         else:
             plus.append(node)
-    plus.sort(key=_by_constancy)
-    if not minus:
-        return graph.sum(plus)
-    minus.sort(key=_by_constancy)
-    fixed = graph.zero
-    for node in plus:
-        if node.constant:
-            fixed = graph.add(fixed, node)
-    for node in minus:
-        if node.constant:
-            fixed = graph.sub(fixed, node)
-    total = fixed
-    for node in plus:
-        if not node.constant:
-            total = graph.add(total, node)
-    for node in minus:
-        if not node.constant:
-            total = graph.sub(total, node)
+    total = graph.zero
+    for constant in (True, False):
+        for combine, nodes in ((graph.add, plus), (graph.sub, minus)):
+            for node in sorted(nodes, key=_by_constancy):
+                if node.constant is constant:
+                    total = combine(total, node)
     return total
 
 

@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 import sympy
 from sympy.codegen import cfunctions
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
-from kanegen.graph.nodes import Node
+from kanegen.graph.nodes import Graph, Node
 
-if TYPE_CHECKING:
-    from kanegen.graph.lower import Lowering
 
-_Rule = Callable[["Lowering", Any], Node]
+class Lowerer(Protocol):
+    """What a rule needs: the graph, and the nodes of subexpressions."""
+
+    @property
+    def graph(self) -> Graph: ...
+
+    def visit(self, expr: Any) -> Node: ...
+
+
+Rule: TypeAlias = Callable[[Lowerer, Any], Node]
 
 
 class UnsupportedError(Exception):
-    """A subexpression that cannot be lowered; :class:`Lowering` adds where it stands."""
+    """A subexpression that cannot be lowered; the message of :class:`Lowering` adds the expression around it."""
 
     def __init__(self, culprit: Any, message: str) -> None:
         super().__init__(message)
         self.culprit = culprit
 
 
-def _named(op: str) -> _Rule:
-    def rule(lowering: Lowering, expr: Any) -> Node:
+def _named(op: str) -> Rule:
+    def rule(lowering: Lowerer, expr: Any) -> Node:
         return lowering.graph.apply(op, *(lowering.visit(a) for a in expr.args))
 
     return rule
 
 
-def _folded(op: str) -> _Rule:
+def _folded(op: str) -> Rule:
     """An operation of two arguments applied to any number of them, from the left."""
 
-    def rule(lowering: Lowering, expr: Any) -> Node:
+    def rule(lowering: Lowerer, expr: Any) -> Node:
         nodes = sorted((lowering.visit(a) for a in expr.args), key=lambda n: (not n.constant, n.index))
         result = nodes[0]
         for node in nodes[1:]:
@@ -46,57 +53,57 @@ def _folded(op: str) -> _Rule:
     return rule
 
 
-def _one_over(op: str) -> _Rule:
+def _one_over(op: str) -> Rule:
     """``1 / op(x)``: secant, cosecant ..."""
 
-    def rule(lowering: Lowering, expr: Any) -> Node:
+    def rule(lowering: Lowerer, expr: Any) -> Node:
         graph = lowering.graph
         return graph.div(graph.one, graph.apply(op, lowering.visit(expr.args[0])))
 
     return rule
 
 
-def _of_reciprocal(op: str) -> _Rule:
+def _of_reciprocal(op: str) -> Rule:
     """``op(1/x)``: the inverses of the reciprocal functions, on SymPy's branches."""
 
-    def rule(lowering: Lowering, expr: Any) -> Node:
+    def rule(lowering: Lowerer, expr: Any) -> Node:
         graph = lowering.graph
         return graph.apply(op, graph.div(graph.one, lowering.visit(expr.args[0])))
 
     return rule
 
 
-def _compared(op: str, swap: bool = False) -> _Rule:
-    def rule(lowering: Lowering, expr: Any) -> Node:
+def _compared(op: str, swap: bool = False) -> Rule:
+    def rule(lowering: Lowerer, expr: Any) -> Node:
         left, right = (lowering.visit(a) for a in expr.args)
         return lowering.graph.apply(op, right, left) if swap else lowering.graph.apply(op, left, right)
 
     return rule
 
 
-def _log(lowering: Lowering, expr: Any) -> Node:
+def _log(lowering: Lowerer, expr: Any) -> Node:
     logarithms = [lowering.graph.apply("log", lowering.visit(a)) for a in expr.args]
     return logarithms[0] if len(logarithms) == 1 else lowering.graph.div(*logarithms)
 
 
-def _cot(lowering: Lowering, expr: Any) -> Node:
+def _cot(lowering: Lowerer, expr: Any) -> Node:
     graph, x = lowering.graph, lowering.visit(expr.args[0])
     return graph.div(graph.apply("cos", x), graph.apply("sin", x))
 
 
-def _sign(lowering: Lowering, expr: Any) -> Node:
+def _sign(lowering: Lowerer, expr: Any) -> Node:
     graph, x = lowering.graph, lowering.visit(expr.args[0])
     negative = graph.select(graph.apply("lt", x, graph.zero), graph.const(-1), graph.zero)
     return graph.select(graph.apply("lt", graph.zero, x), graph.one, negative)
 
 
-def _heaviside(lowering: Lowering, expr: Any) -> Node:
+def _heaviside(lowering: Lowerer, expr: Any) -> Node:
     graph, x = lowering.graph, lowering.visit(expr.args[0])
     negative = graph.select(graph.apply("lt", x, graph.zero), graph.zero, lowering.visit(expr.args[1]))
     return graph.select(graph.apply("lt", graph.zero, x), graph.one, negative)
 
 
-def _impulse(lowering: Lowering, expr: Any) -> Node:
+def _impulse(lowering: Lowerer, expr: Any) -> Node:
     raise UnsupportedError(
         expr,
         f"{expr} is infinite at one place and no number; it is the derivative of a step (of Heaviside or sign, or the "
@@ -104,38 +111,38 @@ def _impulse(lowering: Lowering, expr: Any) -> Node:
     )
 
 
-def _implies(lowering: Lowering, expr: Any) -> Node:
+def _implies(lowering: Lowerer, expr: Any) -> Node:
     premise, conclusion = (lowering.visit(a) for a in expr.args)
     return lowering.graph.apply("or", lowering.graph.apply("not", premise), conclusion)
 
 
-def _mod(lowering: Lowering, expr: Any) -> Node:
+def _mod(lowering: Lowerer, expr: Any) -> Node:
     graph = lowering.graph
     a, b = (lowering.visit(x) for x in expr.args)
     return graph.sub(a, graph.mul(b, graph.apply("floor", graph.div(a, b))))
 
 
-def _frac(lowering: Lowering, expr: Any) -> Node:
+def _frac(lowering: Lowerer, expr: Any) -> Node:
     x = lowering.visit(expr.args[0])
     return lowering.graph.sub(x, lowering.graph.apply("floor", x))
 
 
-def _hypot(lowering: Lowering, expr: Any) -> Node:
+def _hypot(lowering: Lowerer, expr: Any) -> Node:
     graph = lowering.graph
     x, y = (lowering.visit(a) for a in expr.args)
     return graph.apply("sqrt", graph.add(graph.mul(x, x), graph.mul(y, y)))
 
 
-def _real_part(lowering: Lowering, expr: Any) -> Node:
+def _real_part(lowering: Lowerer, expr: Any) -> Node:
     # Every quantity of a model is real; SymPy does not know that of a plain dynamicsymbols().
     return lowering.visit(expr.args[0])
 
 
-def _imaginary_part(lowering: Lowering, expr: Any) -> Node:
+def _imaginary_part(lowering: Lowerer, expr: Any) -> Node:
     return lowering.graph.zero
 
 
-def _piecewise(lowering: Lowering, expr: Any) -> Node:
+def _piecewise(lowering: Lowerer, expr: Any) -> Node:
     *branches, (value, condition) = expr.args
     if not (isinstance(condition, BooleanTrue) or (branches and _exhausts(branches[-1][1], condition))):
         raise UnsupportedError(
@@ -153,19 +160,19 @@ def _exhausts(last_but_one: Any, last: Any) -> bool:
     return bool(sympy.Or(last_but_one, last) == sympy.true)
 
 
-def _pair(lowering: Lowering, expr: Any) -> Node:
-    raise UnsupportedError(expr, f"{expr} stands outside a Piecewise")
+def _pair(lowering: Lowerer, expr: Any) -> Node:
+    raise UnsupportedError(expr, f"{expr} is outside a Piecewise")
 
 
-def _ite(lowering: Lowering, expr: Any) -> Node:
+def _ite(lowering: Lowerer, expr: Any) -> Node:
     return lowering.graph.select(*(lowering.visit(a) for a in expr.args))
 
 
-def _true(lowering: Lowering, expr: Any) -> Node:
+def _true(lowering: Lowerer, expr: Any) -> Node:
     return lowering.graph.one
 
 
-def _false(lowering: Lowering, expr: Any) -> Node:
+def _false(lowering: Lowerer, expr: Any) -> Node:
     return lowering.graph.zero
 
 
@@ -174,7 +181,7 @@ _SAME_NAME = (
     *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "floor", "erf"),
 )
 
-FUNCTIONS: Final[dict[type, _Rule]] = {
+FUNCTIONS: Final[dict[type, Rule]] = {
     **{getattr(sympy, name): _named(name) for name in _SAME_NAME},
     sympy.Abs: _named("abs"),
     sympy.ceiling: _named("ceil"),

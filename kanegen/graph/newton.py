@@ -35,13 +35,13 @@ class Newton:
 
     def solve(self, values: Mapping[str, Sequence[float]]) -> Values | None:
         """The input arrays with the unknowns replaced; None where the method does not converge."""
-        found = {name: [float(x) for x in array] for name, array in values.items()}
+        moved = {name: [float(x) for x in array] for name, array in values.items()}
         m, n = self._shape
         if not m:
-            return found
+            return moved
         for _ in range(_ITERATIONS):
             try:
-                numbers = np.array(evaluate(self._nodes, found))
+                numbers = np.array(evaluate(self._nodes, moved))
             except (ValueError, ArithmeticError):
                 return None  # a user's Python function that is not defined here
             if not np.isfinite(numbers).all():
@@ -51,8 +51,8 @@ class Newton:
             if largest > _FAR:
                 return None
             for (array, index), change in zip(self._places, step, strict=True):
-                found[array][index] -= float(change)
-            size = max((abs(found[array][index]) for array, index in self._places), default=0.0)
+                moved[array][index] -= float(change)
+            size = max((abs(moved[array][index]) for array, index in self._places), default=0.0)
             if largest <= _STEP * max(1.0, size):
-                return found if np.abs(numbers[:m]).max() < _SATISFIED else None
+                return moved if np.abs(numbers[:m]).max() < _SATISFIED else None
         return None

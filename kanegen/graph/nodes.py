@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kanegen.graph.folding import Number, exact, fold_binary, fold_unary, quotient
-
-if TYPE_CHECKING:
-    from kanegen.graph.functions import Function, Spline
+from kanegen.graph.functions import Function, Spline
 
 _EVEN: Final = frozenset({"cos", "cosh", "abs"})
 _ODD: Final = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "cbrt", "reciprocal"})
@@ -382,6 +380,10 @@ class Graph:
         for term in terms:
             total = self.add(total, term)
         return total
+
+    def dot(self, a: Iterable[Node], b: Iterable[Node]) -> Node:
+        """The sum of the products of two sequences of one length."""
+        return self.sum(self.mul(x, y) for x, y in zip(a, b, strict=True))
 
 
 def _is_square_pair(a: Node, b: Node) -> bool:

@@ -4,6 +4,7 @@ from kanegen.model.contact.events import Event as Event
 from kanegen.model.contact.events import Multiplier as Multiplier
 from kanegen.model.contact.laws import Coulomb as Coulomb
 from kanegen.model.contact.laws import HuntCrossley as HuntCrossley
+from kanegen.model.contact.laws import ImpactFunction as ImpactFunction
 from kanegen.model.contact.laws import KelvinVoigt as KelvinVoigt
 from kanegen.model.contact.laws import Restitution as Restitution
 from kanegen.model.contact.laws import Stabilized as Stabilized

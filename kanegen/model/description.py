@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import sympy
 
@@ -14,7 +14,6 @@ from kanegen.model.contact.events import Event, Multiplier
 from kanegen.model.contact.normalize import normalized_contacts, normalized_events, normalized_impulses
 from kanegen.model.contact.records import Contact, Friction, Latch, Unilateral, resolved_contacts
 from kanegen.model.control.control_constraints import ControlConstraints
-from kanegen.model.control.law import ControlLaw, normalized_control
 from kanegen.model.control.servo import Servo
 from kanegen.model.expressions import atoms, base_symbol, derivative_order
 from kanegen.model.geometry.routes import Geometry, is_ground
@@ -22,7 +21,8 @@ from kanegen.model.inputs import Input, InputLayout, normalized_inputs
 from kanegen.model.reactions import Reaction, normalized_reactions
 from kanegen.model.records import FrozenMapping, Output
 
-Loads = tuple[tuple[Any, Any], ...]
+ControlLaw: TypeAlias = Servo | ControlConstraints
+Loads: TypeAlias = tuple[tuple[Any, Any], ...]
 """Pairs (point, force) and (frame, torque)."""
 
 
@@ -128,7 +128,7 @@ class SystemDescription:
 
     @cached_property
     def all_speeds(self) -> tuple[Any, ...]:
-        """Every symbol that stands for a speed in the expressions, auxiliary ones aside."""
+        """The speeds and all former ones, which expressions may contain; auxiliary speeds are not among them."""
         return (*self.speeds, *self.former_speeds)
 
     def level(self, expression: Any) -> int:
@@ -177,12 +177,22 @@ class SystemDescription:
     def effective_loads(self) -> Loads:
         """The loads without those on the inertial frame and on bodies fixed in it, which move nothing.
 
-        Reactions count all loads: one on the ground may belong to a body whose reaction is asked for.
+        Reactions count all loads: one on the ground may belong to a body whose reaction is wanted.
         """
         if self.reactions:
             return self.loads
         ground = {self.frame, *(body.masscenter for body in self.bodies if is_ground(body, self.frame))}
         return tuple(pair for pair in self.loads if pair[0] not in ground)
+
+
+def _control(value: Any, what: str, problems: list[str]) -> ControlLaw | None:
+    if value is None or isinstance(value, ControlLaw):
+        return value
+    problems.append(
+        f"{what} is {value!r}: expected a kg.Servo (servo-constraints) or a kg.ControlConstraints (constraints that "
+        "contain the controls), or None"
+    )
+    return None
 
 
 _NORMALIZERS: Final[dict[str, Callable[[Any, str, list[str]], Any]]] = {
@@ -202,7 +212,7 @@ _NORMALIZERS: Final[dict[str, Callable[[Any, str, list[str]], Any]]] = {
     "contacts": normalized_contacts,
     "events": normalized_events,
     "impulses": normalized_impulses,
-    "control": normalized_control,
+    "control": _control,
     **dict.fromkeys(normalize.CONSTRAINTS, normalize.scalars),
 }
 

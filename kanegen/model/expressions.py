@@ -46,7 +46,7 @@ def base_symbol(expr: Any) -> Any:
 
 
 def natural_key(name: str) -> tuple[Any, ...]:
-    """Sorting key under which ``m_2`` stands before ``m_10``; different names have different keys."""
+    """Sorting key under which ``m_2`` comes before ``m_10``; different names have different keys."""
     parts = re.split(r"(\d+)", name, flags=re.ASCII)
     return tuple((1, int(part), "") if k % 2 else (0, 0, part) for k, part in enumerate(parts)), name
 
@@ -54,7 +54,7 @@ def natural_key(name: str) -> tuple[Any, ...]:
 def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
     """The symbols, dynamic symbols and their time derivatives in ``expressions``, time itself left out.
 
-    A function of anything but time is returned as it stands, so that a check can name it.
+    A function of anything but time is returned as it is, so that a check can name it.
     """
     time = dynamicsymbols._t
     symbols: set[Any] = set()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import sympy
 from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
@@ -28,7 +29,7 @@ class Input:
     Parameters
     ----------
     symbol
-        The SymPy symbol that stands for the input: a ``Symbol`` or ``dynamicsymbols("r")``.
+        The SymPy symbol of the input: a ``Symbol`` or ``dynamicsymbols("r")``.
     rate, acceleration
         Its first and second time derivative, wanted where an equation is differentiated: a rate for an input
         in a velocity, a velocity constraint, an angle, a mass or an inertia; both for one in a holonomic
@@ -192,7 +193,6 @@ class InputLayout:
 
     def array(self, inputs: Any = 0.0, multipliers: Any = 0.0, free: Any = 0.0) -> Any:
         """The array r with these values, a number for all entries of a part or one for each."""
-        import numpy as np
 
         array = np.empty(self.size)
         array[: len(self.inputs)] = inputs

@@ -1,8 +1,7 @@
-"""Affine dependence of expressions on some of their symbols: read from the structure, else probed with
-numbers.
+"""Affine dependence of expressions on some of their symbols: read from the structure, else tested with numbers.
 
-Symbolic simplification would settle every case and take seconds; the structure settles what people write, and
-three random states settle the rest with certainty for all practical purposes.
+Symbolic simplification would take seconds. The structure decides what people usually write, and three random states
+decide the rest.
 """
 
 from __future__ import annotations
@@ -12,8 +11,10 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import sympy
 
+from kanegen.graph.ranks import rank
 from kanegen.model.expressions import atoms
 
 #: Relative size under which a difference of numbers counts as rounding.
@@ -88,7 +89,7 @@ def states(symbols: Sequence[Any], count: int = 3, seed: int = 20240607) -> list
 
 
 def is_affine(expr: Any, variables: frozenset[Any]) -> bool:
-    """Whether ``expr`` is affine in ``variables``; when numbers cannot tell, yes (the derivation will)."""
+    """Whether ``expr`` is affine in ``variables``; when numbers cannot decide, yes (the derivation checks again)."""
     if affine_coefficients(expr, variables) is not None:
         return True
     symbols = sorted(atoms((expr,)), key=str)
@@ -111,7 +112,7 @@ def coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any]:
     """Coefficients of the variables that occur in an affine ``expr``."""
     by_variable = affine_coefficients(expr, variables)
     if by_variable is None:
-        # SymPy cannot tell the derivative by q' from that by q unless q' is a symbol of its own.
+        # SymPy confuses the derivatives by q' and q unless q' is a symbol of its own.
         stand_in = {variable: sympy.Dummy() for variable in atoms((expr,)) & variables}
         replaced = expr.xreplace(stand_in)
         by_variable = {
@@ -125,8 +126,6 @@ def is_regular(rows: Sequence[dict[Any, Any]], columns: Sequence[Any]) -> bool:
     """Whether the square matrix with these coefficients is regular at some state."""
     if all(len(row) == 1 for row in rows):
         return len({next(iter(row)) for row in rows}) == len(columns)
-    import numpy as np
-
     entries = [sympy.sympify(row.get(column, 0)) for row in rows for column in columns]
     symbols = sorted(atoms(entries), key=str)
     try:
@@ -134,17 +133,15 @@ def is_regular(rows: Sequence[dict[Any, Any]], columns: Sequence[Any]) -> bool:
         matrices = [np.reshape(function(*state), (len(rows), len(columns))) for state in states(symbols)]
     except ArithmeticError:
         return True
-    return any(np.linalg.matrix_rank(matrix, rtol=ROUNDING) == len(columns) for matrix in matrices)
+    return any(rank(matrix) == len(columns) for matrix in matrices)
 
 
 def in_span(expr: Any, basis: Sequence[Any], variables: frozenset[Any]) -> bool:
     """Whether ``expr`` is a combination of ``basis`` with factors that do not depend on ``variables``.
 
     Decided at random states (symbols other than ``variables`` fixed, the variables sampled); no when numbers
-    cannot tell.
+    cannot decide.
     """
-    import numpy as np
-
     if not basis:
         return False
     symbols = sorted(atoms((expr, *basis)), key=str)

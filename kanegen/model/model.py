@@ -12,10 +12,15 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen.errors import ModelError
 from kanegen.model import normalize
 from kanegen.model.adapters.from_sympy import kane_arguments, system_arguments
-from kanegen.model.checks.problems import model_problems
+from kanegen.model.checks.bodies import body_problems
+from kanegen.model.checks.contacts import contact_problems
+from kanegen.model.checks.control import control_constraint_problems, servo_problems
+from kanegen.model.checks.equations import equation_problems
+from kanegen.model.checks.reactions import reaction_problems
+from kanegen.model.checks.speeds import speed_change_problems
+from kanegen.model.checks.symbols import symbol_problems
 from kanegen.model.checks.velocities import motion_problems
-from kanegen.model.control.law import ControlLaw
-from kanegen.model.description import SpeedChange, SystemDescription, described
+from kanegen.model.description import ControlLaw, SpeedChange, SystemDescription, described
 from kanegen.model.expressions import atoms, natural_key, symbol_name
 from kanegen.model.geometry.euler_parameters import euler_parameter_groups
 from kanegen.model.places import Place, survey
@@ -53,7 +58,7 @@ class Model(SystemDescription):
         relations between positions and add no row to J: residuals, ``make_consistent``, ``Projection`` and linear
         models use them. Of stabilization methods only ``Projection`` removes their drift.
     dependent_speeds
-        Speeds the constraints shall be solved for; ``None`` leaves the choice to the solver.
+        Speeds for which the constraints are solved; ``None`` leaves the choice to the solver.
     inputs
         :class:`Input` objects or bare symbols.
     parameters
@@ -131,30 +136,7 @@ class Model(SystemDescription):
         control: ControlLaw | None = None,
         check_kinematics: bool = True,
     ) -> None:
-        given = {
-            "name": name,
-            "frame": frame,
-            "coordinates": coordinates,
-            "speeds": speeds,
-            "kinematics": kinematics,
-            "bodies": bodies,
-            "loads": loads,
-            "holonomic_constraints": holonomic_constraints,
-            "nonholonomic_constraints": nonholonomic_constraints,
-            "acceleration_constraints": acceleration_constraints,
-            "implied_constraints": implied_constraints,
-            "dependent_speeds": dependent_speeds,
-            "inputs": inputs,
-            "potential_energy": potential_energy,
-            "gravity": gravity,
-            "outputs": outputs,
-            "auxiliary_speeds": auxiliary_speeds,
-            "reactions": reactions,
-            "contacts": contacts,
-            "events": events,
-            "impulses": impulses,
-            "control": control,
-        }
+        given = locals()  # the arguments by name
         problems: list[str] = []
         self._complete(described(given, problems), parameters, problems)
         contradictions = motion_problems(self) if check_kinematics else []
@@ -178,7 +160,7 @@ class Model(SystemDescription):
             geometry=walk.geometry,
             euler_parameters=euler_parameter_groups(description.coordinates, matrices),
         )
-        problems.extend(model_problems(complete, walk.places, unknown_symbols))
+        problems.extend(_problems(complete, walk.places, unknown_symbols))
         if problems:
             raise ModelError(tuple(dict.fromkeys(problems)))
         super().__init__(**complete.field_values())
@@ -232,7 +214,7 @@ class Model(SystemDescription):
     ) -> Model:
         """The same system in other speeds ``w = Phi1(q, t) u + Phi2(q, t)`` (Bajodah 2003, (45)).
 
-        Everything else stays written in the old speeds, which may also stand in outputs;
+        Everything else stays written in the old speeds, which outputs may also contain;
         ``Q_w = Phi1^-T Q Phi1^-1``. A changed model can be changed again.
 
         Parameters
@@ -243,7 +225,7 @@ class Model(SystemDescription):
             Their expressions in the speeds of this model, t, q, inputs and parameters: a list in the order of
             ``speeds``, equations ``Eq(w, expression)``, or a mapping from w to its expression.
         dependent_speeds
-            Of the new speeds; None leaves the choice to the solver, whatever this model names.
+            Of the new speeds; None leaves the choice to the solver, not those of this model.
         parameters
             Values of constants that only the definitions contain.
 
@@ -271,12 +253,12 @@ class Model(SystemDescription):
         speeds
             The new dynamic symbols w; None: ``w_u1`` for ``u1`` and so on.
         dependent_speeds
-            Of the new speeds; None leaves the choice to the solver, whatever this model names.
+            Of the new speeds; None leaves the choice to the solver, not those of this model.
 
         Raises
         ------
         ModelError
-            For new speeds that cannot stand for the old ones. ``derive`` and ``build`` raise ``DerivationError``
+            For new speeds that cannot replace the old ones. ``derive`` and ``build`` raise ``DerivationError``
             where Q is singular, naming the speed that moves no mass.
         """
         problems: list[str] = []
@@ -328,3 +310,19 @@ def _parameter_symbols(description: SystemDescription, places: Sequence[Place]) 
     }
     constants -= {item.symbol for item in description.inputs}
     return tuple(sorted(constants, key=lambda symbol: natural_key(symbol_name(symbol))))
+
+
+def _problems(
+    description: SystemDescription, places: Sequence[Place], unknown_symbols: Sequence[Any]
+) -> tuple[str, ...]:
+    """Every problem of a description, one sentence each; ``unknown_symbols`` are given parameters that do not occur."""
+    return (
+        *symbol_problems(description, places, unknown_symbols),
+        *speed_change_problems(description),
+        *equation_problems(description),
+        *body_problems(description),
+        *reaction_problems(description),
+        *contact_problems(description, places),
+        *servo_problems(description),
+        *control_constraint_problems(description),
+    )

@@ -118,7 +118,7 @@ def bodies(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
 
 
 def _location(item: Any) -> Any:
-    """Where a load acts; a body stands for its mass center (a force)."""
+    """Where a load acts: at its mass center for a force given on a body."""
     return item.masscenter if isinstance(item, Particle | RigidBody) else item
 
 

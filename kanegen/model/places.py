@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sympy.physics.mechanics import Point, RigidBody
@@ -35,28 +36,24 @@ from kanegen.model.reactions import Reaction
 class Place:
     """Expressions of one origin.
 
-    ``kind`` is one of kinematics, holonomic, nonholonomic, acceleration, load, mass, inertia, position,
-    velocity, orientation, angular velocity, gravity, potential energy, output, gap, velocity gap, slip, contact force,
-    law, normal load, guard, impulse, servo position, servo velocity, servo gain, servo law. ``differentiations`` is
-    the number of total time derivatives the derivation takes of them.
+    ``kind`` is one of the keys of :data:`~kanegen.model.checks.symbols.ALLOWED`. ``differentiations`` is the number of
+    total time derivatives the derivation takes of the expressions.
     """
 
     kind: str
     where: str
     expressions: tuple[Any, ...]
-    differentiations: int
-    atoms: frozenset[Any]
+    differentiations: int = 0
 
-
-def place(kind: str, where: str, expressions: Iterable[Any], differentiations: int = 0) -> Place:
-    """A :class:`Place` with its atoms read."""
-    listed = tuple(expressions)
-    return Place(kind, where, listed, differentiations, atoms(listed))
+    @cached_property
+    def atoms(self) -> frozenset[Any]:
+        """The symbols, dynamic symbols and derivatives in the expressions."""
+        return atoms(self.expressions)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """The places of a model, the frames and points they were found on, and where the walk got stuck (``problems``)."""
+    """The places of a model, the frames and points they were found on, and the ``problems`` of the walk."""
 
     places: tuple[Place, ...]
     geometry: Geometry
@@ -102,19 +99,19 @@ def _scalar_places(model: SystemDescription) -> list[Place]:
         ("acceleration", "acceleration_constraints", model.acceleration_constraints, 0),
     )
     places = [
-        place(kind, f"{field}[{k}]", (expr,), order)
+        Place(kind, f"{field}[{k}]", (expr,), order)
         for kind, field, expressions, order in kinds
         for k, expr in enumerate(expressions)
     ]
     if model.potential_energy is not None:
-        places.append(place("potential energy", "potential_energy", (model.potential_energy,)))
+        places.append(Place("potential energy", "potential_energy", (model.potential_energy,)))
     for change in model.speed_changes:
         # Accelerations contain the rates of Phi1 and Phi2.
         definitions = enumerate(change.definitions or ())
-        places.extend(place("speed definition", f"definitions[{k}]", (expr,), 1) for k, expr in definitions)
-    places.extend(place("output", f"outputs[{name!r}]", item) for name, item in model.outputs.items())
+        places.extend(Place("speed definition", f"definitions[{k}]", (expr,), 1) for k, expr in definitions)
+    places.extend(Place("output", f"outputs[{name!r}]", item.expressions) for name, item in model.outputs.items())
     if model.control is not None:
-        places.extend(place(*item) for item in model.control.places())
+        places.extend(Place(*item) for item in model.control.places())
     return [*places, *_contact_places(model)]
 
 
@@ -123,13 +120,13 @@ def _contact_places(model: SystemDescription) -> Iterator[Place]:
         of = f"of contact {contact.name!r}"
         if contact.gap is not None:
             kind = "gap" if contact.level == 2 else "velocity gap"
-            yield place(kind, f"the gap {of}", (contact.gap,), contact.level)
+            yield Place(kind, f"the gap {of}", (contact.gap,), contact.level)
         if contact.load is not None:
-            yield place("normal load", f"the normal force {of}", (contact.load,))
-        yield place("slip", f"the slip velocity {of}", contact.slip, 1)
-        yield place("law", f"the law {of}", (value.expression for value in contact.values()))
+            yield Place("normal load", f"the normal force {of}", (contact.load,))
+        yield Place("slip", f"the slip velocity {of}", contact.slip, 1)
+        yield Place("law", f"the law {of}", tuple(value.expression for value in contact.values()))
     for event in model.events:
-        yield place("guard", f"the guard of event {event.name!r}", (event.guard,))
+        yield Place("guard", f"the guard of event {event.name!r}", (event.guard,))
 
 
 class _Walk:
@@ -167,12 +164,12 @@ class _Walk:
         self._add_point(body.masscenter, where)
         if is_ground(body, self.frame):
             return
-        self.places.append(place("mass", f"the mass of {where}", () if body.mass is None else (body.mass,), 1))
+        self.places.append(Place("mass", f"the mass of {where}", () if body.mass is None else (body.mass,), 1))
         if not isinstance(body, RigidBody):
             return
         self._turning.setdefault(body.frame, where)
         dyadic, about = body.inertia
-        self.places.append(place("inertia", f"the inertia of {where}", dyadic_expressions(dyadic), 1))
+        self.places.append(Place("inertia", f"the inertia of {where}", dyadic_expressions(dyadic), 1))
         for frame in dyadic_frames(dyadic):
             self._written_in.setdefault(frame, f"the inertia of {where}")
             self._turning.setdefault(frame, f"the inertia of {where}")
@@ -213,7 +210,7 @@ class _Walk:
             self.add_vector("load", f"the constraint force of {where} on {location}", vector)
 
     def add_vector(self, kind: str, where: str, vector: Any, differentiations: int = 0) -> None:
-        self.places.append(place(kind, where, vector_expressions(vector), differentiations))
+        self.places.append(Place(kind, where, vector_expressions(vector), differentiations))
         for frame in vector_frames(vector):
             self._written_in.setdefault(frame, where)
             if differentiations:
@@ -264,7 +261,7 @@ class _Walk:
                 self._unconnected(frame, where)
         for parent, child in self._orientations:
             where = f"the orientation of frame {child} in {parent}"
-            self.places.append(place("orientation", where, parent._dcm_dict[child]))
+            self.places.append(Place("orientation", where, tuple(parent._dcm_dict[child])))
 
     def _add_rate(self, parent: Any, child: Any) -> None:
         where = f"the angular velocity of frame {child} in {parent}"

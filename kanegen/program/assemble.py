@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from kanegen.derivation.control.control_constraints import ControlledMotion
 from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError
 from kanegen.forms import AUTO, FORMS
@@ -59,8 +60,9 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     if FORMS[form].momenta:
         momentum_form.add_momentum_form(functions, form)
     add_contacts(functions)
-    if equations.controlled_motion is not None:
-        control_constraints(functions, equations.controlled_motion)
+    motion = equations.once(ControlledMotion.of)
+    if motion is not None:
+        control_constraints(functions, motion)
     return hoist(program_of(functions)), form
 
 

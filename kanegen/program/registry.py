@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.quantity import Quantity
 from kanegen.graph import Graph, Node
@@ -26,6 +27,11 @@ class Functions:
         self.n_c = len(equations.constraints.rows)
         self.stabilizable = bool(equations.gain_names)
         self.known: dict[str, Function] = {}
+
+    @property
+    def servo(self) -> ServoEquations:
+        """The servo-constraints with their controls; ModelError where the controls cannot enforce them."""
+        return self.equations.once(servo_equations)
 
     def add(self, function: Function) -> Function:
         self.known[function.name] = function

@@ -5,6 +5,7 @@ from kanegen.codegen.description import Description as Description
 from kanegen.solve.analysis.inverse_dynamics import InverseDynamics as InverseDynamics
 from kanegen.solve.analysis.linearize import Jacobian as Jacobian
 from kanegen.solve.analysis.linearize import Linearization as Linearization
+from kanegen.solve.analysis.structure import AccelerationParts as AccelerationParts
 from kanegen.solve.contact.contacts import Contacts as Contacts
 from kanegen.solve.contact.contacts import ContactState as ContactState
 from kanegen.solve.contact.impulse import Impulse as Impulse

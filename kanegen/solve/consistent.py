@@ -1,4 +1,4 @@
-"""States that satisfy the constraints, from states that do not."""
+"""Correction of states that violate the constraints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.solve.functions import Functions
-from kanegen.solve.names import key_name, positive, unknown
+from kanegen.solve.names import key_name, listed, positive, unknown
 from kanegen.solve.run.momentum import is_momentum_form
 
 SATISFIED = 0
@@ -112,19 +112,14 @@ def _impossible(start: Start, stays: dict[str, int], residuals: Array) -> str:
     levels = ["position"] * n + ["velocity"] * len(description.constraints.velocities)
     labels = (*description.constraints.positions, *description.constraints.velocities)
     limits = [1e3 * start.tolerance * max(1.0, float(np.abs(x).max(initial=0.0))) for x in (start.q, start.u)]
+    satisfied = bool((np.abs(residuals[:n]) <= limits[0]).all())  # speeds are corrected at satisfied positions only
     violated = [
         f"{label} at {level} level: residual {value:.6g}"
         for label, level, value in zip(labels, levels, residuals, strict=True)
-        if not abs(value) <= limits[level == "velocity"] and (level == "position" or not _any(residuals[:n], limits[0]))
+        if not abs(value) <= limits[level == "velocity"] and (level == "position" or satisfied)
     ]
-    return (
-        f"the constraints cannot be satisfied at t = {start.t!r} s from the given state; the best state reached "
-        f"violates {len(violated)} of them:\n  - " + "\n  - ".join(violated) + f"\n{_advice(start, stays)}"
-    )
-
-
-def _any(values: Array, limit: float) -> bool:
-    return bool((~(np.abs(values) <= limit)).any())
+    headline = f"the constraints cannot be satisfied at t = {start.t!r} s from the given state; the best state violates"
+    return listed(f"{headline} {len(violated)} of them", violated, _advice(start, stays))
 
 
 def _advice(start: Start, stays: dict[str, int]) -> str:

@@ -54,6 +54,11 @@ def unknown(name: str, known: Sequence[str], what: str) -> str:
     return f"there is no {what} {name!r}: {hint}"
 
 
+def listed(headline: str, problems: Sequence[str], advice: str) -> str:
+    """A message with a line for each problem."""
+    return "\n  - ".join([f"{headline}:", *problems]) + f"\n{advice}"
+
+
 def number(value: Any, what: str) -> float:
     """``value`` as a finite float. Raises `SolveError` for anything that is not a finite real number."""
     try:

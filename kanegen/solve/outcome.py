@@ -1,8 +1,7 @@
-"""How an integration ended, and what it cost."""
+"""The outcome of an integration, and its cost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -57,7 +56,7 @@ class Outcome(Enum):
     GAP_VIOLATED = (
         "gap violated",
         Status.GAP_VIOLATED,
-        "start with gap >= 0, or use a law that acts on violated gaps: Stabilized, KelvinVoigt, HuntCrossley",
+        "start with gap >= 0, or give the contact a law that acts on violated gaps, any but kg.Restitution",
     )
     INTERRUPTED = ("interrupted", Status.INTERRUPTED, "the solution up to its last time is valid: go on from there")
 
@@ -87,28 +86,28 @@ def conflict_message(module: Any, conflict: Any) -> str:
     what, law = ("impulses", "the law of impact") if conflict.impact else ("forces", "the laws of contact")
     if conflict.friction:
         return (
-            f"{who}: no modes agree with the {what} they lead to, though without friction some would (Painleve's "
-            "paradox): reduce the friction, or let a contact yield with a compliant law"
+            f"{who}: no modes are consistent with the {what} that follow from them, although without friction some "
+            "would be (Painleve's paradox): reduce the friction, or make a contact compliant by its law"
         )
     these = "this contact" if len(names) == 1 else "these contacts"
     return (
-        f"{who}: no {what} satisfy {law}: {these} and the constraints contradict each other here; whatever {what} act, "
-        "a gap goes on closing (a body is squeezed between obstacles, or a given motion drives it into one): open a "
-        "gap, change the given motion, or let a contact yield with a compliant law"
+        f"{who}: no {what} satisfy {law}: {these} and the constraints contradict each other here, since no {what} keep "
+        "all gaps from closing (a body is squeezed between obstacles, or a given motion drives it into one): open a "
+        "gap, change the given motion, or make a contact compliant by its law"
     )
 
 
 class Statistics(NamedTuple):
     """Counts and step sizes of a run.
 
-    ``steps`` accepted and ``rejected`` trial steps; ``evaluations`` of the right-hand side, ``repartitions``
-    of them with other dependent speeds than the model's own; magnitudes of the ``smallest_step`` (the last
-    one, cut to end on time, included), ``largest_step`` and ``last_step`` in s; ``largest_error``: the
-    largest local error estimate of an accepted step as a fraction of the tolerance, 0 for methods without an
-    estimate; ``projections`` that moved the state; ``integrals_left``: projections that left an integral of motion as
-    it was, and ``integral_drift``, the largest error of one before its correction, relative to its terms (see
-    :class:`kanegen.Projection`); evaluations of ``jacobians`` and ``factorizations`` of
-    matrices made from them, by the method for stiff equations.
+    ``steps`` and ``rejected`` count accepted and rejected steps, ``evaluations`` those of the right-hand side,
+    ``repartitions`` those among them with other dependent speeds than the model's own. ``smallest_step`` (the last
+    one, which ends at the end of the span, included), ``largest_step`` and ``last_step`` are magnitudes in s.
+    ``largest_error`` is the largest local error estimate of an accepted step as a fraction of the tolerance, 0 for
+    methods without an estimate. ``projections`` counts those that moved the state, ``integrals_left`` those that could
+    not correct an integral of motion; ``integral_drift`` is the largest error of an integral before its correction,
+    relative to its terms (see :class:`kanegen.Projection`). ``jacobians`` and ``factorizations`` are counts of the
+    method for stiff equations.
     """
 
     steps: int
@@ -124,8 +123,3 @@ class Statistics(NamedTuple):
     factorizations: int = 0
     integrals_left: int = 0
     integral_drift: float = 0.0
-
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> Statistics:
-        """The statistics of the compiled integrator."""
-        return cls(**values)

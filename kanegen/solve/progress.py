@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 _QUIET_SECONDS = 0.5
-"""Runs shorter than this show nothing: a bar that flashes up tells nobody anything."""
+"""Shorter runs show no bar."""
 
 
 class ProgressBar:

@@ -20,8 +20,8 @@ class Dense:
 
     ``t_old`` (m,) and ``h`` (m,), the start and signed size of every step, and ``coefficients`` (m, k, n_y)
     in the nested form of Hairer, Norsett and Wanner (Solving Ordinary Differential Equations I, 1993, section
-    II.6), in theta = (t - t_old) / h: ``c_0 + theta (c_1 + (1 - theta) (c_2 + theta (c_3 + ...)))``. Where a step ends
-    and the next one begins the next one counts: at a jump the state after it.
+    II.6), in theta = (t - t_old) / h: ``c_0 + theta (c_1 + (1 - theta) (c_2 + theta (c_3 + ...)))``. At the end of a
+    step the next step is evaluated: at a jump, the state after it.
     """
 
     t_old: Array
@@ -42,7 +42,7 @@ class Dense:
         return np.asarray(states)
 
     def ending_at(self, t: float, state: Array) -> Dense:
-        """The same with ``state`` (n_y,) from ``t`` on: after a jump at the end of a run."""
+        """The extension with ``state`` (n_y,) from ``t`` on, for a jump at the end of a run."""
         if self.t_old.size and np.array_equal(self(np.array([t]))[0], state):
             return self
         constant = np.zeros((1, *self.coefficients.shape[1:]))
@@ -58,14 +58,14 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The motion an integration found; pickles, and does not depend on the solver.
+    """The motion that an integration computed; it can be pickled and does not refer to the solver.
 
     ``t`` (n_t,) in s, ``q`` (n_t, n_q), ``u`` (n_t, n_u): every accepted step with the start, or the times of
     ``t_eval``. ``status`` is an :class:`Outcome`, ``message`` one sentence on it, ``statistics`` the counts.
-    ``last`` is the last accepted state (t, q, u), whatever ``t_eval`` asked for. Called with a time it gives
-    the state there.
+    ``last`` is the last accepted state (t, q, u), with or without ``t_eval``. A solution is called with a time and
+    returns the state there.
 
-    ``events``: what happened in a run with contacts or events, in order. ``contacts``, a :class:`ContactHistory`: modes
+    ``events``: the events of a run with contacts or events, in order. ``contacts``, a :class:`ContactHistory`: modes
     over time and contact forces; None for a model without contacts. ``control``, a :class:`ControlHistory`: controls,
     servo-errors and saturation; None for an open loop. Where the speeds jump, ``t`` holds the time twice, with the
     states before and after; ``solution(t)`` and ``t_eval`` give the state after.
@@ -115,7 +115,7 @@ class Solution:
         outside = ~((times >= min(start, end)) & (times <= max(start, end)))
         if outside.any():
             raise SolveError(
-                f"t = {float(times[outside][0])!r} is outside the solution, which reaches from t = {start!r} "
+                f"t = {float(times[outside][0])!r} is outside the solution, which extends from t = {start!r} "
                 f"to {end!r} s"
             )
         if not self.dense.t_old.size:
@@ -129,7 +129,7 @@ class Solution:
 
 
 class IntegrationError(SolveError):
-    """An integration that did not reach its end; ``solution`` holds the part that was found."""
+    """An integration that did not reach its end; ``solution`` holds the part that was integrated."""
 
     def __init__(self, message: str, solution: Solution) -> None:
         super().__init__(message)
@@ -140,7 +140,7 @@ class IntegrationError(SolveError):
 
 
 class IntegrationInterrupted(KeyboardInterrupt):
-    """Ctrl-C during an integration; ``solution`` holds the part that was found."""
+    """Ctrl-C during an integration; ``solution`` holds the part that was integrated."""
 
     def __init__(self, message: str, solution: Solution) -> None:
         super().__init__(message)

@@ -12,11 +12,12 @@ from kanegen.backends.cython import Extension
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.errors import SolveError
+from kanegen.graph.ranks import independent_rows
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program.kernels import linear as kernels
 from kanegen.solve.analysis.linearize import Differentiable
-from kanegen.solve.analysis.structure import Parts, redundant_rows
+from kanegen.solve.analysis.structure import AccelerationParts
 from kanegen.solve.consistent import make_consistent
 from kanegen.solve.contact.contacts import Contacting
 from kanegen.solve.contact.impulse import Impulsive
@@ -255,11 +256,12 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None) -> Names:
         """Labels of the constraints that follow from the ones before them at this state; needs ``J``."""
-        return tuple(self.description.constraints.rows[i] for i in redundant_rows(self.J(t, q, u, r)))
+        kept = independent_rows(self.J(t, q, u, r))
+        return tuple(label for i, label in enumerate(self.description.constraints.rows) if i not in kept)
 
-    def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None) -> Parts:
+    def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None) -> AccelerationParts:
         """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has it."""
-        return Parts(*self._functions.get("acceleration_parts").value(t, q, u, r))
+        return AccelerationParts(*self._functions.get("acceleration_parts").value(t, q, u, r))
 
     # -- about it -------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -10,12 +10,16 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.graph import PYTHON, Context, Function, Node, mpmath_context, reachable
 
 Vector: TypeAlias = "Sequence[Any] | NDArray[Any]"
 Matrix: TypeAlias = "Sequence[Sequence[Any]] | NDArray[Any]"
 
 DIGITS: Final = 50
+
+NO_DIGITS: Final = "functions of the user have no 50 digits to take differences of"
+"""Why a check by differences does not apply."""
 
 STEP: Final = 1e-12
 """Step of central differences in 50 digits: errors of 1e-24 by truncation, at most 1e-26 (second ones) by rounding."""
@@ -28,10 +32,6 @@ DOUBLE: Final = 1e-10
 
 SIGNIFICANT: Final = 1e-3
 """Entries below this fraction of the largest of their array are compared on the scale of this fraction."""
-
-
-RANK: Final = 1e-8
-"""A unit row that differs less from its projection on the others depends on them."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,12 @@ def arithmetic_for(nodes: Sequence[Node]) -> Arithmetic:
     return Arithmetic(mpmath_context(DIGITS), True) if exact else Arithmetic(PYTHON, False)
 
 
+def central_difference(function: Callable[[Any], Sequence[Any]]) -> list[Any]:
+    """The derivative of several values of one number at 0, in 50 digits."""
+    h = mpmath.mpf(STEP)
+    return [(after - before) / (2 * h) for after, before in zip(function(h), function(-h), strict=True)]
+
+
 def rows(values: Vector, columns: int) -> list[list[Any]]:
     """A flat row-major array as rows."""
     return [list(values[i : i + columns]) for i in range(0, len(values), columns)] if columns else []
@@ -69,11 +75,11 @@ def product(matrix: Matrix, x: Vector) -> list[Any]:
 
 def transposed_product(matrix: Matrix, x: Vector, n: int) -> list[Any]:
     """``matrix^T x`` with n entries; a matrix without rows gives zeros."""
-    return [sum((row[j] * y for row, y in zip(matrix, x, strict=True)), mpmath.mpf(0)) for j in range(n)]
+    return [dot([row[j] for row in matrix], x) for j in range(n)]
 
 
 def dot(x: Vector, y: Vector) -> Any:
-    return sum((a * b for a, b in zip(x, y, strict=True)), mpmath.mpf(0))
+    return mpmath.fdot(x, y)
 
 
 def solve(matrix: Matrix, right: Vector) -> list[Any]:
@@ -100,7 +106,7 @@ def kkt(Q: Matrix, J: Matrix, P: Vector, b: Vector) -> tuple[list[Any], list[Any
     return solution[:n], solution[n:]
 
 
-def kkt_sizes(Q: Matrix, J: Matrix, P: Vector, b: Vector, solution: Vector) -> NDArray[np.float64]:
+def kkt_sizes(Q: Matrix, J: Matrix, P: Vector, b: Vector, solution: Vector) -> Array:
     """How much the ``solution`` (u', multipliers) moves with relative changes of the entries of the bordered system.
 
     ``|M^-1| (|M| |x| + |f|)`` (Skeel 1979), so that a u' in which large terms cancel is judged on their scale.
@@ -112,25 +118,7 @@ def kkt_sizes(Q: Matrix, J: Matrix, P: Vector, b: Vector, solution: Vector) -> N
         rows_of_J = np.array(J, dtype=np.float64)
         bordered[:n, n:], bordered[n:, :n] = -rows_of_J.T, rows_of_J
     right, x = np.abs(np.array([*P, *b], dtype=np.float64)), np.abs(np.array(solution, dtype=np.float64))
-    found: NDArray[np.float64] = np.abs(np.linalg.inv(bordered)) @ (np.abs(bordered) @ x + right)
-    return found
-
-
-def independent_rows(matrix: Matrix) -> tuple[int, ...]:
-    """Indices of rows that span all others, first ones first, by orthogonalization of the unit rows."""
-    chosen: list[int] = []
-    basis: list[NDArray[np.float64]] = []
-    for index, row in enumerate(matrix):
-        x = np.array(row, dtype=np.float64)
-        x = x / (np.linalg.norm(x) or 1.0)
-        for _ in range(2):
-            for direction in basis:
-                x = x - direction * (direction @ x)
-        size = float(np.linalg.norm(x))
-        if size > RANK:
-            basis.append(x / size)
-            chosen.append(index)
-    return tuple(chosen)
+    return np.asarray(np.abs(np.linalg.inv(bordered)) @ (np.abs(bordered) @ x + right))
 
 
 def deviation(actual: Vector, expected: Vector, sensitivity: Vector | None = None) -> float:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.errors import BuildError, SolveError
 from kanegen.graph import Context, mpmath_context, numpy_context
 from kanegen.program.interpret import interpret
@@ -18,8 +18,6 @@ from kanegen.verification.report import Check
 from kanegen.verification.states import State
 from kanegen.verification.subject import Motion, Subject
 from kanegen.verification.worst import Worst, not_applicable
-
-Array: TypeAlias = NDArray[np.float64]
 
 COARSE_DIGITS: Final = (22, 25, 28)
 """Precisions whose errors, against 50 digits, tell how much a function amplifies one relative rounding error."""
@@ -51,13 +49,8 @@ def interpreters(subject: Subject) -> tuple[Check, Check]:
     """Every compiled function against the program in 50 digits, and the program in NumPy likewise."""
     names = [function.name for function in subject.program.functions if not function.internal]
     digits = "50-digit" if subject.arithmetic.exact else "double-precision (functions of the user)"
-    checks = (
-        Worst("compiled functions", DOUBLE),
-        Worst("NumPy interpreter", DOUBLE),
-    )
-    evaluations: tuple[Callable[[str, State], Vector | None], ...] = (
-        _compiled(subject), _interpreted(subject)
-    )  # fmt: skip
+    checks = first, second = Worst("compiled functions", DOUBLE), Worst("NumPy interpreter", DOUBLE)
+    evaluations: tuple[Callable[[str, State], Vector | None], ...] = (_compiled(subject), _interpreted(subject))
     for name in names:
         for state in subject.states:
             reference = _reference(subject, name, state, COARSE_DIGITS)
@@ -65,7 +58,6 @@ def interpreters(subject: Subject) -> tuple[Check, Check]:
                 continue
             for worst, evaluate in zip(checks, evaluations, strict=True):
                 worst.add(name, state, _difference(subject, name, state, evaluate(name, state), reference))
-    first, second = checks
     return (
         first.check(f"{len(names)} functions against the {digits} interpreter, gains included"),
         second.check(f"the same program against the {digits} interpreter"),
@@ -78,11 +70,9 @@ def _difference(
     """The deviation of a function's value; one that seems too large is judged with a better known sensitivity."""
     if actual is None:
         return float("nan")
-    found = deviation(actual, *reference)
-    if not found <= DOUBLE:
-        better = _reference(subject, name, state, MORE_DIGITS)
-        return found if better is None else deviation(actual, *better)
-    return found
+    first = deviation(actual, *reference)
+    better = None if first <= DOUBLE else _reference(subject, name, state, MORE_DIGITS)
+    return first if better is None else deviation(actual, *better)
 
 
 def _compiled(subject: Subject) -> Callable[[str, State], Array | None]:

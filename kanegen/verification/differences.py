@@ -10,15 +10,13 @@ import numpy as np
 
 from kanegen.derivation.constraints.constraints import ACCELERATION, POSITION, Row
 from kanegen.graph import Node, evaluate, numpy_context
-from kanegen.verification.arithmetic import DOUBLE, STEP, dot, product, rows
+from kanegen.verification.arithmetic import DOUBLE, NO_DIGITS, STEP, central_difference, dot, product, rows
 from kanegen.verification.report import Check
 from kanegen.verification.states import State
 from kanegen.verification.subject import Subject
 from kanegen.verification.worst import Worst, not_applicable
 
 COMPLEX_STEP = 1e-30
-
-NO_DIGITS = "functions of the user have no 50 digits to take differences of"
 
 
 def jacobian(subject: Subject) -> Check:
@@ -97,8 +95,7 @@ def motion_path(subject: Subject, state: State, **given: Sequence[Any]) -> list[
         }
 
     def second(nodes: Sequence[Node]) -> list[Any]:
-        ends = [subject.evaluate(nodes, state, **along(s)) for s in (h, -h)]
-        return [(x - y) / (2 * h) for x, y in zip(*ends, strict=True)]
+        return central_difference(lambda s: subject.evaluate(nodes, state, **along(s)))
 
     q_second = second(system.qdot)
     known = {k: node for k, node in enumerate(system.input_rates) if node is not None}

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import mpmath
-
 from kanegen.errors import SolveError
 from kanegen.program.interpret import interpret
-from kanegen.verification.arithmetic import DOUBLE, STEP
+from kanegen.verification.arithmetic import DOUBLE, NO_DIGITS, central_difference
 from kanegen.verification.compiled import Compiled
 from kanegen.verification.report import Check
 from kanegen.verification.states import State
@@ -28,12 +26,13 @@ def rates(subject: Subject) -> Check:
     if not names:
         return not_applicable(PRINCIPLE, "none is compiled")
     if not subject.arithmetic.exact:
-        return not_applicable(PRINCIPLE, "functions of the user have no 50 digits to take differences of")
+        return not_applicable(PRINCIPLE, NO_DIGITS)
     worst = Worst(PRINCIPLE, DOUBLE)
     for state in subject.states[:STATES]:
         for name in names:
-            expected = _differences(subject, state, name.removeprefix(PREFIX))
-            if expected is None:
+            try:
+                expected = _differences(subject, state, name.removeprefix(PREFIX))
+            except SolveError:
                 continue
             try:
                 actual = compiled(name, state)
@@ -44,21 +43,21 @@ def rates(subject: Subject) -> Check:
     return worst.check(f"{', '.join(names)} against differences in 50 digits")
 
 
-def _differences(subject: Subject, state: State, array: str) -> list[Any] | None:
-    """Derivatives of (q', u') in the elements of an array, row-major; None where the motion does not exist."""
+def _differences(subject: Subject, state: State, array: str) -> list[Any]:
+    """Derivatives of (q', u') in the elements of an array, row-major; `SolveError` where the motion does not exist."""
     values = subject.values(state)
     stabilized = any(function.name == "rhs_stabilized" for function in subject.program.functions)
+    name = "rhs_stabilized" if stabilized else "rhs"
     columns = []
     for k in range(len(subject.equations.system.r) if array == "r" else len(values[array])):
-        ends = []
-        for sign in (1, -1):
-            moved = list(values[array])
-            moved[k] = moved[k] + sign * mpmath.mpf(STEP)
-            arrays = {**values, array: moved}
-            name = "rhs_stabilized" if stabilized else "rhs"
-            status, result = interpret(subject.program, name, arrays, subject.arithmetic.context)
+
+        def moved(step: Any, k: int = k) -> list[Any]:
+            changed = list(values[array])
+            changed[k] = changed[k] + step
+            status, result = interpret(subject.program, name, {**values, array: changed}, subject.arithmetic.context)
             if status < 0:
-                return None
-            ends.append(result)
-        columns.append([(a - b) / (2 * mpmath.mpf(STEP)) for a, b in zip(*ends, strict=True)])
+                raise SolveError(name)
+            return result
+
+        columns.append(central_difference(moved))
     return [x for row in zip(*columns, strict=True) for x in row]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kanegen.derivation import views
 from kanegen.verification.arithmetic import deviation
 from kanegen.verification.report import Check
@@ -63,14 +65,9 @@ def _spins_about_symmetry(subject: Subject, frame: views.Oriented) -> bool:
         omega, rate = (subject.evaluate(a, state) for a in (frame.omega, frame.rate))
         x, y, z = (a - b for a, b in zip(omega, rate, strict=True))
         xx, yy, zz, xy, xz, yz = subject.evaluate(frame.inertia, state)
-        turn = ((0, -z, y), (z, 0, -x), (-y, x, 0))
-        tensor = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-        left, right = _matrix_product(turn, tensor), _matrix_product(tensor, turn)
+        turn = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]], dtype=object)
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
         size = max(map(abs, (x, y, z))) * max(map(abs, (xx, yy, zz)))
-        if any(abs(a - b) > subject.arithmetic.tolerance * size for a, b in zip(left, right, strict=True)):
+        if any(abs(change) > subject.arithmetic.tolerance * size for change in (turn @ tensor - tensor @ turn).flat):
             return False
     return True
-
-
-def _matrix_product(a: Any, b: Any) -> list[Any]:
-    return [sum(a[i][k] * b[k][j] for k in range(3)) for i in range(3) for j in range(3)]

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.derivation import views
 from kanegen.graph import Node, gradient
-from kanegen.verification.arithmetic import STEP, dot, least_norm, product, rows, solve, transposed_product
+from kanegen.graph.ranks import pivoted_columns, rank, unit_rows
+from kanegen.verification.arithmetic import (
+    NO_DIGITS,
+    central_difference,
+    dot,
+    least_norm,
+    product,
+    rows,
+    solve,
+    transposed_product,
+)
 from kanegen.verification.report import Check
 from kanegen.verification.states import State
 from kanegen.verification.subject import Motion, Subject
@@ -40,20 +49,15 @@ def lagrange(subject: Subject, embedded: tuple[str, ...]) -> Check:
     view = views.lagrange(e)
     worst = Worst(name, subject.arithmetic.tolerance)
     C_nodes = [c for row in e.system.C for c in row]
-    rank = _rank(rows(subject.evaluate(C_nodes, subject.states[0]), subject.n_u))
-    if rank < subject.n_u:
-        return not_applicable(name, RANK.format(rank, subject.n_u))
+    determined = rank(rows(subject.evaluate(C_nodes, subject.states[0]), subject.n_u))
+    if determined < subject.n_u:
+        return not_applicable(name, RANK.format(determined, subject.n_u))
     for state in subject.states:
         C = rows(subject.evaluate(C_nodes, state), subject.n_u)
         pi = least_norm(C, subject.evaluate(view.momenta, state))
         forces = subject.evaluate(view.forces, state, **{views.PI: pi})
         worst.compare("Lagrange's left side", state, forces, _inertia(subject, state))
     return worst.check("C^T (d/dt K_q' - K_q) = Q u' + L for arbitrary u'")
-
-
-def _rank(matrix: list[list[Any]]) -> int:
-    """The rank of a matrix, in double precision: C is regular at random states, or of deficient rank at all."""
-    return int(np.linalg.matrix_rank(np.array(matrix, dtype=np.float64))) if matrix else 0
 
 
 def _inertia(subject: Subject, state: State) -> list[Any]:
@@ -111,7 +115,7 @@ def hamilton(subject: Subject) -> Check:
     if not views.speeds_are_rates(e):
         return not_applicable(name, "the speeds are not the rates of the coordinates, u = q'")
     if not subject.arithmetic.exact:
-        return not_applicable(name, "functions of the user have no 50 digits to take differences of")
+        return not_applicable(name, NO_DIGITS)
     view = views.hamilton(e, e.potential_energy.nodes[0] if subject.has_potential else None)
     momentum_rates = [e.system.full_rate(node) for node in e.momentum.nodes]
     worst = Worst(name, subject.arithmetic.tolerance)
@@ -141,18 +145,15 @@ def _hamiltonian_slopes(subject: Subject, view: views.Hamilton, state: State) ->
         relative = [x - y for x, y in zip(p, N, strict=True)]
         return dot(relative, solve(Q, relative)) / 2 - R + V
 
-    def slopes(along_q: bool) -> list[Any]:
-        result = []
-        for k in range(len(q)):
-            ends = []
-            for sign in (1, -1):
-                moved = [list(q), list(momenta)]
-                moved[0 if along_q else 1][k] += sign * mpmath.mpf(STEP)
-                ends.append(hamiltonian(*moved))
-            result.append((ends[0] - ends[1]) / (2 * mpmath.mpf(STEP)))
-        return result
+    def slope(k: int, along_q: bool) -> Any:
+        def moved(step: Any) -> list[Any]:
+            arrays = [list(q), list(momenta)]
+            arrays[0 if along_q else 1][k] += step
+            return [hamiltonian(*arrays)]
 
-    return slopes(along_q=False), slopes(along_q=True)
+        return central_difference(moved)[0]
+
+    return [slope(k, False) for k in range(len(q))], [slope(k, True) for k in range(len(q))]
 
 
 def added_speeds(subject: Subject) -> Check:
@@ -167,7 +168,8 @@ def added_speeds(subject: Subject) -> Check:
     for state, motion in zip(subject.states, subject.motions, strict=True):
         forces = subject.evaluate(residual, state, udot=motion.udot)
         J = [motion.J[k] for k in motion.rows]
-        dependent = _dependent(J)
+        _, order = pivoted_columns(unit_rows(J))
+        dependent = order[: len(J)]  # speeds for which the constraint rows can be solved well
         square = [[row[j] for j in dependent] for row in J]
         # u_D = A u_I + J_D^-1 y: the equation of the added speed y_k gives the load that keeps it zero.
         multipliers = solve([list(column) for column in zip(*square, strict=True)], [forces[j] for j in dependent])
@@ -175,20 +177,6 @@ def added_speeds(subject: Subject) -> Check:
         force = transposed_product(J, multipliers, subject.n_u)
         worst.compare("Fc", state, motion.constraint_force, force, motion.inertia_sizes)
     return worst.check("multipliers from the equations of speeds added along the constraints = lambda")
-
-
-def _dependent(rows: list[list[Any]]) -> list[int]:
-    """Speeds for which the constraint rows can be solved well, by pivoted orthogonalization."""
-    J = np.array(rows, dtype=np.float64)
-    J = J / np.abs(J).max(axis=1, keepdims=True)
-    chosen: list[int] = []
-    for _ in range(len(J)):
-        norms = np.linalg.norm(J, axis=0)
-        pivot = int(np.argmax(norms))
-        direction = J[:, pivot] / norms[pivot]
-        chosen.append(pivot)
-        J = J - np.outer(direction, direction @ J)
-    return chosen
 
 
 def power_balance(subject: Subject) -> Check:
@@ -212,14 +200,14 @@ def gauss(subject: Subject) -> Check:
     name = "Gauss"
     worst = Worst(name, 1e-8)
     for state, motion in zip(subject.states, subject.motions, strict=True):
-        found = _least_constraint(motion)
-        if found is None:
+        least = _least_constraint(motion)
+        if least is None:
             return not_applicable(name, "the kinetic-energy matrix Q is not positive definite")
-        worst.compare("u'", state, list(found), motion.udot, motion.sizes)
+        worst.compare("u'", state, list(least), motion.udot, motion.sizes)
     return worst.check("u' = argmin (u'-a)^T Q (u'-a) over J u' = b, a = Q^-1 P, by least squares in double precision")
 
 
-def _least_constraint(motion: Motion) -> NDArray[np.float64] | None:
+def _least_constraint(motion: Motion) -> Array | None:
     """The minimizer in double precision, in speeds scaled to unit inertia."""
     Q, P = np.array(motion.Q, dtype=np.float64), np.array(motion.P, dtype=np.float64)
     b = np.array([motion.b[k] for k in motion.rows], dtype=np.float64)
@@ -232,12 +220,10 @@ def _least_constraint(motion: Motion) -> NDArray[np.float64] | None:
         return None
     target = np.linalg.solve(factor, scale * P)
     if not len(b):
-        unconstrained: NDArray[np.float64] = scale * np.linalg.lstsq(factor.T, target, rcond=None)[0]
-        return unconstrained
+        return np.asarray(scale * np.linalg.lstsq(factor.T, target, rcond=None)[0])
     J = np.array([motion.J[k] for k in motion.rows], dtype=np.float64) * scale
     particular = np.linalg.lstsq(J, b, rcond=None)[0]
     _, singular, right = np.linalg.svd(J)
     free = right[len(singular) :].T
     weights = np.linalg.lstsq(factor.T @ free, target - factor.T @ particular, rcond=None)[0]
-    found: NDArray[np.float64] = scale * (particular + free @ weights)
-    return found
+    return np.asarray(scale * (particular + free @ weights))

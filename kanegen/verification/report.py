@@ -1,4 +1,4 @@
-"""What the self-checks found, and its table."""
+"""The results of the self-checks, and their table."""
 
 from __future__ import annotations
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import mpmath
 
+from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.program.interpret import interpret
-from kanegen.verification.arithmetic import STEP, kkt
-from kanegen.verification.differences import NO_DIGITS, motion_path
+from kanegen.verification.arithmetic import NO_DIGITS, STEP, kkt
+from kanegen.verification.differences import motion_path
 from kanegen.verification.report import Check
 from kanegen.verification.states import State
 from kanegen.verification.subject import Motion, Subject
@@ -27,20 +28,20 @@ def servo_constraints(subject: Subject) -> Check:
     if not subject.arithmetic.exact:
         return not_applicable(name, NO_DIGITS)
     worst = Worst(name, subject.arithmetic.tolerance)
-    h = mpmath.mpf(STEP)
+    h, law = mpmath.mpf(STEP), e.once(servo_equations)
     for state, motion in zip(subject.states, subject.motions, strict=True):
-        found = _controlled(subject, state, motion)
-        if found is None:
+        controlled = _controlled(subject, law, state, motion)
+        if controlled is None:
             continue
-        r, udot = found
-        psi = e.servo.residuals[: len(e.servo.J)]
+        r, udot = controlled
+        psi = law.residuals[: len(law.J)]
         path = motion_path(subject, state, r=r, udot=udot)
         before, now, after = (subject.evaluate(psi, state, **place) for place in path)
-        gains = subject.evaluate([gain for pair in e.servo.gains for gain in pair], state)
-        for k, row in enumerate(e.servo.J):
+        gains = subject.evaluate([gain for pair in law.gains for gain in pair], state)
+        for k, row in enumerate(law.J):
             first = (after[k] - before[k]) / (2 * h)
             terms = [first, -gains[2 * k] * now[k]]
-            if e.servo.servo.holonomic(k):
+            if servo.holonomic(k):
                 second = (after[k] - 2 * now[k] + before[k]) / h**2
                 terms = [second, -gains[2 * k] * first, -gains[2 * k + 1] * now[k]]
             size = _size(subject.evaluate(row, state), udot) + sum(map(abs, terms))
@@ -48,7 +49,9 @@ def servo_constraints(subject: Subject) -> Check:
     return worst.check("psi'' = Theta1 psi' + Theta2 psi, psi' = Theta psi by differences along the motion under tau")
 
 
-def _controlled(subject: Subject, state: State, motion: Motion) -> tuple[list[Any], list[Any]] | None:
+def _controlled(
+    subject: Subject, law: ServoEquations, state: State, motion: Motion
+) -> tuple[list[Any], list[Any]] | None:
     """Inputs with the controls, and the accelerations under them, at y = 0; None where there are no controls."""
     e = subject.equations
     none = [mpmath.mpf(0)] * len(state.gains)
@@ -56,7 +59,7 @@ def _controlled(subject: Subject, state: State, motion: Motion) -> tuple[list[An
     if status < 0:
         return None
     r = list(subject.values(state)["r"])
-    for slot, value in zip(e.servo.controls.slots, tau, strict=True):
+    for slot, value in zip(law.controls.slots, tau, strict=True):
         r[slot] = value
     P = subject.evaluate(e.P.nodes, state, r=r)
     udot, _ = kkt(motion.Q, [motion.J[k] for k in motion.rows], P, [motion.b[k] for k in motion.rows])

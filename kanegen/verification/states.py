@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.derivation import Equations
-from kanegen.derivation.geometry.system import RELATIVE_ZERO
+from kanegen.derivation.geometry.variables import RELATIVE_ZERO
 from kanegen.errors import VerificationError
 from kanegen.graph import Newton, evaluate
+from kanegen.graph.ranks import independent_rows
 from kanegen.solve.names import unknown
-from kanegen.verification.arithmetic import independent_rows
-
-Array: TypeAlias = NDArray[np.float64]
 
 CONDITION: Final = 1e4
 """Largest condition number of the (equilibrated) equations at a state: four of the sixteen digits may be lost."""
@@ -51,8 +49,8 @@ class State:
         arrays: dict[str, Sequence[float] | Array] = {
             "t": [self.t], "q": self.q, "u": self.u, "r": self.r, "p": self.p, "g": self.gains, "udot": self.udot,
         }  # fmt: skip
-        found = {name: [number(float(x)) for x in array] for name, array in arrays.items()}
-        return found | {"aux": [number(0.0)] * len(self.u)}
+        converted = {name: [number(float(x)) for x in array] for name, array in arrays.items()}
+        return converted | {"aux": [number(0.0)] * len(self.u)}
 
     def __str__(self) -> str:
         numbers = ", ".join(f"{name} = {np.array2string(x, precision=6)}" for name, x in (("q", self.q), ("u", self.u)))
@@ -71,18 +69,18 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
     parameters = _parameters(equations, rng)
     given = None if start is None else _start(equations, start)
     redundant = not equations.has_partition
-    found: list[State] = []
+    drawn: list[State] = []
     candidates = _candidates(equations, rng, parameters, given)
     for _, state in zip(range(DRAWS * count), candidates, strict=False):
         if not _masses_are_positive(equations, state):
             continue
-        placed = _placed(equations, state, onto_manifold=redundant or len(found) % 2 == 0)
+        placed = _placed(equations, state, onto_manifold=redundant or len(drawn) % 2 == 0)
         if placed is not None and _regular(equations, placed):
-            found.append(placed)
-        if len(found) == count:
-            return tuple(found)
+            drawn.append(placed)
+        if len(drawn) == count:
+            return tuple(drawn)
     raise VerificationError(
-        f"only {len(found)} of {count} random states of {equations.model.name!r} are regular (finite, condition number "
+        f"only {len(drawn)} of {count} random states of {equations.model.name!r} are regular (finite, condition number "
         f"below {CONDITION:g}); pass start=, a state in whose neighborhood the model is defined, or seed=, or check "
         f"the model for redundant constraints and massless speeds"
     )
@@ -135,12 +133,9 @@ def _candidates(
 
 def _around(rng: np.random.Generator, center: Array | None, n: int, spread: float) -> Array:
     """Near the start; without one, of either sign, away from zero and from right angles."""
-    found: Array
-    if center is not None:
-        found = center + spread * np.maximum(1.0, np.abs(center)) * rng.uniform(-1.0, 1.0, n)
-    else:
-        found = rng.uniform(0.2, 1.1, n) * rng.choice([-1.0, 1.0], n)
-    return found
+    if center is None:
+        return np.asarray(rng.uniform(0.2, 1.1, n) * rng.choice([-1.0, 1.0], n))
+    return np.asarray(center + spread * np.maximum(1.0, np.abs(center)) * rng.uniform(-1.0, 1.0, n))
 
 
 def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | None:

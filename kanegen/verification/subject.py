@@ -12,6 +12,7 @@ import numpy as np
 
 from kanegen.derivation import Equations
 from kanegen.graph import Node, evaluate
+from kanegen.graph.ranks import RANK_TOLERANCE, independent_rows
 from kanegen.program.records import Program
 from kanegen.solve import Solver
 from kanegen.verification.arithmetic import (
@@ -19,16 +20,12 @@ from kanegen.verification.arithmetic import (
     Arithmetic,
     arithmetic_for,
     dot,
-    independent_rows,
     kkt,
     kkt_sizes,
     rows,
     transposed_product,
 )
 from kanegen.verification.states import State
-
-SINGULAR = 1e-12
-"""Least eigenvalue of Q, in speeds of unit inertia, below which it has no inverse to working precision."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class Motion:
         scale = np.sqrt(np.diag(Q))
         if not np.all(scale > 0.0):
             return False
-        return bool(np.linalg.eigvalsh(Q / scale / scale[:, None]).min() > SINGULAR)
+        return bool(np.linalg.eigvalsh(Q / scale / scale[:, None]).min() > RANK_TOLERANCE)
 
 
 class Subject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from kanegen.verification.arithmetic import Vector, deviation
 from kanegen.verification.report import Check
@@ -24,19 +25,17 @@ class Worst:
         """One array against another."""
         self.add(what, state, deviation(actual, expected, sensitivity))
 
-    def add(self, what: str, state: State, found: float) -> None:
+    def add(self, what: str, state: State, deviation: float) -> None:
         """A relative deviation; NaN is the worst of all."""
-        if self._deviation is None or not found <= self._deviation:
+        if self._deviation is None or not deviation <= self._deviation:
             if self._deviation is not None and math.isnan(self._deviation):
                 return
-            self._deviation, self._where = found, f"{what} at {state}"
+            self._deviation, self._where = deviation, f"{what} at {state}"
 
     def check(self, note: str) -> Check:
         """The row; with the worst place where the tolerance is exceeded."""
-        found = Check(self.principle, self._deviation, self.tolerance, note)
-        if found.ok is False:
-            return Check(self.principle, self._deviation, self.tolerance, f"{note}; worst: {self._where}")
-        return found
+        row = Check(self.principle, self._deviation, self.tolerance, note)
+        return replace(row, note=f"{note}; worst: {self._where}") if row.ok is False else row
 
 
 def not_applicable(principle: str, reason: str) -> Check:

@@ -55,6 +55,9 @@ typedef struct {
   int dense_state;   /* of the last step: 0 not available, 1 can be computed, 2 computed */
 } kg_stepper;
 
+/* Length of the workspace of a stepper with an explicit method, as a constant: KG_STEPPER_WORK(DOPRI5, 10). */
+#define KG_STEPPER_WORK(METHOD, n) ((KG_##METHOD##_ROWS + KG_##METHOD##_DENSE_ROWS + 4) * (n))
+
 /* Length of the workspace of a stepper, in kg_real; 0 for an unknown method or n < 1. */
 static inline size_t kg_stepper_work(int method, int n) {
   const kg_method m = kg_get_method(method);

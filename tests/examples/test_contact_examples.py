@@ -89,7 +89,7 @@ def test_creep_approaches_stick_with_its_tolerance(delta: float) -> None:
 def test_obstructed_pendulum_switches() -> None:
     solver = solver_for("obstructed_pendulum")
     solution = solver.integrate((0.0, 4.4), START[:2], START[2:], rtol=1e-12, atol=1e-14)
-    phases = solution.contacts.modes[1:]
+    phases = solution.contacts.phases[1:]
     assert [phase.modes["obstacle"] for phase in phases] == [mode for mode, _ in OBSTRUCTED_SWITCHES]
     times = [float(time) for _, time in OBSTRUCTED_SWITCHES]
     np.testing.assert_allclose([phase.t_start for phase in phases], times, rtol=0.0, atol=PENDULUM_SWITCH)
@@ -117,7 +117,7 @@ def test_laws_of_impact(name: str) -> None:
     solution = solver_for("impacting_pendulum", law=name).integrate(
         (0.0, t_end), START[:2], START[2:], rtol=1e-12, atol=1e-14
     )
-    found = [(phase.t_start, phase.modes["obstacle"]) for phase in solution.contacts.modes[1:]]
+    found = [(phase.t_start, phase.modes["obstacle"]) for phase in solution.contacts.phases[1:]]
     assert [mode for _, mode in found] == [mode for _, mode in expected]
     np.testing.assert_allclose([t for t, _ in found], [t for t, _ in expected], rtol=0.0, atol=SWITCH_TIME)
     np.testing.assert_allclose(np.concatenate(solution(t_end)), y, rtol=0.0, atol=SWITCH_STATE)
@@ -151,6 +151,6 @@ def test_ball_reaches_its_zeno_point_and_goes_on(e: float) -> None:
     # Without rebound there is nothing to accumulate.
     (settled,) = (event for event in solution.events if event.kind == ("rests" if e else "closes"))
     assert settled.t == pytest.approx(rest, abs=BOUNCE_TIME)
-    assert solution.contacts.modes[-1].modes["floor"] == "closed"
+    assert solution.contacts.phases[-1].modes["floor"] == "closed"
     np.testing.assert_allclose(solution(rest + 1.0), [[0.0], [0.0]], atol=1e-12)
     assert solution.contacts.forces[-1, 0] == pytest.approx(p["m"] * p["g"], rel=1e-12)

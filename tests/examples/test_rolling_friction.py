@@ -54,7 +54,7 @@ def test_it_starts_slipping_and_ends_rolling() -> None:
     assert event.t == pytest.approx(onset.t, abs=SWITCH_TIME)
     np.testing.assert_allclose(event.q, onset.q, rtol=0.0, atol=SWITCH_STATE)
     np.testing.assert_allclose(event.u_after, onset.u, rtol=0.0, atol=SWITCH_STATE)
-    assert [phase.modes[PLANE] for phase in solution.contacts.modes] == ["slip", "stick"]
+    assert [phase.modes[PLANE] for phase in solution.contacts.phases] == ["slip", "stick"]
 
 
 def test_where_it_has_rolled_to() -> None:

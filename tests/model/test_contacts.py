@@ -12,7 +12,7 @@ from contact_models import Sledge, ball
 from messages import raises, says
 
 import kanegen as kg
-from kanegen.derivation import System, fingerprint
+from kanegen.derivation import fingerprint, lower_model
 from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
 
@@ -247,9 +247,9 @@ CHANGES = [
 
 
 def test_the_digest_tells_contacts_apart() -> None:
-    digests = {fingerprint(System(plain(**changes))) for changes in ({}, *CHANGES)}
+    digests = {fingerprint(lower_model(plain(**changes))) for changes in ({}, *CHANGES)}
     assert len(digests) == len(CHANGES) + 1
-    same = {fingerprint(System(plain(**CHANGES[4]))) for _ in range(2)}
+    same = {fingerprint(lower_model(plain(**CHANGES[4]))) for _ in range(2)}
     assert len(same) == 1
 
 

@@ -329,3 +329,9 @@ def test_the_same_text_serves_single_precision(compiler: Compiler, tmp_path: Pat
     results = np.array(output.split(), float).reshape(-1, 2)
     assert np.all(results[:, 0] == st.FINISHED)
     assert results[:, 1] == pytest.approx(np.full(len(st.METHODS), exact(2.0)[1]), rel=SINGLE_PRECISION)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+def test_the_headers_of_runs_compile_without_warnings(compiler: Compiler, tmp_path: Path) -> None:
+    source = '#include "kg_run_hybrid.h"\nint main(void) { kg_run run; (void)run; return (int)sizeof run == 0; }\n'
+    compile_source(compiler, source, tmp_path / "program", "-O1")

@@ -25,9 +25,10 @@ from kanegen.derivation import Equations, equations
 from kanegen.derivation.forces import energies
 from kanegen.derivation.quantity import Quantity
 from kanegen.derivation.sensitivities import Sensitivities
+from kanegen.graph.ranks import independent_rows
 from kanegen.program.functions import right_sides
 from kanegen.verification import Check, Report, compiled, jacobians, subject
-from kanegen.verification.arithmetic import deviation, independent_rows
+from kanegen.verification.arithmetic import deviation
 
 STATES = 3
 FORMS = ("nonminimal",)

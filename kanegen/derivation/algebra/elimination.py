@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kanegen.graph.nodes import Node
+from kanegen.graph.ranks import RANK_TOLERANCE
 
 Magnitudes = Callable[[Sequence[Node]], list[float]]
 
 _CONSTANT_BONUS = 8.0
 """How much larger a varying pivot must be to be preferred to one that is constant during a run."""
+
+_TIE = 1e-9
+"""Scores that differ by less than this fraction are equal: the first pivot is taken on every machine."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +40,8 @@ def solve_linear(
 ) -> list[list[Node]]:
     """X with ``matrix X = right``, square; ZeroDivisionError where the matrix is singular at random states."""
     n = len(matrix)
-    reduced, _, order = eliminate(matrix, right, magnitudes, range(n))
-    solution: list[list[Node]] = [[] for _ in range(n)]
-    for row, column in order:
-        solution[column] = reduced[row][n:]
-    return solution
+    reduced, _, row_of = eliminate(matrix, right, magnitudes, range(n))
+    return [reduced[row_of[column]][n:] for column in range(n)]
 
 
 def eliminate(
@@ -48,23 +49,23 @@ def eliminate(
     right: Sequence[Sequence[Node]],
     magnitudes: Magnitudes,
     columns: Iterable[int],
-) -> tuple[list[list[Node]], list[Pivot], list[tuple[int, int]]]:
+) -> tuple[list[list[Node]], list[Pivot], dict[int, int]]:
     """Gauss-Jordan elimination of ``[matrix | right]`` with pivots in ``columns``, one for each row.
 
-    Returns the reduced rows, the pivots, and the (row, column) of each pivot in order. Constant and large pivots
-    come first. ZeroDivisionError names the row that has no pivot as its argument.
+    Returns the reduced rows, the pivots in order, and the row of the pivot in each column that has one. Constant and
+    large pivots come first. ZeroDivisionError names the row that has no pivot as its argument.
     """
     rows = [[*left, *extra] for left, extra in zip(matrix, right, strict=True)]
     n = len(matrix[0]) if matrix else 0
     free_rows, free_columns = list(range(len(rows))), list(columns)
     pivots: list[Pivot] = []
-    order: list[tuple[int, int]] = []
+    row_of: dict[int, int] = {}
     while free_rows:
         row, column = _choose(rows, free_rows, free_columns, magnitudes)
         pivot = rows[row][column]
         others = (x for j, x in enumerate(rows[row][:n]) if j != column and not x.is_zero)
         pivots.append(Pivot(pivot, tuple(others)))
-        order.append((row, column))
+        row_of[column] = row
         free_rows.remove(row)
         free_columns.remove(column)
         graph = pivot.graph
@@ -81,7 +82,7 @@ def eliminate(
                     graph.zero if j == column else graph.sub(x, graph.mul(factor, y))
                     for j, (x, y) in enumerate(zip(entries, rows[row], strict=True))
                 ]
-    return rows, pivots, order
+    return rows, pivots, row_of
 
 
 def _over(x: Node, pivot: Node, reciprocal: Node) -> Node:
@@ -105,12 +106,12 @@ def _choose(
     best_score = 0.0
     for i in free_rows:
         scale = max((sizes[i, j] for j in free_columns if (i, j) in sizes), default=0.0)
-        if not scale > 1e-9:
+        if not scale > RANK_TOLERANCE:
             raise ZeroDivisionError(i)
         for j in free_columns:
             if (i, j) in sizes:
                 score = sizes[i, j] / scale * (_CONSTANT_BONUS if rows[i][j].constant else 1.0)
-                if score > best_score * (1.0 + 1e-9):
+                if score > best_score * (1.0 + _TIE):
                     best, best_score = (i, j), score
     if best is None:
         raise ZeroDivisionError(free_rows[0])

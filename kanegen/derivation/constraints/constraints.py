@@ -108,7 +108,7 @@ def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[No
     rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
     positions = [row.position for row in (*rows, *implied) if row.kind == POSITION]
     positions += [item.position for item in invariants]
-    invariants.extend(Invariant(*found) for found in missing_norms(system, positions, [row.J for row in rows]))
+    invariants.extend(Invariant(*norm) for norm in missing_norms(system, positions, [row.J for row in rows]))
     simple, known = (
         tuple(replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in part) for part in (rows, implied)
     )
@@ -209,7 +209,7 @@ def partition(
         )
     columns = range(n_u) if dependent is None else dependent
     try:
-        reduced, pivots, order = eliminate(
+        reduced, pivots, row_of = eliminate(
             [row.J for row in rows],
             list(zip((row.bias for row in rows), stabilized_bias(system, constraints), strict=True)),
             system.magnitudes,
@@ -217,7 +217,6 @@ def partition(
         )
     except ZeroDivisionError as error:
         raise BuildError(_no_pivot(system, rows[error.args[0]], dependent)) from error
-    row_of = {column: row for row, column in order}
     chosen = tuple(sorted(row_of))
     independent = tuple(j for j in range(n_u) if j not in row_of)
     A = tuple(final([-reduced[row_of[d]][i] for i in independent]) for d in chosen)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from kanegen.derivation.geometry.system import System
 from kanegen.errors import ModelError
 from kanegen.graph import Node, evaluate
+from kanegen.graph.ranks import RANK_TOLERANCE, off_span
 from kanegen.model.expressions import symbol_name
 
 State = Mapping[str, Sequence[float]]
-
-_ZERO: Final = 1e-10
-"""Values at random states are of the size of 1; they carry the rounding of some hundred operations."""
 
 
 def missing_norms(
@@ -58,7 +56,7 @@ def _on_sphere(state: State, group: Sequence[int]) -> State:
 
 
 def _vanishes(node: Node, states: Sequence[State]) -> bool:
-    return all(abs(evaluate([node], state)[0]) <= _ZERO for state in states)
+    return all(abs(evaluate([node], state)[0]) <= RANK_TOLERANCE for state in states)
 
 
 def _bound(system: System, norm: Node, rows: Sequence[Sequence[Node]], states: Sequence[State]) -> bool:
@@ -67,8 +65,7 @@ def _bound(system: System, norm: Node, rows: Sequence[Sequence[Node]], states: S
     for state in states:
         J = np.array([evaluate(row, state) for row in rows]).reshape(len(rows), len(slope))
         right = np.array(evaluate(slope, state))
-        left = right - J.T @ np.linalg.lstsq(J.T, right, rcond=None)[0] if len(rows) else right
-        if not np.abs(left).max(initial=0.0) <= _ZERO * np.abs(right).max(initial=1.0):
+        if not np.abs(off_span(right, J)).max(initial=0.0) <= RANK_TOLERANCE * np.abs(right).max(initial=1.0):
             return False
     return True
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from operator import mul
 from typing import Any, Final, TypeAlias
 
 import sympy
 
 from kanegen.derivation.constraints.constraints import holonomic_row
-from kanegen.derivation.geometry.system import RELATIVE_ZERO, System
+from kanegen.derivation.geometry.system import System
+from kanegen.derivation.geometry.variables import RELATIVE_ZERO
 from kanegen.derivation.geometry.vectors import scaled
 from kanegen.derivation.inertia.bodies import Force, Torque, lowered
 from kanegen.errors import ModelError
 from kanegen.graph import Node, gradient
+from kanegen.graph.ranks import rank
 from kanegen.model.contact.records import Contact
 from kanegen.model.expressions import symbol_name
 
@@ -130,12 +131,9 @@ def _require_directions(
 
 
 def _parallel(system: System, a: Sequence[Node], b: Sequence[Node]) -> bool:
-    """Whether ``|a|^2 |b|^2 = (a.b)^2`` at every random state."""
-    for x, y in zip(zip(*system.samples(a), strict=True), zip(*system.samples(b), strict=True), strict=True):
-        xx, xy, yy = (sum(map(mul, v, w)) for v, w in ((x, x), (x, y), (y, y)))
-        if not xx * yy - xy * xy <= RELATIVE_ZERO * xx * yy:
-            return False
-    return True
+    """Whether two rows depend on each other at every random state."""
+    samples = zip(zip(*system.samples(a), strict=True), zip(*system.samples(b), strict=True), strict=True)
+    return all(rank(rows) < 2 for rows in samples)
 
 
 def _require_compatible(
@@ -219,10 +217,10 @@ def guards(system: System) -> tuple[Node, ...]:
     ModelError
         For a guard that is zero everywhere.
     """
-    found = tuple(system.lower(event.guard) for event in system.model.events)
-    for event, node in zip(system.model.events, found, strict=True):
+    nodes = tuple(system.lower(event.guard) for event in system.model.events)
+    for event, node in zip(system.model.events, nodes, strict=True):
         if system.vanish([node]):
             raise ModelError(
                 f"the guard of event {event.name!r} ({event.guard}) is zero everywhere: it never changes its sign"
             )
-    return found
+    return nodes

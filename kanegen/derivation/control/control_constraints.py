@@ -10,22 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kanegen.derivation import forms
+from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError, ModelError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
 from kanegen.model.control.control_constraints import ControlConstraints
 from kanegen.model.inputs import Input
 
-if TYPE_CHECKING:
-    from kanegen.derivation.equations import Equations
-
 UNKNOWN: Final = "w"
-"""Input array of the graph that stands for the highest derivatives of the controls."""
+"""Input array of the graph: the highest derivatives of the controls."""
 
 MOST_DERIVATIVES: Final = 4
-"""Servo-constraints on the tip of an elastic arm need four; beyond, expressions swell and numbers are noise."""
+"""Servo-constraints on the tip of an elastic arm need four; with more, expressions grow and lose their digits."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +59,12 @@ class ControlledMotion:
             for symbol, w in zip(map(_highest, self.controls), self.unknowns, strict=True)
             if symbol is not None
         }
+
+    @classmethod
+    def of(cls, equations: Equations) -> ControlledMotion | None:
+        """The motion under the control constraints of the model, if it has any."""
+        record = equations.model.control_constraints
+        return None if record is None else cls(equations, record)
 
     # -- the motion -----------------------------------------------------------------------------------------
 
@@ -220,9 +224,9 @@ class ControlledMotion:
 
     def _vanish(self, nodes: Iterable[Node]) -> bool:
         """Whether all nodes are identically zero, whatever the gains of a stabilization are."""
-        graph, found = self.equations.graph, list(nodes)
-        free = [x for x in reachable(found) if x.op == "input" and x.payload[0] in ("g", UNKNOWN)]
-        return self.equations.system.vanish(substitute(found, dict.fromkeys(free, graph.one)))
+        graph, nodes = self.equations.graph, list(nodes)
+        free = [x for x in reachable(nodes) if x.op == "input" and x.payload[0] in ("g", UNKNOWN)]
+        return self.equations.system.vanish(substitute(nodes, dict.fromkeys(free, graph.one)))
 
     def _right(self, node: Node, levels: Sequence[Level], gains: tuple[Node, ...], label: str) -> Node:
         graph = self.equations.graph

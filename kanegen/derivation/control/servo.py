@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kanegen.derivation.algebra.cholesky import Factor, factorize
 from kanegen.derivation.constraints.constraints import Partition, Row, holonomic_row, nonholonomic_row
+from kanegen.derivation.control.affine import AffineControls, affine_controls
 from kanegen.derivation.control.servo_checks import servo_problems
+from kanegen.derivation.equations import Equations
 from kanegen.derivation.forms import complete, matrix_vector
 from kanegen.errors import ModelError
-from kanegen.graph import Graph, Node, Tangent, reachable, substitute
+from kanegen.graph import Graph, Node, Tangent, substitute
 from kanegen.model.control.servo import Servo
-
-if TYPE_CHECKING:
-    from kanegen.derivation.equations import Equations
-
-
-@dataclass(frozen=True)
-class AffineControls:
-    """Forces affine in the controls, ``P = P0 + G tau``: ``free`` is P0 (n_u,), ``columns`` those of G (n_u, n_tau)."""
-
-    slots: tuple[int, ...]
-    names: tuple[str, ...]
-    free: tuple[Node, ...]
-    columns: tuple[tuple[Node, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -91,7 +80,7 @@ def servo_equations(equations: Equations) -> ServoEquations:
     ]
     moving = [row for row in rows if len(row.residuals) == 2]
     free, feedback = _free_vector(equations, servo, controls)
-    found = ServoEquations(
+    law = ServoEquations(
         servo,
         controls,
         tuple(equations.simplified(row.J) for row in rows),
@@ -102,10 +91,10 @@ def servo_equations(equations: Equations) -> ServoEquations:
         free,
         feedback,
     )
-    problems = servo_problems(equations, found)
+    problems = servo_problems(equations, servo, controls, law.J)
     if problems:
         raise ModelError(problems)
-    return found
+    return law
 
 
 def _row(equations: Equations, servo: Servo, k: int) -> Row:
@@ -134,59 +123,6 @@ def _free_vector(
     return free, () if system.vanish(x for column in columns for x in column) else tuple(columns)
 
 
-def affine_controls(equations: Equations, slots: Sequence[int]) -> AffineControls:
-    """P0 and G of the inputs ``slots`` (indices among the inputs of the model).
-
-    Raises
-    ------
-    ModelError
-        Naming the inputs that do not enter the forces, enter them other than affinely, or stand elsewhere.
-    """
-    system = equations.system
-    tau = [system.r[k] for k in slots]
-    names = [equations.model.inputs[k].name for k in slots]
-    P = equations.right_side
-    columns = [tuple(Tangent(system.graph, {node: system.graph.one})(x) for x in P) for node in tau]
-    problems = _entries_elsewhere(equations, tau, names)
-    for name, column in zip(names, columns, strict=True):
-        if system.vanish(column):
-            problems.append(
-                f"the control {name} does not enter the generalized forces: no load that contains it does work; put it "
-                "into a load, or leave it out of controls="
-            )
-        elif not system.vanish(Tangent(system.graph, {node: system.graph.one})(x) for node in tau for x in column):
-            problems.append(
-                f"the control {name} enters the forces nonlinearly: expected forces affine in the controls; take the "
-                "nonlinear expression itself for the control, and solve it afterwards"
-            )
-    if problems:
-        raise ModelError(problems)
-    free = substitute(P, dict.fromkeys(tau, system.graph.zero))
-    return AffineControls(
-        tuple(slots), tuple(names), equations.simplified(free), tuple(equations.simplified(c) for c in columns)
-    )
-
-
-def _entries_elsewhere(equations: Equations, tau: Sequence[Node], names: Sequence[str]) -> list[str]:
-    """Controls that stand in anything but the forces."""
-    system, rows = equations.system, equations.constraints.rows
-    mass = [entry for row in equations.mass_matrix for entry in row]
-    places: tuple[tuple[str, list[Node]], ...] = (
-        ("the kinematics", list(system.qdot)),
-        ("a velocity or the mass of a body", mass),
-        ("the constraints", [x for row in rows for x in (*row.J, row.bias, *row.residuals)]),
-    )
-    problems = []
-    for place, nodes in places:
-        present = {node.index for node in reachable(nodes)}
-        problems += [
-            f"the control {name} enters {place}: controls may enter the forces only, affinely"
-            for name, node in zip(names, tau, strict=True)
-            if node.index in present
-        ]
-    return problems
-
-
 def compliance(equations: Equations) -> Compliance:
     """M of the passive constraints alone, for models whose constraints are independent."""
     lower = equations.reduced(stabilized=False).lower
@@ -211,19 +147,19 @@ def servo_system(equations: Equations, inverse: Compliance) -> ServoSystem:
 
     With the stabilization of the passive constraints, so that the law holds for the accelerations of ``rhs``.
     """
-    graph, found, part = equations.graph, equations.servo, equations.partition
+    graph, law, part = equations.graph, equations.once(servo_equations), equations.partition
     enforced = complete(graph, part, part.B_stabilized, [graph.zero] * len(part.independent))
     rest = [
-        p - x for p, x in zip(found.controls.free, matrix_vector(graph, equations.mass_matrix, enforced), strict=True)
+        p - x for p, x in zip(law.controls.free, matrix_vector(graph, equations.mass_matrix, enforced), strict=True)
     ]
-    responses = tuple(equations.simplified(inverse.times(row)) for row in found.J)
-    S = tuple(equations.simplified(matrix_vector(graph, found.controls.columns, y)) for y in responses)
+    responses = tuple(equations.simplified(inverse.times(row)) for row in law.J)
+    S = tuple(equations.simplified(matrix_vector(graph, law.controls.columns, y)) for y in responses)
     z = equations.simplified(
         [
             b - x - y
             for b, x, y in zip(
-                found.bias,
-                matrix_vector(graph, found.J, enforced),
+                law.bias,
+                matrix_vector(graph, law.J, enforced),
                 matrix_vector(graph, responses, rest),
                 strict=True,
             )

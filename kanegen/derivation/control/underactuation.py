@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kanegen.derivation.algebra.elimination import Pivot, eliminate
-from kanegen.derivation.control.servo import AffineControls, affine_controls
+from kanegen.derivation.control.affine import AffineControls, affine_controls
+from kanegen.derivation.control.servo import servo_equations
+from kanegen.derivation.equations import Equations
 from kanegen.derivation.forms import matrix_product, matrix_vector, tangent_matrix
 from kanegen.derivation.quantity import Quantity
 from kanegen.errors import ModelError
 from kanegen.graph import Node
-
-if TYPE_CHECKING:
-    from kanegen.derivation.equations import Equations
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ def plant_controls(equations: Equations) -> AffineControls:
     """The controls of the servo-constraints, else all inputs on which the forces, and nothing else, depend affinely."""
     model = equations.model
     if model.servo is not None:
-        return equations.servo.controls
+        return equations.once(servo_equations).controls
     slots = [k for k in range(len(model.inputs)) if _is_control(equations, k)]
     return affine_controls(equations, slots)
 
@@ -56,11 +54,10 @@ def underactuation(equations: Equations) -> Underactuation:
     directions = [equations.simplified(row) for row in matrix_product(graph, complement, A2)] if complement else []
     nodes: list[Node] = []
     for row in directions:
-        force = graph.sum(a * b for a, b in zip(row, controls.free, strict=True))
+        force = graph.dot(row, controls.free)
         nodes += equations.simplified([*matrix_vector(graph, equations.mass_matrix, row), force])
     shape = (len(directions), len(equations.system.u) + 1)
-    found = Quantity("underactuation", tuple(nodes), shape, equations.names)
-    return Underactuation(found, tuple(pivots))
+    return Underactuation(Quantity("underactuation", tuple(nodes), shape, equations.names), tuple(pivots))
 
 
 def _complement(
@@ -70,16 +67,15 @@ def _complement(
     graph, kept = equations.graph, list(columns)
     while True:
         try:
-            reduced, pivots, order = eliminate(kept, [()] * len(kept), equations.system.magnitudes, range(n))
+            reduced, pivots, row_of = eliminate(kept, [()] * len(kept), equations.system.magnitudes, range(n))
             break
         except ZeroDivisionError as error:
             del kept[error.args[0]]  # a control that acts in the same directions as others
-    bound = {column: row for row, column in order}
     complement = []
-    for free in (i for i in range(n) if i not in bound):
+    for free in (i for i in range(n) if i not in row_of):
         row = [graph.zero] * n
         row[free] = graph.one
-        for column, k in bound.items():
+        for column, k in row_of.items():
             row[column] = -reduced[k][free]
         complement.append(row)
     return complement, pivots

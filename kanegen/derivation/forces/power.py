@@ -116,7 +116,7 @@ def impulse_rows(system: System) -> list[tuple[Node, ...]]:
     return rows
 
 
-def require_places(system: System, found: ContactRows) -> None:
+def require_places(system: System, contact_rows: ContactRows) -> None:
     """Compare the places at which contact forces act with the rows: unit loads there have the generalized force W.
 
     Raises
@@ -125,7 +125,7 @@ def require_places(system: System, found: ContactRows) -> None:
         Naming the contact, the row and the speed that tell them apart.
     """
     for contact in system.model.resolved_contacts:
-        rows = found.rows[contact.first_row :]
+        rows = contact_rows.rows[contact.first_row :]
         for name, pairs, row in zip(contact.row_names, contact.applied_at, rows, strict=False):
             _require_force(system, f"applied_at of contact {contact.name!r} contradicts its row {name!r}", pairs, row.W)
 

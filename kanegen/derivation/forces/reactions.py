@@ -22,7 +22,7 @@ from kanegen.model.geometry.routes import position_path
 from kanegen.model.reactions import Reaction
 
 MULTIPLIERS = "multipliers"
-"""Input array of the graph that stands for the multipliers of the constraint rows."""
+"""Input array of the graph: the multipliers of the constraint rows."""
 
 
 class Balance:
@@ -64,7 +64,7 @@ def reaction_nodes(
     Raises
     ------
     ModelError
-        Where a load cannot be told to act on the set or on the rest, and for a constraint without a row in J.
+        Where it is not known whether a load acts on the set or on the rest, and for a constraint without a row in J.
     """
     balance = Balance(system, reaction.point, reaction.frame)
     members = reaction.members(system.model.bodies)
@@ -134,7 +134,7 @@ def auxiliary_loads(
 # -- which loads act on the set ------------------------------------------------------------------------------
 
 GROUND = -1
-"""Stands among the indices of bodies for what the inertial frame is fixed to, which lies outside of every set."""
+"""The index of the ground in lists of bodies; it is in no set."""
 
 
 def _loads_on(
@@ -162,10 +162,10 @@ def _is_inside(system: System, bodies: Sequence[Body], members: Sequence[int], n
     if len(inside) == 1:
         return inside.pop()
     names = ["the ground" if k == GROUND else bodies[k].name for k in carriers]
-    found = " and ".join(names) if names else "no body, and not on the ground either"
+    carried = " and ".join(names) if names else "no body, and not on the ground either"
     raise ModelError(
-        f"reactions[{name!r}]: the load on {_place(load)} acts on {found}, so it cannot be told to act on the set or "
-        "on the rest: name the points and frames of the loads that act on the set, Reaction(loads=(...))"
+        f"reactions[{name!r}]: the load on {_place(load)} acts on {carried}, so it is not known whether it acts on the "
+        "set or on the rest: name the points and frames of the loads that act on the set, Reaction(loads=(...))"
     )
 
 
@@ -221,11 +221,11 @@ def _carriers_of_torque(system: System, bodies: Sequence[Body], frame: Frame) ->
 def _ground(system: System, bodies: Sequence[Body]) -> list[int]:
     """The rigid bodies at rest, as SymPy's System has one; GROUND where there are none."""
     inertial = system.frames.inertial
-    found = [
+    at_rest = [
         k
         for k, body in enumerate(bodies)
         if body.frame is not None
         and system.vanish(system.frames.omega(body.frame, inertial))
         and system.vanish(system.points.motion(body.point).velocity)
     ]
-    return found or [GROUND]
+    return at_rest or [GROUND]

@@ -28,6 +28,7 @@ from kanegen.model.geometry.routes import Geometry
 Frame: TypeAlias = Any  # sympy.physics.vector.ReferenceFrame
 FrameVector: TypeAlias = Mapping[Frame, Triple]
 Lower: TypeAlias = Callable[[Any], Node]
+Rate: TypeAlias = Callable[[Frame, Frame], Triple]
 
 
 class Frames:
@@ -168,34 +169,31 @@ class Frames:
 
     def omega(self, frame: Frame, target: Frame) -> Triple:
         """Inertial angular velocity of ``frame``, components in ``target``, rad/s."""
-        key = (frame, target)
-        known = self._omega.get(key)
-        if known is None:
-            if frame is self.inertial:
-                known = null(self._graph)
-            else:
-                base = self._rate_base(frame)
-                relative = self.relative_omega(frame, target)
-                known = plus(self._carried(self.omega, base, frame, target), relative)
-            self._omega[key] = known
-        return known
+        return self._accumulated(self._omega, self.omega, self.relative_omega, frame, target)
 
     def alpha(self, frame: Frame, target: Frame) -> Triple:
         """Inertial angular acceleration of ``frame`` at u' = 0, components in ``target``, rad/s^2."""
+        return self._accumulated(self._alpha, self.alpha, self._relative_alpha, frame, target)
+
+    def _relative_alpha(self, frame: Frame, target: Frame) -> Triple:
+        relative = self.relative_omega(frame, target)
+        return plus(mapped(self._rate, relative), cross(self.omega(target, target), relative))
+
+    def _accumulated(
+        self, known: dict[tuple[Frame, Frame], Triple], total: Rate, relative: Rate, frame: Frame, target: Frame
+    ) -> Triple:
+        """The ``total`` rate of the frame's base plus the ``relative`` one of the frame, kept in ``known``."""
         key = (frame, target)
-        known = self._alpha.get(key)
-        if known is None:
+        if key not in known:
             if frame is self.inertial:
-                known = null(self._graph)
+                known[key] = null(self._graph)
             else:
                 base = self._rate_base(frame)
-                relative = self.relative_omega(frame, target)
-                change = plus(mapped(self._rate, relative), cross(self.omega(target, target), relative))
-                known = plus(self._carried(self.alpha, base, frame, target), change)
-            self._alpha[key] = known
-        return known
+                own = relative(frame, target)
+                known[key] = plus(self._carried(total, base, frame, target), own)
+        return known[key]
 
-    def _carried(self, quantity: Callable[[Frame, Frame], Triple], base: Frame, frame: Frame, target: Frame) -> Triple:
+    def _carried(self, quantity: Rate, base: Frame, frame: Frame, target: Frame) -> Triple:
         """``quantity`` of the base frame in ``target``, through the base's own components where that is shorter."""
         if frame is target and base is not target and self._parent.get(target) is base:
             return self.outward(target, quantity(base, base))
@@ -203,8 +201,7 @@ class Frames:
 
     def transport(self, frame: Frame) -> Matrix:
         """W of a point fixed in ``frame`` at offset d: acceleration ``W d`` at u' = 0 (components in the frame)."""
-        known = self._transport.get(frame)
-        if known is None:
-            known = rotating_frame_acceleration(self.omega(frame, frame), self.alpha(frame, frame))
-            self._transport[frame] = known
-        return known
+        if frame not in self._transport:
+            omega, alpha = self.omega(frame, frame), self.alpha(frame, frame)
+            self._transport[frame] = rotating_frame_acceleration(omega, alpha)
+        return self._transport[frame]

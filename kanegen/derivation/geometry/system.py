@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,68 +12,33 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen.derivation.algebra.elimination import solve_linear
 from kanegen.derivation.geometry.frames import Frames
 from kanegen.derivation.geometry.points import Points
-from kanegen.derivation.geometry.vectors import Triple
-from kanegen.derivation.speeds.changes import FORMER, former_speeds
+from kanegen.derivation.geometry.variables import Variables
+from kanegen.derivation.geometry.vectors import Triple, is_null, mapped
 from kanegen.errors import DerivationError, ModelError
-from kanegen.graph import Graph, Lowering, Node, Tangent, evaluate, gradient, reachable, substitute
+from kanegen.graph import Graph, Lowering, Node, Tangent, copied, gradient, reachable, substitute
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 
-RELATIVE_ZERO = 1e-10
-"""Below this, relative to its terms, a value at a random state is taken for an identical zero: far above rounding
-(1e-16 times the number of operations), far below what a generic expression gives at random arguments."""
 
+class System(Variables):
+    """One model lowered to one graph. Everything derived from it is a node of ``graph``.
 
-class System:
-    """One model lowered to one graph. Everything derived from it is a node of ``graph``."""
+    ``former``: the speeds before the changes of speeds of the model, by symbol, in those after them.
+    """
 
-    def __init__(self, model: SystemDescription, graph: Graph | None = None) -> None:
-        self.model = model
-        self.graph = graph = Graph() if graph is None else graph
-        self.t = graph.input("t", 0)
-        self.q = tuple(graph.input("q", i) for i in range(len(model.coordinates)))
-        self.u = tuple(graph.input("u", i) for i in range(len(model.speeds)))
-        self.udot = tuple(graph.input("udot", i) for i in range(len(model.speeds)))
-        self.auxiliary = tuple(graph.input("aux", i) for i in range(len(model.auxiliary_speeds)))
-        layout = model.input_layout
-        r = tuple(graph.input("r", i) for i in range(layout.size))
-        self.r, self.multipliers, self.free = r[: len(layout.inputs)], r[layout.multiplier_slots], r[layout.free_slots]
-        self.hidden = (*self.multipliers, *self.free)
-        self.p = tuple(graph.input("p", i) for i in range(len(model.parameters)))
-        self._symbols = self.leaves()
-        self._input_rates = self._lower_input_rates()
-        self.former = former_speeds(self)
-        self._symbols.update(self.former)
+    def __init__(
+        self, model: SystemDescription, graph: Graph | None = None, former: Mapping[Any, Node] | None = None
+    ) -> None:
+        super().__init__(model, graph)
+        self.former = {} if former is None else dict(former)
+        self._symbols = {**self.symbols, **self.former}
         self.C, self.D = self._kinematics()
         self.qdot = tuple(
-            graph.sum([*(c * u for c, u in zip(row, self.u, strict=True)), d])
+            self.graph.sum([*(c * u for c, u in zip(row, self.u, strict=True)), d])
             for row, d in zip(self.C, self.D, strict=True)
         )
         self._extend_symbols()
-        self._lowering = Lowering(graph, self._symbols)
-
-    def leaves(self) -> dict[Any, Node]:
-        """The symbols that are inputs of the graph."""
-        model = self.model
-        symbols: dict[Any, Node] = {dynamicsymbols._t: self.t}
-        for items, nodes in (
-            (model.coordinates, self.q),
-            (model.speeds, self.u),
-            (model.auxiliary_speeds, self.auxiliary),
-            (model.parameters, self.p),
-            (model.input_symbols, (*self.r, *self.hidden)),
-        ):
-            symbols.update(zip(items, nodes, strict=True))
-        return symbols
-
-    def _lower_input_rates(self) -> dict[Node, Node]:
-        """The rate of every input that has one; a missing rate that is needed was refused by the model."""
-        lowering = Lowering(self.graph, self._symbols)
-        return {
-            node: lowering.lower(item.rate)
-            for node, item in zip(self.r, self.model.inputs, strict=True)
-            if item.rate is not None
-        }
+        self._lowering = Lowering(self.graph, self._symbols)
 
     def _kinematics(self) -> tuple[tuple[tuple[Node, ...], ...], tuple[Node, ...]]:
         """C and D of ``q' = C u + D`` from the kinematical equations, affine in q' and u."""
@@ -109,22 +73,17 @@ class System:
             self._symbols[Derivative(u, t)] = udot
         for u, node in self.former.items():
             self._symbols[Derivative(u, t)] = self.full_rate(node)
-        for item, node in zip(model.inputs, self.r, strict=True):
-            if node in self._input_rates:
-                first = self._input_rates[node]
+        for item, first in zip(model.inputs, self.input_rates, strict=True):
+            if first is not None:
                 self._symbols[Derivative(item.symbol, t)] = first
                 self._symbols[Derivative(item.symbol, (t, 2))] = self.rate(first)
-
-    @property
-    def input_rates(self) -> tuple[Node | None, ...]:
-        """The rate of each input, None where it has none."""
-        return tuple(self._input_rates.get(node) for node in self.r)
 
     # -- time derivatives -----------------------------------------------------------------------------------
 
     @cached_property
     def _moving(self) -> dict[Node, Node]:
-        seeds = {self.t: self.graph.one, **self._input_rates}
+        seeds = {self.t: self.graph.one}
+        seeds.update((node, rate) for node, rate in zip(self.r, self.input_rates, strict=True) if rate is not None)
         seeds.update(zip(self.q, self.qdot, strict=True))
         return seeds
 
@@ -143,24 +102,15 @@ class System:
         """d/du_r for every speed: of velocities, the partial velocities."""
         return tuple(Tangent(self.graph, {u: self.graph.one}) for u in self.u)
 
+    def partial_velocities(self, velocity: Triple) -> dict[int, Triple]:
+        """The partial velocities of a velocity that are not zero, by the index of the speed."""
+        partial = {r: mapped(derivative, velocity) for r, derivative in enumerate(self.partials)}
+        return {r: v for r, v in partial.items() if not is_null(v)}
+
     @cached_property
     def acceleration_partials(self) -> tuple[Tangent, ...]:
         """d/du'_r for every speed."""
         return tuple(Tangent(self.graph, {a: self.graph.one}) for a in self.udot)
-
-    def at_rest(self, nodes: Sequence[Node]) -> list[Node]:
-        """The nodes at u = 0."""
-        return substitute(nodes, dict.fromkeys((*self.u, *self.auxiliary), self.graph.zero))
-
-    def settled(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """The nodes with the auxiliary speeds, which are always zero, put to zero."""
-        if not self.auxiliary:
-            return tuple(nodes)
-        return tuple(substitute(nodes, dict.fromkeys(self.auxiliary, self.graph.zero)))
-
-    def without_accelerations(self, node: Node) -> Node:
-        """The node at u' = 0."""
-        return substitute([node], dict.fromkeys(self.udot, self.graph.zero))[0]
 
     # -- lowering and geometry ------------------------------------------------------------------------------
 
@@ -198,48 +148,8 @@ class System:
     @cached_property
     def aside(self) -> System:
         """The same model over another graph, for questions whose nodes must not get between those of this graph."""
-        return System(self.model)
-
-    # -- random states --------------------------------------------------------------------------------------
-
-    @cached_property
-    def states(self) -> tuple[dict[str, list[float]], ...]:
-        """Three random states; parameters are positive, as masses and lengths must be."""
-        generator = random.Random(20031)
-        sizes = {
-            "q": len(self.q), "u": len(self.u), "r": len(self.r) + len(self.hidden), "t": 1,
-            "udot": len(self.u), "qdot": len(self.q), "g": 0, "aux": len(self.auxiliary),
-            FORMER: len(self.u) if self.model.speed_change else 0,
-        }  # fmt: skip
-        states = []
-        for _ in range(3):
-            state = {name: [generator.uniform(0.2, 1.1) for _ in range(n)] for name, n in sizes.items()}
-            state["p"] = [generator.uniform(0.5, 1.5) for _ in self.p]
-            states.append(state)
-        return tuple(states)
-
-    def samples(self, nodes: Sequence[Node]) -> list[tuple[float, ...]]:
-        """Values of each node at the random states (NaN where it is undefined there)."""
-        columns = [evaluate(nodes, state) for state in self.states]
-        return list(zip(*columns, strict=True))
-
-    def magnitudes(self, nodes: Sequence[Node]) -> list[float]:
-        """The smallest absolute value of each node over the random states; 0 for what vanishes at one of them."""
-        return [min(abs(value) for value in values) for values in self.samples(nodes)]
-
-    def vanish(self, nodes: Iterable[Node]) -> bool:
-        """Whether all nodes are identically zero, structurally or at every random state."""
-        left = [node for node in nodes if not node.is_zero]
-        return all(abs(v) < RELATIVE_ZERO for values in self.samples(left) for v in values) if left else True
-
-    def agree(self, a: Triple, b: Triple) -> bool:
-        """Whether two vectors agree at every random state."""
-        if a == b:
-            return True
-        for x, y in zip(self.samples(a), self.samples(b), strict=True):
-            if any(abs(v - w) > RELATIVE_ZERO * (1.0 + abs(v)) for v, w in zip(x, y, strict=True)):
-                return False
-        return True
+        graph = Graph()
+        return System(self.model, graph, dict(zip(self.former, copied(self.former.values(), graph), strict=True)))
 
     def require_affine_velocities(self, mass_matrix: Sequence[Node]) -> None:
         """Refuse velocities that are not affine in the speeds: the kinetic-energy matrix then depends on speeds.

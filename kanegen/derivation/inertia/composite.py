@@ -22,10 +22,11 @@ from kanegen.derivation.geometry.vectors import (
     null,
     plus,
     scaled,
+    times,
     transposed,
 )
 from kanegen.derivation.inertia.bodies import Body
-from kanegen.derivation.inertia.tensors import Inertia, product
+from kanegen.derivation.inertia.tensors import Inertia, added, product
 from kanegen.graph import Graph, Node
 
 
@@ -43,9 +44,7 @@ class RigidMass:
         return RigidMass(zero, null(graph), (zero,) * 6)
 
     def plus(self, other: RigidMass) -> RigidMass:
-        a, b = self.inertia, other.inertia
-        inertia = (a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5])
-        return RigidMass(self.mass + other.mass, plus(self.moment, other.moment), inertia)
+        return RigidMass(self.mass + other.mass, plus(self.moment, other.moment), added(self.inertia, other.inertia))
 
     def moved(self, rho: Triple) -> RigidMass:
         """The same mass seen from a base point from which the old one lies at ``rho``."""
@@ -70,9 +69,7 @@ class RigidMass:
 
     def rotated_inwards(self, rotation: Matrix) -> RigidMass:
         """Components in the parent frame, ``rotation`` leading from parent to joint components."""
-        inverse = transposed(rotation)
-        moment = (dot(inverse[0], self.moment), dot(inverse[1], self.moment), dot(inverse[2], self.moment))
-        return RigidMass(self.mass, moment, _rotated(self.inertia, rotation))
+        return RigidMass(self.mass, times(transposed(rotation), self.moment), _rotated(self.inertia, rotation))
 
 
 @dataclass
@@ -144,8 +141,7 @@ class JointTree:
         for inner in reversed(path):
             if not frames.moves_with_orientation(inner):
                 return None
-            own = frames.relative_omega(inner, inner)
-            relative = {s: mapped(tangent, own) for s, tangent in enumerate(self._system.partials)}
+            relative = self._system.partial_velocities(frames.relative_omega(inner, inner))
             joint = self._child(joint, inner, rho, True, relative, {})
             rho = null(self._system.graph)
         return joint, rho
@@ -155,8 +151,8 @@ class JointTree:
         system = self._system
         rate = mapped(system.rate, segment.components)
         rho = plus(rho, segment.components)
-        velocity = {s: mapped(tangent, rate) for s, tangent in enumerate(system.partials)}
-        if all(is_null(partial) for partial in velocity.values()):
+        velocity = system.partial_velocities(rate)
+        if not velocity:
             return joint, rho
         return self._child(joint, joint.frame, rho, False, {}, velocity), null(system.graph)
 
@@ -171,15 +167,7 @@ class JointTree:
     ) -> Joint:
         key = (frame, *base)
         if key not in parent.children:
-            joint = Joint(
-                parent,
-                frame,
-                base,
-                rotates,
-                {s: a for s, a in omega.items() if not is_null(a)},
-                {s: a for s, a in velocity.items() if not is_null(a)},
-                RigidMass.none(self._system.graph),
-            )
+            joint = Joint(parent, frame, base, rotates, omega, velocity, RigidMass.none(self._system.graph))
             parent.children[key] = joint
             self.joints.append(joint)
         return parent.children[key]

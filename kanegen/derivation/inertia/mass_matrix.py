@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from kanegen.derivation.geometry.system import System
-from kanegen.derivation.geometry.vectors import Triple, dot, is_null, mapped
+from kanegen.derivation.geometry.vectors import Triple, dot
 from kanegen.derivation.inertia.bodies import Body
 from kanegen.derivation.inertia.composite import JointTree, composite_matrix
 from kanegen.derivation.inertia.tensors import product
@@ -43,12 +43,12 @@ def direct_matrix(system: System, bodies: Sequence[Body]) -> Lower:
     lower = [[zero] * (r + 1) for r in range(n)]
     for body in bodies:
         if not body.mass.is_zero:
-            partial = _partial_velocities(system, system.points.motion(body.point).velocity, body.name)
+            partial = system.partial_velocities(system.points.motion(body.point).velocity)
             for r, s in _pairs(partial):
                 lower[r][s] = lower[r][s] + body.mass * dot(partial[r], partial[s])
         if body.inertia is not None:
             omega = system.frames.omega(body.frame, body.inertia_frame)
-            partial = _partial_velocities(system, omega, body.name)
+            partial = system.partial_velocities(omega)
             momenta = {s: product(body.inertia, partial[s]) for s in partial}
             for r, s in _pairs(partial):
                 lower[r][s] = lower[r][s] + dot(partial[r], momenta[s])
@@ -63,12 +63,6 @@ def mirrored(lower: Lower) -> Square:
 
 def _pairs(partial: dict[int, Triple]) -> list[tuple[int, int]]:
     return [(r, s) for r in partial for s in partial if s <= r]
-
-
-def _partial_velocities(system: System, velocity: Triple, name: str) -> dict[int, Triple]:
-    """The partial velocities that are not zero, by speed."""
-    partial = {r: mapped(tangent, velocity) for r, tangent in enumerate(system.partials)}
-    return {r: v for r, v in partial.items() if not is_null(v)}
 
 
 def operations(lower: Lower) -> int:

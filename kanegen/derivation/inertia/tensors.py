@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from kanegen.derivation.geometry.frames import Frame
-from kanegen.derivation.geometry.system import RELATIVE_ZERO, System
+from kanegen.derivation.geometry.system import System
+from kanegen.derivation.geometry.variables import RELATIVE_ZERO
 from kanegen.derivation.geometry.vectors import Triple, dot, minus, plus
 from kanegen.graph.nodes import Node
 

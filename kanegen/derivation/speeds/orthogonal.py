@@ -14,11 +14,8 @@ from kanegen.derivation.inertia.bodies import lower_bodies
 from kanegen.derivation.inertia.mass_matrix import mass_matrix
 from kanegen.errors import DerivationError
 from kanegen.graph import Identities, Node
-from kanegen.model.description import SystemDescription
+from kanegen.graph.ranks import RANK_TOLERANCE
 from kanegen.model.expressions import symbol_name
-
-NO_MASS = 1e-12
-"""A pivot below this fraction of the largest entry of Q's diagonal is rounding: no mass moves with the speed."""
 
 
 @dataclass(frozen=True)
@@ -29,31 +26,30 @@ class Factors:
     diagonal: tuple[Node, ...]
 
 
-def factors(system: System, before: SystemDescription) -> Factors:
-    """The factors of the kinetic-energy matrix of the model ``before``, on the graph of ``system``.
+def factors(former: System) -> Factors:
+    """The factors of the kinetic-energy matrix of the model before the change of speeds.
 
     Raises
     ------
     DerivationError
         Where Q is singular, naming the speed that moves no mass independently of the others.
     """
-    # Coordinates, inputs and parameters of both models have the same places, and Q contains no speeds.
-    former = System(before, system.graph)
-    identities = Identities(system.graph)
+    graph, before = former.graph, former.model
+    identities = Identities(graph)
     Q = [list(identities.canonical(row)) for row in mass_matrix(former, lower_bodies(former))]
     n = len(Q)
     scale = max(former.magnitudes([Q[k][k] for k in range(n)]))
-    lower = [[system.graph.zero] * k for k in range(n)]
+    lower = [[graph.zero] * k for k in range(n)]
     diagonal: list[Node] = []
     for k in range(n):
         (pivot,) = identities.canonical([Q[k][k]])
-        if not former.magnitudes([pivot])[0] > NO_MASS * scale:
+        if not former.magnitudes([pivot])[0] > RANK_TOLERANCE * scale:
             raise DerivationError(
                 f"no speeds make the kinetic-energy matrix of model {before.name!r} diagonal and regular: the speed "
                 f"{symbol_name(before.speeds[k])} moves no mass independently of the speeds before it"
             )
         diagonal.append(pivot)
-        reciprocal = system.graph.div(system.graph.one, pivot)
+        reciprocal = graph.div(graph.one, pivot)
         for i in range(k + 1, n):
             lower[i][k] = Q[i][k] * reciprocal
             for j in range(k + 1, i + 1):
@@ -61,17 +57,17 @@ def factors(system: System, before: SystemDescription) -> Factors:
     return Factors(tuple(map(tuple, lower)), tuple(diagonal))
 
 
-def original_speeds(system: System, before: SystemDescription, w: Sequence[Node]) -> tuple[Node, ...]:
+def original_speeds(former: System, w: Sequence[Node]) -> tuple[Node, ...]:
     """``u = L^-T w`` by back substitution."""
-    lower = factors(system, before).lower
+    lower = factors(former).lower
     u = list(w)
     for j in reversed(range(len(u))):
-        u[j] = system.graph.sum([w[j], *(-(lower[i][j] * u[i]) for i in range(j + 1, len(u)))])
+        u[j] = former.graph.sum([w[j], *(-(lower[i][j] * u[i]) for i in range(j + 1, len(u)))])
     return tuple(u)
 
 
-def orthogonal_speeds(system: System, before: SystemDescription, u: Sequence[Node]) -> tuple[Node, ...]:
+def orthogonal_speeds(former: System, u: Sequence[Node]) -> tuple[Node, ...]:
     """``w = L^T u``."""
-    lower = factors(system, before).lower
+    lower = factors(former).lower
     n = len(u)
-    return tuple(system.graph.sum([u[j], *(lower[i][j] * u[i] for i in range(j + 1, n))]) for j in range(n))
+    return tuple(former.graph.sum([u[j], *(lower[i][j] * u[i] for i in range(j + 1, n))]) for j in range(n))

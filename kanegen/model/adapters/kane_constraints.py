@@ -13,8 +13,8 @@ import sympy
 
 from kanegen.errors import ModelError, warn_user
 from kanegen.model import normalize
-from kanegen.model.checks.motions import Kinematics, Motions
-from kanegen.model.description import SystemDescription, described
+from kanegen.model.checks.motions import Motions
+from kanegen.model.description import described
 from kanegen.model.expressions import atoms, base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input
 
@@ -31,7 +31,7 @@ def sorted_positions(
     become ``implied_constraints``, which add no rows. Others are refused, unless ``choice`` is "enforce" (they become
     ``holonomic_constraints``) or "ignore" (left out, as in KanesMethod's equations of motion). Without velocity
     constraints they are enforced, with a warning. Those that the kinematical equations keep by themselves (the norm of
-    Euler parameters) are implied whatever the choice: orientations are rotations only where they hold.
+    Euler parameters) are implied with every choice: orientations are rotations only where they hold.
 
     Raises
     ------
@@ -85,26 +85,16 @@ def _not_kept(k: int, phi: Any, source: str, undecided: bool) -> str:
 
 
 def _rates_follow(arguments: Mapping[str, Any], positions: Sequence[Any]) -> Sequence[bool | None]:
-    """For each position whether its rate follows; None where no configuration satisfies the positions."""
-    description = described({**arguments, "implied_constraints": positions}, [])
-    follows = Motions(_kinematics(description, arguments.get("parameters"))).rates_follow()
-    return [None] * len(positions) if follows is None else follows
+    """For each position whether its rate follows; None where no configuration satisfies the positions.
 
-
-def _kinematics(description: SystemDescription, parameters: Any) -> Kinematics:
-    """The kinematics of a description that is not checked yet; unknown dynamic symbols count as inputs."""
-    d = description
+    Nothing is checked yet: dynamic symbols that are neither coordinates nor speeds count as inputs.
+    """
+    d = described({**arguments, "implied_constraints": positions}, [])
     known = {*d.coordinates, *d.speeds, *d.auxiliary_speeds}
     others = {base_symbol(atom) for atom in atoms((*d.nonholonomic_constraints, *d.kinematics, *d.implied_constraints))}
     symbols = sorted(others - known, key=symbol_name)
     constants = [symbol for symbol in symbols if isinstance(symbol, sympy.Symbol)]
-    return Kinematics(
-        d.coordinates,
-        d.speeds,
-        d.auxiliary_speeds,
-        [Input(symbol) for symbol in filter(is_time_function, symbols)],
-        normalize.parameter_values(parameters, constants, [])[0],
-        d.kinematics,
-        d.implied_constraints,
-        d.nonholonomic_constraints,
-    )
+    parameters, _ = normalize.parameter_values(arguments.get("parameters"), constants, [])
+    inputs = tuple(Input(symbol) for symbol in symbols if is_time_function(symbol))
+    follows = Motions(d.changed(inputs=inputs, parameters=parameters), d.implied_constraints).rates_follow()
+    return [None] * len(positions) if follows is None else follows

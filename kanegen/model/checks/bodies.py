@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import sympy
 from sympy.physics.mechanics import RigidBody
 
@@ -73,8 +74,6 @@ def _inertia_problems(body: Any, values: Mapping[Any, float]) -> list[str]:
 def _smallest_eigenvalue(matrix: list[list[float]]) -> float:
     if not any(matrix[i][j] for i in range(3) for j in range(3) if i != j):
         return min(matrix[i][i] for i in range(3))
-    import numpy as np
-
     return float(np.linalg.eigvalsh(np.array(matrix))[0]) if np.all(np.isfinite(matrix)) else math.nan
 
 

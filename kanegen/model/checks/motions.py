@@ -1,6 +1,6 @@
 """Random motions of a model that satisfy its kinematics and constraints: what rank decisions and checks are made at.
 
-Nothing is derived: the user's expressions are lowered as they stand, with q, q', q'', u and u' as independent inputs,
+Nothing is derived: the user's expressions are lowered as written, with q, q', q'', u and u' as independent inputs,
 and the equations between them are solved by numbers.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,36 +16,24 @@ from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.graph import Graph, Lowering, Newton, Node, Tangent, evaluate, gradient
-from kanegen.model.inputs import Input
+from kanegen.graph.ranks import RANK_TOLERANCE, off_span
+from kanegen.model.description import SystemDescription
 
 Values = dict[str, list[float]]
 
 DRAWS = 12
-"""Random starts for each motion that is wanted, before it is taken that there is none nearby."""
-
-RANK = 1e-8
-"""Singular values and residuals below this fraction of the largest count as zero: half of the digits."""
-
-
-@dataclass(frozen=True)
-class Kinematics:
-    """What decides which motions are possible. ``parameters`` maps every constant symbol to its value, or None."""
-
-    coordinates: Sequence[Any]
-    speeds: Sequence[Any]
-    auxiliary_speeds: Sequence[Any]
-    inputs: Sequence[Input]
-    parameters: Mapping[Any, float | None]
-    kinematics: Sequence[Any]
-    positions: Sequence[Any]
-    velocities: Sequence[Any]
+"""Random starts for each motion that is wanted, before it is assumed that there is none nearby."""
 
 
 class Motions:
-    """A graph for the expressions of a model, and states (t, q, u, q', ...) that satisfy its constraints."""
+    """A graph for the expressions of a model, and states (t, q, u, q', ...) that satisfy its constraints.
 
-    def __init__(self, given: Kinematics) -> None:
-        self.given = given
+    ``positions``: the constraints on positions that hold in these states.
+    """
+
+    def __init__(self, model: SystemDescription, positions: Sequence[Any]) -> None:
+        self.model = given = model
+        self.positions = positions
         self.graph = graph = Graph()
         sizes = {
             "q": len(given.coordinates),
@@ -59,7 +46,7 @@ class Motions:
         self._lowering = Lowering(graph, self._symbols())
 
     def _symbols(self) -> dict[Any, Node]:
-        given, nodes, t = self.given, self.nodes, dynamicsymbols._t
+        given, nodes, t = self.model, self.nodes, dynamicsymbols._t
         symbols: dict[Any, Node] = {t: nodes["t"][0], **dict.fromkeys(given.auxiliary_speeds, self.graph.zero)}
         symbols.update((Derivative(speed, t), self.graph.zero) for speed in given.auxiliary_speeds)
         for items, name, *rates in (
@@ -82,7 +69,7 @@ class Motions:
         lowering = Lowering(self.graph, symbols)
         return tuple(
             unknown if item.rate is None else lowering.lower(item.rate)
-            for item, unknown in zip(self.given.inputs, self.nodes["rdot"], strict=True)
+            for item, unknown in zip(self.model.inputs, self.nodes["rdot"], strict=True)
         )
 
     def lower(self, expression: Any) -> Node:
@@ -102,15 +89,15 @@ class Motions:
 
     @cached_property
     def _kinematics(self) -> list[Node]:
-        return [self.lower(expression) for expression in self.given.kinematics]
+        return [self.lower(expression) for expression in self.model.kinematics]
 
     @cached_property
     def _positions(self) -> list[Node]:
-        return [self.lower(expression) for expression in self.given.positions]
+        return [self.lower(expression) for expression in self.positions]
 
     @cached_property
     def _velocities(self) -> list[Node]:
-        return [self.lower(expression) for expression in self.given.velocities]
+        return [self.lower(expression) for expression in self.model.nonholonomic_constraints]
 
     def states(self, count: int = 2, order: int = 1) -> list[Values]:
         """Up to ``count`` states with positions, rates and, for ``order`` 2, accelerations of a possible motion."""
@@ -139,7 +126,7 @@ class Motions:
         values = {name: [generator.uniform(0.2, 1.1) for _ in range(n)] for name, n in self._sizes.items()}
         if signed:
             values["q"] = [generator.choice((-1.0, 1.0)) * x for x in values["q"]]
-        known = self.given.parameters.values()
+        known = self.model.parameters.values()
         values["p"] = [generator.uniform(0.5, 1.5) if value is None else value for value in known]
         return values
 
@@ -165,9 +152,9 @@ class Motions:
             matrix = values[len(implied) :].reshape(len(rows), -1)
             basis, others = matrix[: len(velocities)], matrix[len(velocities) :]
             for k, (row, rate) in enumerate(zip(others, values, strict=False)):
-                left = row - basis.T @ np.linalg.lstsq(basis.T, row, rcond=RANK)[0] if len(basis) else row
-                size = max(1.0, float(np.abs(row).max(initial=0.0)))
-                follows[k] &= bool(np.abs(left).max(initial=0.0) <= RANK * size and abs(rate) <= RANK * size)
+                left = np.abs(off_span(row, basis)).max(initial=0.0)
+                limit = RANK_TOLERANCE * max(1.0, float(np.abs(row).max(initial=0.0)))
+                follows[k] &= bool(left <= limit and abs(rate) <= limit)
         return follows
 
     def _slopes(self, node: Node) -> list[Node]:

@@ -1,4 +1,4 @@
-"""Checks of a model's symbols: who is what, who is missing, and what may stand where."""
+"""Checks of a model's symbols: which are missing or ambiguous, and which expressions may contain them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 _ADVICE = {
     "holonomic": "a constraint with speeds belongs to nonholonomic_constraints",
     "nonholonomic": "a constraint with u' belongs to acceleration_constraints",
-    "load": "a load that depends on accelerations belongs into masses and inertias",
+    "load": "a load that depends on accelerations belongs in masses and inertias",
     "mass": "Kane's F* = -(m v)' holds for a mass given as a function of time; one that depends on the motion takes up "
     "momentum and energy by a law of its own, by which Kane's and Lagrange's equations differ",
     "inertia": "a rigid body has constant components in its own frame; write the inertia in a frame in which they are",
@@ -107,7 +107,7 @@ def _duplicates(model: SystemDescription) -> list[str]:
         if (model.dependent_speeds or ()).count(symbol) > 1:
             places[symbol] = ["dependent_speeds"] * 2
     return [
-        f"{symbol_name(symbol)} stands twice, in {' and in '.join(groups)}: each symbol has one place"
+        f"{symbol_name(symbol)} occurs twice, in {' and in '.join(groups)}: each symbol belongs in one of them"
         for symbol, groups in places.items()
         if len(groups) > 1
     ]
@@ -122,8 +122,8 @@ def _ambiguous_names(model: SystemDescription) -> list[str]:
         by_name.setdefault(symbol_name(symbol), []).append(group)
     return [
         f"{len(groups)} different symbols are printed {name!r} (in {', '.join(groups)}), so the name would "
-        "be ambiguous: rename one, or make them one symbol (SymPy tells symbols of different assumptions "
-        "apart)"
+        "be ambiguous: rename one, or make them one symbol (SymPy distinguishes symbols of different "
+        "assumptions)"
         for name, groups in by_name.items()
         if len(groups) > 1
     ]
@@ -226,7 +226,7 @@ def _missing_rates(model: SystemDescription, places: Sequence[Place]) -> list[st
 
 
 def _constant_inputs(model: SystemDescription, places: Sequence[Place]) -> list[str]:
-    """Inputs that SymPy takes for constants where it differentiates: it would lose their rates in silence."""
+    """Inputs that SymPy treats as constants where it differentiates: their rates would be lost."""
     constants = {item.symbol for item in model.inputs if isinstance(item.symbol, sympy.Symbol)}
     first: dict[Any, str] = {}
     for place in places:
@@ -234,7 +234,7 @@ def _constant_inputs(model: SystemDescription, places: Sequence[Place]) -> list[
             for symbol in place.atoms & constants:
                 first.setdefault(symbol, place.where)
     return [
-        f"input {name} stands in {where}, where SymPy takes the plain symbol for a constant and loses its "
+        f"input {name} occurs in {where}, where SymPy treats the plain symbol as a constant and loses its "
         f"rate: use dynamicsymbols({name!r})"
         for name, where in sorted((symbol_name(symbol), where) for symbol, where in first.items())
     ]
@@ -283,11 +283,11 @@ def _unused_parameters(model: SystemDescription, unknown_symbols: Sequence[Any])
     for unknown_symbol in unknown_symbols:
         name = symbol_name(unknown_symbol)
         if unknown_symbol in others:
-            problems.append(f"parameters gives {name} a value, but it stands in {others[unknown_symbol]}")
+            problems.append(f"parameters gives {name} a value, but it is one of the {others[unknown_symbol]}")
         elif name in names and not isinstance(unknown_symbol, str):
             problems.append(
                 f"parameters gives a value to a symbol printed {name!r}, but the model has another symbol of "
-                "this name: use the same symbol (SymPy tells symbols of different assumptions apart)"
+                "this name: use the same symbol (SymPy distinguishes symbols of different assumptions)"
             )
         else:
             problems.append(

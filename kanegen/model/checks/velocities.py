@@ -1,7 +1,7 @@
 """Checks of velocities, angular velocities and accelerations against what positions and orientations say.
 
-A velocity that contradicts the position is the commonest mistake in Kane's method: the equations integrate without a
-word. Both are compared by numbers, at random states that satisfy the kinematics and the constraints.
+A velocity that contradicts the position is the commonest mistake in Kane's method, and the equations still integrate.
+Both are compared by numbers, at random states that satisfy the kinematics and the constraints.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sympy.physics.mechanics import RigidBody
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import DerivationError, warn_user
-from kanegen.model.checks.motions import Kinematics, Motions
+from kanegen.model.checks.motions import Motions
 from kanegen.model.checks.snapshots import Snapshot, snapshots
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
@@ -44,7 +44,7 @@ _LONGEST_QUOTE = 300
 class Claim:
     """Two ways to one vector: what is ``given``, and what ``follows``, at a snapshot.
 
-    ``excused`` tells whether a difference is legal. ``message`` starts the error, ``rate`` names what follows, and
+    ``allowed`` decides whether a difference is legal. ``message`` starts the error, ``rate`` names what follows, and
     ``texts`` gives both expressions. ``expressions`` are what the snapshots must hold, ``order`` the highest time
     derivative of a position in them.
     """
@@ -54,7 +54,7 @@ class Claim:
     texts: Callable[[], tuple[Any, Any]]
     given: Callable[[Snapshot], Array]
     follows: Callable[[Snapshot], Array]
-    excused: Callable[[Snapshot, Array], bool]
+    allowed: Callable[[Snapshot, Array], bool]
     expressions: tuple[Any, ...]
     order: int = 1
 
@@ -67,7 +67,7 @@ def motion_problems(model: SystemDescription) -> list[str]:
     claims = [*_velocities(model), *_angular_velocities(model), *_accelerations(model)]
     if not claims and not model.implied_constraints:
         return []
-    motions = Motions(kinematics_of(model))
+    motions = motions_of(model)
     try:
         states = motions.states(order=max((claim.order for claim in claims), default=1))
         expressions = (expr for claim in claims for expr in claim.expressions)
@@ -99,26 +99,17 @@ def _not_implied(model: SystemDescription, motions: Motions) -> Iterator[str]:
             )
 
 
-def kinematics_of(model: SystemDescription) -> Kinematics:
-    """What decides which motions of a model are possible."""
+def motions_of(model: SystemDescription) -> Motions:
+    """The possible motions of a model."""
     norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
-    return Kinematics(
-        model.coordinates,
-        model.speeds,
-        model.auxiliary_speeds,
-        model.inputs,
-        model.parameters,
-        model.kinematics,
-        (*model.holonomic_constraints, *norms, *model.implied_constraints),
-        model.nonholonomic_constraints,
-    )
+    return Motions(model, (*model.holonomic_constraints, *norms, *model.implied_constraints))
 
 
 def _contradiction(model: SystemDescription, claim: Claim, taken: Sequence[Snapshot]) -> Iterator[str]:
     differences = [_difference(claim, snapshot) for snapshot in taken]
     if all(difference is None for difference in differences):
         return
-    if all(claim.excused(snapshot, claim.given(snapshot) - claim.follows(snapshot)) for snapshot in taken):
+    if all(claim.allowed(snapshot, claim.given(snapshot) - claim.follows(snapshot)) for snapshot in taken):
         return
     given, follows = next(difference for difference in differences if difference is not None)
     texts = map(_quoted, claim.texts())
@@ -130,7 +121,7 @@ def _contradiction(model: SystemDescription, claim: Claim, taken: Sequence[Snaps
 
 
 def _difference(claim: Claim, snapshot: Snapshot) -> tuple[Array, Array] | None:
-    """Both vectors where they are not the same; a snapshot at which they have no value tells nothing."""
+    """Both vectors where they are not the same; a snapshot at which they have no value decides nothing."""
     given, follows = claim.given(snapshot), claim.follows(snapshot)
     size = max(1.0, float(np.abs(given).max()), float(np.abs(follows).max()))
     return (given, follows) if np.abs(given - follows).max() > CONTRADICTION * size else None
@@ -193,7 +184,7 @@ def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -
     if expressions is None:
         return
 
-    def excused(snapshot: Snapshot, difference: Array) -> bool:
+    def allowed(snapshot: Snapshot, difference: Array) -> bool:
         """A point of a rolling body moves with it about the contact point, which is at rest for an instant."""
         relative = snapshot.vector(after)[0] - snapshot.vector(before)[0]
         rolled = (np.cross(snapshot.omega(carrier)[0], snapshot.offset(pairs)[0]) for carrier in carriers)
@@ -205,7 +196,7 @@ def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -
         lambda: (after, before + _position(pairs).dt(frame)),
         lambda snapshot: snapshot.vector(after)[0],
         lambda snapshot: snapshot.vector(before)[0] + snapshot.offset(pairs)[1],
-        excused,
+        allowed,
         expressions,
     )
 
@@ -245,7 +236,7 @@ def _angular_velocities(model: SystemDescription) -> Iterator[Claim]:
 def _angular_claim(model: SystemDescription, body: Any, expressions: tuple[Any, ...]) -> Claim:
     frame, dyadic = body.frame, body.inertia[0]
 
-    def excused(snapshot: Snapshot, difference: Array) -> bool:
+    def allowed(snapshot: Snapshot, difference: Array) -> bool:
         """A spin about the axis of symmetry moves no mass, so that the orientation may leave it out."""
         x, y, z = difference
         spin = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -259,7 +250,7 @@ def _angular_claim(model: SystemDescription, body: Any, expressions: tuple[Any, 
         lambda: (frame.ang_vel_in(model.frame), _turning_text(frame, model.frame)),
         lambda snapshot: snapshot.omega(frame)[0],
         lambda snapshot: snapshot.turning(frame),
-        excused,
+        allowed,
         (*expressions, *dyadic_expressions(dyadic)),
     )
 

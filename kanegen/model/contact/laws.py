@@ -42,7 +42,7 @@ class Value:
 
 
 class ContactLaw:
-    """What is asked of the law of a gap. The defaults are those of a law that gives the acceleration of its row."""
+    """What every law of a gap answers. The defaults are those of a law that gives the acceleration of its row."""
 
     @property
     def kind(self) -> str:
@@ -249,6 +249,46 @@ class HuntCrossley(CompliantLaw):
         return odd_power(x, self.exponent) * (self.stiffness + self.damping * rate)
 
 
+@dataclass(frozen=True)
+class ImpactFunction(CompliantLaw):
+    """``stiffness x^n + c(x) x'``, n the exponent, never tensile: IMPACT of MSC Adams (Adams/Solver, functions).
+
+    The damping coefficient c(x) rises from zero at first touch to ``damping`` at the penetration ``depth``, with the
+    cubic ``c = damping s^2 (3 - 2 s)``, ``s = x/depth``, so that the force is continuous however fast the bodies meet.
+
+    Parameters
+    ----------
+    stiffness
+        N/m^n; with ``quantity="acceleration"`` that of ``x'' + c(x) x' + stiffness x^n = 0``.
+    damping
+        Largest damping coefficient, N s/m (1/s).
+    depth
+        Penetration, m, from which on the damping is full; positive.
+    exponent
+        At least 1; 3/2 for a Hertzian contact.
+    quantity
+        What the law gives: ``"force"`` or ``"acceleration"``.
+    """
+
+    stiffness: Any
+    damping: Any
+    depth: Any
+    exponent: Any = field(default_factory=lambda: sympy.Rational(3, 2))
+    quantity: str = "force"
+
+    def values(self) -> tuple[Value, ...]:
+        return (
+            Value("stiffness", self.stiffness, 0.0),
+            Value("damping", self.damping, 0.0),
+            Value("depth", self.depth, 0.0, strict=True),
+            Value("exponent", self.exponent, 1.0),
+        )
+
+    def response(self, x: Any, rate: Any) -> Any:
+        s = sympy.Min(sympy.Max(x / self.depth, 0), 1)
+        return self.stiffness * odd_power(x, self.exponent) + self.damping * s**2 * (3 - 2 * s) * rate
+
+
 def odd_power(x: Any, exponent: Any) -> Any:
     """``|x|^exponent`` with the sign of x: a force changes its sign where the gap opens."""
     return x * sympy.Abs(x) ** (sympy.nsimplify(exponent, rational=True) - 1)
@@ -298,4 +338,4 @@ class Coulomb:
         return () if self.mu_k is None else (Value("mu_s - mu_k", self.mu_s - self.mu_k, 0.0),)
 
 
-LAWS: tuple[type[ContactLaw], ...] = (Stabilized, Restitution, KelvinVoigt, HuntCrossley)
+LAWS: tuple[type[ContactLaw], ...] = (Stabilized, Restitution, KelvinVoigt, HuntCrossley, ImpactFunction)

@@ -21,14 +21,14 @@ class Unilateral:
         Expression of t, q, inputs and parameters (m or rad); with u or q' in it a constraint at velocity level, such as
         a ratchet.
     law
-        :class:`Restitution` (rigid, the default without rebound), :class:`Stabilized`, :class:`KelvinVoigt` or
-        :class:`HuntCrossley`.
+        :class:`Restitution` (rigid; the default, without rebound), or a law that acts on a violated gap, such as
+        :class:`KelvinVoigt`; docs/contact.md lists all.
     friction
         :class:`Coulomb`, or None.
     slip
         With friction: one or two components of the slip velocity along orthonormal directions, m/s, affine in u. The
-        multipliers are components of a force along the same directions: their lengths and their angle, which velocities
-        alone do not tell, enter ``|F_t| <= mu N``.
+        multipliers are components of a force along the same directions: their lengths and their angle, which cannot be
+        read from velocities, enter ``|F_t| <= mu N``.
     name
         Name in messages and results; None: "contact 1" and so on, counted among the unilateral constraints.
     applied_at
@@ -191,7 +191,7 @@ class Contact:
 def resolved_contacts(
     records: Sequence[Unilateral | Friction | Latch | None], level: Callable[[Any], int]
 ) -> tuple[Contact, ...]:
-    """The contacts of normalized records; None stands for one that could not be read.
+    """The contacts of normalized records; None where one could not be read.
 
     ``level`` is that of an expression: 2 in positions, 1 in speeds.
     """

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import sympy
 
 from kanegen.errors import ModelError
@@ -125,8 +126,6 @@ def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ..
 
 def largest_exponent(coefficients: Sequence[Any]) -> float:
     """Largest real part (1/s) of the roots of ``s^k = Theta1 s^(k-1) + ... + Thetak``; an error decays below zero."""
-    import numpy as np
-
     return float(np.roots([1.0, *(-float(x) for x in coefficients)]).real.max())
 
 

@@ -1,4 +1,4 @@
-"""Servo-constraints: what the motion shall satisfy, and the inputs that enforce it."""
+"""Servo-constraints: requirements on the motion, and the inputs that enforce them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Servo:
         expressions of parameters; 1/s, and 1/s**2 for Theta2. All negative, or the errors would grow.
     controls
         The inputs tau (n_tau) that are solved for, symbols of the model's inputs. None: all inputs. They must enter the
-        forces affinely and stand nowhere else.
+        forces affinely and occur nowhere else.
     resolution
         ``"moore_penrose"``: ``tau = S^+ z + (I - S^+ S) y``, the controls nearest to y. ``"weighted"``: those that
         minimize ``(tau - y)^T W (tau - y)``. ``"ideal"``: those that act as constraint forces of passive constraints
@@ -43,7 +43,7 @@ class Servo:
         W of ``"weighted"``: n_tau positive numbers or expressions (its diagonal), or a symmetric positive definite
         matrix (n_tau, n_tau).
     y
-        The free vector (n_tau): numbers or expressions of t, q, u, parameters and inputs; one entry stands for all.
+        The free vector (n_tau): numbers or expressions of t, q, u, parameters and inputs; one entry holds for all.
         Of the controls they may be affine, ``y = Y tau + y0``, not with ``"ideal"``: tau is then the solution of its
         own equation. None: given at run time, ``solver.control(t, q, u, y=...)``, else zero.
     damping
@@ -83,7 +83,7 @@ class Servo:
         problems: list[str] = []
         psi = normalize.scalars(constraints, "constraints", problems)
         if not psi and not problems:
-            problems.append("constraints is empty: expected at least one expression that shall become zero")
+            problems.append("constraints is empty: expected at least one expression that is to become zero")
         fields = {
             "constraints": psi,
             "theta": _dynamics(theta, len(psi), problems),
@@ -162,7 +162,7 @@ def _dynamics(theta: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...],
 
 
 def _entries(theta: Any, n: int) -> tuple[Any, ...]:
-    """The entries of theta; a single one need not stand in a list."""
+    """The entries of theta; a single one need not be in a list."""
     if not _is_sequence(theta):
         return (theta,)
     listed = tuple(theta)

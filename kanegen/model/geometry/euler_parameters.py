@@ -2,8 +2,8 @@
 
 A direction-cosine matrix written in Euler parameters is a rotation only where their squares add up to one. That is also
 how they are recognized, whoever wrote the matrix: ``ReferenceFrame.orient_quaternion`` or the user, in whatever order
-and with whatever signs. A matrix that is divided by the sum of the squares is a rotation everywhere; nothing has to be
-kept there, and its parameters are not recognized.
+and with whatever signs. A matrix that is divided by the sum of the squares is a rotation everywhere; its
+norm needs no constraint, and its parameters are not recognized.
 """
 
 from __future__ import annotations

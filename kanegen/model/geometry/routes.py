@@ -99,7 +99,7 @@ class Route:
 class Routes:
     """The routes of points in one inertial frame.
 
-    ``is_known`` tells whether the motion of a symbol is known. Positions with other symbols are not followed where
+    ``is_known`` says whether the motion of a symbol is known. Positions with other symbols are not followed where
     they would only confirm a velocity that is set.
     """
 

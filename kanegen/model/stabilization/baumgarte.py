@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kanegen.errors import ModelError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -39,7 +38,7 @@ class Baumgarte:
     def __init__(self, alpha: Any = None, beta: Any = None, *, G1: Any = None, G2: Any = None, G: Any = None) -> None:
         problems: list[str] = []
         given = {"alpha": alpha, "beta": beta, "G1": G1, "G2": G2, "G": G}
-        read = {name: _gain(value, name, problems) for name, value in given.items()}
+        gains = {name: _gain(value, name, problems) for name, value in given.items()}
         if (alpha is not None or beta is not None) and (G1 is not None or G2 is not None or G is not None):
             problems.append("Baumgarte got alpha or beta together with G1, G2 or G: give one kind of gains")
         elif alpha is None and beta is not None:
@@ -50,16 +49,18 @@ class Baumgarte:
         elif all(value is None for value in given.values()):
             problems.append("Baumgarte got no gains: give alpha and beta, or G1, G2 and G")
         if not problems and alpha is not None:
-            read["G"] = -read["alpha"]
+            gains["G"] = -gains["alpha"]
             if beta is not None:
-                read["G1"] = -2.0 * read["alpha"]
-                read["G2"] = -_square(read["beta"])
-        for name, value in read.items():
-            object.__setattr__(self, name, value if value is None else _read_only(value))
+                gains["G1"], gains["G2"] = -2.0 * gains["alpha"], -_square(gains["beta"])
         if not problems:
-            problems += _decay_problems(self)
+            problems += _decay_problems(gains["G1"], gains["G2"], gains["G"])
         if problems:
             raise ModelError(problems)
+        for name, value in gains.items():
+            if value is not None:
+                value = np.array(value)
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
 
     @classmethod
     def for_period(cls, period: float) -> Baumgarte:
@@ -84,31 +85,22 @@ class Baumgarte:
         Raises ``ModelError`` when a gain that these rows need was not given or has another size.
         """
         problems: list[str] = []
-        matrices = tuple(
-            _matrix(getattr(self, name), name, size, kind, problems)
-            for name, size, kind in (
-                ("G1", n_h, "holonomic"),
-                ("G2", n_h, "holonomic"),
-                ("G", n_v, "velocity-level"),
-            )
-        )
+        G1 = _matrix(self.G1, "G1", n_h, "holonomic", problems)
+        G2 = _matrix(self.G2, "G2", n_h, "holonomic", problems)
+        G = _matrix(self.G, "G", n_v, "velocity-level", problems)
         if not problems:
-            problems += _decay_problems(self, *matrices)
+            problems += _decay_problems(G1, G2, G)
         if problems:
             raise ModelError(problems)
-        return matrices[0], matrices[1], matrices[2]
+        return G1, G2, G
 
     def flatten(self, n_h: int, n_v: int) -> NDArray[np.float64]:
         """G1, G2 and G row by row in one array of 2 n_h**2 + n_v**2: the order of the compiled code."""
-        import numpy as np
-
         return np.concatenate([matrix.ravel() for matrix in self.gains(n_h, n_v)])
 
 
 def _gain(value: Any, name: str, problems: list[str]) -> Any:
-    """The value as a read-only float array of no or two dimensions, or None."""
-    import numpy as np
-
+    """The value as a float array of no or two dimensions, or None."""
     if value is None:
         return None
     try:
@@ -125,21 +117,11 @@ def _gain(value: Any, name: str, problems: list[str]) -> Any:
     return array
 
 
-def _read_only(value: Any) -> Any:
-    import numpy as np
-
-    array = np.array(value)
-    array.setflags(write=False)
-    return array
-
-
 def _square(value: Any) -> Any:
     return value @ value if value.ndim == 2 else value * value
 
 
 def _matrix(value: Any, name: str, size: int, kind: str, problems: list[str]) -> Any:
-    import numpy as np
-
     if size == 0:
         return np.zeros((0, 0))
     if value is None:
@@ -156,11 +138,8 @@ def _matrix(value: Any, name: str, size: int, kind: str, problems: list[str]) ->
     return value
 
 
-def _decay_problems(gains: Baumgarte, G1: Any = None, G2: Any = None, G: Any = None) -> list[str]:
-    """What keeps constraints from decaying. Without matrices, the gains as given are looked at."""
-    import numpy as np
-
-    G1, G2, G = (given if given is not None else own for given, own in ((G1, gains.G1), (G2, gains.G2), (G, gains.G)))
+def _decay_problems(G1: Any, G2: Any, G: Any) -> list[str]:
+    """What keeps constraints from decaying, as far as gains are given (else None)."""
     problems: list[str] = []
     if G1 is not None and G2 is not None:
         sizes = {value.shape[0] for value in (G1, G2) if value.ndim == 2}
@@ -181,8 +160,6 @@ def _decay_problems(gains: Baumgarte, G1: Any = None, G2: Any = None, G: Any = N
 
 
 def _unstable(matrix: Any, law: str, advice: str) -> list[str]:
-    import numpy as np
-
     if matrix.size == 0:
         return []
     eigenvalues = np.linalg.eigvals(matrix)

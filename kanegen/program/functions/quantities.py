@@ -185,7 +185,7 @@ MAKERS: Final[dict[str, Callable[[Functions], Made]]] = {
     **consistency.MAKERS,
     **servo.MAKERS,
     **path.MAKERS,
-    "underactuation": underactuation.underactuation,
+    "underactuation": underactuation.make,
 }
 """Quantities that are more than straight-line code."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kanegen.derivation.equations import PIVOT_LIMIT, SQUARE_LIMIT
-from kanegen.derivation.forms import complete, range_space_accelerations
+from kanegen.derivation.forms import Accelerations, augmented_accelerations, complete, range_space_accelerations
 from kanegen.forms import FORMS
 from kanegen.graph import Node
 from kanegen.program.functions.generalized import canonical_steps, udwadia_kalaba_steps
@@ -65,12 +65,22 @@ def nonminimal(f: Functions, stabilized: bool, otherwise: str | None) -> Solved:
 
 def range_space(f: Functions, stabilized: bool, otherwise: str | None) -> Solved:
     """Q u' = P + J^T lambda with ``J Q^-1 J^T`` for lambda: straight-line, no pivots, no branch."""
+    return _with_multipliers(f, stabilized, range_space_accelerations)
+
+
+def augmented(f: Functions, stabilized: bool, otherwise: str | None) -> Solved:
+    """The same with ``Q + J^T W J`` for Q: speeds may move no mass where the constraints determine them."""
+    return _with_multipliers(f, stabilized, augmented_accelerations)
+
+
+def _with_multipliers(f: Functions, stabilized: bool, accelerations: Callable[..., Accelerations]) -> Solved:
+    """u' by straight-line code from Q, P, J and b, whatever the dependent speeds are; one check of all pivots."""
     e, graph = f.equations, f.graph
     e.require_independent_constraints()
     b = (e.b_stabilized if stabilized else e.b).nodes
     rows = [row.J for row in e.constraints.rows]
     try:
-        found = range_space_accelerations(graph, e.mass_matrix, e.right_side, rows, b)
+        found = accelerations(graph, e.mass_matrix, e.right_side, rows, b)
     except ZeroDivisionError as error:
         raise e.massless(error.args[0]) from error
     condition = all_hold(graph, found.conditions)
@@ -94,6 +104,7 @@ RIGHT_SIDES: Final[dict[str, Form]] = {
     "reduced": reduced,
     "nonminimal": nonminimal,
     "range_space": range_space,
+    "augmented": augmented,
     "canonical": canonical,
     "pseudoinverse": pseudoinverse,
 }

@@ -15,6 +15,7 @@ from kanegen.solve.control.closed_loop import other_inputs
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs.inputs import RunInputs
 from kanegen.solve.inputs.path import Path, sampled_path
+from kanegen.solve.names import listed
 from kanegen.solve.results import REACTION, Wrench
 
 FEASIBLE: Final = 1e-9
@@ -74,7 +75,7 @@ def inverse_dynamics(
         )
     reactions = [name for name in d.functions if name.startswith(REACTION)]
     functions.require(("control_forces", "kinematics", "Q", "P", *reactions))
-    names = tuple(d.inputs[slot] for slot in d.path_controls)
+    names = d.input_names(d.path_controls)
     inputs = other_inputs(functions, names, r)
     motion = sampled_path(path, times, d, parameters)
     residuals = ["residuals"] if "residuals" in d.functions else []
@@ -89,15 +90,11 @@ def inverse_dynamics(
     return InverseDynamics(
         t=motion.times,
         q=motion.q,
-        u=values["u"],
-        udot=values["udot"],
-        controls=values["controls"],
         control_names=names,
-        multipliers=values["multipliers"],
         reactions={name.removeprefix(REACTION): Wrench(values[name][:, :3], values[name][:, 3:]) for name in reactions},
-        residual=values["residual"],
         feasible=forces <= FEASIBLE * np.maximum(1.0, scale),
         freedom=len(names) - values["rank"].astype(int),
+        **{name: values[name] for name in ("u", "udot", "controls", "multipliers", "residual")},
     )
 
 
@@ -142,11 +139,11 @@ def _require_consistent(functions: Functions, motion: Path, values: Mapping[str,
         for problem in _violations(labels, residual, tolerance * limit, motion.times)
     ]
     if problems:
-        raise SolveError(
-            "\n  - ".join([f"the path violates {len(problems)} constraint(s) of the model {d.name!r}:", *problems])
-            + "\ncorrect the path (solver.make_consistent gives states on the constraints), allow more by "
-            "path_tolerance=, or pass path_tolerance=None"
+        advice = (
+            "correct the path (solver.make_consistent gives states on the constraints), allow more by path_tolerance=, "
+            "or pass path_tolerance=None"
         )
+        raise SolveError(listed(f"the path violates {len(problems)} constraint(s) of {d.name!r}", problems, advice))
 
 
 def _violations(labels: Any, values: Array, limit: float, times: Array) -> list[str]:

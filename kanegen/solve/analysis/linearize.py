@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
+from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
 from kanegen.solve.functions import Functions
-from kanegen.solve.names import unknown
+from kanegen.solve.names import listed, unknown
 from kanegen.solve.run.integrate import violations
 
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
-
-RANK = 1e-10
-"""Pivots below this fraction of the largest count as zero: some digits above the rounding of the Jacobians."""
 
 NEGLIGIBLE = 1e-12
 """Entries of A below this fraction of the largest are rounding errors: the coordinate has no influence."""
@@ -172,9 +170,13 @@ class Differentiable:
         violated = violations(self.description, position, velocity, q, u, tolerance)
         if violated:
             raise SolveError(
-                f"the model {self.description.name!r} cannot be linearized at t = {t!r} s, the state violates "
-                f"{len(violated)} constraint(s):\n  - " + "\n  - ".join(violated) + "\nsolve them first: "
-                "q, u = solver.make_consistent(t, q, u), with fixed= for values to keep; or allow more by tolerance="
+                listed(
+                    f"the model {self.description.name!r} cannot be linearized at t = {t!r} s, because the state "
+                    f"violates {len(violated)} constraint(s)",
+                    violated,
+                    "solve them first: q, u = solver.make_consistent(t, q, u), with fixed= for values to keep; or "
+                    "allow more by tolerance=",
+                )
             )
         return linearize(self._evaluate(t, q, u, r), self.description, self.rhs(t, q, u, r), coordinates, speeds)
 
@@ -200,13 +202,8 @@ def linearize(
     q_q, q_r, q_free = _solved(
         slopes["q"][:n_position], slopes["r"][:n_position], d.coordinates, coordinates, "coordinate"
     )
-    u_u, u_rest, u_free = _solved(
-        slopes["u"][n_position:],
-        np.hstack([slopes["q"][n_position:] @ q_q, slopes["r"][n_position:] + slopes["q"][n_position:] @ q_r]),
-        d.speeds,
-        speeds,
-        "speed",
-    )
+    in_q, in_u, in_r = (slopes[name][n_position:] for name in ("q", "u", "r"))
+    u_u, u_rest, u_free = _solved(in_u, np.hstack([in_q @ q_q, in_r + in_q @ q_r]), d.speeds, speeds, "speed")
     n_free = len(q_free)
     C = np.vstack([np.hstack([q_q, np.zeros((n_q, len(u_free)))]), np.hstack([u_rest[:, :n_free], u_u])])
     D = np.vstack([q_r, u_rest[:, n_free:]])
@@ -263,16 +260,16 @@ def _solved(
     X, Y = np.zeros((n, len(free))), np.zeros((n, others.shape[1]))
     X[free, range(len(free))] = 1.0
     if bound:
-        # Least squares: redundant rows, consistent with the others, are allowed.
+        # Least squares, since redundant rows are allowed.
         right = -np.hstack([matrix[:, free], others])
-        solution = np.linalg.lstsq(matrix[:, bound], right, rcond=RANK)[0]
+        solution = np.linalg.lstsq(matrix[:, bound], right, rcond=RANK_TOLERANCE)[0]
         X[bound], Y[bound] = solution[:, : len(free)], solution[:, len(free) :]
     return X, Y, free
 
 
 def _free(matrix: Array, names: Sequence[str], wanted: Sequence[Any] | None, what: str) -> list[int]:
     """Indices of the independent elements, ascending."""
-    rank, order = _pivots(matrix)
+    rank, order = pivoted_columns(matrix)
     if wanted is None:
         return sorted(order[rank:])
     chosen = [str(name).removesuffix("(t)") for name in wanted]
@@ -287,23 +284,12 @@ def _free(matrix: Array, names: Sequence[str], wanted: Sequence[Any] | None, wha
             f"{len(free)} independent {what}s are named ({', '.join(chosen)}), the constraints leave "
             f"{len(names) - rank} free at this state; for instance {advice or 'none'}"
         )
-    if rank and _pivots(matrix[:, bound])[0] < rank:
+    if rank and pivoted_columns(matrix[:, bound])[0] < rank:
         raise SolveError(
             f"the constraints at this state do not determine the other {what}s from {', '.join(chosen)}; name others, "
             f"for instance {advice}"
         )
     return free
-
-
-def _pivots(matrix: Array) -> tuple[int, list[int]]:
-    """Rank of a matrix and its columns, those that determine it best first (QR with column pivoting)."""
-    if not matrix.size:
-        return 0, list(range(matrix.shape[1]))
-    from scipy.linalg import qr
-
-    R, order = qr(matrix, mode="r", pivoting=True)
-    diagonal = np.abs(np.diag(R))
-    return int((diagonal > RANK * diagonal[0]).sum()) if diagonal[0] > 0 else 0, [int(i) for i in order]
 
 
 def _is_steady(F: Array, F_t: Array, rates: tuple[Array, Array], rows: list[int]) -> bool:

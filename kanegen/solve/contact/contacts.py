@@ -89,7 +89,7 @@ class Contacting:
     _functions: Functions
 
     def contacts(self, t: float, q: Any, u: Any, r: Any = None) -> Contacts:
-        """The contacts at a state: modes that agree with it, forces, and the accelerations under them.
+        """The contacts at a state: consistent modes, forces, and the accelerations under these forces.
 
         The modes are those in which a run from this state begins. They follow from the gaps and their rates and, where
         both vanish, from the complementarity of accelerations and forces. A contact that needs an impulse first (a
@@ -100,7 +100,7 @@ class Contacting:
         ------
         SolveError
             For wrong arguments, a model without contacts, values of laws out of range, and states in which no modes, or
-            several, agree with the laws of the contacts (Painleve), naming the contact.
+            several, are consistent with the laws of the contacts (Painleve). It names the contact.
         """
         functions = self._functions
         module = functions.module

@@ -12,7 +12,7 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.codes import Status
 from kanegen.errors import SolveError
-from kanegen.solve.analysis.structure import redundant_rows
+from kanegen.graph.ranks import independent_rows
 from kanegen.solve.contact.contacts import check_contact_values, contact_failure
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import by_name, number
@@ -132,8 +132,7 @@ class Impulsive:
         rows = range(len(self.description.constraints.rows))
         if not rows or self.description.dependent:
             return list(rows)
-        redundant = redundant_rows(self.J(t, q, u, r))
-        return [row for row in rows if row not in redundant]
+        return list(independent_rows(self.J(t, q, u, r)))
 
     def _generalized(self, t: float, q: Any, u: Any, impulses: Any, r: Any) -> Array:
         """Generalized impulses (n_u,) from the argument ``impulses``."""
@@ -197,7 +196,7 @@ def _failed(module: ModuleType, description: Description, status: int, t: float)
     rows = "; ".join(description.constraints.rows)
     if status == Status.SINGULAR:
         return (
-            f"the impulse at t = {t!r} s has no unique effect: the constraints depend on each other at this position "
+            f"the impulse at t = {t!r} s has no unique answer: the constraints depend on each other at this position "
             f"(locked, or a toggle: {rows}), or a speed moves no mass; change the position, or remove the redundant "
             "constraint"
         )

@@ -23,7 +23,7 @@ from kanegen.solve.control.saturation import (
 )
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs.inputs import RunInputs, run_inputs
-from kanegen.solve.names import by_name, key_name, number, numbers, positive
+from kanegen.solve.names import by_name, key_name, listed, number, numbers, positive
 from kanegen.solve.run.momentum import is_momentum_form
 
 
@@ -195,24 +195,11 @@ def _control_states(
     start_tolerance: float | None,
 ) -> ClosedLoop:
     names, layout = functions.description.input_names(labels.states), functions.description.input_layout
-    t0 = start[0]
     for name in ("sample_time", "limits", "y"):
         if getattr(options, name) is not None:
             raise SolveError(f"{name} belongs to kg.Servo: kg.ControlConstraints make the controls part of the state")
     inputs = other_inputs(functions, names, r)
-    at_start = inputs.at(t0)
-    if options.tau0 is None:
-        z = consistent_controls(functions, *start, None, at_start, start_tolerance or 1e-12)
-    else:
-        z = numbers(options.tau0, "tau0", names)
-    problems = [] if start_tolerance is None else start_problems(functions, *start, z, at_start, start_tolerance)
-    if problems:
-        raise SolveError(
-            "\n  - ".join([f"the start at t = {t0!r} s violates {len(problems)} control constraint(s):", *problems])
-            + "\nleave tau0 out, or correct it or the state; theta= of ControlConstraints lets the error decay, and "
-            "start_tolerance=None integrates from there all the same"
-        )
-
+    z = _start_of_states(functions, names, options.tau0, start, inputs.at(start[0]), start_tolerance)
     unlimited = np.full(len(names), np.inf)
     hidden = layout.array()[layout.hidden_slots]
     return ClosedLoop(
@@ -227,6 +214,30 @@ def _control_states(
         hidden,
         labels.states,
     )
+
+
+def _start_of_states(
+    functions: Functions,
+    names: Sequence[str],
+    tau0: Any,
+    start: tuple[float, Any, Any],
+    r: Array,
+    start_tolerance: float | None,
+) -> Array:
+    """The controls of the state at the start: ``tau0``, which must satisfy the constraints, or consistent ones."""
+    if tau0 is None:
+        z = consistent_controls(functions, *start, None, r, start_tolerance or 1e-12)
+    else:
+        z = numbers(tau0, "tau0", names)
+    problems = [] if start_tolerance is None else start_problems(functions, *start, z, r, start_tolerance)
+    if problems:
+        advice = (
+            "leave tau0 out, or correct it or the state; theta= of ControlConstraints lets the error decay, and "
+            "start_tolerance=None integrates from there nevertheless"
+        )
+        headline = f"the start at t = {start[0]!r} s violates {len(problems)} control constraint(s)"
+        raise SolveError(listed(headline, problems, advice))
+    return z
 
 
 def other_inputs(functions: Functions, names: Sequence[str], r: Any) -> RunInputs:

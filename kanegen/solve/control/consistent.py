@@ -12,7 +12,7 @@ from kanegen.errors import SolveError
 from kanegen.model.control.control_constraints import largest_exponent
 from kanegen.program.functions.control.control_constraints import GAINS
 from kanegen.solve.functions import Functions
-from kanegen.solve.names import numbers, positive
+from kanegen.solve.names import listed, numbers, positive
 
 _ITERATIONS = 50
 _SINGULAR = 1e-9
@@ -96,11 +96,11 @@ def _impossible(levels: tuple[ControlLevel, ...], values: Array, t: float) -> st
     residuals = [
         f"{level.label}: residual {value:.6g}" for level, value in zip(levels, values, strict=True) if level.held
     ]
-    return (
-        f"no controls satisfy the control constraints at t = {t!r} s; the residuals of the best ones are\n  - "
-        + "\n  - ".join(residuals)
-        + "\nthe controls do not enter them at this state, or they contradict each other: change the state or the "
-        "constraints, or give a nearer guess tau"
+    return listed(
+        f"no controls satisfy the control constraints at t = {t!r} s; the residuals of the best ones are",
+        residuals,
+        "the controls do not enter them at this state, or they contradict each other: change the state or the "
+        "constraints, or give a nearer guess tau",
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from kanegen.arrays import Array
 
 _BISECTIONS = 40
-"""Halvings of an interval between two points of a run: its length times 1e-12."""
+"""Number of bisections of an interval between two points of a run; they reduce its length by 1e-12."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _boundary(inside: float, outside: float, k: int, limit: float, controls_at: 
 def warnings_of(
     saturation: Sequence[Saturation], times: Array, errors: Array | None, labels: Sequence[str]
 ) -> tuple[str, ...]:
-    """Sentences on saturated controls, and on targets that the limits put out of reach.
+    """Sentences on saturated controls, and on targets that cannot be reached within the limits.
 
     ``errors`` (n_t, n_e): servo-errors at the stored ``times`` (n_t,), ``labels`` their names.
     """

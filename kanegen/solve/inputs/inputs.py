@@ -1,4 +1,4 @@
-"""What a user may give as ``r`` of an integration, as inputs the compiled integrator evaluates."""
+"""The inputs ``r`` of an integration, in the forms that the compiled integrator evaluates."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def run_inputs(module: ModuleType, description: Description, r: Any, needed: fro
     (n, n_r); ``PPoly``, ``CubicSpline``, ``BSpline`` of (n_r,) values; ``scipy.LowLevelCallable`` with the
     signature ``void (double t, double *r, void *user_data)``; a Python callable ``r(t) -> (n_r,)``, which is
     slow. With one input, tables and splines may have scalar values. A mapping gives each input by name or
-    symbol a number, a table, a spline or a callable ``f(t) -> float``; inputs it leaves out are filled from
-    the derivative of the input they are the rate of, or their defaults.
+    symbol a number, a table, a spline or a callable ``f(t) -> float``. An input that is missing there is the
+    derivative of the input whose rate it is, or has its default.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def _defaults(description: Description, needed: frozenset[int] | None) -> list[f
 
 
 def _or_unneeded(values: Sequence[Scalar | None], needed: frozenset[int] | None) -> list[Scalar | None]:
-    """The values, zero in place of the missing ones that nothing reads."""
+    """The values, with zeros for missing inputs that no function reads."""
     return [
         0.0 if value is None and needed is not None and k not in needed else value for k, value in enumerate(values)
     ]
@@ -139,7 +139,7 @@ def _scalar(value: Any, name: str) -> Scalar:
 def _filled(given: dict[str, Scalar], description: Description, needed: frozenset[int] | None) -> list[Scalar]:
     """A scalar for every input: the given one, the derivative of a given one, or the default.
 
-    Inputs that nothing reads are zero.
+    Inputs that no function reads are zero.
     """
 
     def find(slot: int) -> Scalar | None:
@@ -152,10 +152,10 @@ def _filled(given: dict[str, Scalar], description: Description, needed: frozense
         return _rate(source, description.inputs[base], name)
 
     own = [find(slot) for slot in range(len(description.inputs))]
-    found = [
+    values = [
         slot.default if scalar is None else scalar for scalar, slot in zip(own, description.input_slots, strict=True)
     ]
-    filled = _or_unneeded(found, needed)
+    filled = _or_unneeded(values, needed)
     missing = [name for name, scalar in zip(description.inputs, filled, strict=True) if scalar is None]
     if missing:
         raise SolveError(

@@ -14,7 +14,7 @@ from kanegen.graph import Graph, Lowering, Spline, Tangent, evaluate, numpy_cont
 from kanegen.solve.names import by_name
 
 DEGREE = 5
-"""Of the splines through samples: their second derivative, from which forces follow, is twice differentiable."""
+"""Degree of the splines through samples: their second derivatives, which determine the forces, are of class C2."""
 
 ACCEPTED = (
     "a table (times (n,), values (n, n_q)), a SciPy spline of (n_q,) values, or a mapping from coordinates to SymPy "
@@ -89,7 +89,7 @@ def _curve(value: Any, what: str, width: int, parameters: Mapping[str, float | N
 
 
 def _expression(expression: Any, what: str, parameters: Mapping[str, float | None]) -> Curve:
-    """An expression of time and parameters, lowered and differentiated on a graph as the model's own are."""
+    """An expression of time and parameters, lowered and differentiated on a graph like the model's expressions."""
     from sympy.physics.vector import dynamicsymbols
 
     graph = Graph()
@@ -100,22 +100,22 @@ def _expression(expression: Any, what: str, parameters: Mapping[str, float | Non
         node = Lowering(graph, {dynamicsymbols._t: t, **symbols}).lower(expression)
     except DerivationError as error:
         raise SolveError(
-            f"the motion of {what}, {expression}, is no expression of time ({dynamicsymbols._t}) and of parameters "
+            f"the motion of {what}, {expression}, is not an expression of time ({dynamicsymbols._t}) and of parameters "
             f"that have a value: {error}"
         ) from error
     rate = Tangent(graph, {t: graph.one})
     nodes = (node, rate(node), rate(rate(node)))
 
     def evaluate_at(times: Array, k: int) -> Array:
-        with np.errstate(all="ignore"):  # what is not finite is refused with its time
-            (found,) = evaluate([nodes[k]], {"t": [times]}, numpy_context())
-        return np.broadcast_to(np.asarray(found, dtype=np.float64), times.shape)
+        with np.errstate(all="ignore"):  # sampled_path checks that the values are finite
+            (values,) = evaluate([nodes[k]], {"t": [times]}, numpy_context())
+        return np.broadcast_to(np.asarray(values, dtype=np.float64), times.shape)
 
     return evaluate_at
 
 
 def _within(curve: Curve, what: str, first: float, last: float) -> Curve:
-    """The same for times from ``first`` to ``last`` only."""
+    """The curve, limited to times from ``first`` to ``last``."""
 
     def values(times: Array, k: int) -> Array:
         outside = (times < first) | (times > last)
@@ -135,7 +135,7 @@ def _through(table: tuple[Any, Any], what: str, width: int) -> Any:
     try:
         x, y = (np.asarray(item, dtype=np.float64) for item in table)
     except (TypeError, ValueError) as error:
-        raise SolveError(f"the table of {what} holds something else than numbers: {error}") from error
+        raise SolveError(f"the table of {what} must hold numbers: {error}") from error
     if x.ndim != 1 or y.shape not in ((x.size, width), (x.size,) * (width == 1)) or x.size < 4:
         raise SolveError(
             f"the table of {what} has times {x.shape} and values {y.shape}; expected (n,) and (n, {width}) with n >= 4"
@@ -150,9 +150,9 @@ def _spline(spline: Any, what: str, width: int) -> Curve:
     knots: Sequence[float] | None = getattr(spline, "t", None) if hasattr(spline, "k") else getattr(spline, "x", None)
 
     def values(times: Array, k: int) -> Array:
-        found = np.asarray(derivatives[k](times), dtype=np.float64)
-        if found.size != times.size * width:
-            raise SolveError(f"{what} gives values of shape {found.shape[1:]} at each time; expected ({width},)")
-        return found
+        rows = np.asarray(derivatives[k](times), dtype=np.float64)
+        if rows.size != times.size * width:
+            raise SolveError(f"{what} gives values of shape {rows.shape[1:]} at each time; expected ({width},)")
+        return rows
 
     return values if knots is None else _within(values, what, float(np.min(knots)), float(np.max(knots)))

@@ -1,4 +1,4 @@
-"""Piecewise polynomials of time (``scipy.interpolate.PPoly``): what tables and splines of inputs become.
+"""Piecewise polynomials of time (``scipy.interpolate.PPoly``): the form of tables and splines of inputs.
 
 Their coefficients ``c`` have the shape (k, n, m), for m values. ``scipy.interpolate`` is imported only where it is
 needed, since that takes a quarter of a second.
@@ -27,7 +27,7 @@ def is_polynomial(value: Any) -> bool:
 
 
 def value_at(polynomial: Any, t: float) -> Array:
-    """Values (m,) at ``t``. Raises `SolveError` beyond the ends, where nothing is known."""
+    """Values (m,) at ``t``. Raises `SolveError` beyond the ends, where the polynomial is not defined."""
     first, last = _span(polynomial)
     slack = _JUMP * (last - first)
     if not first - slack <= t <= last + slack:
@@ -74,7 +74,7 @@ def table(given: Any, what: str) -> Any:
 
 def from_scipy(given: Any, what: str) -> Any:
     """A ``PPoly`` (``CubicSpline`` ...), ``BPoly`` or ``BSpline`` as a ``PPoly``, None for other objects."""
-    # Whoever made such an object has imported the module.
+    # If the module is not imported, there is no such object.
     module: Any = sys.modules.get("scipy.interpolate")
     if module is None or not isinstance(given, (module.BSpline, module.BPoly, module.PPoly)):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class EventRecord:
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """A stretch of a run, from ``t_start`` to ``t_end`` (s), on which no contact changes: contact name -> mode."""
+    """An interval of a run, from ``t_start`` to ``t_end`` (s), with constant modes: ``modes`` by name of contact."""
 
     t_start: float
     t_end: float
@@ -74,7 +74,7 @@ class ContactHistory:
 
     Attributes
     ----------
-    modes
+    phases
         Modes of all contacts over time, one :class:`Phase` after the other.
     forces
         Multipliers of the contact rows at the stored times, (n_t, n_rows), N: the normal force of each contact, then
@@ -83,18 +83,18 @@ class ContactHistory:
         Names of the rows, n_rows: the contact's, and ``"<contact> slip"``.
     """
 
-    modes: tuple[Phase, ...]
+    phases: tuple[Phase, ...]
     forces: Array
     names: tuple[str, ...]
 
 
 def watched_events(description: Description, events: Any) -> tuple[int, ...]:
-    """Indices of the user's events to look for: all for None, else those given by name or as they stand in the model.
+    """Indices of the events to look for, given by name or as the model's records; None: all.
 
     Raises
     ------
     SolveError
-        For names the model does not have, and events that are not the model's.
+        For unknown names, and for records that differ from the model's event of that name.
     """
     if events is None:
         return tuple(range(len(description.events)))
@@ -108,7 +108,7 @@ def watched_events(description: Description, events: Any) -> tuple[int, ...]:
 
 
 def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) -> int:
-    """The number of an event given by name or as a record, which must have the values of the model's event."""
+    """The index of an event given by name or as a record; -1 with a problem where the model has no such event."""
     names = [event.name for event in known]
     name = item.name if isinstance(item, Event) else item
     if not isinstance(name, str):
@@ -139,18 +139,18 @@ def start_modes(module: ModuleType, modes: Mapping[str, str] | None) -> dict[int
 
 
 def refuse_backwards(module: ModuleType, watched: Iterable[int]) -> None:
-    """Raise `SolveError` naming what has no motion back in time: impacts, friction, latches, events that change it."""
+    """Raise `SolveError` naming the contacts and events that make the motion irreversible."""
     names = [f"contact {name!r}" for name in module.IRREVERSIBLE_CONTACTS]
     names += [f"event {module.EVENTS[k]!r}" for k in watched if module.EVENTS[k] in module.IRREVERSIBLE_EVENTS]
     if names:
         raise SolveError(
-            f"the span goes backwards in time, where {', '.join(names)} cannot be followed: impacts, friction and "
-            "latches forget what was before them; integrate forwards"
+            f"the span goes backwards in time, where {', '.join(names)} cannot be followed: the state after impacts, "
+            "friction and latches does not determine the state before; integrate forwards"
         )
 
 
 def refuse_control_states(module: ModuleType, watched: Iterable[int]) -> None:
-    """Raise `SolveError` for contacts and events where the controls are part of the state: they know (q, u) only."""
+    """Raise `SolveError` for contacts and events in a run whose state contains controls: they support (q, u) only."""
     names = [*(f"contact {name!r}" for name in module.CONTACTS), *(f"event {module.EVENTS[k]!r}" for k in watched)]
     if names:
         raise SolveError(
@@ -159,44 +159,39 @@ def refuse_control_states(module: ModuleType, watched: Iterable[int]) -> None:
         )
 
 
-class Hybrid(NamedTuple):
-    """What a run with contacts or events adds to its solution; empty for others."""
-
-    events: tuple[EventRecord, ...] = ()
-    contacts: ContactHistory | None = None
-
-
-def hybrid_of(module: ModuleType, description: Description, outcome: Any) -> Hybrid:
-    """The records of a run from the arrays of the compiled one, which has ``hybrid`` None without contacts and events.
+def hybrid_records(
+    module: ModuleType, description: Description, outcome: Any
+) -> tuple[tuple[EventRecord, ...], ContactHistory | None]:
+    """The events and the contacts of a run; ``outcome.hybrid`` is None in runs without contacts and events.
 
     ``outcome.hybrid`` holds ``events`` (n, 3 + n_q + 2 n_u + n_rows), whose rows are time, kind, index, q, speeds
     before and after, and impulses; ``phases`` (m, 1 + n_contacts), whose rows are the start of a phase and the modes;
     ``forces`` (n_t, n_rows).
     """
-    if outcome.hybrid is None:
-        return Hybrid()
-    found = outcome.hybrid
-    events = _events(module, description, found.events)
+    arrays = outcome.hybrid
+    if arrays is None:
+        return (), None
+    events = _events(module, description, arrays.events)
     if not module.CONTACTS:
-        return Hybrid(events)
-    phases = _phases(module.CONTACTS, found.phases, outcome.last[0])
-    return Hybrid(events, ContactHistory(phases, found.forces, description.contacts.rows))
+        return events, None
+    phases = _phases(module.CONTACTS, arrays.phases, outcome.last[0])
+    return events, ContactHistory(phases, arrays.forces, description.contacts.rows)
 
 
 def _events(module: ModuleType, description: Description, rows: Array) -> tuple[EventRecord, ...]:
     n_q, n_u = len(description.coordinates), len(description.speeds)
     parts = [np.ascontiguousarray(part) for part in np.split(rows, [3, 3 + n_q, 3 + n_q + n_u, 3 + n_q + 2 * n_u], 1)]
     kinds, contacts, events = EventKind.labels(), module.CONTACTS, module.EVENTS
-    found = []
+    records = []
     for (t, code, index), q, before, after, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
         kind = kinds[int(code)]
         name = (events if code == EventKind.USER else contacts)[int(index)]
-        found.append(EventRecord(t, name, kind, q, before, after, impulse))
-    return tuple(found)
+        records.append(EventRecord(t, name, kind, q, before, after, impulse))
+    return tuple(records)
 
 
 def _phases(contacts: tuple[str, ...], rows: Array, end: float) -> tuple[Phase, ...]:
-    """Phases from their starts; those of no length are left out, and equal neighbors are one."""
+    """Phases from their starts, without those of length zero; equal neighbors are joined."""
     phases: list[Phase] = []
     ends = [*rows[1:, 0].tolist(), end]
     for row, t_end in zip(rows, ends, strict=True):

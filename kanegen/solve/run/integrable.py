@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from kanegen.arrays import Array
@@ -12,8 +11,7 @@ from kanegen.codegen.description import Description
 from kanegen.model import Baumgarte, Projection
 from kanegen.solve.analysis.inverse_dynamics import InverseDynamics, inverse_dynamics
 from kanegen.solve.consistent import projection_of
-from kanegen.solve.contact.contacts import check_contact_values
-from kanegen.solve.control.closed_loop import ControlOptions, closed_loop, other_inputs
+from kanegen.solve.control.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.control.consistent import consistent_controls, control_constraints
 from kanegen.solve.functions import Functions
 from kanegen.solve.inputs.inputs import RunInputs, run_inputs
@@ -131,22 +129,21 @@ class Integrable:
         stepping = Stepping(method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
         projection = projection_of(self.stabilization, self._functions)
         options = Options(stepping, events, modes, dense_output, progress, start_tolerance, projection)
-        module = self.extension.module
-        how = ControlOptions(control, sample_time, limits, y, tau0)
-        loop = closed_loop(self._functions, how, t_span, q0, u0, r, start_tolerance)
+        control_options = ControlOptions(control, sample_time, limits, y, tau0)
+        loop = closed_loop(self._functions, control_options, t_span, q0, u0, r, start_tolerance)
         self._functions.require(self._functions.in_run())
+        return integrate(self._problem(loop, r), t_span, q0, u0, options)
+
+    def _problem(self, loop: ClosedLoop | None, r: Any) -> Problem:
         usual = state_function(self.description.form, self._rhs_name)
-        problem = Problem(
-            module=module,
-            description=self.description,
+        return Problem(
+            functions=self._functions,
             function=self._functions.get((loop and loop.right_hand_side) or usual),
             inputs=self._run_inputs(r) if loop is None else loop.inputs,
             residuals=self.residuals,
-            check_values=partial(check_contact_values, self._functions),
             momenta=self._run_momenta(r) if loop is None else None,
             loop=loop,
         )
-        return integrate(problem, t_span, q0, u0, options)
 
     def consistent_controls(
         self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +15,20 @@ from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
+from kanegen.solve.contact.contacts import check_contact_values
 from kanegen.solve.control.closed_loop import ClosedLoop
+from kanegen.solve.functions import Functions
 from kanegen.solve.inputs.inputs import RunInputs
-from kanegen.solve.names import number, positive
+from kanegen.solve.names import listed, number, positive
 from kanegen.solve.outcome import Outcome, Statistics, conflict_message
 from kanegen.solve.progress import ProgressBar
-from kanegen.solve.run.hybrid import hybrid_of, refuse_backwards, refuse_control_states, start_modes, watched_events
+from kanegen.solve.run.hybrid import (
+    hybrid_records,
+    refuse_backwards,
+    refuse_control_states,
+    start_modes,
+    watched_events,
+)
 from kanegen.solve.run.momentum import RunMomenta
 from kanegen.solve.solution import Dense, IntegrationError, IntegrationInterrupted, Solution
 from kanegen.solve.values import integral_function
@@ -86,17 +93,15 @@ class Options(NamedTuple):
 class Problem(NamedTuple):
     """A run of a model: its functions, inputs and checks.
 
-    ``residuals(t, q, u, r)`` are those at position and at velocity level; ``check_values`` of the same arguments raises
-    `SolveError` for values of contact laws out of range. With ``momenta`` the integrated state is (q, mom), and
-    ``function`` that of a momentum form. ``loop`` provides the controls of a closed loop.
+    ``function`` is integrated. ``residuals(t, q, u, r)`` are those at position and at velocity level. With ``momenta``
+    the integrated state is (q, mom), and ``function`` that of a momentum form. ``loop`` provides the controls of a
+    closed loop.
     """
 
-    module: ModuleType
-    description: Description
+    functions: Functions
     function: Any
     inputs: RunInputs
     residuals: Callable[..., tuple[Array, Array]]
-    check_values: Callable[..., None]
     momenta: RunMomenta | None = None
     loop: ClosedLoop | None = None
 
@@ -104,20 +109,21 @@ class Problem(NamedTuple):
 def integrate(problem: Problem, t_span: Any, q0: Any, u0: Any, options: Options) -> Solution:
     """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are."""
     options.check()
+    module, description = problem.functions.module, problem.functions.description
     t0, t1 = _span(t_span)
-    events = watched_events(problem.description, options.events)
+    events = watched_events(description, options.events)
     if t1 < t0:
-        refuse_backwards(problem.module, events)
+        refuse_backwards(module, events)
     if problem.loop is not None:
         problem.loop.check(options.stepping.method, t0, t1)
         if problem.loop.law is None:
-            refuse_control_states(problem.module, events)
-    if problem.description.contacts.values:
-        problem.check_values(t0, q0, u0, problem.inputs.at(t0) if problem.description.inputs else None)
+            refuse_control_states(module, events)
+    if description.contacts.values:
+        check_contact_values(problem.functions, t0, q0, u0, problem.inputs.at(t0) if description.inputs else None)
     if options.start_tolerance is not None:
         check_start(problem, t0, q0, u0, options.start_tolerance)
-    with _progress(options.progress, problem.description.name, t0, t1) as call:
-        outcome = problem.module.integrate(
+    with _progress(options.progress, description.name, t0, t1) as call:
+        outcome = module.integrate(
             problem.function,
             problem.inputs.compiled,
             t0,
@@ -128,7 +134,7 @@ def integrate(problem: Problem, t_span: Any, q0: Any, u0: Any, options: Options)
             dense=options.dense_output,
             progress=call,
             events=events,
-            modes=start_modes(problem.module, options.modes),
+            modes=start_modes(module, options.modes),
             projection=None if options.projection is None else _projection_arguments(problem, options.projection),
             control=None if problem.loop is None else problem.loop.compiled,
         )
@@ -139,7 +145,7 @@ def integrate(problem: Problem, t_span: Any, q0: Any, u0: Any, options: Options)
 
 def _projection_arguments(problem: Problem, projection: Projection) -> tuple[int, float, tuple[str, ...], bool]:
     names = tuple(integral_function(name) for name in projection.integrals)
-    return projection.every, projection.tolerance, names, FORMS[problem.description.form].any_rank
+    return projection.every, projection.tolerance, names, FORMS[problem.functions.description.form].any_rank
 
 
 def _progress(
@@ -161,17 +167,17 @@ def check_start(problem: Problem, t: float, q: Any, u: Any, tolerance: float) ->
     SolveError
         Naming every violated constraint with its residual.
     """
-    description = problem.description
+    description = problem.functions.description
     if not (description.constraints.positions or description.constraints.velocities):
         return
     position, velocity = problem.residuals(t, q, u, problem.inputs.at(t) if description.inputs else None)
     violated = violations(description, position, velocity, q, u, tolerance)
     if violated:
-        raise SolveError(
-            f"the start at t = {t!r} s violates {len(violated)} constraint(s):\n  - " + "\n  - ".join(violated) + "\n"
+        advice = (
             "correct q0 and u0, allow more by start_tolerance=, or pass start_tolerance=None to integrate from there "
-            "all the same (with a stabilization the violation decays)"
+            "nevertheless (with a stabilization the violation decays)"
         )
+        raise SolveError(listed(f"the start at t = {t!r} s violates {len(violated)} constraint(s)", violated, advice))
 
 
 def violations(
@@ -220,27 +226,29 @@ def _check_positive(value: Any, name: str, zero: bool) -> None:
 
 
 def _solution(problem: Problem, outcome: Any) -> Solution:
-    n_q = len(problem.description.coordinates)
-    n = n_q + len(problem.description.speeds)  # controls that are part of the state follow
+    module, description = problem.functions.module, problem.functions.description
+    n_q = len(description.coordinates)
+    n = n_q + len(description.speeds)  # controls that are part of the state follow
     t, y = outcome.last
     dense = outcome.dense if outcome.dense is None or isinstance(outcome.dense, Dense) else Dense(*outcome.dense)
-    hybrid = hybrid_of(problem.module, problem.description, outcome)
+    events, contacts = hybrid_records(module, description, outcome)
     return Solution(
         t=outcome.t,
         q=np.ascontiguousarray(outcome.y[:, :n_q]),
         u=np.ascontiguousarray(outcome.y[:, n_q:n]),
         status=Outcome.from_code(outcome.status),
-        message=outcome.message if outcome.conflict is None else conflict_message(problem.module, outcome.conflict),
-        statistics=Statistics.from_mapping(outcome.statistics),
+        message=outcome.message if outcome.conflict is None else conflict_message(module, outcome.conflict),
+        statistics=Statistics(**outcome.statistics),
         last=(t, y[:n_q], y[n_q:n]),
-        dense=dense.ending_at(t, y) if dense is not None and hybrid.events else dense,
-        **hybrid._asdict(),
+        dense=dense.ending_at(t, y) if dense is not None and events else dense,
+        events=events,
+        contacts=contacts,
         control=None if problem.loop is None else problem.loop.record(outcome, dense),
     )
 
 
 def _finished(problem: Problem, solution: Solution, outcome: Any, t1: float) -> Solution:
-    """The solution if it reached its end; else the error that carries it."""
+    """The solution if it reached its end; otherwise an error that holds it is raised."""
     if outcome.flat_guard is not None:
         raise IntegrationError(
             f"the guard of event {outcome.flat_guard!r} was zero wherever it was evaluated, so that it marks no "
@@ -268,13 +276,10 @@ def _not_finite(problem: Problem, last: tuple[float, Array, Array]) -> str | Non
     if problem.momenta is not None or problem.loop is not None:
         return None
     t, q, u = last
-    module, function = problem.module, problem.function
-    jacobians = [name for name in ("jacobian_q", "jacobian_u") if name in module.FUNCTIONS]
-    functions = [function, *(module.Function(name, function.prepared) for name in jacobians)]
     try:
         r = problem.inputs.at(t)
-        for f in functions:
-            (f.pair if f is function else f.value)(t, q, u, r)
+        problem.function.pair(t, q, u, r)
+        problem.functions.require_finite(("jacobian_q", "jacobian_u"), t, q, u, r)
     except SolveError as error:
         return str(error)
     return None

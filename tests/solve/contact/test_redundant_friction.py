@@ -88,7 +88,7 @@ def test_disc_rests_in_a_groove(a: float, b: float, mu: float) -> None:
     q = at_rest(a, b)
     run = groove().with_parameters(a=a, b=b, mu=mu).integrate((0.0, 1.0), q, np.zeros(3))
     assert run.events == ()
-    assert [dict(phase.modes) for phase in run.contacts.modes] == [{"right": "stick", "left": "stick"}]
+    assert [dict(phase.modes) for phase in run.contacts.phases] == [{"right": "stick", "left": "stick"}]
     assert run.q[-1] == pytest.approx(q, abs=1e-9)
     for normal, friction, normal2, friction2 in run.contacts.forces:
         assert abs(friction) <= mu * normal * (1.0 + CONTACT_SOLVE)

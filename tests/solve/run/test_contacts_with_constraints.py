@@ -75,7 +75,7 @@ def test_a_latch_catches_and_releases() -> None:
     np.testing.assert_allclose(held.q[waiting], np.tile([0.8, -0.6], (waiting.sum(), 1)), atol=1e-8)
     released = next(event for event in held.events if event.name == "released")
     assert released.t == pytest.approx(3.0, abs=1e-12)
-    assert [phase.modes["catch"] for phase in held.contacts.modes][:3] == ["open", "closed", "open"]
+    assert [phase.modes["catch"] for phase in held.contacts.phases][:3] == ["open", "closed", "open"]
     after = held.t > 3.0
     np.testing.assert_allclose(energies(held)[after], -6.0, atol=1e-7)
     assert held.contacts.names == ("wall", "catch")

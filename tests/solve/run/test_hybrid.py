@@ -69,7 +69,7 @@ def test_a_pushed_block_sticks_and_slips(method: str, accuracy: float) -> None:
     position, speed = pushed(solution.t)
     np.testing.assert_allclose(solution.q[:, 0], position, atol=10.0 * accuracy)
     np.testing.assert_allclose(solution.u[:, 0], speed, atol=10.0 * accuracy)
-    stick, slip = solution.contacts.modes
+    stick, slip = solution.contacts.phases
     assert (stick.t_start, stick.t_end, slip.t_end) == (0.0, slips.t, 4.0)
     assert (stick.modes["floor"], slip.modes["floor"]) == ("stick", "slip")
 
@@ -97,7 +97,7 @@ def test_a_bouncing_ball_rests_behind_its_accumulation_point() -> None:
     solution = solver.integrate((0.0, 5.0), [1.0], [0.0], rtol=1e-10, atol=1e-12)
     rest = next(event for event in solution.events if event.kind == "rests")
     assert rest.t == pytest.approx(ball.zeno_time(), abs=1e-8)
-    assert solution.contacts.modes[-1].modes["floor"] == "closed"
+    assert solution.contacts.phases[-1].modes["floor"] == "closed"
     later = solution.t > rest.t
     np.testing.assert_allclose(solution.u[later], 0.0, atol=1e-12)
     np.testing.assert_allclose(solution.contacts.forces[later], 0.5 * 9.81, rtol=1e-9)
@@ -171,7 +171,7 @@ def test_solutions_pickle_with_their_records() -> None:
     solution = bounces()
     copy = pickle.loads(pickle.dumps(solution))
     assert [(event.t, event.kind) for event in copy.events] == [(event.t, event.kind) for event in solution.events]
-    assert dict(copy.contacts.modes[0].modes) == {"floor": "open"}
+    assert dict(copy.contacts.phases[0].modes) == {"floor": "open"}
     np.testing.assert_array_equal(copy(1.3)[0], solution(1.3)[0])
     np.testing.assert_array_equal(copy.contacts.forces, solution.contacts.forces)
 
@@ -292,9 +292,9 @@ def test_painleves_rod_has_no_motion_or_several() -> None:
     with raises(SolveError, "'tip'"):
         rod.contacts(0.0, *state)
     lifted = rod.integrate((0.0, 1e-3), *state, modes={"tip": "open"})
-    assert lifted.contacts.modes[0].modes["tip"] == "open"
+    assert lifted.contacts.phases[0].modes["tip"] == "open"
     pressed = rod.integrate((0.0, 1e-3), *state, modes={"tip": "slip"})
-    assert pressed.contacts.modes[0].modes["tip"] == "slip"
+    assert pressed.contacts.phases[0].modes["tip"] == "slip"
     force = (16.0 * np.sqrt(0.8) - 10.0) / 0.8
     np.testing.assert_allclose(pressed.contacts.forces[0], [force, 2.0 * force], rtol=1e-9)
     for modes, names in (({"top": "open"}, ("'top'", "tip")), ({"tip": "slipp"}, ("'slipp'", "'slip'"))):
@@ -318,7 +318,7 @@ def test_held_controls_and_events_at_the_same_times() -> None:
         x, v = x + v * duration + 0.5 * a * duration**2, v + a * duration + (1.5 if k == 9 else 0.0)
     np.testing.assert_allclose(solution.last[1:], [[x, 0.0], [v, 0.0]], atol=1e-10)
     assert [event.name for event in solution.events] == ["hit"]
-    assert dict(solution.contacts.modes[0].modes) == {"floor": "slip"}
+    assert dict(solution.contacts.phases[0].modes) == {"floor": "slip"}
 
 
 def test_friction_balances_the_control_that_is_held() -> None:

@@ -61,7 +61,7 @@ def exists(equations: Equations) -> bool:
 def _control(f: Functions) -> Made:
     tau = _shape_of_tau(f)
     inverse = _written_out(f)
-    if inverse is None or f.equations.servo.feedback:
+    if inverse is None or f.servo.feedback:
         return _finished(_general(f), tau)
     try:
         fast = _fast(f, straight_line(f, inverse), inverse)
@@ -73,7 +73,7 @@ def _control(f: Functions) -> Made:
 
 
 def _shape_of_tau(f: Functions) -> tuple[int, ...]:
-    return (len(f.equations.servo.controls.slots),)
+    return (len(f.servo.controls.slots),)
 
 
 def _written_out(f: Functions) -> Compliance | None:
@@ -104,13 +104,13 @@ def _guarded(f: Functions, name: str, fast: Solved, general: Solved, shape: tupl
 
 def _fast(f: Functions, linear: ServoLinear, inverse: Compliance) -> Solved | None:
     """The controls by straight-line code; None where the systems are too large for it."""
-    servo, n_s = f.equations.servo.servo, len(linear.system.right)
+    servo, n_s = f.servo.servo, len(linear.system.right)
     if n_s > WRITTEN_OUT or (servo.damping is not None and n_s > 1):
         return None
     if servo.is_ideal:
         return _fast_ideal(f, linear, inverse)
     metric = metric_of(f)
-    y, system = f.equations.servo.free, in_metric(linear.system, metric)
+    y, system = f.servo.free, in_metric(linear.system, metric)
     unique = n_s == len(y) and servo.damping is None
     right = linear.system.right if unique else without_free(f, linear.system)
     damping = None if servo.damping is None else lowered(f.equations, [servo.damping])[0]
@@ -157,7 +157,7 @@ def _regular(f: Functions, gram: Rows, factors: Factor) -> tuple[Node, ...]:
 
 def _fast_ideal(f: Functions, linear: ServoLinear, inverse: Compliance) -> Solved | None:
     """``A2 G tau = A2 J_s^T mu`` with ``(J_s M J_s^T) mu = z``: the controls take the place of multipliers."""
-    e, graph, found = f.equations, f.graph, f.equations.servo
+    e, graph, found = f.equations, f.graph, f.servo
     n_i, n_tau = len(e.partition.independent), len(found.controls.slots)
     if max(n_i, n_tau) > WRITTEN_OUT:
         return None
@@ -176,7 +176,7 @@ def _solved_ideal(
     f: Functions, rows: Rows, columns: Rows, right: Sequence[Node]
 ) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """tau with ``rows tau = right`` where that is consistent, whatever the shape of the rows; its conditions."""
-    graph, y = f.graph, f.equations.servo.free
+    graph, y = f.graph, f.servo.free
     if len(rows) < len(columns):
         rest = [z - product(graph, row, y) for z, row in zip(right, rows, strict=True)]
         change, conditions = _least_norm(f, rows, rest)
@@ -208,12 +208,12 @@ def _consistent(f: Functions, rows: Rows, right: Sequence[Node], tau: Sequence[N
 
 def _general(f: Functions) -> Solved:
     """The controls by singular values, which also tell where there are none."""
-    return _general_ideal(f) if f.equations.servo.servo.is_ideal else least_change(f)
+    return _general_ideal(f) if f.servo.servo.is_ideal else least_change(f)
 
 
 def _general_ideal(f: Functions) -> Solved:
     """``M G tau = M J_s^T mu``, the same equations without a choice of independent speeds."""
-    y = f.equations.servo.free
+    y = f.servo.free
     steps, arrays, rows, right = _ideal_system(f, "control_solve")
     m, n = len(rows), len(y)
     arrays |= {"A": m * n, "z": m, "y": n, "solving": control_work(m, n), "tau": n}
@@ -260,9 +260,9 @@ def _movable_rows(f: Functions, linear: ServoLinear) -> Rows:
 
 def _feasibility(f: Functions) -> Made:
     """Rank, residual, smallest singular value and the answer: of S, its rows scaled, or of M G for ideal controls."""
-    graph, n = f.graph, len(f.equations.servo.free)
+    graph, n = f.graph, len(f.servo.free)
     steps: list[Step]
-    if f.equations.servo.servo.is_ideal:
+    if f.servo.servo.is_ideal:
         steps, arrays, rows, right = _ideal_system(f, "control_feasibility")
         scaled = Linear(rows, right, ())
         possible = f.array("found", 3)[2]
@@ -289,7 +289,7 @@ def _part(name: str, chosen: Callable[[Linear], Sequence[Node]]) -> Callable[[Fu
     """The maker of S or z."""
 
     def make(f: Functions) -> Made:
-        servo = f.equations.servo
+        servo = f.servo
         shape = (len(servo.J), len(servo.free)) if name == "servo_matrix" else (len(servo.J),)
         general, inverse = by_kernels(f), _written_out(f)
         slow = Solved(general.steps, dict(general.arrays), (), tuple(chosen(general.system)))
@@ -302,12 +302,12 @@ def _part(name: str, chosen: Callable[[Linear], Sequence[Node]]) -> Callable[[Fu
 
 
 def _residuals(f: Functions) -> Made:
-    nodes = f.equations.servo.residuals
+    nodes = f.servo.residuals
     return (Block("", stores("out", nodes)),), (len(nodes),), {}
 
 
 def _gains(f: Functions) -> Made:
-    gains = f.equations.servo.gains
+    gains = f.servo.gains
     return (Block("", stored_rows("out", gains)),), (len(gains), 2), {}
 
 

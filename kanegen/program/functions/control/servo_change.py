@@ -30,7 +30,7 @@ from kanegen.program.registry import Functions, all_hold, stores
 
 def least_change(f: Functions) -> Solved:
     """The controls of the resolutions that start from y, by singular values, which also tell where there are none."""
-    law, changes = f.equations.servo, _Changes(f)
+    law, changes = f.servo, _Changes(f)
     moved = changes.to("change", changes.system.right)
     nearest = tuple(a + b for a, b in zip(law.free, moved, strict=True))
     if not law.feedback:
@@ -54,11 +54,11 @@ class _Changes:
 
     def __init__(self, f: Functions) -> None:
         self._f, self._metric = f, metric_of(f)
-        servo, linear = f.equations.servo.servo, by_kernels(f)
+        servo, linear = f.servo.servo, by_kernels(f)
         damped = servo.damping is not None
         rest = replace(linear.system, right=without_free(f, linear.system))
         self.system = rest if damped else scaled_rows(f, rest)
-        m, n = len(rest.right), len(f.equations.servo.free)
+        m, n = len(rest.right), len(f.servo.free)
         self._sizes = m, n
         work = control_damped_work(m, n) if damped else control_work(m, n)
         self.arrays = {**linear.arrays, "A": m * n, "z": m, "solving": work}

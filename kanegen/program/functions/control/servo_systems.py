@@ -64,7 +64,7 @@ class Solved:
 
 def straight_line(f: Functions, inverse: Compliance) -> ServoLinear:
     """S and z by straight-line code with the model's own dependent speeds."""
-    e, found = f.equations, f.equations.servo
+    e, found = f.equations, f.servo
     system = servo_system(e, inverse)
     pivots = (pivot.holds(PIVOT_LIMIT) for pivot in e.partition.pivots)
     conditions = (*(condition for condition in pivots if condition is not None), *inverse.factor.conditions)
@@ -75,7 +75,7 @@ def straight_line(f: Functions, inverse: Compliance) -> ServoLinear:
 
 def by_kernels(f: Functions, controls: bool = False) -> ServoLinear:
     """S and z for any dependent speeds and redundant constraints: accelerations that single forces cause."""
-    e, found = f.equations, f.equations.servo
+    e, found = f.equations, f.servo
     if not f.n_c:
         inverse = compliance(e)
         plain = straight_line(f, inverse)
@@ -98,7 +98,7 @@ def by_kernels(f: Functions, controls: bool = False) -> ServoLinear:
 
 def _judged(f: Functions, S: Rows, z: Sequence[Node], responses: Rows, gram: Rows) -> Linear:
     """The system with what tells its rows from rounding."""
-    graph, found = f.graph, f.equations.servo
+    graph, found = f.graph, f.servo
     sizes = (term_size(graph, row, found.controls.columns) for row in responses)
     movable: list[Node] = []
     for k, row in enumerate(found.J if f.n_c else ()):
@@ -155,7 +155,7 @@ def product(graph: Graph, a: Sequence[Node], b: Sequence[Node]) -> Node:
 
 def metric_of(f: Functions) -> Factor | None:
     """The factor of the weight W; None for the plain norm."""
-    weight = f.equations.servo.servo.weight
+    weight = f.servo.servo.weight
     if weight is None:
         return None
     return factorize([lowered(f.equations, row[: i + 1]) for i, row in enumerate(weight)])
@@ -184,9 +184,7 @@ def scaled_rows(f: Functions, system: Linear) -> Linear:
 
 def without_free(f: Functions, system: Linear) -> tuple[Node, ...]:
     """``z - S y``: what the free vector leaves to be done."""
-    return tuple(
-        z - x for z, x in zip(system.right, matrix_vector(f.graph, system.rows, f.equations.servo.free), strict=True)
-    )
+    return tuple(z - x for z, x in zip(system.right, matrix_vector(f.graph, system.rows, f.servo.free), strict=True))
 
 
 def stored_rows(array: str, rows: Rows) -> tuple[Store, ...]:
