@@ -154,7 +154,7 @@ def test_what_was_not_built_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["energy", "potential_energy"])
-def test_an_unknown_potential_is_no_guess(name: str) -> None:
+def test_energy_needs_a_potential_that_was_given(name: str) -> None:
     with raises(SolveError, "potential_energy=", "gravity="):
         getattr(solver(potential_energy=False), name)(0.0, Q, U)
 
