@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
-from kanegen.backends.cython import CompilerOptions, build_wrapper, open_cache
-from kanegen.backends.cython import build as build_extension
+from kanegen.backends.cython import CompilerOptions, c_sources
+from kanegen.backends.protocol import Generated, Request
+from kanegen.backends.registry import backend as backend_named
 from kanegen.codegen.describe import describe
-from kanegen.codegen.description import DESCRIPTION_FILE, Description
-from kanegen.codegen.environment import runtime_headers
-from kanegen.codegen.kernel import emit_sources
+from kanegen.codegen.description import Description
+from kanegen.codegen.methods.table import METHODS
 from kanegen.codegen.project import Control, emit_project, write_project
 from kanegen.codegen.sources import Sources
+from kanegen.codegen.wrapper import Features
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
 from kanegen.solve import Solver
+
+EMITTED_METHODS = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
+"""Integration methods of standalone projects. verner9 is left out: its coefficients are longer than most models."""
 
 
 def build(
@@ -30,6 +32,7 @@ def build(
     stabilization: Baumgarte | Projection | None = None,
     functions: str | Iterable[str] | None = None,
     compiler: CompilerOptions | None = None,
+    backend: str = "cython",
 ) -> Solver:
     """Derive, generate, compile and load a model: the solver of its equations of motion.
 
@@ -52,6 +55,8 @@ def build(
         request only: A1, A2, N, L, F, Dm, e, rank, parts, underactuation, integrals and Jacobians.
     compiler
         Compiler and flags; None takes the machine's C compiler.
+    backend
+        What evaluates and integrates: a key of :data:`kanegen.backends.registry.BACKENDS`.
 
     Raises
     ------
@@ -64,19 +69,14 @@ def build(
     if isinstance(stabilization, Projection) and stabilization.integrals:
         options = options.including("Q", "integrals")
     system = lower_model(model)
-    digest = fingerprint(system, repr(options))
-    cache = open_cache()
-    sources = cache.load_sources(digest)
-    if sources is None:
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            # Once per machine this takes seconds, in processes of its own: they pass while the model is derived.
-            wrapper = pool.submit(build_wrapper, runtime_headers(), compiler, cache)
-            with _without_collections():
-                sources = generate(Equations(system), options, digest)
-            cache.store_sources(sources)
-            wrapper.result()
-    extension = build_extension(sources, compiler, cache)
-    return Solver(extension, Description.from_sources(sources), model.parameters, stabilization)
+
+    def derive() -> Generated:
+        with _without_collections():
+            return generate(Equations(system), options)
+
+    request = Request(fingerprint(system, repr(options)), derive)
+    built = backend_named(backend)(request, compiler)
+    return Solver(built, built.description, model.parameters, stabilization)
 
 
 @contextmanager
@@ -91,19 +91,18 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def generate(equations: Equations, options: BuildOptions, digest: str) -> Sources:
-    """The C sources of a model with the description a solver needs."""
+def generate(equations: Equations, options: BuildOptions) -> Generated:
+    """The program of a model, with the description that a solver needs."""
     program, form = assemble(equations, options)
-    sources = emit_sources(program, digest=digest, options_text=f"form {form}; functions {' '.join(options.functions)}")
     description = describe(equations, program, form)
-    return replace(sources, files={**sources.files, DESCRIPTION_FILE: description.to_json()})
+    return Generated(program, description, f"form {form}")
 
 
 def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] | None = None) -> Sources:
-    """The generated sources of a model, without cache or compiler."""
+    """The generated C sources of a model, without cache or compiler."""
     options = BuildOptions.of(form, functions)
     system = lower_model(model)
-    return generate(Equations(system), options, fingerprint(system, repr(options)))
+    return c_sources(generate(Equations(system), options), fingerprint(system, repr(options)))
 
 
 def emit(model: Model, directory: str | Path, form: str = "auto", functions: str | Iterable[str] | None = None) -> Path:
@@ -117,10 +116,20 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
         When the folder exists and holds files that the project would not replace, or cannot be written.
     """
     sources = sources_of(model, form, functions)
-    description = Description.from_json(sources.files[DESCRIPTION_FILE])
+    description = Description.from_sources(sources)
     constraints = description.control_constraints
     states = [] if constraints is None else [(description.inputs[slot], slot) for slot in constraints.states]
-    return write_project(emit_project(sources, _sampled_controls(description), states), Path(directory))
+    project = emit_project(sources, _sampled_controls(description), states, _emitted_features(description))
+    return write_project(project, Path(directory))
+
+
+def _emitted_features(description: Description) -> Features:
+    """What a standalone project can do: integrate its model, by the methods for which it has the functions."""
+    events = bool({"gaps", "events"}.intersection(description.functions))
+    # With contacts and events differences take the place of Jacobians that were not compiled.
+    implicit = events or "jacobian_q" in description.functions
+    methods = [name for name in EMITTED_METHODS if implicit or not METHODS[name].is_implicit]
+    return Features(events=events, solver=False, methods=tuple(methods))
 
 
 def _sampled_controls(description: Description) -> list[Control]:

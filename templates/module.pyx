@@ -52,13 +52,23 @@ FUNCTIONS = {
 include "module_arguments.pxi"
 include "module_inputs.pxi"
 include "module_control.pxi"
+{% if has.solver %}
 include "module_inverse.pxi"
+{% endif %}
 include "module_function.pxi"
 include "module_refusals.pxi"
+{% if has.implicit_methods %}
 include "module_jacobian.pxi"
+{% endif %}
 include "module_consistent.pxi"
+{% if has.solver or has.events %}
 include "module_impulse.pxi"
+{% endif %}
+{% if has.events %}
 include "module_contacts.pxi"
+{% endif %}
 include "module_run.pxi"
 include "module_integrate.pxi"
+{% if has.events %}
 include "module_hybrid.pxi"
+{% endif %}

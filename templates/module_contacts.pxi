@@ -23,7 +23,7 @@ cdef extern from "module_runtime.h" nogil:
     int kg_module_contacts_integers(const kg_model *)
     int kg_module_contacts_start(kg_contacts *, const kg_model *, const double *, int *, double *)
     int kg_module_contacts_settle(kg_contacts *, double, const double *, const double *, const double *)
-    int kg_module_contacts_blow(kg_contacts *, double, const double *, double *, const double *, const double *,
+    int kg_module_contacts_after_impulse(kg_contacts *, double, const double *, double *, const double *, const double *,
                                 double *, double *)
     int kg_module_contacts_rhs(kg_contacts *, double, const double *, const double *, const double *, double *, double *)
 
@@ -65,10 +65,10 @@ cdef object _contact_memory():
     )
 
 
-def contacts_after_blow(Prepared prepared not None, double t, q, u_before, u, r):
+def contacts_after_impulse(Prepared prepared not None, double t, q, u_before, u, r):
     """What contacts add where a blow has changed the speeds from ``u_before`` to ``u``.
 
-    Returns the status of kg_contacts_blow(); when it is negative the index of the contact it is about and a `Conflict`, or
+    Returns the status of kg_contacts_after_impulse(); when it is negative the index of the contact it is about and a `Conflict`, or
     None; the speeds after (n_u,) and the impulses of the contact rows (n_rows,).
     """
     cdef kg_contacts c
@@ -80,7 +80,7 @@ def contacts_after_blow(Prepared prepared not None, double t, q, u_before, u, r)
         &c, MODEL, prepared.values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
     )
     if status >= 0:
-        status = kg_module_contacts_blow(
+        status = kg_module_contacts_after_impulse(
             &c, t, _data(q), _data(after), _data(before), _data(r), _data(part), _data(impulses)
         )
     return status, (c.culprit, _conflict(&c, status)) if status < 0 else None, after, impulses

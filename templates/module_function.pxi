@@ -261,3 +261,10 @@ cdef object _as_pair(object out):
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise SolveError(f"out is a {type(out).__name__}; expected a tuple of two arrays (qdot, udot)")
     return tuple(out)
+
+
+cdef int _value_of(Function f, double t, const double *q, const double *u, const double *r, double *out) except -1:
+    """The value of a function, where it has one."""
+    if f.evaluate(t, q, u, r, f.p, f.work, f.scratch) >= 0:
+        memcpy(out, f.scratch, f.n_out * sizeof(double))
+    return 0

@@ -19,7 +19,7 @@ cdef extern from "module_runtime.h" nogil:
         int (*record)(void *, const kg_record *) noexcept nogil
         void *host
         const int *watched
-        const kg_impulse_rows *blows
+        const kg_impulse_rows *bilateral
         kg_contacts contacts
         int culprit
         int culprit_event
@@ -82,7 +82,7 @@ cdef class HybridRun(Run):
     """A run that stops at events and changes the modes of contacts there."""
 
     cdef kg_hybrid hybrid
-    cdef kg_impulse_rows blows
+    cdef kg_impulse_rows bilateral
     cdef void *hybrid_memory
     cdef object watched, start_modes
 
@@ -96,12 +96,14 @@ cdef class HybridRun(Run):
         self.watched, self.start_modes = flags, modes
         return 0
 
+{% if has.implicit_methods %}
     cdef int linearize(self, double direction) except -1:
         """Provide the Jacobian of open contacts where it was compiled; that of closed ones are differences."""
         if {"jacobian_q", "jacobian_u", "jacobian_t"} <= FUNCTIONS.keys():
             Run.linearize(self, direction)
         return 0
 
+{% endif %}
     cdef int start(self, const kg_stepper_options *options, double *y0) except *:
         cdef kg_hybrid *h = &self.hybrid
         cdef int status
@@ -112,8 +114,8 @@ cdef class HybridRun(Run):
         h.accept, h.record, h.host = self.run.accept, _hybrid_record, &self.host
         h.watched = <int *>PyArray_DATA(<PyArrayObject *>self.watched)
         if any([MODEL.events[i].impulse >= 0 and self.watched[i] for i in range(MODEL.n_events)]):
-            _fill_impulse_rows(&self.blows)
-            h.blows = &self.blows
+            _fill_impulse_rows(&self.bilateral)
+            h.bilateral = &self.bilateral
         self.hybrid_memory = malloc(kg_module_hybrid_memory(h))
         if self.hybrid_memory == NULL:
             raise MemoryError

@@ -33,15 +33,21 @@ def integrate(
     inputs.check_range(t0, t1)
     _require_right_hand_side(function)
     events = range(MODEL.n_events) if events is None else events
+{% if has.events %}
     run = (HybridRun if CONTACTS or len(events) else Run)(function, inputs, METHODS[method])
+{% else %}
+    run = Run(function, inputs, METHODS[method])
+{% endif %}
     y0 = numpy.concatenate([q, u] if control is None else [q, u, control.start])
     relative, absolute = _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")
     times = None if t_eval is None else _requested(t_eval, t0, t1)
     run.kept = (times, y0, relative, absolute)
     if projection is not None:
         run.project_every(projection[0], projection[1], projection[2], projection[3])
+{% if has.implicit_methods %}
     if kg_module_method_is_implicit(METHODS[method]):
         run.linearize(1.0 if t1 >= t0 else -1.0)
+{% endif %}
     if dense:
         run.keep_dense_output(kg_module_dense_rows(METHODS[method]))
     options.method = METHODS[method]
@@ -54,8 +60,10 @@ def integrate(
         run.run.t_eval, run.run.n_eval = _data(times), times.size
     if control is not None:
         run.close_loop(control)
+{% if has.events %}
     if isinstance(run, HybridRun):
         (<HybridRun>run).watch(events, modes or {})
+{% endif %}
     status = kg_module_run_begin(&run.run, t0, _data(y0), t1)
     if status < 0:
         _refuse_start(&run.evaluation, run.stepper.rhs_status, run.error)

@@ -101,10 +101,3 @@ cdef class Inverse:
             for f in functions:
                 _value_of(<Function>f, t, at_q, at_u, run.evaluation.r, _data(found[f.name]) + i * (<Function>f).n_out)
         return dict(found, status=statuses, rank=ranks)
-
-
-cdef int _value_of(Function f, double t, const double *q, const double *u, const double *r, double *out) except -1:
-    """The value of a function, where it has one."""
-    if f.evaluate(t, q, u, r, f.p, f.work, f.scratch) >= 0:
-        memcpy(out, f.scratch, f.n_out * sizeof(double))
-    return 0

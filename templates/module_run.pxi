@@ -129,7 +129,9 @@ cdef class Run:
     cdef kg_stepper stepper
     cdef kg_ode ode
     cdef kg_projection projection  # every == 0: none
+{% if has.implicit_methods %}
     cdef Slopes slopes
+{% endif %}
     cdef double *memory
     cdef int n
     cdef Function function
@@ -167,7 +169,9 @@ cdef class Run:
         free(self.memory)
         free(self.projection.work)
         free(self.projection.integrals.functions)
+{% if has.implicit_methods %}
         free(self.slopes.memory)
+{% endif %}
         free(h.t.data)
         free(h.y.data)
         free(h.dense.data)
@@ -177,12 +181,14 @@ cdef class Run:
         free(h.phases.data)
         free(h.places.data)
 
+{% if has.implicit_methods %}
     cdef int linearize(self, double direction) except -1:
         """Provide the Jacobian to an implicit method in a run in this direction."""
         _open_slopes(&self.slopes, self.function, direction)
         self.evaluation.slopes = &self.slopes
         self.ode.jacobian = _jacobian
         return 0
+{% endif %}
 
     cdef int project_every(self, long long every, double tolerance, tuple integrals, bint any_rank) except -1:
         """Project after every so many steps; ``integrals`` are names of functions [I_u | I]; ``any_rank``: rows of

@@ -9,6 +9,7 @@ int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q
   return kg_make_consistent(manifold, t, q, u, r, p, fixed, tolerance, work, corrections);
 }
 
+{% if has.solver or has.events %}
 size_t kg_module_impulse_work(const kg_impulse_rows *rows) { return kg_impulse_work(rows); }
 
 int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
@@ -16,6 +17,8 @@ int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, 
   return kg_impulse(rows, t, q, u, r, p, generalized, multipliers, work);
 }
 
+{% endif %}
+{% if has.events %}
 size_t kg_module_contacts_work(const kg_model *model) { return kg_contacts_work(model); }
 
 int kg_module_contacts_integers(const kg_model *model) { return kg_contacts_integers(model); }
@@ -28,9 +31,9 @@ int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q
   return kg_contacts_settle(contacts, t, q, u, r);
 }
 
-int kg_module_contacts_blow(kg_contacts *contacts, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
+int kg_module_contacts_after_impulse(kg_contacts *contacts, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
                             const kg_real *r, kg_real *part, kg_real *impulses) {
-  return kg_contacts_blow(contacts, t, q, u, u_before, r, part, impulses);
+  return kg_contacts_after_impulse(contacts, t, q, u, u_before, r, part, impulses);
 }
 
 int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
@@ -42,6 +45,8 @@ int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, c
   return status;
 }
 
+{% endif %}
+{% if has.solver %}
 size_t kg_module_inverse_work(const kg_inverse *m) { return kg_inverse_work(m); }
 
 int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,
@@ -56,6 +61,8 @@ int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q,
   return kg_inverse_dynamics(m, t, q, u, udot, r, p, work, out);
 }
 
+{% endif %}
+{% if has.events %}
 size_t kg_module_hybrid_memory(kg_hybrid *hybrid) { return kg_hybrid_memory(hybrid); }
 
 int kg_module_hybrid_open(kg_hybrid *hybrid, void *memory) { return kg_hybrid_open(hybrid, memory); }
@@ -83,3 +90,4 @@ int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *
 }
 
 int kg_module_hybrid_flat_guard(const kg_hybrid *hybrid) { return kg_hybrid_flat_guard(hybrid); }
+{% endif %}

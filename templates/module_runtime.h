@@ -3,29 +3,40 @@
 #define KG_MODULE_RUNTIME_H
 
 #include "kg_consistent.h"
+{% if has.solver or has.events %}
 #include "kg_impulse.h"
+{% endif %}
+{% if has.solver %}
 #include "kg_inverse.h"
+{% endif %}
 #include "kg_model.h"
+{% if has.events %}
 #include "kg_run_hybrid.h"
+{% endif %}
 
 size_t kg_module_consistent_work(const kg_manifold *manifold);
 int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
                               const kg_real *p, const int *fixed, kg_real tolerance, kg_real *work,
                               int *corrections);
 
+{% if has.solver or has.events %}
 size_t kg_module_impulse_work(const kg_impulse_rows *rows);
 int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
                       const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work);
 
+{% endif %}
+{% if has.events %}
 size_t kg_module_contacts_work(const kg_model *model);
 int kg_module_contacts_integers(const kg_model *model);
 int kg_module_contacts_start(kg_contacts *contacts, const kg_model *model, const kg_real *p, int *mode, kg_real *work);
 int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r);
-int kg_module_contacts_blow(kg_contacts *contacts, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
+int kg_module_contacts_after_impulse(kg_contacts *contacts, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
                             const kg_real *r, kg_real *part, kg_real *impulses);
 int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                            kg_real *qdot, kg_real *udot);
 
+{% endif %}
+{% if has.solver %}
 size_t kg_module_inverse_work(const kg_inverse *m);
 int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,
                              const kg_real *qddot, const kg_real *r, const kg_real *p, kg_real *work, kg_real *u,
@@ -34,6 +45,8 @@ int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q,
                                const kg_real *udot, kg_real *r, const kg_real *p, kg_real *work,
                                kg_inverse_result *out);
 
+{% endif %}
+{% if has.events %}
 size_t kg_module_hybrid_memory(kg_hybrid *hybrid);
 int kg_module_hybrid_open(kg_hybrid *hybrid, void *memory);
 int kg_module_hybrid_start(kg_run *run, kg_hybrid *hybrid, const kg_stepper_options *options, kg_real *y0,
@@ -42,4 +55,5 @@ int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *
                             kg_real *forces);
 int kg_module_hybrid_flat_guard(const kg_hybrid *hybrid);
 
+{% endif %}
 #endif

@@ -18,6 +18,7 @@ from sympy.physics.mechanics import KanesMethod, Particle
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import KanegenError
+from kanegen.graph.ranks import pivoted_columns, unit_rows
 from kanegen.model import Model
 from kanegen.model.checks.velocities import motion_problems
 from kanegen.pipeline import build
@@ -237,17 +238,11 @@ def _constraint_rows(model: Model, point: Mapping[str, Any]) -> _Rows:
 
 
 def _pivot_speeds(model: Model, jacobian: Any, point: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Dependent speeds by column-pivoted elimination of the constraint Jacobian at ``point``."""
+    """Dependent speeds by QR with column pivoting of the constraint Jacobian at ``point``."""
     values = point_values(model, point)
     matrix = np.array(jacobian.applyfunc(_substitution(model)).subs(values).evalf(), dtype=float)
-    chosen: list[int] = []
-    for _ in range(matrix.shape[0]):
-        row, column = np.unravel_index(int(np.argmax(np.abs(matrix))), matrix.shape)
-        if abs(matrix[row, column]) < 1e-10:
-            break
-        chosen.append(int(column))
-        matrix = matrix - np.outer(matrix[:, column] / matrix[row, column], matrix[row])
-    return tuple(speed for k, speed in enumerate(model.speeds) if k in chosen)
+    rank, order = pivoted_columns(unit_rows(matrix))
+    return tuple(speed for k, speed in enumerate(model.speeds) if k in order[:rank])
 
 
 def point_values(model: Model, point: Mapping[str, Any]) -> dict[Any, float]:

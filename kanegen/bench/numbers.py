@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +36,13 @@ STARTS = 5
 """Number of processes for each waiting time that is measured repeatedly."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Benchmark:
     """One run: the folder of the examples, links of the chain that is derived, rounds of repetitions."""
 
     examples: Path
     links: int
     rounds: int
-    _pairs: dict[str, Pair] = field(default_factory=dict)
-    _evaluations: dict[str, Evaluation] = field(default_factory=dict)
 
     def parts(self) -> tuple[tuple[str, Callable[[], list[Result]]], ...]:
         """The parts of the table in order: a title, and a function that measures."""
@@ -66,19 +65,14 @@ class Benchmark:
             )
         return read_model_file(path, options=options)
 
+    @cache  # noqa: B019  (a process has one benchmark)
     def _pair(self, name: str, **options: Any) -> Pair:
-        key = label(name, options)
-        if key not in self._pairs:
-            self._pairs[key] = make_pair(self._file(name, **options))
-        return self._pairs[key]
+        return make_pair(self._file(name, **options))
 
+    @cache  # noqa: B019  (a process has one benchmark)
     def _evaluation(self, name: str, **options: Any) -> Evaluation:
-        key = label(name, options)
-        if key not in self._evaluations:
-            with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
-                pair = self._pair(name, **options)
-                self._evaluations[key] = evaluate_pair(pair, Path(folder), self.rounds)
-        return self._evaluations[key]
+        with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
+            return evaluate_pair(self._pair(name, **options), Path(folder), self.rounds)
 
     def _derivation(self) -> list[Result]:
         file = self._file("spatial_chain", n=self.links)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
+from kanegen.codegen.labels import Labels, labels
 from kanegen.codegen.statements import Body, Calls, body, part_body
 from kanegen.codegen.text import comment, string
 from kanegen.codegen.users import UserCode
@@ -42,17 +43,19 @@ class PartEntry:
 
 @dataclass(frozen=True)
 class Entry:
-    """One C function: what the template prints of it. ``rows`` and ``cols`` are those of ``kg_function``."""
+    """One C function: what the template prints of it.
+
+    ``rows`` and ``cols`` are those of ``kg_function``; ``legend`` tells the reader what the function stores.
+    """
 
     name: str
     title: str
     identifier: str
     summary: str
+    legend: str
     rows: int
     cols: int
     work: int
-    operations: int
-    unhoisted: int
     internal: bool
     locals: tuple[Local, ...]
     unused: tuple[str, ...]
@@ -116,29 +119,39 @@ def _entry(
     code, identifier = codes[function.name], names[function.name]
     arrays = _arrays(function, code)
     # What is called works behind the arrays of its caller: restrict forbids that it shares them.
-    rest = f"work + {sum(arrays.values())}"
+    own = sum(arrays.values())
+    rest = f"work + {own}" if own else "work"
     others = {name: f"{c}(t, q, u, r, p, {rest}" for name, c in names.items()}
     arguments = ", ".join(ARGUMENTS + (GATHERED if _gathers(code) else ()))
     parts = {part.number: f"{identifier}_part_{part.number}({arguments})" for part in code.parts}
     calls = Calls(users.names, others, parts)
-    text = body(code, calls)
+    stored = labels(function, program.symbols)
+    text = body(code, calls, stored.at)
     rows, cols = (*function.shape, 0)[:2] if function.shape else (-1, 0)
     return Entry(
         name=string(function.name),
         title=comment(function.name),
         identifier=identifier,
         summary=comment(function.summary),
+        legend=_legend(function, program, stored),
         rows=rows,
         cols=cols,
         work=_work(function, program, codes),
-        operations=operation_count(function, program.constants),
-        unhoisted=operation_count(function),
         internal=function.internal,
         locals=_locals(arrays, program, text),
         unused=() if text.passes_arguments else _unused(arrays, text),
-        parts=_parts(identifier, code, arrays, program, calls),
+        parts=_parts(identifier, code, arrays, program, calls, stored),
         body=text,
     )
+
+
+def _legend(function: Function, program: Program, stored: Labels) -> str:
+    """Name, size, meaning and cost of a function in one line."""
+    size = "".join(f"[{n}]" for n in function.shape)
+    layout = f"; {stored.layout}" if stored.layout else ""
+    hoisted, derived = operation_count(function, program.constants), operation_count(function)
+    before = f" ({derived})" if derived != hoisted else ""
+    return f"{comment(function.name)}{size}: {comment(function.summary)}; {hoisted} operations{before}{layout}"
 
 
 def _gathers(code: Code) -> bool:
@@ -146,12 +159,12 @@ def _gathers(code: Code) -> bool:
 
 
 def _parts(
-    identifier: str, code: Code, arrays: dict[str, int], program: Program, calls: Calls
+    identifier: str, code: Code, arrays: dict[str, int], program: Program, calls: Calls, stored: Labels
 ) -> tuple[PartEntry, ...]:
     result = []
     gathered = _gathers(code)
     for part in code.parts:
-        text = part_body(part, code.kept, calls)
+        text = part_body(part, code.kept, calls, stored.at)
         unused = _unused(arrays, text)
         if gathered:
             unused += tuple(name for name in GATHERED if name not in text.arrays)

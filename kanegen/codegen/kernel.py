@@ -57,8 +57,9 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
         "stem": stem(program.name),
         "digest": digest,
         "digest_string": string(digest),
-        "options": comment(options_text),
+        "options": _options(program, options_text),
         "legends": _legends(program),
+        "memory": _memory(program),
         "n_q": len(symbols.coordinates),
         "n_u": len(symbols.speeds),
         "n_r": len(symbols.inputs),
@@ -84,6 +85,12 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
     }
 
 
+def _options(program: Program, text: str) -> str:
+    """The options in words, then the functions that the kernel holds."""
+    names = " ".join(function.name for function in program.functions if not function.internal)
+    return comment(f"{text}; functions {names}" if text else f"functions {names}")
+
+
 def _contact(contact: ContactEntry) -> dict[str, object]:
     return {**asdict(contact), "name": string(contact.name), "law": f"KG_LAW_{ContactLaw[contact.law.upper()].name}"}
 
@@ -96,6 +103,19 @@ def _kernel_headers(program: Program) -> list[str]:
     """The runtime headers with the kernels the program calls: a compiler need not read the others."""
     calls = {step.kernel for f in program.functions for step in f.steps if isinstance(step, Call)}
     return sorted({KERNELS[kernel].header for kernel in calls})
+
+
+def _memory(program: Program) -> str:
+    """How the array p is laid out."""
+    n_p, n_g, n_c = len(program.symbols.parameters), len(program.symbols.gains), len(program.constants)
+    parts = [f"p ({_counted(n_p, 'parameter')})"]
+    parts += [f"g ({_counted(n_g, 'gain')}, from p[{n_p}])"] if n_g else []
+    parts += [f"c ({_counted(n_c, 'constant')} computed by prepare, from p[{n_p + n_g}])"] if n_c else []
+    return f"The array p holds, in this order: {', '.join(parts)}."
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'s' * (n != 1)}"
 
 
 def _legends(program: Program) -> list[tuple[str, str, list[tuple[int, str]]]]:

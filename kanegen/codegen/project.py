@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kanegen._version import __version__
-from kanegen.codegen.environment import render
+from kanegen.codegen.environment import include_closure, render, runtime_headers
 from kanegen.codegen.printer import literal
-from kanegen.codegen.sources import Sources, wrapper_files, write_files
+from kanegen.codegen.sources import Sources, write_files
+from kanegen.codegen.wrapper import EVERYTHING, Features, wrapper_files
 from kanegen.errors import BuildError
 
 TEMPLATES = {
     "README.md": "project_readme.md.jinja",
     "Makefile": "project_makefile.jinja",
-    "example.c": "project_example.c.jinja",
     "pyproject.toml": "project_pyproject.toml.jinja",
     "setup.py": "project_setup.py.jinja",
     "MANIFEST.in": "project_manifest.in.jinja",
@@ -33,14 +33,27 @@ class Control(NamedTuple):
 
 
 def emit_project(
-    sources: Sources, controls: Sequence[Control] = (), control_states: Sequence[tuple[str, int]] = ()
+    sources: Sources,
+    controls: Sequence[Control] = (),
+    control_states: Sequence[tuple[str, int]] = (),
+    features: Features = EVERYTHING,
 ) -> Sources:
-    """The sources with all that builds on its own: C by ``make``, Python by ``pip install`` (NumPy only).
+    """The kernel with all that builds on its own: C by ``make``, Python by ``pip install`` (NumPy only).
 
     The Python package is called ``<name>_model``. The example program reads parameters and initial values
-    from a text file, whose form it prints itself, and integrates with fixed steps. With ``controls``, those that the
-    function ``control`` of the sources gives, in its order, it shows a real-time loop: they are sampled and held.
-    ``control_states``: names and slots of the inputs that are part of the state of ``rhs_controlled``.
+    from a text file, whose form it prints itself, and integrates with fixed steps. Runtime headers are those that the
+    kernel, the example program and the package include.
+
+    Parameters
+    ----------
+    sources
+        The kernel with its header.
+    controls
+        The values of the function ``control``, in its order; the example samples and holds them in a real-time loop.
+    control_states
+        Names and slots of the inputs that are part of the state of ``rhs_controlled``.
+    features
+        What the example program and the package can do.
     """
     package = f"{sources.name}_model"
     context = {
@@ -53,11 +66,17 @@ def emit_project(
             {**control._asdict(), "bounds": f"{literal(control.low)}, {literal(control.high)}"} for control in controls
         ],
         "control_states": control_states,
-        "headers": [name for name in sources.files if name.endswith(".h")],
+        "has": features,
     }
-    files = {**sources.files}
+    example = render("project_example.c.jinja", **context)
+    program = {name: sources.text(name) for name in (sources.kernel, sources.header)} | {"example.c": example}
+    wrapper = wrapper_files(features)
+    available = runtime_headers(features.methods)
+    headers = include_closure(program, available)
+    context["headers"] = [sources.header, *headers]
+    files = {**program, **headers, **include_closure(wrapper, available)}
     files.update({name: render(template, **context) for name, template in TEMPLATES.items()})
-    files.update({f"{package}/{name}": text for name, text in wrapper_files().items()})
+    files.update({f"{package}/{name}": text for name, text in wrapper.items()})
     files[f"{package}/__init__.py"] = render("project_init.py.jinja", **context)
     return Sources(sources.name, sources.digest, files)
 

@@ -1,4 +1,4 @@
-"""The generated files of one model, and the static text of the Python extension module."""
+"""The generated files of one model."""
 
 from __future__ import annotations
 
@@ -10,30 +10,6 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from kanegen.errors import BuildError
-from kanegen.resources import template_folder
-
-WRAPPER_FILES = (
-    "module.pyx",
-    "module_declarations.pxi",
-    "module_arguments.pxi",
-    "module_function.pxi",
-    "module_refusals.pxi",
-    "module_inputs.pxi",
-    "module_control.pxi",
-    "module_inverse.pxi",
-    "module_jacobian.pxi",
-    "module_consistent.pxi",
-    "module_impulse.pxi",
-    "module_contacts.pxi",
-    "module_run.pxi",
-    "module_integrate.pxi",
-    "module_hybrid.pxi",
-    "module_runtime.c",
-    "module_runtime.h",
-    "module_steppers.c",
-    "module_steppers.h",
-)
-"""The source of the extension module apart from the kernel; its text does not depend on the model."""
 
 _STEM = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DIGEST = re.compile(r"[0-9a-f]{16,128}")
@@ -70,6 +46,11 @@ class Sources:
         """The path of the C file that defines ``kg_get_model``."""
         return f"{self.name}.c"
 
+    @property
+    def header(self) -> str:
+        """The path of the kernel's header."""
+        return f"{self.name}.h"
+
     def text(self, path: str) -> str:
         """The text of one file; `BuildError` names the files there are."""
         try:
@@ -105,12 +86,6 @@ def files_digest(files: Mapping[str, str]) -> str:
             digest.update(len(part).to_bytes(8, "little"))
             digest.update(part)
     return digest.hexdigest()
-
-
-def wrapper_files() -> dict[str, str]:
-    """The source of the extension module apart from the kernel, name to text."""
-    folder = template_folder()
-    return {name: (folder / name).read_text(encoding="utf-8") for name in WRAPPER_FILES}
 
 
 def _check_path(path: str) -> None:

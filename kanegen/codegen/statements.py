@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
-from kanegen.codegen.printer import Printer
-from kanegen.codegen.text import comment
+from kanegen.codegen.printer import Printer, literal
+from kanegen.codegen.text import comment, wrapped
 from kanegen.program.passes.code import (
     Code,
     FunctionCall,
@@ -36,7 +37,6 @@ class Body:
 
     sections: tuple[Lines, ...]
     arrays: frozenset[str]
-    has_status: bool = False
     has_result: bool = False
     passes_arguments: bool = False
     """Whether it calls functions with all its arguments."""
@@ -58,42 +58,37 @@ class Calls:
         return f"{self.program[name]}, {array})"
 
 
-def body(code: Code, calls: Calls) -> Body:
-    """The statements of ``code`` in C; parts are called, not printed."""
-    writer = _Writer(code.kept, calls)
+FEWEST_ZEROS = 4
+"""Zeros that are worth a loop: fewer are stored one by one."""
+
+
+def body(code: Code, calls: Calls, labels: Sequence[str] = ()) -> Body:
+    """The statements of ``code`` in C; parts are called, not printed. ``labels[i]`` comments on ``out[i]``."""
+    writer = _Writer(code.kept, calls, labels)
     sections = tuple(
         Lines(comment(section.title), tuple(writer.lines(section.statements))) for section in code.sections
     )
-    has_status = any(isinstance(s, KernelCall | FunctionCall) for s in code.statements)
     passes_arguments = any(
         isinstance(s, Part | FunctionCall) or (isinstance(s, Leave) and s.otherwise is not None)
         for s in code.statements
     )
-    has_result = has_status or any(isinstance(s, Judge) for s in code.statements)
-    return Body(sections, writer.arrays, has_status, has_result, passes_arguments)
+    has_result = any(isinstance(s, KernelCall | FunctionCall | Judge) for s in code.statements)
+    return Body(sections, writer.arrays, has_result, passes_arguments)
 
 
-def part_body(part: Part, kept: Mapping[Value, int], calls: Calls) -> Body:
+def part_body(part: Part, kept: Mapping[Value, int], calls: Calls, labels: Sequence[str] = ()) -> Body:
     """The statements of one part in C; ``kept``: where values that parts share are."""
-    writer = _Writer(kept, calls)
+    writer = _Writer(kept, calls, labels)
     lines = tuple(writer.lines(part.statements))
     return Body((Lines("", lines),), writer.arrays)
 
 
-def _checked(call: str) -> list[str]:
-    """A call whose negative status ends the function and whose positive one is reported at its end."""
-    return [
-        f"status = {call};",
-        "if (status < 0) { return status; }",
-        "if (status > result) { result = status; }",
-    ]
-
-
 class _Writer:
-    def __init__(self, kept: Mapping[Value, int], calls: Calls) -> None:
+    def __init__(self, kept: Mapping[Value, int], calls: Calls, labels: Sequence[str]) -> None:
         self._printer = Printer(calls.functions, kept)
         self._kept = kept
         self._calls = calls
+        self._labels = labels
 
     @property
     def arrays(self) -> frozenset[str]:
@@ -101,7 +96,18 @@ class _Writer:
         return frozenset(self._printer.arrays)
 
     def lines(self, statements: Iterable[Statement]) -> list[str]:
-        return [line for statement in statements for line in self._lines(statement)]
+        result: list[str] = []
+        for straight, run in groupby(statements, lambda statement: isinstance(statement, Let | Put)):
+            group = list(run)
+            ranges = _zero_ranges([s for s in group if isinstance(s, Let | Put)]) if straight else []
+            for array, first, end in ranges:
+                self._printer.arrays.add(array)
+                result.append(f"for (int i = {first}; i < {end}; ++i) {{ {array}[i] = KG_C(0.0); }}")
+            cleared = {(array, index) for array, first, end in ranges for index in range(first, end)}
+            for statement in group:
+                if not (isinstance(statement, Put) and _is_zero(statement) and _place(statement) in cleared):
+                    result.extend(self._lines(statement))
+        return result
 
     def _lines(self, statement: Statement) -> list[str]:
         if isinstance(statement, Let):
@@ -109,24 +115,31 @@ class _Writer:
         if isinstance(statement, Put):
             self._printer.arrays.add(statement.array)
             value = self._printer.expression(statement.value)
-            return [f"{statement.array}[{statement.index}] = {value};"]
+            return [f"{statement.array}[{statement.index}] = {value};{self._label(statement)}"]
         if isinstance(statement, KernelCall):
             self._printer.arrays.update(a for a in statement.arguments if isinstance(a, str))
             arguments = ", ".join(str(a) for a in statement.arguments)
-            return _checked(f"kg_{statement.kernel}({arguments})")
+            return [f"KG_CALL(result, kg_{statement.kernel}({arguments}));"]
         if isinstance(statement, FunctionCall):
             self._printer.arrays.add(statement.array)
-            return _checked(self._calls.evaluate(statement.function, statement.array))
+            return [f"KG_CALL(result, {self._calls.evaluate(statement.function, statement.array)});"]
         if isinstance(statement, Leave):
             holds = self._printer.holds(statement.condition)
             otherwise = statement.otherwise
             result = "KG_SINGULAR" if otherwise is None else self._calls.evaluate(otherwise, "out")
-            return [f"if (!({holds})) {{ return {result}; }}"]
+            reason = wrapped(f"Valid where {statement.reason}." if statement.reason else "")
+            return [*reason, f"if (!({holds})) {{ return {result}; }}"]
         if isinstance(statement, Judge):
-            return [f"result = ({self._printer.holds(statement.condition)}) ? result : KG_SINGULAR;"]
+            reason = wrapped(f"Singular unless {statement.reason}." if statement.reason else "")
+            return [*reason, f"result = ({self._printer.holds(statement.condition)}) ? result : KG_SINGULAR;"]
         if isinstance(statement, Part):
             return [f"{self._calls.parts[statement.number]};"]
         return self._gather(statement)
+
+    def _label(self, put: Put) -> str:
+        """The comment on a value of the function."""
+        text = self._labels[put.index] if put.array == "out" and put.index < len(self._labels) else ""
+        return f"  /* {text} */" if text else ""
 
     def _let(self, let: Let) -> list[str]:
         value = let.value
@@ -146,3 +159,50 @@ class _Writer:
             f"kg_real sine[{length}], cosine[{length}];",
             f"kg_sincos({length}, angle, sine, cosine);",
         ]
+
+
+# -- zeros --------------------------------------------------------------------------------------------------------
+
+
+def _is_zero(put: Put) -> bool:
+    return put.value.op == "const" and literal(put.value.payload) == "KG_C(0.0)"
+
+
+def _place(put: Put) -> tuple[str, int]:
+    return put.array, put.index
+
+
+def _zero_ranges(statements: Sequence[Let | Put]) -> list[tuple[str, int, int]]:
+    """Ranges (array, first, end) to fill with zeros before these statements, which then store the other values.
+
+    A range holds zeros for the most part, and only places that the statements store to; none of them reads the array.
+    """
+    puts = [statement for statement in statements if isinstance(statement, Put)]
+    zeros = {_place(put) for put in puts if _is_zero(put)}
+    if len(zeros) < FEWEST_ZEROS:
+        return []
+    read = _arrays_read(statement.value for statement in statements)
+    stored = sorted({_place(put) for put in puts if put.array not in read})
+    result = []
+    for _, run in groupby(enumerate(stored), lambda item: (item[1][0], item[1][1] - item[0])):
+        places = [place for _, place in run]
+        inside = [index for array, index in places if (array, index) in zeros]
+        if len(inside) >= FEWEST_ZEROS and 2 * len(inside) >= inside[-1] + 1 - inside[0]:
+            result.append((places[0][0], inside[0], inside[-1] + 1))
+    return result
+
+
+def _arrays_read(values: Iterable[Value]) -> set[str]:
+    """The arrays from which the values, or what they are computed of, are read."""
+    return {value.payload[0] for value in _operands(values) if value.op == "input"}
+
+
+def _operands(values: Iterable[Value]) -> Iterator[Value]:
+    seen: set[Value] = set()
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        if value not in seen:
+            seen.add(value)
+            stack.extend(value.args)
+            yield value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 from kanegen.errors import BuildError
 
@@ -16,6 +17,12 @@ _NOT_IN_IDENTIFIER = re.compile(r"[^A-Za-z0-9]+")
 def comment(text: str) -> str:
     """The text for the inside of a ``/* */`` comment; what could end it is spelt ``<U+002F>``."""
     return _COMMENT.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
+
+
+def wrapped(text: str) -> list[str]:
+    """The lines of a C comment of its own; none for an empty text."""
+    lines = textwrap.wrap(comment(text), 112, break_long_words=False, break_on_hyphens=False)
+    return [f"{'/*' if k == 0 else ' *'} {line}{' */' * (k == len(lines) - 1)}" for k, line in enumerate(lines)]
 
 
 def string(text: str) -> str:

@@ -45,11 +45,12 @@ class Call:
 class Guard:
     """Unless ``condition`` holds (not zero, not NaN) the function ``otherwise`` is evaluated in place of the rest.
 
-    With ``otherwise`` None the function ends as singular.
+    With ``otherwise`` None the function ends as singular. ``reason`` says in words what the condition tests.
     """
 
     condition: Node
     otherwise: str | None
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,13 @@ class Invoke:
 
 @dataclass(frozen=True)
 class Check:
-    """The function ends as singular unless ``condition`` holds; everything is computed either way, without a branch."""
+    """The function ends as singular unless ``condition`` holds; everything is computed either way, without a branch.
+
+    ``reason`` says in words what the condition tests.
+    """
 
     condition: Node
+    reason: str = ""
 
 
 Step: TypeAlias = "Block | Call | Guard | Invoke | Check"

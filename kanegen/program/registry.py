@@ -9,6 +9,7 @@ from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.quantity import Quantity
 from kanegen.graph import Graph, Node
+from kanegen.program.reasons import explained
 from kanegen.program.records import Function, Guard, Invoke, Step, Store
 
 Made: TypeAlias = tuple[tuple[Step, ...], tuple[int, ...], dict[str, int]]
@@ -34,8 +35,8 @@ class Functions:
         return self.equations.once(servo_equations)
 
     def add(self, function: Function) -> Function:
-        self.known[function.name] = function
-        return function
+        self.known[function.name] = explained(function, self.equations)
+        return self.known[function.name]
 
     def once(self, name: str, make: Callable[[], Function]) -> Function:
         """The function of that name, made when it is first asked for."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.backends.cython import Extension
+from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
 from kanegen.forms import FORMS
@@ -59,7 +58,7 @@ class Functions:
     that threads may share it.
     """
 
-    def __init__(self, extension: Extension, description: Description, parameters: Array, gains: Array) -> None:
+    def __init__(self, extension: Build, description: Description, parameters: Array, gains: Array) -> None:
         self.module = module = extension.module
         check_names(module, description)
         self._made_from = (extension, description, parameters, gains)
@@ -200,7 +199,7 @@ def _is_users(name: str) -> bool:
     return name.startswith(_OF_USERS)
 
 
-def check_names(module: ModuleType, description: Description) -> None:
+def check_names(module: Evaluator, description: Description) -> None:
     """Raise `BuildError` when the compiled struct and the description are of different models."""
     n_gains = 2 * description.constraints.n_holonomic**2 + description.constraints.n_nonholonomic**2
     for what, compiled, described in (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NamedTuple
 
+from kanegen.backends.protocol import Evaluator
 from kanegen.codes import Status
 
 
@@ -79,7 +80,7 @@ class Outcome(Enum):
 _BY_CODE = {outcome.code: outcome for outcome in Outcome}
 
 
-def conflict_message(module: Any, conflict: Any) -> str:
+def conflict_message(module: Evaluator, conflict: Any) -> str:
     """Why no forces satisfy the laws of contacts, from the ``Conflict`` of a compiled module."""
     names = [repr(module.CONTACTS[index]) for index in conflict.contacts]
     who = f"contact {names[0]}" if len(names) == 1 else f"contacts {', '.join(names)}" if names else "contacts"

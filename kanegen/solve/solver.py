@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.backends.cython import Extension
+from kanegen.backends.protocol import Build
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.errors import SolveError
@@ -93,7 +93,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     """
 
     description: Description
-    extension: Extension
+    extension: Build
     parameters: Mapping[str, float | None]
     stabilization: Baumgarte | Projection | None
     rhs: Callable[..., tuple[Array, Array]]
@@ -132,7 +132,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     def __init__(
         self,
-        extension: Extension,
+        extension: Build,
         description: Description,
         parameters: Mapping[Any, float | None] | None = None,
         stabilization: Baumgarte | Projection | None = None,

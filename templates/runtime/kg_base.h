@@ -6,6 +6,7 @@
 #ifndef KG_BASE_H
 #define KG_BASE_H
 
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 
@@ -42,6 +43,27 @@ typedef double kg_real;
 #define KG_SELECT(condition, x, y) ((condition) != 0 ? (x) : (y))
 #define KG_TRUTH(condition) ((condition) ? 1.0 : 0.0)
 #endif
+
+/* Distance from 1 to the next kg_real, and the smallest normal kg_real; define them together with kg_real. */
+#ifndef KG_EPSILON
+#define KG_EPSILON DBL_EPSILON
+#endif
+#ifndef KG_TINY
+#define KG_TINY DBL_MIN
+#endif
+
+/* Evaluates a call that returns a status: a negative one ends the calling function, the largest positive one is kept in
+ * result. */
+#define KG_CALL(result, call)        \
+  do {                               \
+    const int kg_status = (call);    \
+    if (kg_status < 0) {             \
+      return kg_status;              \
+    }                                \
+    if (kg_status > (result)) {      \
+      (result) = kg_status;          \
+    }                                \
+  } while (0)
 
 /* Of functions that are seldom called: compiled to be small, which takes less time. */
 #if defined(__GNUC__)

@@ -1,14 +1,14 @@
 /* kg_complementarity.h - modes of contacts that agree with the state and with its accelerations.
  *
  * The signs are lexicographic: a gap that is open stays open; one that is closed is decided by its rate, and where that
- * vanishes by complementarity of acceleration and force, for all contacts at once (kg_mode_conflict.h). A Stabilized
+ * vanishes by complementarity of acceleration and force, for all contacts at once (kg_mode_scan.h). A Stabilized
  * contact acts if and only if its gap is violated and the multiplier it needs is compressive, which is the same
  * complementarity with the acceleration that the law asks for.
  */
 #ifndef KG_COMPLEMENTARITY_H
 #define KG_COMPLEMENTARITY_H
 
-#include "kg_contact_guards.h"
+#include "kg_contact.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -72,7 +72,7 @@ typedef struct {
   int rows;
   int positions;
   int close;           /* the state is near the constraints and nothing is fixed: the fast way may be taken */
-  int any_rank;        /* rows may become dependent on the way: kg_noise.h */
+  int any_rank;        /* rows may become dependent on the way: kg_noise_of_rows() */
   const kg_real *noise; /* of the rows, for kg_least_norm_basis(); NULL: not known */
   int rank;            /* of the equations of the last correction */
   kg_real tolerance;
@@ -128,19 +128,11 @@ static inline int kg_level_call(const kg_level *l, const kg_function *f, kg_real
   return f->evaluate(l->t, l->q, l->u, l->r, l->p, l->w.scratch, out);
 }
 
-static inline kg_real kg_max_magnitude(int n, const kg_real *x) {
-  kg_real largest = KG_C(0.0);
-  for (int i = 0; i < n; ++i) {
-    largest = KG_MAX(largest, KG_ABS(x[i]));
-  }
-  return largest;
-}
-
 static inline kg_real kg_level_residual(const kg_level *l, int i) { return l->w.rows[i * (l->m + 1) + l->m]; }
 
 /* What a residual may be: the tolerance or its own rounding error, at the size of x, which counts as 1 at least. */
 static inline kg_real kg_level_limit(const kg_level *l, int i) {
-  const kg_real size = KG_MAX(KG_C(1.0), kg_max_magnitude(l->n, l->x));
+  const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
   return KG_MAX(l->tolerance, KG_C(8.0) * KG_EPSILON * l->w.scales[i]) * size;
 }
 
@@ -236,8 +228,8 @@ static inline kg_real kg_level_merit(const kg_level *l, const kg_real *units) {
  * when they do not, with x where it was. */
 static inline int kg_level_move(kg_level *l) {
   kg_real *units = l->w.sizes; /* free again: the correction is known */
-  const kg_real size = KG_MAX(KG_C(1.0), kg_max_magnitude(l->n, l->x));
-  const kg_real largest = kg_max_magnitude(l->n, l->w.change);
+  const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
+  const kg_real largest = kg_largest(l->n, l->w.change);
   kg_real fraction = largest > size ? size / largest : KG_C(1.0);
   kg_real before;
   memcpy(units, l->w.scales, (size_t)l->rows * sizeof(kg_real));
@@ -300,7 +292,7 @@ static inline int kg_level_solve(kg_level *l, int *corrections) {
       }
     }
     met = kg_level_met(l, kg_level_correction(l));
-    left = kg_max_magnitude(l->n, l->w.change) / KG_MAX(KG_C(1.0), kg_max_magnitude(l->n, l->x));
+    left = kg_largest(l->n, l->w.change) / KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
     status = kg_level_move(l);
     if (status == KG_INCONSISTENT) {
       /* Residuals with a large rounding error of their own may stay above the tolerance: x decides. */
@@ -348,7 +340,7 @@ static inline kg_real kg_next_random(unsigned long *state) {
  * linkage). When all fail, q is where the first attempt ended. */
 static inline int kg_assemble(kg_level *l, int *corrections) {
   unsigned long random = 20031UL;
-  const kg_real size = KG_MAX(KG_C(1.0), kg_max_magnitude(l->n, l->x));
+  const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
   const size_t bytes = (size_t)l->n * sizeof(kg_real);
   kg_real spread = KG_C(0.01) * size;
   int status;

@@ -1,12 +1,12 @@
 /* kg_generalized.h - generalized inverses and the symmetric root, for constraints of any rank.
  *
- * Matrices are small and row-major, the caller owns every array. Jacobi rotations: slower than elimination, but singular
- * values come out to high relative accuracy, and with them the rank.
+ * Matrices are small and row-major, and the caller owns every array. Jacobi rotations are slower than elimination, but
+ * they give the singular values, and with them the rank, to high relative accuracy.
  */
 #ifndef KG_GENERALIZED_H
 #define KG_GENERALIZED_H
 
-#include "kg_model.h"
+#include "kg_vectors.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,27 +29,6 @@ static inline void kg_jacobi_rotation(kg_real aa, kg_real bb, kg_real ab, kg_rea
   *s = *c * tangent;
 }
 
-static inline kg_real kg_product(int n, const kg_real *a, const kg_real *b) {
-  kg_real sum = KG_C(0.0);
-  for (int i = 0; i < n; ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
-static inline void kg_clear(int n, kg_real *x) {
-  for (int i = 0; i < n; ++i) {
-    x[i] = KG_C(0.0);
-  }
-}
-
-/* y <- y + factor x */
-static inline void kg_add(int n, kg_real factor, const kg_real *x, kg_real *y) {
-  for (int i = 0; i < n; ++i) {
-    y[i] += factor * x[i];
-  }
-}
-
 static inline void kg_rotate(int n, kg_real c, kg_real s, kg_real *a, kg_real *b) {
   for (int i = 0; i < n; ++i) {
     const kg_real x = a[i], y = b[i];
@@ -66,7 +45,7 @@ static inline void kg_orthogonal_rows(int m, int n, kg_real *M, int k, kg_real *
     for (int i = 0; i < m - 1; ++i) {
       for (int j = i + 1; j < m; ++j) {
         kg_real *a = M + i * (ptrdiff_t)n, *b = M + j * (ptrdiff_t)n;
-        const kg_real aa = kg_product(n, a, a), bb = kg_product(n, b, b), ab = kg_product(n, a, b);
+        const kg_real aa = kg_dot(n, a, a), bb = kg_dot(n, b, b), ab = kg_dot(n, a, b);
         kg_real c, s;
         if (!(KG_ABS(ab) > KG_C(1e-16) * KG_SQRT(aa * bb)) || ab * ab < KG_C(1e-300)) {
           continue;
@@ -87,7 +66,7 @@ static inline int kg_rank_of_rows(int m, int n, const kg_real *M, kg_real *sizes
   kg_real largest = KG_C(0.0);
   int rank = 0;
   for (int i = 0; i < m; ++i) {
-    sizes[i] = kg_product(n, M + i * (ptrdiff_t)n, M + i * (ptrdiff_t)n);
+    sizes[i] = kg_dot(n, M + i * (ptrdiff_t)n, M + i * (ptrdiff_t)n);
     largest = KG_MAX(largest, sizes[i]);
   }
   for (int i = 0; i < m; ++i) {
@@ -105,9 +84,7 @@ static inline int kg_rank_of_rows(int m, int n, const kg_real *M, kg_real *sizes
 static inline int kg_pseudoinverse(int m, int n, kg_real *M, const kg_real *z, kg_real *U, kg_real *sizes, kg_real *x,
                                    kg_real *y) {
   int rank;
-  for (int i = 0; i < m * m; ++i) {
-    U[i] = i % (m + 1) == 0 ? KG_C(1.0) : KG_C(0.0);
-  }
+  kg_identity(m, U);
   kg_orthogonal_rows(m, n, M, m, U);
   rank = kg_rank_of_rows(m, n, M, sizes);
   kg_clear(n, x);
@@ -115,7 +92,7 @@ static inline int kg_pseudoinverse(int m, int n, kg_real *M, const kg_real *z, k
   for (int i = 0; i < m; ++i) {
     const kg_real *row = M + i * (ptrdiff_t)n, *u = U + i * (ptrdiff_t)m;
     if (sizes[i] > KG_C(0.0)) {
-      const kg_real along = kg_product(m, u, z) / sizes[i];
+      const kg_real along = kg_dot(m, u, z) / sizes[i];
       kg_add(n, along, row, x);
       kg_add(m, along, u, y);
     }
@@ -129,7 +106,7 @@ static inline void kg_project_rows(int m, int n, const kg_real *M, const kg_real
   for (int i = 0; i < m; ++i) {
     const kg_real *row = M + i * (ptrdiff_t)n;
     if (sizes[i] > KG_C(0.0)) {
-      kg_add(n, kg_product(n, row, x) / sizes[i], row, y);
+      kg_add(n, kg_dot(n, row, x) / sizes[i], row, y);
     }
   }
 }
@@ -139,7 +116,7 @@ static inline int kg_root_factor(int n, kg_real *Q) {
   for (int i = 0; i < n; ++i) {
     const kg_real diagonal = Q[i * (ptrdiff_t)n + i];
     for (int j = 0; j <= i; ++j) {
-      kg_real rest = Q[i * (ptrdiff_t)n + j] - kg_product(j, Q + i * (ptrdiff_t)n, Q + j * (ptrdiff_t)n);
+      kg_real rest = Q[i * (ptrdiff_t)n + j] - kg_dot(j, Q + i * (ptrdiff_t)n, Q + j * (ptrdiff_t)n);
       if (i == j) {
         if (!(rest > KG_C(1e-14) * diagonal)) {
           return KG_SINGULAR;
@@ -156,7 +133,7 @@ static inline int kg_root_factor(int n, kg_real *Q) {
 /* x <- L^-1 x */
 static inline void kg_forward(int n, const kg_real *L, kg_real *x) {
   for (int i = 0; i < n; ++i) {
-    x[i] = (x[i] - kg_product(i, L + i * (ptrdiff_t)n, x)) / L[i * (ptrdiff_t)n + i];
+    x[i] = (x[i] - kg_dot(i, L + i * (ptrdiff_t)n, x)) / L[i * (ptrdiff_t)n + i];
   }
 }
 
@@ -183,7 +160,7 @@ static inline int kg_udwadia_kalaba(int n_u, int n_c, kg_real *Q, kg_real *P, kg
   kg_forward(n_u, Q, P);
   for (int i = 0; i < n_c; ++i) {
     kg_forward(n_u, Q, J + i * (ptrdiff_t)n_u);
-    b[i] -= kg_product(n_u, J + i * (ptrdiff_t)n_u, P);
+    b[i] -= kg_dot(n_u, J + i * (ptrdiff_t)n_u, P);
   }
   found = kg_pseudoinverse(n_c, n_u, J, b, work + n_u + n_c, work + n_u, work, lambda);
   for (int i = 0; i < n_u; ++i) {
@@ -219,7 +196,7 @@ static inline int kg_udwadia_kalaba_many(int n_u, int n_c, int m, kg_real *Q, kg
     for (int i = 0; i < n_c; ++i) {
       const kg_real *row = J + i * (ptrdiff_t)n_u;
       if (sizes[i] > KG_C(0.0)) {
-        kg_add(n_u, (kg_product(n_c, U + i * (ptrdiff_t)n_c, z) - kg_product(n_u, row, x)) / sizes[i], row, x);
+        kg_add(n_u, (kg_dot(n_c, U + i * (ptrdiff_t)n_c, z) - kg_dot(n_u, row, x)) / sizes[i], row, x);
       }
     }
     kg_backward(n_u, Q, x);
@@ -233,9 +210,7 @@ static inline int kg_udwadia_kalaba_many(int n_u, int n_c, int m, kg_real *Q, kg
 /* Eigenvalues d (n) and eigenvectors, the rows of W (n x n), of the symmetric matrix S (n x n, destroyed). */
 static inline void kg_symmetric_eigen(int n, kg_real *S, kg_real *d, kg_real *W) {
   int rotated = 1;
-  for (int i = 0; i < n * n; ++i) {
-    W[i] = i % (n + 1) == 0 ? KG_C(1.0) : KG_C(0.0);
-  }
+  kg_identity(n, W);
   for (int sweep = 0; sweep < KG_JACOBI_SWEEPS && rotated; ++sweep) {
     rotated = 0;
     for (int i = 0; i < n - 1; ++i) {
@@ -263,7 +238,7 @@ static inline void kg_symmetric_eigen(int n, kg_real *S, kg_real *d, kg_real *W)
 /* y = W x, the components of x along the eigenvectors. */
 static inline void kg_along(int n, const kg_real *W, const kg_real *x, kg_real *y) {
   for (int i = 0; i < n; ++i) {
-    y[i] = kg_product(n, W + i * (ptrdiff_t)n, x);
+    y[i] = kg_dot(n, W + i * (ptrdiff_t)n, x);
   }
 }
 
@@ -282,7 +257,7 @@ static inline void kg_root_derivative(int n, const kg_real *W, const kg_real *s,
     kg_along(n, Qdot, W + i * (ptrdiff_t)n, row);
     xi[i] = KG_C(0.0);
     for (int j = 0; j < n; ++j) {
-      xi[i] += kg_product(n, row, W + j * (ptrdiff_t)n) / (s[i] + s[j]) * v[j];
+      xi[i] += kg_dot(n, row, W + j * (ptrdiff_t)n) / (s[i] + s[j]) * v[j];
     }
   }
 }
@@ -328,6 +303,136 @@ static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot
   kg_compose(n_u, W, NULL, x, parts + 2 * (ptrdiff_t)n_u);
   kg_compose(n_u, W, NULL, p, parts + 3 * (ptrdiff_t)n_u);
   return rank < n_c ? KG_RANK_DEFICIENT : KG_OK;
+}
+
+/* Accelerations near positions where constraint rows become dependent.
+ *
+ * Where a singular value s of J Q^-1/2 goes to zero on the way (a four-bar in its flat position), the row w^T (J u' - b) of
+ * that value, w its left vector, is 0 = 0 in the limit: the u' that the motion needs is that of the next derivative (de
+ * l'Hospital). With d/dt (J u' - b) = G u' + h + J u'', where w^T J u'' = O(s), the row is replaced by
+ * w^T (G u' + h) = 0 within a small distance. Errors of the state divided by s, which make runs turn off into another
+ * branch of the motion, do not enter then: the speeds go on as they came.
+ */
+
+/* A row is replaced where its singular value is below this fraction of the largest one, and of its own change along a
+ * unit of the coordinates (1 rad, 1 m). */
+#define KG_LIMIT_DISTANCE KG_C(1e-3)
+/* Rates of rows below this fraction of the largest tell nothing: the row is dependent all along the motion. */
+#define KG_LIMIT_RATE KG_C(1e-6)
+
+/* g (n) = the combination u (m) of the rows of G (m x n) */
+static inline void kg_combined(int m, int n, const kg_real *u, const kg_real *G, kg_real *g) {
+  kg_clear(n, g);
+  for (int k = 0; k < m; ++k) {
+    kg_add(n, u[k], G + k * (ptrdiff_t)n, g);
+  }
+}
+
+static inline kg_real kg_largest_square(int m, int n, const kg_real *M) {
+  kg_real largest = KG_C(0.0);
+  for (int i = 0; i < m; ++i) {
+    largest = KG_MAX(largest, kg_dot(n, M + i * (ptrdiff_t)n, M + i * (ptrdiff_t)n));
+  }
+  return largest;
+}
+
+/* Takes the parts along the rows of M (orthogonal) whose squared length exceeds the limit out of g. */
+static inline void kg_remove_rows(int m, int n, const kg_real *M, const kg_real *sizes, kg_real limit, kg_real *g) {
+  for (int i = 0; i < m; ++i) {
+    const kg_real *row = M + i * (ptrdiff_t)n;
+    if (sizes[i] > limit) {
+      kg_add(n, -kg_dot(n, row, g) / sizes[i], row, g);
+    }
+  }
+}
+
+/* Sets the sizes of rows that are to be replaced to -1. */
+static inline int kg_replaced_rows(int m, int n, const kg_real *M, const kg_real *U, const kg_real *G, kg_real speed,
+                                   kg_real *sizes, kg_real *g) {
+  const kg_real fraction = KG_LIMIT_DISTANCE * KG_LIMIT_DISTANCE;
+  const kg_real limit = fraction * kg_largest_square(m, n, M);
+  const kg_real least = KG_LIMIT_RATE * KG_LIMIT_RATE * kg_largest_square(m, n, G);
+  int count = 0;
+  for (int i = 0; i < m; ++i) {
+    const kg_real *row = M + i * (ptrdiff_t)n;
+    const kg_real size = kg_dot(n, row, row);
+    if (size < limit) {
+      kg_real left;
+      kg_combined(m, n, U + i * (ptrdiff_t)m, G, g);
+      kg_remove_rows(m, n, M, sizes, limit, g);
+      left = kg_dot(n, g, g);
+      if (left > least && size * speed * speed < fraction * left) {
+        sizes[i] = KG_C(-1.0);
+        ++count;
+      }
+    }
+  }
+  return count;
+}
+
+/* Moves y (n), which satisfies the rows in use, by the least change to where the replaced rows satisfy G y = -h. */
+static inline void kg_meet_rates(int m, int n, const kg_real *M, const kg_real *U, const kg_real *G, const kg_real *h,
+                                 const kg_real *sizes, kg_real *work, kg_real *y) {
+  kg_real *rows = work, *rest = rows + m * (ptrdiff_t)n, *U2 = rest + m, *sizes2 = U2 + m * (ptrdiff_t)m;
+  kg_real *x = sizes2 + m, *unused = x + n;
+  int count = 0;
+  for (int i = 0; i < m; ++i) {
+    if (sizes[i] < KG_C(0.0)) {
+      kg_real *row = rows + count * (ptrdiff_t)n;
+      kg_combined(m, n, U + i * (ptrdiff_t)m, G, row);
+      rest[count] = -kg_dot(m, U + i * (ptrdiff_t)m, h) - kg_dot(n, row, y);
+      kg_remove_rows(m, n, M, sizes, KG_C(0.0), row);
+      ++count;
+    }
+  }
+  kg_pseudoinverse(count, n, rows, rest, U2, sizes2, x, unused);
+  kg_add(n, KG_C(1.0), x, y);
+}
+
+/* kg_udwadia_kalaba() with G (n_c x n_u) and h (n_c) of d/dt (J u' - b) = G u' + h + J u''; u: the speeds. Rows that are
+ * replaced have no multiplier; rank counts them all the same. Q, P, J, b, G are destroyed. */
+#define KG_UDWADIA_KALABA_LIMIT_WORK(n_u, n_c) (2 * (n_u) + (n_c) * (2 * (n_c) + (n_u) + 4))
+static inline int kg_udwadia_kalaba_limit(int n_u, int n_c, kg_real *Q, kg_real *P, kg_real *J, kg_real *b,
+                                          const kg_real *u, kg_real *G, const kg_real *h, kg_real *work, kg_real *udot,
+                                          kg_real *lambda, kg_real *rank) {
+  kg_real *U = work, *sizes = U + n_c * (ptrdiff_t)n_c, *rest = sizes + n_c;
+  kg_real speed = KG_C(0.0);
+  int found, replaced;
+  if (kg_root_factor(n_u, Q) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  kg_forward(n_u, Q, P);
+  for (int i = 0; i < n_u; ++i) {
+    speed = KG_MAX(speed, KG_ABS(u[i]));
+  }
+  for (int i = 0; i < n_c; ++i) {
+    kg_forward(n_u, Q, J + i * (ptrdiff_t)n_u);
+    kg_forward(n_u, Q, G + i * (ptrdiff_t)n_u);
+    b[i] -= kg_dot(n_u, J + i * (ptrdiff_t)n_u, P);
+    for (int k = 0; k < n_c; ++k) {
+      U[i * (ptrdiff_t)n_c + k] = i == k ? KG_C(1.0) : KG_C(0.0);
+    }
+  }
+  kg_orthogonal_rows(n_c, n_u, J, n_c, U);
+  found = kg_rank_of_rows(n_c, n_u, J, sizes);
+  replaced = kg_replaced_rows(n_c, n_u, J, U, G, speed, sizes, rest);
+  for (int i = 0; i < n_u; ++i) {
+    udot[i] = P[i];
+  }
+  kg_clear(n_c, lambda);
+  for (int i = 0; i < n_c; ++i) {
+    if (sizes[i] > KG_C(0.0)) {
+      const kg_real along = kg_dot(n_c, U + i * (ptrdiff_t)n_c, b) / sizes[i];
+      kg_add(n_u, along, J + i * (ptrdiff_t)n_u, udot);
+      kg_add(n_c, along, U + i * (ptrdiff_t)n_c, lambda);
+    }
+  }
+  if (replaced) {
+    kg_meet_rates(n_c, n_u, J, U, G, h, sizes, rest, udot);
+  }
+  kg_backward(n_u, Q, udot);
+  *rank = (kg_real)found;
+  return found < n_c ? KG_RANK_DEFICIENT : KG_OK;
 }
 
 #ifdef __cplusplus

@@ -8,7 +8,7 @@
 #ifndef KG_HYBRID_H
 #define KG_HYBRID_H
 
-#include "kg_reaction.h"
+#include "kg_transition.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,10 +23,10 @@ extern "C" {
 
 static inline void kg_hybrid_find_functions(kg_hybrid *h) {
   h->events = h->model->n_events > 0 ? kg_find_function(h->model, "events") : NULL;
-  h->impulses = h->blows ? kg_find_function(h->model, "impulses") : NULL;
+  h->impulses = h->bilateral ? kg_find_function(h->model, "impulses") : NULL;
 }
 
-/* Bytes of the memory of a run; model and blows must be set. */
+/* Bytes of the memory of a run; model and bilateral must be set. */
 static inline size_t kg_hybrid_memory(kg_hybrid *h) {
   const size_t g = (size_t)kg_hybrid_guards_count(h->model), m = (size_t)h->model->n_contacts;
   const size_t integers = 2 * g + m + kg_finder_integers((int)g) + (size_t)kg_contacts_integers(h->model);
@@ -102,20 +102,20 @@ static inline int kg_hybrid_settle(kg_hybrid *h) {
   if (status == KG_OK && h->has_contacts) {
     const int violated = kg_hybrid_violated(h, &status);
     if (violated >= 0) {
-      return kg_reaction_fail(h, KG_GAP_VIOLATED, violated);
+      return kg_transition_fail(h, KG_GAP_VIOLATED, violated);
     }
   }
   if (status < 0) {
-    return kg_reaction_fail(h, status, -1);
+    return kg_transition_fail(h, status, -1);
   }
-  kg_reaction_remember(h);
-  status = kg_reaction_apply(h);
+  kg_transition_remember(h);
+  status = kg_transition_apply(h);
   if (status < 0) {
     return status;
   }
   /* Only jumps are events at the start: the modes found are those of the first phase. */
   if (h->has_contacts && memcmp(h->before, h->y, (size_t)kg_hybrid_size(h) * sizeof *h->y) != 0) {
-    status = kg_reaction_report(h);
+    status = kg_transition_report(h);
   }
   kg_hybrid_mark_costly(h);
   return status;
@@ -155,7 +155,7 @@ static inline int kg_hybrid_start(kg_hybrid *h, const kg_stepper_options *option
   }
   status = kg_stepper_start(s, &ode, options, t0, h->y, kg_hybrid_next_stop(h), work);
   h->y = s->y;
-  kg_reaction_remember(h);
+  kg_transition_remember(h);
   if (status != KG_OK) {
     return status;
   }
@@ -250,19 +250,19 @@ static inline int kg_hybrid_step(kg_hybrid *h) {
 
 /* One round of reactions at the same time. KG_AT_EVENT: the jump caused others. */
 static inline int kg_hybrid_round(kg_hybrid *h) {
-  int status = kg_reaction_apply(h), jumped;
+  int status = kg_transition_apply(h), jumped;
   if (status >= 0) {
-    status = kg_reaction_report(h);
+    status = kg_transition_report(h);
   }
   if (status >= 0) {
-    status = kg_reaction_rest(h);
+    status = kg_transition_rest(h);
   }
   if (status < 0) {
     return status;
   }
   jumped = memcmp(h->before, h->y, (size_t)kg_hybrid_size(h) * sizeof *h->y) != 0;
-  h->idle_events = jumped && !h->stands ? 0 : h->idle_events; /* impacts become fewer of their own: kg_reaction.h */
-  kg_reaction_remember(h);
+  h->idle_events = jumped && !h->stands ? 0 : h->idle_events; /* impacts become fewer of their own: kg_transition.h */
+  kg_transition_remember(h);
   kg_hybrid_mark_costly(h);
   return kg_finder_restart(&h->finder, h->stepper, jumped);
 }
@@ -280,7 +280,7 @@ static inline int kg_hybrid_react(kg_hybrid *h) {
   for (int i = 0; i < h->finder.n; ++i) {
     stopped = stopped && !h->finder.fired[i];
   }
-  kg_reaction_remember(h);
+  kg_transition_remember(h);
   for (int k = 0; status == KG_AT_EVENT; ++k) {
     status = k < KG_CHAIN ? kg_hybrid_round(h) : KG_CHATTERING;
   }

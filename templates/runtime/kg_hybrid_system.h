@@ -48,7 +48,7 @@ typedef struct {
   int (*record)(void *host, const kg_record *record);
   void *host;
   const int *watched;            /* n_events flags, or NULL: all events are looked for */
-  const kg_impulse_rows *blows;  /* bilateral constraints for the impulses of events; NULL: there are none */
+  const kg_impulse_rows *bilateral;  /* bilateral constraints for the impulses of events; NULL: there are none */
   kg_real t_stop;                /* the run stops here too (KG_AT_STOP) if it lies ahead; not a number: nowhere */
 
   kg_contacts contacts; /* modes: contacts.mode */
@@ -74,7 +74,7 @@ typedef struct {
   kg_real *rates;       /* n_q + n_u */
   kg_real *u_before;    /* n_u */
   kg_real *generalized; /* n_u */
-  kg_real *blow_work;
+  kg_real *impulse_work;
   kg_real *multipliers;
   kg_real *impulse_rows;
   kg_real *impulse;     /* n_rows */
@@ -209,7 +209,7 @@ static inline int kg_hybrid_jacobian(void *context, kg_real t, const kg_real *y,
   return status < 0 ? status : kg_hybrid_difference(h, t, y, dydt, -1, dfdt);
 }
 
-/* Whether guard k of a contact follows from `gaps` alone in the present mode (kg_contact_guards.h). */
+/* Whether guard k of a contact follows from `gaps` alone in the present mode (kg_contact.h). */
 static inline int kg_hybrid_needs_forces(const kg_contacts *c, int m, int k) {
   const int law = c->model->contacts[m].law, mode = c->mode[m];
   const int rigid = law == KG_LAW_STABILIZED || law == KG_LAW_RESTITUTION;
@@ -252,12 +252,13 @@ static inline size_t kg_hybrid_place(kg_hybrid *h, kg_real *work) {
   const size_t n_u = (size_t)model->n_u, n = (size_t)model->n_q + n_u, k = (size_t)model->n_rows;
   const size_t m = (size_t)model->n_contacts, g = (size_t)kg_hybrid_guards_count(model);
   const size_t scratch = (size_t)(h->events ? h->events->work : 0) + (size_t)(h->impulses ? h->impulses->work : 0);
-  const size_t blow = h->blows ? kg_impulse_work(h->blows) : 0, rows = h->blows ? (size_t)h->blows->n_c : 0;
+  const size_t solving = h->bilateral ? kg_impulse_work(h->bilateral) : 0;
+  const size_t rows = h->bilateral ? (size_t)h->bilateral->n_c : 0;
   const size_t table = h->impulses ? (size_t)h->impulses->rows * n_u : 0;
   kg_real **const arrays[KG_HYBRID_ARRAYS] = {&h->state, &h->before, &h->rates, &h->u_before, &h->generalized,
-                                              &h->blow_work, &h->multipliers, &h->impulse_rows, &h->impulse, &h->impact,
+                                              &h->impulse_work, &h->multipliers, &h->impulse_rows, &h->impulse, &h->impact,
                                               &h->direction, &h->guards, &h->scratch, &h->finder.start};
-  const size_t sizes[KG_HYBRID_ARRAYS] = {n, n, n, n_u, n_u, blow, rows, table, k, k, 2 * m, g, scratch,
+  const size_t sizes[KG_HYBRID_ARRAYS] = {n, n, n, n_u, n_u, solving, rows, table, k, k, 2 * m, g, scratch,
                                           kg_finder_work((int)g, (int)n)};
   size_t total = 0;
   for (int i = 0; i < KG_HYBRID_ARRAYS; ++i) {

@@ -107,7 +107,7 @@ static inline void kg_impact_problem(kg_contacts *c) {
 
 /* Change of the rate of a row by the impulses. */
 static inline kg_real kg_impact_change(const kg_contacts *c, int row) {
-  return kg_product(c->model->n_rows, c->s.D + row * (ptrdiff_t)c->model->n_rows, c->trial.lambda);
+  return kg_dot(c->model->n_rows, c->s.D + row * (ptrdiff_t)c->model->n_rows, c->trial.lambda);
 }
 
 /* The mode of a contact after the impact, from which kg_contacts_settle() goes on. */
@@ -131,7 +131,7 @@ static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
   return mode;
 }
 
-/* An impact with the speeds u after a blow, u_before before it (NULL: no blow). u becomes the speeds after the impact,
+/* An impact with the speeds u after an impulse, u_before before it (NULL: no impulse). u becomes the speeds after the impact,
  * impulses (n_rows) those of the rows, of least norm for redundant contacts. Modes are changed where contacts separate,
  * persist, stick or slip; kg_contacts_settle() then decides by accelerations. */
 static inline int kg_contacts_impact_after(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u,
@@ -170,13 +170,13 @@ static inline int kg_contacts_impact(kg_contacts *c, kg_real t, const kg_real *q
   return kg_contacts_impact_after(c, t, q, u, NULL, r, impulses);
 }
 
-/* Impacts that one blow may cause at the same time. */
+/* Impacts that one impulse may cause at the same time. */
 #define KG_BLOW_CHAIN 100
 
-/* What contacts add to a blow that has changed the speeds from u_before to u, with the bilateral constraints only: they
+/* What contacts add to an impulse that has changed the speeds from u_before to u, with the bilateral constraints only: they
  * start as they are at u_before, and impacts follow until none is due. u becomes the speeds after, impulses (n_rows) the
  * sum; part: n_rows values. */
-static inline int kg_contacts_blow(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
+static inline int kg_contacts_after_impulse(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
                                    const kg_real *r, kg_real *part, kg_real *impulses) {
   int due = kg_contacts_settle(c, t, q, u_before, r);
   for (int m = 0; m < c->model->n_contacts && due >= 0; ++m) {

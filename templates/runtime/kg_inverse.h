@@ -59,9 +59,7 @@ static inline size_t kg_inverse_work(const kg_inverse *m) {
 }
 
 static inline void kg_inverse_orthogonalize(int m, int n, kg_real *M, kg_real *U) {
-  for (int i = 0; i < m * m; ++i) {
-    U[i] = i % (m + 1) == 0 ? KG_C(1.0) : KG_C(0.0);
-  }
+  kg_identity(m, U);
   kg_orthogonal_rows(m, n, M, m, U);
 }
 
@@ -71,7 +69,7 @@ static inline void kg_inverse_combine(int m, int n, const kg_real *M, const kg_r
   kg_clear(m, x);
   for (int i = 0; i < m; ++i) {
     if (sizes[i] > KG_C(0.0)) {
-      kg_add(m, kg_product(n, M + i * (ptrdiff_t)n, b) / sizes[i], U + i * (ptrdiff_t)m, x);
+      kg_add(m, kg_dot(n, M + i * (ptrdiff_t)n, b) / sizes[i], U + i * (ptrdiff_t)m, x);
     }
   }
 }
@@ -109,7 +107,7 @@ static inline int kg_inverse_speeds(const kg_inverse *m, kg_real t, const kg_rea
     kg_inverse_combine(n_u, n_q, columns, U, sizes, rest, speeds);
     if (pass == 0) {
       for (int i = 0; i < n_q; ++i) {
-        slip[i] = rest[i] - kg_product(n_u, found + i * (ptrdiff_t)(n_u + 2), u);
+        slip[i] = rest[i] - kg_dot(n_u, found + i * (ptrdiff_t)(n_u + 2), u);
       }
     }
   }
@@ -126,7 +124,7 @@ static inline int kg_inverse_balance(const kg_inverse *m, kg_real t, const kg_re
     status = m->forces->evaluate(t, q, u, r, p, scratch, f);
   }
   for (int i = 0; i < n_u && status >= 0; ++i) {
-    f[i] = kg_product(n_u, matrix + i * (ptrdiff_t)n_u, udot) - f[i];
+    f[i] = kg_dot(n_u, matrix + i * (ptrdiff_t)n_u, udot) - f[i];
   }
   if (n_c > 0 && status >= 0) {
     status = m->jacobian->evaluate(t, q, u, r, p, scratch, J);
@@ -134,7 +132,7 @@ static inline int kg_inverse_balance(const kg_inverse *m, kg_real t, const kg_re
       status = m->bias->evaluate(t, q, u, r, p, scratch, violation);
     }
     for (int i = 0; i < n_c && status >= 0; ++i) {
-      violation[i] = kg_product(n_u, J + i * (ptrdiff_t)n_u, udot) - violation[i];
+      violation[i] = kg_dot(n_u, J + i * (ptrdiff_t)n_u, udot) - violation[i];
     }
   }
   return status;
@@ -143,10 +141,10 @@ static inline int kg_inverse_balance(const kg_inverse *m, kg_real t, const kg_re
 /* Row <- its part beside the rows of J; zero where only rounding is left of it. */
 static inline void kg_inverse_beside(int n_c, int n_u, const kg_real *J, const kg_real *sizes, kg_real *row,
                                      kg_real *along) {
-  const kg_real size = kg_product(n_u, row, row);
+  const kg_real size = kg_dot(n_u, row, row);
   kg_project_rows(n_c, n_u, J, sizes, row, along);
   kg_add(n_u, KG_C(-1.0), along, row);
-  if (!(kg_product(n_u, row, row) > KG_INVERSE_ALONG * KG_INVERSE_ALONG * size)) {
+  if (!(kg_dot(n_u, row, row) > KG_INVERSE_ALONG * KG_INVERSE_ALONG * size)) {
     kg_clear(n_u, row);
   }
 }

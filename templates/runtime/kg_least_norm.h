@@ -1,12 +1,12 @@
-/* kg_least_norm.h - the smallest solution of few linear equations, measured by a symmetric metric.
+/* kg_least_norm.h - the shortest solution of a few linear equations, in a symmetric metric.
  *
- * Rows may depend on each other (redundant constraints): a row that adds nothing to the rows before it is left out,
- * and what it would have needed is told. Matrices are row-major.
+ * Rows may depend on each other (redundant constraints): a row that depends on those before it is left out, and the
+ * error that remains in it is returned. Matrices are row-major.
  */
 #ifndef KG_LEAST_NORM_H
 #define KG_LEAST_NORM_H
 
-#include "kg_base.h"
+#include "kg_vectors.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,20 +21,6 @@ extern "C" {
 #define KG_METRIC_SINGULAR KG_C(1e-10)
 /* ... and become this fraction of the mean diagonal element: what moves no mass is moved most easily. */
 #define KG_METRIC_FLOOR KG_C(1e-6)
-
-static inline kg_real kg_dot(int n, const kg_real *a, const kg_real *b) {
-  kg_real sum = KG_C(0.0);
-  for (int i = 0; i < n; ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
-static inline void kg_subtract_multiple(int n, kg_real factor, const kg_real *a, kg_real *b) {
-  for (int i = 0; i < n; ++i) {
-    b[i] -= factor * a[i];
-  }
-}
 
 /* Cholesky factor L of a metric in the lower triangle of `w` (n x n), which it replaces; the diagonal holds the
  * reciprocals, since it is only divided by. Massless directions get the
@@ -70,7 +56,7 @@ static inline void kg_metric_lower(int n, const kg_real *factor, kg_real *a) {
 static inline void kg_metric_upper(int n, const kg_real *factor, kg_real *z) {
   for (int i = n - 1; i >= 0; --i) {
     z[i] *= factor[i * n + i];
-    kg_subtract_multiple(i, z[i], factor + i * n, z);
+    kg_add(i, -z[i], factor + i * n, z);
   }
 }
 
@@ -158,7 +144,7 @@ static inline int kg_least_norm_basis(int leading, int rows, int n, kg_real *a, 
     for (int i = 0; i < rows; ++i) {
       if (sizes[i] < KG_C(0.0)) {
         const kg_real left = kg_dot(n, a + i * n, row);
-        kg_subtract_multiple(n, left, a + i * n, row);
+        kg_add(n, -left, a + i * n, row);
         b[best] -= left * b[i];
       }
     }
@@ -171,11 +157,11 @@ static inline int kg_least_norm_basis(int leading, int rows, int n, kg_real *a, 
     }
     b[best] *= shrink;
     sizes[best] = KG_C(-1.0);
-    kg_subtract_multiple(n, -b[best], row, z);
+    kg_add(n, b[best], row, z);
     for (int i = 0; i < rows; ++i) {
       if (sizes[i] >= KG_C(0.0)) {
         const kg_real part = kg_dot(n, a + i * n, row);
-        kg_subtract_multiple(n, part, row, a + i * n);
+        kg_add(n, -part, row, a + i * n);
         b[i] -= part * b[best];
       }
     }
@@ -219,7 +205,7 @@ static inline int kg_least_norm_regular(int rows, int n, const kg_real *a, kg_re
     z[i] = KG_C(0.0);
   }
   for (int i = 0; i < rows; ++i) {
-    kg_subtract_multiple(n, -b[i], a + i * n, z);
+    kg_add(n, b[i], a + i * n, z);
   }
   return 1;
 }

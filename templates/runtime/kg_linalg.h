@@ -7,52 +7,15 @@
 #ifndef KG_LINALG_H
 #define KG_LINALG_H
 
-#include "kg_model.h"
-
-#include <float.h>
+#include "kg_vectors.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Distance from 1 to the next kg_real; define it together with kg_real. */
-#ifndef KG_EPSILON
-#define KG_EPSILON DBL_EPSILON
-#endif
-
 /* A pivot below this fraction of its row or column is rounding error: that of the entries, which carry several
  * roundings of their own, grown by the elimination (a condition number of 1e13 for a few unknowns). */
 #define KG_RANK_TOLERANCE(n) (KG_C(64.0) * (kg_real)(n) * KG_EPSILON)
-
-static inline void kg_swap(int n, kg_real *KG_RESTRICT x, kg_real *KG_RESTRICT y) {
-  for (int i = 0; i < n; ++i) {
-    const kg_real value = x[i];
-    x[i] = y[i];
-    y[i] = value;
-  }
-}
-
-/* y -= factor * x */
-static inline void kg_subtract(int n, kg_real factor, const kg_real *KG_RESTRICT x, kg_real *KG_RESTRICT y) {
-  for (int i = 0; i < n; ++i) {
-    y[i] -= factor * x[i];
-  }
-}
-
-static inline void kg_scale(int n, kg_real factor, kg_real *x) {
-  for (int i = 0; i < n; ++i) {
-    x[i] *= factor;
-  }
-}
-
-static inline kg_real kg_largest(int n, const kg_real *x) {
-  kg_real largest = KG_C(0.0);
-  for (int i = 0; i < n; ++i) {
-    const kg_real size = KG_ABS(x[i]);
-    largest = KG_MAX(largest, size);
-  }
-  return largest;
-}
 
 /* Divides each row of a (n x m) and of b (n x k) by the largest magnitude in the row of a, so that rows in different
  * units (constraints, momentum balances) compete fairly for the pivot. */
@@ -73,54 +36,89 @@ static inline int kg_equilibrate(int n, int m, int k, kg_real *a, kg_real *b) {
   return KG_OK;
 }
 
-/* Solves a x = b for m right-hand sides by Gaussian elimination with scaled row pivoting. a: n x n, destroyed;
- * b: n x m, becomes x. */
-static inline int kg_lu_solve_many(int n, int m, kg_real *a, kg_real *b) {
-  if (kg_equilibrate(n, n, m, a, b) != KG_OK) {
-    return KG_SINGULAR;
-  }
-  for (int k = 0; k < n; ++k) {
-    kg_real *row = a + k * (ptrdiff_t)n;
-    kg_real above = KG_C(0.0);
-    kg_real largest = KG_C(0.0);
-    int pivot = k;
-    for (int i = 0; i < k; ++i) {
-      const kg_real size = KG_ABS(a[i * (ptrdiff_t)n + k]);
+/* The row of column k, from k on, with the largest entry; -1 where that is at most `least`, or `rounding` times the
+ * largest entry above: what is eliminated already tells the scale of the column, and a dependent one leaves rounding. */
+static inline int kg_lu_pivot(int n, int k, const kg_real *a, kg_real least, kg_real rounding) {
+  kg_real above = KG_C(0.0);
+  kg_real largest = KG_C(0.0);
+  int pivot = k;
+  for (int i = 0; i < n; ++i) {
+    const kg_real size = KG_ABS(a[i * (ptrdiff_t)n + k]);
+    if (i < k) {
       above = KG_MAX(above, size);
+    } else if (size > largest) {
+      largest = size;
+      pivot = i;
     }
-    for (int i = k; i < n; ++i) {
-      const kg_real size = KG_ABS(a[i * (ptrdiff_t)n + k]);
-      if (size > largest) {
-        largest = size;
-        pivot = i;
-      }
-    }
-    /* The part of the column that is already eliminated tells its scale: a dependent column leaves rounding. */
-    if (!(largest > KG_RANK_TOLERANCE(n) * above)) {
+  }
+  return largest > least && largest > rounding * above && KG_ISFINITE(largest) ? pivot : -1;
+}
+
+/* Gaussian elimination with row pivoting of a (n x n), in place: the multipliers below the diagonal, U on and above it,
+ * the diagonal inverted. The m right-hand sides b (n x m) go along. pivots: n row indices, or NULL if they are not needed
+ * for kg_lu_solve_factored(). `least`, `rounding`: see kg_lu_pivot(). Returns KG_OK or KG_SINGULAR. */
+static inline int kg_lu_factor(int n, int m, kg_real *a, kg_real *b, kg_real least, kg_real rounding, kg_real *pivots) {
+  for (int k = 0; k < n; ++k) {
+    const int pivot = kg_lu_pivot(n, k, a, least, rounding);
+    kg_real *row = a + k * (ptrdiff_t)n;
+    if (pivot < 0) {
       return KG_SINGULAR;
     }
     if (pivot != k) {
-      kg_swap(n - k, row + k, a + pivot * (ptrdiff_t)n + k);
+      kg_swap(n, row, a + pivot * (ptrdiff_t)n);
       kg_swap(m, b + k * (ptrdiff_t)m, b + pivot * (ptrdiff_t)m);
+    }
+    if (pivots) {
+      pivots[k] = (kg_real)pivot;
     }
     row[k] = KG_C(1.0) / row[k];
     for (int i = k + 1; i < n; ++i) {
       kg_real *other = a + i * (ptrdiff_t)n;
       const kg_real factor = other[k] * row[k];
+      other[k] = factor;
       if (factor != KG_C(0.0)) {
-        kg_subtract(n - k - 1, factor, row + k + 1, other + k + 1);
-        kg_subtract(m, factor, b + k * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
+        kg_add(n - k - 1, -factor, row + k + 1, other + k + 1);
+        kg_add(m, -factor, b + k * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
       }
     }
   }
+  return KG_OK;
+}
+
+/* The solutions of U x = b, U from kg_lu_factor(); b: n x m, becomes x. */
+static inline void kg_lu_back(int n, int m, const kg_real *a, kg_real *b) {
   for (int k = n - 1; k >= 0; --k) {
     const kg_real *row = a + k * (ptrdiff_t)n;
     kg_real *x = b + k * (ptrdiff_t)m;
     for (int j = k + 1; j < n; ++j) {
-      kg_subtract(m, row[j], b + j * (ptrdiff_t)m, x);
+      kg_add(m, -row[j], b + j * (ptrdiff_t)m, x);
     }
     kg_scale(m, row[k], x);
   }
+}
+
+/* Solves a x = b with the factors and pivots that kg_lu_factor() left; b: n values, becomes x. */
+static inline void kg_lu_solve_factored(int n, const kg_real *a, const kg_real *pivots, kg_real *b) {
+  for (int k = 0; k < n; ++k) {
+    const int pivot = (int)pivots[k];
+    const kg_real value = b[pivot];
+    b[pivot] = b[k];
+    b[k] = value;
+  }
+  for (int i = 1; i < n; ++i) {
+    b[i] -= kg_dot(i, a + i * (ptrdiff_t)n, b);
+  }
+  kg_lu_back(n, 1, a, b);
+}
+
+/* Solves a x = b for m right-hand sides by Gaussian elimination with scaled row pivoting. a: n x n, destroyed;
+ * b: n x m, becomes x. */
+static inline int kg_lu_solve_many(int n, int m, kg_real *a, kg_real *b) {
+  if (kg_equilibrate(n, n, m, a, b) != KG_OK ||
+      kg_lu_factor(n, m, a, b, KG_C(0.0), KG_RANK_TOLERANCE(n), NULL) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  kg_lu_back(n, m, a, b);
   return KG_OK;
 }
 
@@ -159,7 +157,7 @@ static inline int kg_cholesky_factor(int n, kg_real *a) {
 static inline void kg_cholesky_substitute(int n, int m, const kg_real *a, kg_real *b) {
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < i; ++j) {
-      kg_subtract(m, a[i * (ptrdiff_t)n + j], b + j * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
+      kg_add(m, -a[i * (ptrdiff_t)n + j], b + j * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
     }
   }
   for (int i = 0; i < n; ++i) {
@@ -167,7 +165,7 @@ static inline void kg_cholesky_substitute(int n, int m, const kg_real *a, kg_rea
   }
   for (int i = n - 1; i > 0; --i) {
     for (int j = 0; j < i; ++j) {
-      kg_subtract(m, a[i * (ptrdiff_t)n + j], b + i * (ptrdiff_t)m, b + j * (ptrdiff_t)m);
+      kg_add(m, -a[i * (ptrdiff_t)n + j], b + i * (ptrdiff_t)m, b + j * (ptrdiff_t)m);
     }
   }
 }
@@ -199,7 +197,7 @@ static inline int kg_cholesky_solve(int n, kg_real *a, kg_real *b) {
     b[i] *= a[i * (ptrdiff_t)n + i];
   }
   for (int i = n - 1; i > 0; --i) {
-    kg_subtract(i, b[i], a + i * (ptrdiff_t)n, b);
+    kg_add(i, -b[i], a + i * (ptrdiff_t)n, b);
   }
   return KG_OK;
 }
@@ -249,8 +247,8 @@ static inline int kg_eliminate(int n_u, int n_c, int m, kg_real *J, kg_real *b, 
     for (int i = 0; i < n_c; ++i) {
       if (i != k) {
         kg_real *other = J + i * (ptrdiff_t)n_u;
-        kg_subtract(m, other[k], b + k * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
-        kg_subtract(n_u - k - 1, other[k], row + k + 1, other + k + 1);
+        kg_add(m, -other[k], b + k * (ptrdiff_t)m, b + i * (ptrdiff_t)m);
+        kg_add(n_u - k - 1, -other[k], row + k + 1, other + k + 1);
         other[k] = KG_C(0.0);
       }
     }
@@ -288,9 +286,7 @@ KG_COLD
 static inline int kg_multipliers(int n_u, int n_c, kg_real *J, const kg_real *force, kg_real *work, kg_real *lambda) {
   kg_real *order = work;
   kg_real *inverse = work + n_u;
-  for (int i = 0; i < n_c * n_c; ++i) {
-    inverse[i] = i % (n_c + 1) == 0 ? KG_C(1.0) : KG_C(0.0);
-  }
+  kg_identity(n_c, inverse);
   if (kg_eliminate(n_u, n_c, n_c, J, inverse, order) != KG_OK) {
     return KG_SINGULAR;
   }
@@ -325,7 +321,7 @@ static inline void kg_reduce(int n_u, int n_c, const kg_real *Q, const kg_real *
     for (int d = 0; d < n_c; ++d) {
       const kg_real Qrd = Qr[(int)order[d]];
       f[r] -= Qrd * b[d];
-      kg_subtract(n_i, Qrd, J + d * (ptrdiff_t)n_u + n_c, Gr);
+      kg_add(n_i, -Qrd, J + d * (ptrdiff_t)n_u + n_c, Gr);
     }
   }
   for (int i = 0; i < n_i; ++i) {
@@ -336,7 +332,7 @@ static inline void kg_reduce(int n_u, int n_c, const kg_real *Q, const kg_real *
     for (int d = 0; d < n_c; ++d) {
       const kg_real negative_A = J[d * (ptrdiff_t)n_u + n_c + i];
       right[i] -= negative_A * f[d];
-      kg_subtract(n_i, negative_A, G + d * (ptrdiff_t)n_i, reduced + i * (ptrdiff_t)n_i);
+      kg_add(n_i, -negative_A, G + d * (ptrdiff_t)n_i, reduced + i * (ptrdiff_t)n_i);
     }
   }
 }

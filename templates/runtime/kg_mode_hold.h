@@ -280,7 +280,7 @@ static inline kg_real kg_hold_newton(kg_hold *h, kg_real weight) {
   }
   memcpy(h->trial, h->step, (size_t)n * sizeof *h->step);
   kg_hold_solve(n, h->hessian, h->step);
-  return kg_product(n, h->trial, h->step);
+  return kg_dot(n, h->trial, h->step);
 }
 
 /* Minimizes the value for one weight. */

@@ -18,9 +18,10 @@ extern "C" {
 /* One compiled function of the model: out = f(t, q, u, r; p).
  * q: n_q, u: n_u, r: n_r inputs, then n_hidden hidden ones (kg_model); p: n_prepared values filled by prepare(); work: `work` values of scratch;
  * out: rows values (cols == 0) or rows * cols values, row-major. Arrays must not overlap. */
-typedef int (*kg_evaluate)(kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u,
-                           const kg_real *KG_RESTRICT r, const kg_real *KG_RESTRICT p,
-                           kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out);
+#define KG_ARGUMENTS                                                                                     \
+  kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u, const kg_real *KG_RESTRICT r,   \
+      const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out
+typedef int (*kg_evaluate)(KG_ARGUMENTS);
 
 typedef struct {
   const char *name;

@@ -114,7 +114,7 @@ static inline int kg_modes_unknowns(kg_modes *s) {
 
 /* Row value at the multipliers as they stand. */
 static inline kg_real kg_modes_row(const kg_modes *s, int row) {
-  return s->b[row] + kg_product(s->n_rows, s->D + row * (ptrdiff_t)s->n_rows, s->lambda);
+  return s->b[row] + kg_dot(s->n_rows, s->D + row * (ptrdiff_t)s->n_rows, s->lambda);
 }
 
 /* Response of a row to unknown j, the slip forces that depend on it included. */
@@ -150,38 +150,13 @@ static inline void kg_modes_equations(kg_modes *s, int n, kg_real *G, kg_real *z
   }
 }
 
-/* Gaussian elimination with row pivoting: z becomes the solution. G: n x n, destroyed. Unlike kg_lu_solve(), rows that
- * depend on each other up to the error of the state, not only to rounding, count as singular. */
+/* The solution of G x = z, which z becomes. G: n x n, destroyed. Unlike in kg_lu_solve(), rows that depend on each other
+ * up to the error of the state, not only to rounding, count as singular. */
 static inline int kg_modes_eliminate(int n, kg_real *G, kg_real *z) {
-  for (int k = 0; k < n; ++k) {
-    kg_real *row = G + k * (ptrdiff_t)n;
-    int pivot = k;
-    for (int i = k + 1; i < n; ++i) {
-      pivot = KG_ABS(G[i * (ptrdiff_t)n + k]) > KG_ABS(G[pivot * (ptrdiff_t)n + k]) ? i : pivot;
-    }
-    if (!(KG_ABS(G[pivot * (ptrdiff_t)n + k]) > KG_MODES_RANK)) {
-      return KG_SINGULAR;
-    }
-    for (int j = k; j < n && pivot != k; ++j) {
-      const kg_real value = row[j];
-      row[j] = G[pivot * (ptrdiff_t)n + j];
-      G[pivot * (ptrdiff_t)n + j] = value;
-    }
-    {
-      const kg_real value = z[k];
-      z[k] = z[pivot];
-      z[pivot] = value;
-    }
-    for (int i = k + 1; i < n; ++i) {
-      const kg_real factor = G[i * (ptrdiff_t)n + k] / row[k];
-      kg_add(n - k - 1, -factor, row + k + 1, G + i * (ptrdiff_t)n + k + 1);
-      z[i] -= factor * z[k];
-    }
+  if (kg_lu_factor(n, 1, G, z, KG_MODES_RANK, KG_C(0.0), NULL) != KG_OK) {
+    return KG_SINGULAR;
   }
-  for (int k = n - 1; k >= 0; --k) {
-    const kg_real *row = G + k * (ptrdiff_t)n;
-    z[k] = (z[k] - kg_product(n - k - 1, row + k + 1, z + k + 1)) / row[k];
-  }
+  kg_lu_back(n, 1, G, z);
   return KG_OK;
 }
 

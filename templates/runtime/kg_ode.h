@@ -7,19 +7,8 @@
 
 #include "kg_model.h"
 
-#include <float.h>
-
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-/* Distance from 1 to the next kg_real; define it together with kg_real. */
-#ifndef KG_EPSILON
-#define KG_EPSILON DBL_EPSILON
-#endif
-/* The smallest normal kg_real. */
-#ifndef KG_TINY
-#define KG_TINY DBL_MIN
 #endif
 
 /* y' = rhs(t, y). `rhs` writes n values to dydt and returns KG_OK, KG_REPARTITIONED, or a negative status. Adaptive

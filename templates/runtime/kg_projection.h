@@ -8,13 +8,282 @@
 #ifndef KG_PROJECTION_H
 #define KG_PROJECTION_H
 
-#include "kg_integrals.h"
-#include "kg_noise.h"
+#include "kg_consistent.h"
 #include "kg_steppers.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Integrals of motion that a projection keeps beside the constraints.
+ *
+ * An integral I(q, u, t, r) has a row [I_u | I] at velocity level: its value at the start is restored by the smallest
+ * change of the speeds in the metric of the kinetic energy, among those that satisfy the constraints to first order.
+ * Constraints come first, then the integrals in their order. E. Hairer, C. Lubich, G. Wanner, Geometric Numerical
+ * Integration, 2nd ed., section IV.4.
+ *
+ * A correction is the error of the integral over the length of its gradient, and the gradient of an energy vanishes
+ * where the system comes to rest. There the speeds cannot make up for an error of the energy: a tiny one would turn
+ * into a large change of the motion. Such an integral is left as it is until a later step. The measure is the step
+ * itself: what is left of the gradient beside the rows before it must be at least half of what it changed by since the
+ * last projection. So a speed of the size of a few steps' change is corrected, and the order of the method is kept.
+ */
+
+/* What must be left of a gradient, as a fraction of its change since the last projection, ... */
+#define KG_INTEGRALS_CHANGE KG_C(0.5)
+/* ... and of itself: nearly dependent integrals (energy and momentum of a circular motion) are left. */
+#define KG_INTEGRALS_RANK KG_C(1e-6)
+
+typedef struct {
+  int n;                         /* functions; 0: no integrals, the rest is not looked at */
+  const kg_function **functions; /* rows [I_u | I], one for each component */
+
+  int rows; /* private: of all functions */
+  int n_u;
+  long long left;    /* projections that left an integral as it was */
+  kg_real drift;     /* largest error of an integral before its correction, as a fraction of its terms */
+  kg_real *kept;     /* rows: values to be kept */
+  kg_real *values;   /* rows * (n_u + 1): [I_u | I] at the present state */
+  kg_real *previous; /* rows * n_u: I_u at the end of the last projection */
+  kg_real *basis;    /* rows * n_u: orthonormal rows of a correction, in coordinates whose metric is the identity */
+  kg_real *active;   /* rows: 1 for those that are corrected in this projection */
+  kg_real *change;   /* n_u: of one gradient */
+  kg_real *speeds;   /* n_u: before the projection */
+  kg_real *scratch;  /* of the functions */
+} kg_integrals;
+
+/* Counts the rows and places the arrays in `work`; returns their length. With work NULL only that is of use. */
+static inline size_t kg_integrals_place(kg_integrals *c, int n_u, kg_real *work) {
+  size_t rows = 0, scratch = 0, total = 0;
+  for (int i = 0; i < c->n; ++i) {
+    rows += (size_t)c->functions[i]->rows;
+    scratch = KG_MAX(scratch, (size_t)c->functions[i]->work);
+  }
+  {
+    const size_t n = (size_t)n_u;
+    const size_t sizes[8] = {rows, rows * (n + 1), rows * n, rows * n, rows, n, n, scratch};
+    kg_real **const arrays[8] = {&c->kept,   &c->values, &c->previous, &c->basis,
+                                 &c->active, &c->change, &c->speeds,   &c->scratch};
+    for (int i = 0; i < 8; ++i) {
+      *arrays[i] = work ? work + total : NULL;
+      total += sizes[i];
+    }
+  }
+  c->rows = (int)rows;
+  c->n_u = n_u;
+  return total;
+}
+
+static inline const kg_real *kg_integrals_row(const kg_integrals *c, int k) { return c->values + k * (c->n_u + 1); }
+
+static inline kg_real kg_integrals_error(const kg_integrals *c, int k) {
+  return kg_integrals_row(c, k)[c->n_u] - c->kept[k];
+}
+
+/* [I_u | I] of every integral at a state. */
+static inline int kg_integrals_evaluate(kg_integrals *c, kg_real t, const kg_real *q, const kg_real *u,
+                                        const kg_real *r, const kg_real *p) {
+  kg_real *out = c->values;
+  for (int i = 0; i < c->n; ++i) {
+    const kg_function *f = c->functions[i];
+    const int status = f->evaluate(t, q, u, r, p, c->scratch, out);
+    if (status < 0) {
+      return status;
+    }
+    out += f->rows * (c->n_u + 1);
+  }
+  return KG_OK;
+}
+
+/* The gradients with which the next ones are compared. */
+static inline void kg_integrals_remember(kg_integrals *c) {
+  for (int k = 0; k < c->rows; ++k) {
+    memcpy(c->previous + k * c->n_u, kg_integrals_row(c, k), (size_t)c->n_u * sizeof(kg_real));
+  }
+}
+
+/* The size of the terms of an integral: its value and the products of speeds and gradient. */
+static inline kg_real kg_integrals_size(const kg_integrals *c, int k, const kg_real *u) {
+  const kg_real *row = kg_integrals_row(c, k);
+  kg_real sum = KG_C(0.0);
+  for (int j = 0; j < c->n_u; ++j) {
+    sum += KG_ABS(row[j] * u[j]);
+  }
+  return KG_MAX(sum, KG_ABS(c->kept[k]));
+}
+
+/* Whether some integral, active or not, is further from its value than `tolerance` times the size of its terms. */
+static inline int kg_integrals_exceed(const kg_integrals *c, kg_real tolerance, const kg_real *u, int all) {
+  int exceed = 0;
+  for (int k = 0; k < c->rows; ++k) {
+    const int met = KG_ABS(kg_integrals_error(c, k)) <= tolerance * kg_integrals_size(c, k, u);
+    exceed = exceed || ((all || c->active[k] > KG_C(0.0)) && !met);
+  }
+  return exceed;
+}
+
+/* Records how far the integrals have come from their values. */
+static inline void kg_integrals_measure(kg_integrals *c, const kg_real *u) {
+  for (int k = 0; k < c->rows; ++k) {
+    const kg_real size = kg_integrals_size(c, k, u);
+    if (size > KG_C(0.0)) {
+      c->drift = KG_MAX(c->drift, KG_ABS(kg_integrals_error(c, k)) / size);
+    }
+  }
+}
+
+/* Takes the part of n-vector a along a unit vector out of it. */
+static inline void kg_integrals_remove(int n, const kg_real *unit, kg_real *a) {
+  const kg_real part = kg_dot(n, unit, a);
+  kg_add(n, -part, unit, a);
+}
+
+/* What is left of a beside the rows of the constraints in use, orthonormal in the level, and the active integrals
+ * before the k-th. */
+static inline void kg_integrals_orthogonalize(const kg_integrals *c, const kg_level *l, int k, kg_real *a) {
+  for (int i = 0; i < l->rows; ++i) {
+    if (l->w.sizes[i] < KG_C(0.0)) {
+      kg_integrals_remove(c->n_u, l->w.a + i * c->n_u, a);
+    }
+  }
+  for (int i = 0; i < k; ++i) {
+    if (c->active[i] > KG_C(0.0)) {
+      kg_integrals_remove(c->n_u, c->basis + i * c->n_u, a);
+    }
+  }
+}
+
+/* Whether enough is left of the k-th gradient, given the squares of what is left and of all of it. */
+static inline int kg_integrals_determined(kg_integrals *c, const kg_level *l, int k, kg_real left, kg_real all) {
+  const kg_real *row = kg_integrals_row(c, k);
+  const kg_real *previous = c->previous + k * c->n_u;
+  kg_real change;
+  for (int j = 0; j < c->n_u; ++j) {
+    c->change[j] = row[j] - previous[j];
+  }
+  kg_metric_lower(c->n_u, l->w.factor, c->change);
+  kg_integrals_orthogonalize(c, l, k, c->change);
+  change = kg_dot(c->n_u, c->change, c->change);
+  return left > KG_INTEGRALS_RANK * KG_INTEGRALS_RANK * all && left >= KG_INTEGRALS_CHANGE * KG_INTEGRALS_CHANGE * change;
+}
+
+/* Adds to the correction z of the constraints, in coordinates whose metric is the identity, those of the integrals; the
+ * first correction of a projection decides which integrals are active. */
+static inline void kg_integrals_correct(kg_integrals *c, kg_level *l, int first) {
+  const int n = c->n_u;
+  for (int k = 0; k < c->rows; ++k) {
+    kg_real *row = c->basis + k * n;
+    kg_real all, left, lacking;
+    memcpy(row, kg_integrals_row(c, k), (size_t)n * sizeof(kg_real));
+    kg_metric_lower(n, l->w.factor, row);
+    all = kg_dot(n, row, row);
+    lacking = -kg_integrals_error(c, k) - kg_dot(n, row, l->w.z);
+    kg_integrals_orthogonalize(c, l, k, row);
+    kg_integrals_orthogonalize(c, l, k, row); /* again, for what rounding left */
+    left = kg_dot(n, row, row);
+    if (first) {
+      c->active[k] = kg_integrals_determined(c, l, k, left, all) ? KG_C(1.0) : KG_C(0.0);
+    }
+    if (c->active[k] > KG_C(0.0)) {
+      const kg_real shrink = KG_C(1.0) / KG_SQRT(left);
+      for (int j = 0; j < n; ++j) {
+        row[j] *= shrink;
+      }
+      kg_add(n, lacking * shrink, row, l->w.z);
+    }
+  }
+}
+
+/* Which residuals of constraint rows are only noise, near states where rows become dependent.
+ *
+ * Where rows become dependent (a four-bar in its flat position), they determine the coordinates less and less well
+ * along one direction: if a row of phi_q keeps only the length l beside the other rows, then a residual with rounding
+ * error e gives the coordinate along this direction with an error e / l. The row of the speeds depends on that
+ * coordinate: it has an error `rate` e / l, where `rate` is the time derivative of the row, and a correction of the
+ * speeds has an error rate e / l^2. Residuals below these errors count as zero, so that a projection does not add noise
+ * to a state that happens to lie near such a position.
+ */
+
+/* Rounding error of a residual in units of machine epsilon times its terms: sums of a few terms, each rounded. */
+#define KG_NOISE_ROUNDINGS KG_C(4.0)
+/* The residual of a speed row counts when it exceeds its error by this factor. A larger factor leaves larger residuals
+ * of the speeds, a smaller one lets corrections through that are mostly noise. */
+#define KG_NOISE_FACTOR KG_C(2.0)
+/* Derivatives of the rows are differences over this change of the coordinates (rad, m): their order of magnitude is
+ * enough. */
+#define KG_NOISE_DISTANCE KG_C(1e-4)
+
+/* Whether all residuals are below their rounding error, estimated from the rows alone. */
+static inline int kg_noise_only(kg_level *l) {
+  const kg_real unit = KG_NOISE_ROUNDINGS * KG_EPSILON * KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
+  int only = 1;
+  kg_level_scale(l);
+  for (int i = 0; i < l->rows; ++i) {
+    only = only && KG_ABS(kg_level_residual(l, i)) <= unit * l->w.scales[i];
+  }
+  return only;
+}
+
+/* Evaluates the rows a little further along the motion: their change goes to w.ahead, the time this takes to *time,
+ * which is 0 at rest, where rows do not change. Returns KG_OK or the negative status of a function. */
+static inline int kg_noise_changes(kg_level *l, kg_real *time) {
+  const int n_q = l->manifold->n_q, n_u = l->manifold->n_u, m = kg_manifold_displacements(l->manifold);
+  kg_real *q = l->q, *displaced = l->w.guess;
+  kg_real fastest;
+  int status;
+  for (int i = 0; i < n_q; ++i) {
+    displaced[i] = kg_dot(n_u, l->w.S + i * m, l->u);
+  }
+  fastest = kg_largest(n_q, displaced);
+  *time = fastest > KG_C(0.0) ? KG_NOISE_DISTANCE / fastest : KG_C(0.0);
+  for (int i = 0; i < n_q; ++i) {
+    displaced[i] = q[i] + *time * displaced[i];
+  }
+  l->q = displaced;
+  status = kg_level_call(l, l->function, l->w.ahead);
+  l->q = q;
+  for (int i = 0; i < l->rows * (l->m + 1); ++i) {
+    l->w.ahead[i] -= l->w.rows[i];
+  }
+  return status;
+}
+
+/* The length of a row in coordinates whose metric is the identity; the row is destroyed. */
+static inline kg_real kg_noise_length(const kg_level *l, kg_real *row) {
+  kg_metric_lower(l->manifold->n_u, l->w.factor, row);
+  return KG_SQRT(kg_dot(l->m, row, row));
+}
+
+/* Sets l->noise for kg_least_norm_basis() from the present rows, S and metric. Returns KG_OK or the negative status of
+ * a function. */
+static inline int kg_noise_of_rows(kg_level *l) {
+  const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->manifold->n_q, l->q));
+  const kg_real fastest = kg_largest(l->manifold->n_u, l->u);
+  kg_real time;
+  const int status = kg_noise_changes(l, &time);
+  if (status < 0) {
+    return status;
+  }
+  kg_level_scale(l);
+  for (int i = 0; i < l->rows; ++i) {
+    kg_real *change = l->w.ahead + i * (l->m + 1), *row = l->w.rows + i * (l->m + 1), *copy = l->w.z;
+    /* A row that vanishes has terms all the same: of the size of its change along a unit of the coordinates. */
+    const kg_real terms = l->w.scales[i] * size + kg_largest(l->m, change) / KG_NOISE_DISTANCE;
+    const kg_real error = KG_NOISE_ROUNDINGS * KG_EPSILON * terms;
+    l->w.noise[2 * i] = l->positions ? error : KG_C(0.0);
+    l->w.noise[2 * i + 1] = KG_C(0.0);
+    if (!l->positions && time > KG_C(0.0)) {
+      memcpy(copy, row, (size_t)l->m * sizeof(kg_real));
+      /* The second term: what is left of a row beside others may change although the row itself does not. */
+      l->w.noise[2 * i + 1] =
+          KG_NOISE_FACTOR * error * (kg_noise_length(l, change) / time + kg_noise_length(l, copy) * fastest);
+    }
+  }
+  l->noise = l->w.noise;
+  return KG_OK;
+}
+
+/* -- steps and projections --------------------------------------------------------------------------------------- */
 
 #define KG_PROJECTION_ITERATIONS 10
 /* After a correction of this relative size the next one, its square, is below the rounding of the state. */
@@ -27,7 +296,7 @@ typedef struct {
   kg_integrals integrals;       /* n and functions are to be set; kg_projection_renew() tells their values */
   kg_real tolerance;
   long long every;              /* steps from one projection to the next; the last state of a run is projected too */
-  int any_rank;                 /* rows may become dependent on the way, which forms of any rank pass: kg_noise.h */
+  int any_rank;                 /* rows may become dependent on the way, which forms of any rank pass: kg_noise_of_rows() */
   const kg_real *p;
   kg_real *work;                /* kg_projection_work() values */
   long long moved;              /* projections that changed the state */
@@ -79,7 +348,7 @@ static inline int kg_projection_exceeds(const kg_level *l) {
   for (int i = 0; i < l->rows; ++i) {
     largest = KG_MAX(largest, KG_ABS(kg_level_residual(l, i)));
   }
-  return !(largest <= l->tolerance) && !(largest <= l->tolerance * kg_max_magnitude(l->n, l->x));
+  return !(largest <= l->tolerance) && !(largest <= l->tolerance * kg_largest(l->n, l->x));
 }
 
 /* Whether the last correction, which fixed nothing, serves the redundant rows as well. */
@@ -120,7 +389,7 @@ static inline kg_real kg_projection_small(kg_level *l, int n) {
 static inline int kg_projection_any_rank(kg_level *l, int metric_known) {
   l->noise = NULL;
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
-    const kg_real size = KG_MAX(KG_C(1.0), kg_max_magnitude(l->n, l->x));
+    const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
     const kg_real limit = KG_MAX(l->tolerance, KG_C(4.0) * KG_EPSILON * size);
     int status = kg_level_call(l, l->function, l->w.rows);
     if (status >= 0 && iteration == 0) {
@@ -133,20 +402,20 @@ static inline int kg_projection_any_rank(kg_level *l, int metric_known) {
       return status;
     }
     kg_level_correction(l);
-    if (iteration == 0 && kg_max_magnitude(l->n, l->w.change) > limit) {
+    if (iteration == 0 && kg_largest(l->n, l->w.change) > limit) {
       status = kg_noise_of_rows(l);
       if (status < 0) {
         return status;
       }
       kg_level_correction(l);
     }
-    if (kg_max_magnitude(l->n, l->w.change) <= limit && kg_projection_met(l)) {
+    if (kg_largest(l->n, l->w.change) <= limit && kg_projection_met(l)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
     for (int i = 0; i < l->n; ++i) {
       l->x[i] += l->w.change[i];
     }
-    if (iteration > 0 && kg_max_magnitude(l->n, l->w.change) <= KG_PROJECTION_LAST * size && kg_projection_met(l)) {
+    if (iteration > 0 && kg_largest(l->n, l->w.change) <= KG_PROJECTION_LAST * size && kg_projection_met(l)) {
       return KG_FINISHED;
     }
   }
@@ -171,7 +440,7 @@ static inline kg_real kg_projection_correct(kg_level *l) {
   for (int i = 0; i < l->n; ++i) {
     l->x[i] += l->w.change[i];
   }
-  return kg_max_magnitude(l->n, l->w.change);
+  return kg_largest(l->n, l->w.change);
 }
 
 /* Newton's method from close by. The metric is known where positions have been moved; then speeds follow in any case.
@@ -194,7 +463,7 @@ static inline int kg_projection_level(kg_level *l, int metric_known) {
       return status;
     }
     change = kg_projection_correct(l);
-    if (change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), kg_max_magnitude(l->n, l->x)) && kg_projection_met(l)) {
+    if (change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), kg_largest(l->n, l->x)) && kg_projection_met(l)) {
       return KG_FINISHED;
     }
   }
@@ -215,7 +484,7 @@ static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int m
   kg_real change = KG_C(0.0);
   l->noise = NULL;
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
-    const kg_real size = kg_max_magnitude(l->n, l->x);
+    const kg_real size = kg_largest(l->n, l->x);
     int status = l->function ? kg_level_call(l, l->function, l->w.rows) : KG_OK;
     if (status >= 0) {
       status = kg_integrals_evaluate(kept, l->t, l->q, l->u, l->r, l->p);
@@ -244,7 +513,7 @@ static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int m
     l->rank = kg_least_norm_basis(0, l->rows, l->m, l->w.a, l->w.b, l->noise, l->w.sizes, l->w.z);
     kg_integrals_correct(kept, l, iteration == 0);
     kg_metric_upper(l->n, l->w.factor, l->w.z);
-    change = kg_max_magnitude(l->n, l->w.z);
+    change = kg_largest(l->n, l->w.z);
     for (int i = 0; i < l->n; ++i) {
       l->x[i] += l->w.z[i];
     }

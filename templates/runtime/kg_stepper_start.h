@@ -14,7 +14,7 @@ extern "C" {
 #define KG_SHORT_FIRST_STEP KG_C(1e5)
 
 typedef struct {
-  int method;          /* KG_RK4 ... KG_RODAS */
+  int method;          /* number of a method: kg_methods.h */
   kg_real step;        /* fixed-step methods: its size, > 0 */
   kg_real first_step;  /* adaptive methods: 0 chooses it automatically */
   kg_real max_step;    /* adaptive methods: 0 means no limit */

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from messages import raises
 
-from kanegen.codegen.environment import runtime_headers
-from kanegen.codegen.sources import Sources, files_digest, wrapper_files
+from kanegen.codegen.sources import Sources, files_digest
 from kanegen.errors import BuildError
-from kanegen.resources import template_folder
 
 DIGEST = "0123456789abcdef"
 
@@ -56,21 +53,3 @@ def test_write_makes_folders(tmp_path: Path) -> None:
 def test_digest_separates_paths_from_texts() -> None:
     assert files_digest({"ab": "c"}) != files_digest({"a": "bc"})
     assert files_digest({"a": "1", "b": "2"}) == files_digest({"b": "2", "a": "1"})
-
-
-INCLUDED = re.compile(r'(?:^ *include|^ *cdef extern from|#include) "([\w/.]+)"', re.MULTILINE)
-
-
-def test_the_wrapper_is_what_its_module_and_c_files_include() -> None:
-    """A file too few does not compile in an emitted package, and one too many is shipped for nothing."""
-    files, headers = wrapper_files(), runtime_headers()
-    needed: set[str] = set()
-    pending = ["module.pyx", *(name for name in files if name.endswith(".c"))]
-    while pending:
-        name = pending.pop()
-        if name not in needed and name not in headers and name not in ("Python.h", "numpy/arrayobject.h"):
-            needed.add(name)
-            pending += INCLUDED.findall(files[name])
-    assert set(files) == needed
-    assert set(files) == {path.name for path in template_folder().glob("module*")}
-    assert all(text == (template_folder() / name).read_text(encoding="utf-8") for name, text in files.items())

@@ -20,7 +20,7 @@ static int gaps(ARGUMENTS) {
   (void)t, (void)q, (void)r, (void)work;
   memcpy(out, value, (size_t)(3 * k + 5 * m) * sizeof *out);
   for (int i = 0; i < k; ++i) {
-    out[k + i] += kg_product(n, W + i * n, u);
+    out[k + i] += kg_dot(n, W + i * n, u);
   }
   return KG_OK;
 }
@@ -33,13 +33,13 @@ static int contacts(ARGUMENTS) {
   memcpy(out + n, a, (size_t)n * sizeof *out);
   for (int i = 0; i < k; ++i) {
     for (int j = 0; j < n; ++j) {
-      response[i * n + j] = kg_product(n, M + j * n, W + i * n);
+      response[i * n + j] = kg_dot(n, M + j * n, W + i * n);
     }
-    free_rows[i] = w0[i] + kg_product(n, W + i * n, a);
+    free_rows[i] = w0[i] + kg_dot(n, W + i * n, a);
   }
   for (int i = 0; i < k; ++i) {
     for (int j = 0; j < k; ++j) {
-      D[i * k + j] = kg_product(n, W + i * n, response + j * n);
+      D[i * k + j] = kg_dot(n, W + i * n, response + j * n);
     }
   }
   return gaps(t, q, u, r, p, work, free_rows + k);

@@ -171,7 +171,7 @@ int run(int number, const double *p, const kg_stepper_options *options, double *
         kg_statistics *statistics, int *culprit, int *culprit_event) {
   double work[2000], memory[2000], r[1] = {0.0};
   const kg_model model = model_of(number);
-  const kg_impulse_rows blows = {2, 0, NULL, &mass, NULL, NULL};
+  const kg_impulse_rows bilateral = {2, 0, NULL, &mass, NULL, NULL};
   kg_stepper stepper;
   kg_hybrid h;
   host own;
@@ -193,7 +193,7 @@ int run(int number, const double *p, const kg_stepper_options *options, double *
   h.record = store;
   h.host = &own;
   h.watched = watched;
-  h.blows = number == 0 ? &blows : NULL;
+  h.bilateral = number == 0 ? &bilateral : NULL;
   h.t_stop = stops > 0.0 ? *t + stops : NAN;
   if (kg_hybrid_memory(&h) > sizeof memory || kg_hybrid_open(&h, memory) != KG_OK) {
     return KG_INVALID_ARGUMENT;

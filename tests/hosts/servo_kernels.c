@@ -1,5 +1,5 @@
 /* The kernels of the servo constraints as functions that ctypes can call. */
-#include "kg_servo.h"
+#include "kg_control.h"
 
 int control_solve_work(int m, int n) { return KG_CONTROL_WORK(m, n); }
 int control_solve(int m, int n, double *A, const double *z, const double *y, double *work, double *x) {

@@ -45,16 +45,7 @@ ROOMS = {"model": 16, "derivation": 16, "program": 10, "solve": 15}
 MOST_TYPE_CHECKING = 3
 """Files in which an import may stand under ``if TYPE_CHECKING``."""
 
-IN_TRANSITION_FUNCTIONS = {
-    "codegen/describe.py:describe",
-    "solve/analysis/inverse_dynamics.py:inverse_dynamics",
-    "solve/control/closed_loop.py:_control_states",
-    "solve/functions.py:problem",
-    "solve/analysis/linearize.py:linearize",
-    "program/kernels/linear.py:_kernels",
-    "solve/run/integrable.py:integrate",
-    "model/model.py:__init__",
-}
+IN_TRANSITION_FUNCTIONS = {"program/kernels/linear.py:_kernels", "solve/functions.py:problem"}
 """Functions that are still being shortened."""
 
 SOURCE_SUFFIXES = {".py", ".jinja", ".h", ".c", ".pyx", ".pxi", ".pxd"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
-import re
 import sys
 import sysconfig
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,7 +28,11 @@ from kanegen.backends.cython.toolchain import (
     link_command,
     run,
 )
-from kanegen.codegen.sources import Sources, files_digest, wrapper_files, write_files
+from kanegen.backends.protocol import Evaluator
+from kanegen.codegen.description import Description
+from kanegen.codegen.environment import include_closure
+from kanegen.codegen.sources import Sources, files_digest, write_files
+from kanegen.codegen.wrapper import wrapper_files
 from kanegen.errors import BuildError, SolveError
 
 MODULE = "module"
@@ -38,7 +41,6 @@ MODULE = "module"
 _C_PARTS = ("steppers", "runtime")
 """Parts of the wrapper in C, ``module_<part>.c``, with flags of the same names in CompilerOptions."""
 
-_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _COMPILERS_NOTE = "compilers.json"
 
 
@@ -50,7 +52,7 @@ class Extension:
     A pickle holds sources and options; it is built, or found in the cache, where it is loaded.
     """
 
-    module: ModuleType
+    module: Evaluator
     digest: str
     path: Path
     sources: Sources
@@ -58,6 +60,11 @@ class Extension:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return build, (self.sources, self.options)
+
+    @property
+    def description(self) -> Description:
+        """What a solver knows about the model. Raises `BuildError` for sources without it."""
+        return Description.from_sources(self.sources)
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ def build(sources: Sources, options: CompilerOptions | None = None, cache: Cache
     if folder is None:
         folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, wrapper, work))
     path = folder / _file_name(sources)
-    return Extension(load(path, key), key, path, sources, options)
+    return Extension(cast(Evaluator, load(path, key)), key, path, sources, options)
 
 
 def build_wrapper(
@@ -170,24 +177,9 @@ def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path
     kernel.unlink()
 
 
-def _headers_of_wrapper(available: Mapping[str, str], wrapper: Mapping[str, str]) -> dict[str, str]:
-    """The runtime headers the wrapper includes, directly or not; a change of others leaves it as it is."""
-    found: dict[str, str] = {}
-    waiting = [text for name, text in wrapper.items() if name.endswith((".c", ".h"))]
-    while waiting:
-        for name in _INCLUDE.findall(waiting.pop()):
-            if name in wrapper or name in found:
-                continue
-            if name not in available:
-                raise BuildError(f"the generated sources lack the runtime header {name!r}")
-            found[name] = available[name]
-            waiting.append(available[name])
-    return found
-
-
 def _wrapper_folder(job: _Job, available: Mapping[str, str], wrapper: Mapping[str, str]) -> Path:
     """The cached objects of the Cython module and the steppers."""
-    headers = _headers_of_wrapper(available, wrapper)
+    headers = include_closure(wrapper, available)
     tools = (sys.version, _cython_version())
     key = job.key(files_digest(headers), files_digest(wrapper), *tools)
     found = job.cache.find("wrappers", key)

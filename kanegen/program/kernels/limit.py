@@ -1,4 +1,4 @@
-"""Twin of ``kg_limit.h``: accelerations near positions where constraint rows become dependent, in any precision."""
+"""Twin of kg_udwadia_kalaba_limit() in ``kg_generalized.h``, in any precision: rows that become dependent."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ def _kernels() -> dict[str, Kernel]:
             2,
             ("n_u", "n_c", "Q", "P", "J", "b", "u", "G", "h", "work", "udot", "lambda", "rank"),
             udwadia_kalaba_limit_work,
-            "kg_limit.h",
+            "kg_generalized.h",
         ),
         Kernel(
             "udwadia_kalaba_many",
@@ -280,7 +280,7 @@ def _kernels() -> dict[str, Kernel]:
             2,
             ("m", "n", "A", "z", "damping", "work", "x"),
             control_damped_work,
-            "kg_servo.h",
+            "kg_control.h",
         ),
         Kernel(
             "control_feasibility",
@@ -288,7 +288,7 @@ def _kernels() -> dict[str, Kernel]:
             2,
             ("m", "n", "A", "z", "work", "x", "result"),
             control_feasibility_work,
-            "kg_servo.h",
+            "kg_control.h",
         ),
     )
     return {kernel.name: kernel for kernel in entries}

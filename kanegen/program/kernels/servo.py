@@ -1,4 +1,4 @@
-"""Twins of the C kernels of ``kg_servo.h``: damped controls and feasibility, in any precision.
+"""Twins of the C kernels of ``kg_control.h``: damped controls and feasibility, in any precision.
 
 They follow definitions, not the C text: singular values through the eigenvectors of the Gram matrix of the rows.
 """

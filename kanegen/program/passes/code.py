@@ -73,6 +73,7 @@ class Leave:
 
     condition: Value
     otherwise: str | None
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Judge:
     """Unless ``condition`` holds, the function will end as singular."""
 
     condition: Value
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -96,10 +96,10 @@ class _Scheduler:
             return Section(step.title, tuple(self._block(step)))
         if isinstance(step, Guard):
             condition = self._lowered[step.condition]
-            return Section("", (*self._evaluate(condition), Leave(condition, step.otherwise)))
+            return Section("", (*self._evaluate(condition), Leave(condition, step.otherwise, step.reason)))
         if isinstance(step, Check):
             condition = self._lowered[step.condition]
-            return Section("", (*self._evaluate(condition), Judge(condition)))
+            return Section("", (*self._evaluate(condition), Judge(condition, step.reason)))
         if isinstance(step, Invoke):
             self._forget(frozenset((step.array,)))
             return Section("", (FunctionCall(step.function.name, step.array),))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
 from kanegen.codes import Status
 from kanegen.errors import SolveError
@@ -131,7 +132,7 @@ def _state(mode: str, layout: tuple[int, int, int], value: Array, rate: Array, f
     return ContactState(mode, gap, speed, rate[slip].copy(), force[rows])
 
 
-def contact_failure(module: Any, status: int, failure: tuple[int, Any], t: float) -> str:
+def contact_failure(module: Evaluator, status: int, failure: tuple[int, Any], t: float) -> str:
     """Why the contacts have no modes or impulses at a state; ``failure``: the contact, and a ``Conflict`` or None."""
     culprit, conflict = failure
     if conflict is not None:

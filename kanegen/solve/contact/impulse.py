@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
 from kanegen.codes import Status
 from kanegen.errors import SolveError
@@ -111,7 +111,7 @@ class Impulsive:
     ) -> tuple[Array, Array, Array]:
         """Speeds after the reaction of the contacts, their impulses, additions to the multipliers of ``rows``."""
         functions, module, layout = self._functions, self._functions.module, self.description.input_layout
-        status, failure, final, impulses = module.contacts_after_blow(
+        status, failure, final, impulses = module.contacts_after_impulse(
             functions.prepared, float(t), q, before, after, inputs
         )
         if status < 0:
@@ -192,7 +192,7 @@ def _locked(description: Description, t: float) -> str:
     )
 
 
-def _failed(module: ModuleType, description: Description, status: int, t: float) -> str:
+def _failed(module: Evaluator, description: Description, status: int, t: float) -> str:
     rows = "; ".join(description.constraints.rows)
     if status == Status.SINGULAR:
         return (

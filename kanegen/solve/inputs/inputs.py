@@ -6,12 +6,12 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.inputs.piecewise import combined, derivative, from_scipy, is_polynomial, table, value_at
@@ -37,7 +37,7 @@ class RunInputs:
     at: Callable[[float], Array]
 
 
-def run_inputs(module: ModuleType, description: Description, r: Any, needed: frozenset[int] | None = None) -> RunInputs:
+def run_inputs(module: Evaluator, description: Description, r: Any, needed: frozenset[int] | None = None) -> RunInputs:
     """The inputs ``r`` describes; those with indices in ``needed`` (None: all) must have a value.
 
     ``None``: the defaults; an array (n_r,): constant; ``(times, values)``: linear interpolation of (n,) and
@@ -89,13 +89,13 @@ def _or_unneeded(values: Sequence[Scalar | None], needed: frozenset[int] | None)
     ]
 
 
-def _constant(module: ModuleType, values: Any) -> RunInputs:
+def _constant(module: Evaluator, values: Any) -> RunInputs:
     compiled = module.Inputs.constant(values)
     array = np.array(values, dtype=np.float64)
     return RunInputs(compiled, lambda t: array)
 
 
-def _piecewise(module: ModuleType, polynomial: Any, description: Description) -> RunInputs:
+def _piecewise(module: Evaluator, polynomial: Any, description: Description) -> RunInputs:
     n_r = len(description.inputs)
     if polynomial.c.shape[2] != n_r:
         raise SolveError(
@@ -106,7 +106,7 @@ def _piecewise(module: ModuleType, polynomial: Any, description: Description) ->
 
 
 def _from_mapping(
-    module: ModuleType, description: Description, r: Mapping[Any, Any], needed: frozenset[int] | None
+    module: Evaluator, description: Description, r: Mapping[Any, Any], needed: frozenset[int] | None
 ) -> RunInputs:
     names = description.inputs
     given = {name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description, EventLabel
 from kanegen.codes import EventKind, Mode
 from kanegen.errors import SolveError
@@ -129,7 +129,7 @@ def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) 
     return -1
 
 
-def start_modes(module: ModuleType, modes: Mapping[str, str] | None) -> dict[int, int]:
+def start_modes(module: Evaluator, modes: Mapping[str, str] | None) -> dict[int, int]:
     """Index of contact -> code of its mode. Raises `SolveError` for names and modes that do not exist."""
     named = by_name(modes or {}, module.CONTACTS, "contact")
     wrong = [f"{name}: {unknown(str(mode), MODES, 'mode')}" for name, mode in named.items() if mode not in MODES]
@@ -138,7 +138,7 @@ def start_modes(module: ModuleType, modes: Mapping[str, str] | None) -> dict[int
     return {module.CONTACTS.index(name): MODES.index(mode) for name, mode in named.items()}
 
 
-def refuse_backwards(module: ModuleType, watched: Iterable[int]) -> None:
+def refuse_backwards(module: Evaluator, watched: Iterable[int]) -> None:
     """Raise `SolveError` naming the contacts and events that make the motion irreversible."""
     names = [f"contact {name!r}" for name in module.IRREVERSIBLE_CONTACTS]
     names += [f"event {module.EVENTS[k]!r}" for k in watched if module.EVENTS[k] in module.IRREVERSIBLE_EVENTS]
@@ -149,7 +149,7 @@ def refuse_backwards(module: ModuleType, watched: Iterable[int]) -> None:
         )
 
 
-def refuse_control_states(module: ModuleType, watched: Iterable[int]) -> None:
+def refuse_control_states(module: Evaluator, watched: Iterable[int]) -> None:
     """Raise `SolveError` for contacts and events in a run whose state contains controls: they support (q, u) only."""
     names = [*(f"contact {name!r}" for name in module.CONTACTS), *(f"event {module.EVENTS[k]!r}" for k in watched)]
     if names:
@@ -160,7 +160,7 @@ def refuse_control_states(module: ModuleType, watched: Iterable[int]) -> None:
 
 
 def hybrid_records(
-    module: ModuleType, description: Description, outcome: Any
+    module: Evaluator, description: Description, outcome: Any
 ) -> tuple[tuple[EventRecord, ...], ContactHistory | None]:
     """The events and the contacts of a run; ``outcome.hybrid`` is None in runs without contacts and events.
 
@@ -178,7 +178,7 @@ def hybrid_records(
     return events, ContactHistory(phases, arrays.forces, description.contacts.rows)
 
 
-def _events(module: ModuleType, description: Description, rows: Array) -> tuple[EventRecord, ...]:
+def _events(module: Evaluator, description: Description, rows: Array) -> tuple[EventRecord, ...]:
     n_q, n_u = len(description.coordinates), len(description.speeds)
     parts = [np.ascontiguousarray(part) for part in np.split(rows, [3, 3 + n_q, 3 + n_q + n_u, 3 + n_q + 2 * n_u], 1)]
     kinds, contacts, events = EventKind.labels(), module.CONTACTS, module.EVENTS

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kanegen.arrays import Array
-from kanegen.backends.cython import Extension
+from kanegen.backends.protocol import Build
 from kanegen.codegen.description import Description
 from kanegen.model import Baumgarte, Projection
 from kanegen.solve.analysis.inverse_dynamics import InverseDynamics, inverse_dynamics
@@ -24,7 +24,7 @@ class Integrable:
     """The methods of :class:`~kanegen.Solver` for motions; no Python runs within their loops."""
 
     description: Description
-    extension: Extension
+    extension: Build
     parameters: Mapping[str, float | None]
     stabilization: Baumgarte | Projection | None
     residuals: Callable[..., tuple[Array, Array]]
@@ -150,8 +150,9 @@ class Integrable:
     ) -> Array:
         """Controls (n,) of the state that satisfy the control constraints at ``t``, from a guess that does not.
 
-        Newton's method on the constraints, and on those of their derivatives that contain no unknown ones, each
-        correction of least norm. In the order of ``description.control_constraints.states``: the controls, then rates.
+        Newton's method solves the control constraints, and their derivatives as far as these contain known quantities
+        only; each correction has the least norm. The result is in the order of
+        ``description.control_constraints.states``: the controls, then rates.
 
         Parameters
         ----------

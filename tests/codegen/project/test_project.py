@@ -14,16 +14,18 @@ from programs import DIGEST, pendulum, solver_program
 
 from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.project import emit_project, write_project
+from kanegen.codegen.wrapper import Features
 from kanegen.errors import BuildError
 from kanegen.program.interpret import interpret
 
+PLAIN = Features(events=False, solver=False, methods=("rk4", "kutta_merson", "dopri5"))
 VALUES = {"p": [0.9, 1.1, 9.81], "q": [0.4], "u": [0.5], "r": [], "g": [], "t": [0.0]}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project of the pendulum with its C program built."""
-    project = emit_project(emit_sources(pendulum(), digest=DIGEST))
+    """The project of the pendulum, with what a model without contacts needs, and its C program built."""
+    project = emit_project(emit_sources(pendulum(), digest=DIGEST), features=PLAIN)
     folder = write_project(project, tmp_path_factory.mktemp("project") / "pendulum")
     flags = "-O1 -Werror -Wconversion"
     run(folder, "make", f"CC={C_COMPILER.command}", f"CFLAGS={flags}", "values.txt")
@@ -104,6 +106,16 @@ def test_the_python_package_installs_and_evaluates(folder: Path, tmp_path: Path)
     name, qdot, udot = done.stdout.split()
     assert name == "pendulum"
     assert [float(qdot), float(udot)] == pytest.approx(interpret(pendulum(), "rhs", VALUES)[1], rel=1e-14)
+
+
+@pytest.mark.parametrize("features", [PLAIN, Features()], ids=["plain", "everything"])
+def test_a_project_holds_no_header_that_nothing_includes(features: Features) -> None:
+    project = emit_project(emit_sources(pendulum(), digest=DIGEST), features=features)
+    text = "".join(project.files.values())
+    headers = {name for name in project.files if name.endswith(".h") and "/" not in name}
+    assert headers == {name for name in headers if f'#include "{name}"' in text}
+    assert ("kg_contact.h" in headers) is features.events
+    assert ("kg_rosenbrock.h" in headers) is ("rodas" in features.methods)
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:

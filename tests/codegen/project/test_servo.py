@@ -85,7 +85,7 @@ def test_the_readme_tells_where_the_controls_go(folder: Path) -> None:
 
 def test_the_readme_tells_which_controls_are_part_of_the_state(tmp_path: Path) -> None:
     text = (kg.emit(slider(), tmp_path / "project") / "README.md").read_text(encoding="utf-8")
-    assert "q', u', then the derivatives of `r[0]` (tau), which the caller keeps" in text
+    assert "q', u', then the derivatives of `r[0]` (tau)" in text
 
 
 def test_a_value_for_a_control_is_refused(folder: Path) -> None:

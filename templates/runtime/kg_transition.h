@@ -1,12 +1,12 @@
-/* kg_reaction.h - what happens at an event: actions of the user's events, impacts, new modes, records.
+/* kg_transition.h - what happens at an event: actions of the user's events, impacts, new modes, records.
  *
  * In this order: latches are removed and imposed, impulses of the user act together with the bilateral constraints, the
  * contacts whose guards fell change their modes, contacts that are approached take impacts (and so do imposed latches),
  * and modes are chosen that agree with the state and its accelerations. A jump of the speeds that makes other guards
  * change their sign is the next event at the same time.
  */
-#ifndef KG_REACTION_H
-#define KG_REACTION_H
+#ifndef KG_TRANSITION_H
+#define KG_TRANSITION_H
 
 #include "kg_hybrid_system.h"
 
@@ -23,15 +23,15 @@ extern "C" {
 /* Impacts of a contact whose intervals agree with a geometric series, before its accumulation point is believed. */
 #define KG_ZENO_IMPACTS 4
 
-static inline int kg_reaction_fail(kg_hybrid *h, int status, int culprit) {
+static inline int kg_transition_fail(kg_hybrid *h, int status, int culprit) {
   h->culprit = culprit;
   /* Outcomes stay, statuses of functions become those of the right-hand side. */
   return status <= KG_STEP_COLLAPSED && status >= KG_GAP_VIOLATED ? status : kg_stepper_fail(h->stepper, status);
 }
 
 /* Latches of the user's events that fired; returns whether any has an impulse. */
-static inline int kg_reaction_actions(kg_hybrid *h) {
-  int blows = 0;
+static inline int kg_transition_actions(kg_hybrid *h) {
+  int impulses = 0;
   for (int i = 0; i < h->model->n_events; ++i) {
     const kg_event_info *event = h->model->events + i;
     if (h->finder.fired[i]) {
@@ -41,19 +41,19 @@ static inline int kg_reaction_actions(kg_hybrid *h) {
       for (int k = 0; k < event->n_impose && h->has_contacts; ++k) {
         h->contacts.mode[event->impose[k]] = KG_CLOSED;
       }
-      blows = blows || event->impulse >= 0;
+      impulses = impulses || event->impulse >= 0;
       h->terminal = h->terminal || event->terminal;
     }
   }
-  return blows;
+  return impulses;
 }
 
 /* The impulses of all events that fired, with the bilateral constraints. */
-static inline int kg_reaction_blow(kg_hybrid *h) {
+static inline int kg_transition_impulse(kg_hybrid *h) {
   const int n_u = h->model->n_u;
   kg_real *q = h->y, *u = h->y + h->model->n_q;
   int status;
-  if (!h->blows || !h->impulses) {
+  if (!h->bilateral || !h->impulses) {
     return KG_INVALID_ARGUMENT;
   }
   status = h->impulses->evaluate(h->t, q, u, h->r, h->p, h->scratch, h->impulse_rows);
@@ -66,14 +66,14 @@ static inline int kg_reaction_blow(kg_hybrid *h) {
       h->generalized[j] += h->impulse_rows[row * (ptrdiff_t)n_u + j];
     }
   }
-  return kg_impulse(h->blows, h->t, q, u, h->r, h->p, h->generalized, h->multipliers, h->blow_work);
+  return kg_impulse(h->bilateral, h->t, q, u, h->r, h->p, h->generalized, h->multipliers, h->impulse_work);
 }
 
 /* Whether the impacts of contact m, the latest of which is due now, accumulate so soon that the flights between them
  * cannot be resolved: then it rests from now on, and *left is the time to the accumulation point, the sum of the
  * geometric series of the flights; 0 where they are no such series. The gap meanwhile is less than what cannot be
  * resolved. */
-static inline int kg_reaction_accumulates(kg_hybrid *h, int m, kg_real *left) {
+static inline int kg_transition_accumulates(kg_hybrid *h, int m, kg_real *left) {
   kg_bounce *bounce = h->bounces + m;
   const kg_real interval = KG_ABS(h->t - bounce->t), ratio = interval / bounce->interval;
   const kg_real rate = KG_ABS(h->contacts.s.rate[h->model->contacts[m].normal]);
@@ -91,7 +91,7 @@ static inline int kg_reaction_accumulates(kg_hybrid *h, int m, kg_real *left) {
 }
 
 /* Notes impacts that are due; contacts whose impacts accumulate are closed, so that they do not rebound. */
-static inline void kg_reaction_bounces(kg_hybrid *h) {
+static inline void kg_transition_bounces(kg_hybrid *h) {
   kg_contacts *c = &h->contacts;
   for (int m = 0; m < h->model->n_contacts; ++m) {
     const kg_contact_info *info = h->model->contacts + m;
@@ -100,7 +100,7 @@ static inline void kg_reaction_bounces(kg_hybrid *h) {
     if (info->law != KG_LAW_RESTITUTION || info->level != 2 || c->mode[m] != KG_OPEN || !fell) {
       continue;
     }
-    if (kg_reaction_accumulates(h, m, &left)) {
+    if (kg_transition_accumulates(h, m, &left)) {
       c->mode[m] = KG_CLOSED;
       h->bounces[m].rests = 1;
       h->bounces[m].t_rest = h->t + h->stepper->direction * left;
@@ -109,13 +109,13 @@ static inline void kg_reaction_bounces(kg_hybrid *h) {
   }
 }
 
-/* Impacts as long as contacts are approached. `u_before`: the speeds before a blow, or NULL. */
-static inline int kg_reaction_impacts(kg_hybrid *h, const kg_real *u_before) {
+/* Impacts as long as contacts are approached. `u_before`: the speeds before an impulse, or NULL. */
+static inline int kg_transition_impacts(kg_hybrid *h, const kg_real *u_before) {
   kg_real *q = h->y, *u = h->y + h->model->n_q;
   for (int k = 0; k < KG_CHAIN; ++k) {
     int due = u_before ? 1 : kg_contacts_approaching(&h->contacts, h->t, q, u, h->r);
     if (due == 1 && k == 0 && !u_before) {
-      kg_reaction_bounces(h);
+      kg_transition_bounces(h);
     }
     if (due <= 0) {
       return due;
@@ -131,7 +131,7 @@ static inline int kg_reaction_impacts(kg_hybrid *h, const kg_real *u_before) {
 }
 
 /* Whether only events of the user without action have fired: the motion goes on as it would without them. */
-static inline int kg_reaction_observes(const kg_hybrid *h) {
+static inline int kg_transition_observes(const kg_hybrid *h) {
   int fired = 0;
   for (int i = 0; i < h->finder.n; ++i) {
     if (h->finder.fired[i]) {
@@ -146,34 +146,34 @@ static inline int kg_reaction_observes(const kg_hybrid *h) {
 }
 
 /* Changes the state and the modes. */
-static inline int kg_reaction_apply(kg_hybrid *h) {
+static inline int kg_transition_apply(kg_hybrid *h) {
   kg_contacts *c = &h->contacts;
   kg_real *u = h->y + h->model->n_q;
   int status = kg_hybrid_inputs(h, h->t, h->y);
-  const int blow = kg_reaction_actions(h);
+  const int struck = kg_transition_actions(h);
   memcpy(h->u_before, u, (size_t)h->model->n_u * sizeof *u);
   memset(h->impulse, 0, (size_t)h->model->n_rows * sizeof *h->impulse);
   memset(h->generalized, 0, (size_t)h->model->n_u * sizeof *u);
-  if (status == KG_OK && blow) {
-    status = kg_reaction_blow(h);
+  if (status == KG_OK && struck) {
+    status = kg_transition_impulse(h);
   }
-  if (status < 0 || !h->has_contacts || kg_reaction_observes(h)) {
-    return status < 0 ? kg_reaction_fail(h, status, -1) : KG_OK;
+  if (status < 0 || !h->has_contacts || kg_transition_observes(h)) {
+    return status < 0 ? kg_transition_fail(h, status, -1) : KG_OK;
   }
   for (int k = 0; k < KG_CONTACT_GUARDS * h->model->n_contacts; ++k) {
     if (h->finder.fired[h->model->n_events + k]) {
       kg_contacts_propose(c, k);
     }
   }
-  status = kg_reaction_impacts(h, blow ? h->u_before : NULL);
+  status = kg_transition_impacts(h, struck ? h->u_before : NULL);
   if (status >= 0) {
     status = kg_contacts_settle(c, h->t, h->y, u, h->r);
   }
-  return status < 0 ? kg_reaction_fail(h, status, c->culprit) : KG_OK;
+  return status < 0 ? kg_transition_fail(h, status, c->culprit) : KG_OK;
 }
 
 /* What the change of mode of contact m is called; -1: none. */
-static inline int kg_reaction_kind(const kg_hybrid *h, int m) {
+static inline int kg_transition_kind(const kg_hybrid *h, int m) {
   const int before = h->mode_before[m], after = h->contacts.mode[m];
   const int latch = h->model->contacts[m].law == KG_LAW_LATCH;
   if (kg_closed(before) != kg_closed(after)) {
@@ -194,7 +194,7 @@ static inline int kg_reaction_kind(const kg_hybrid *h, int m) {
   return -1;
 }
 
-static inline int kg_reaction_emit(const kg_hybrid *h, int kind, int index, int touch) {
+static inline int kg_transition_emit(const kg_hybrid *h, int kind, int index, int touch) {
   kg_record record;
   if (!h->record || kind < 0) {
     return KG_OK;
@@ -210,8 +210,8 @@ static inline int kg_reaction_emit(const kg_hybrid *h, int kind, int index, int 
   return h->record(h->host, &record);
 }
 
-/* Whether contact m took an impulse. One that was closed gets some rounding of any blow. */
-static inline int kg_reaction_struck(const kg_hybrid *h, int m) {
+/* Whether contact m took an impulse. One that was closed gets some rounding of any impulse. */
+static inline int kg_transition_struck(const kg_hybrid *h, int m) {
   const int normal = h->model->contacts[m].normal;
   const kg_real least = kg_closed(h->mode_before[m]) ? KG_IMPULSE_ROUNDING : KG_C(0.0);
   const kg_real largest = KG_MAX(kg_largest(h->model->n_rows, h->impulse), kg_largest(h->model->n_u, h->generalized));
@@ -219,22 +219,22 @@ static inline int kg_reaction_struck(const kg_hybrid *h, int m) {
 }
 
 /* Records of the user's events, then of the contacts. */
-static inline int kg_reaction_report(kg_hybrid *h) {
+static inline int kg_transition_report(kg_hybrid *h) {
   int status = KG_OK;
   for (int i = 0; i < h->model->n_events && status == KG_OK; ++i) {
     if (h->finder.fired[i]) {
-      status = kg_reaction_emit(h, KG_RECORD_USER, i, h->finder.fired[i] == KG_TOUCH);
+      status = kg_transition_emit(h, KG_RECORD_USER, i, h->finder.fired[i] == KG_TOUCH);
     }
   }
   for (int m = 0; m < h->model->n_contacts && status == KG_OK && h->has_contacts; ++m) {
-    const int change = kg_reaction_kind(h, m);
+    const int change = kg_transition_kind(h, m);
     /* What closes a contact whose impacts accumulate stands for all that are left: no impact by the law. */
     const int last = change == KG_RECORD_CLOSES && h->bounces[m].rests;
-    if (change != KG_RECORD_IMPOSED && !last && kg_reaction_struck(h, m)) {
-      status = kg_reaction_emit(h, KG_RECORD_IMPACT, m, 0);
+    if (change != KG_RECORD_IMPOSED && !last && kg_transition_struck(h, m)) {
+      status = kg_transition_emit(h, KG_RECORD_IMPACT, m, 0);
     }
     if (status == KG_OK) {
-      status = kg_reaction_emit(h, change, m, 0);
+      status = kg_transition_emit(h, change, m, 0);
     }
     h->modes_changed = h->modes_changed || change >= 0;
   }
@@ -242,7 +242,7 @@ static inline int kg_reaction_report(kg_hybrid *h) {
 }
 
 /* Keeps what the next records compare with. */
-static inline void kg_reaction_remember(kg_hybrid *h) {
+static inline void kg_transition_remember(kg_hybrid *h) {
   const size_t m = (size_t)h->model->n_contacts;
   memcpy(h->before, h->y, (size_t)kg_hybrid_size(h) * sizeof *h->y);
   if (h->has_contacts) {
@@ -252,14 +252,14 @@ static inline void kg_reaction_remember(kg_hybrid *h) {
 }
 
 /* Contacts that were to rest rest, or do so no more. */
-static inline int kg_reaction_rest(kg_hybrid *h) {
+static inline int kg_transition_rest(kg_hybrid *h) {
   int status = KG_OK;
   for (int m = 0; m < h->model->n_contacts && status == KG_OK; ++m) {
     kg_bounce *bounce = h->bounces + m;
     const int closed = bounce->rests && kg_closed(h->contacts.mode[m]);
     const int reached = !((bounce->t_rest - h->t) * h->stepper->direction > KG_C(0.0));
     if (closed && reached) {
-      status = kg_reaction_emit(h, KG_RECORD_RESTS, m, 0);
+      status = kg_transition_emit(h, KG_RECORD_RESTS, m, 0);
     }
     bounce->rests = closed && !reached;
   }

@@ -1,0 +1,244 @@
+"""What a back end is given, and what it must provide: the seam between code generation and :class:`kanegen.Solver`.
+
+A back end turns the program of a model into a :class:`Build`, whose ``module`` (an :class:`Evaluator`) evaluates and
+integrates. The emitted Cython module is one implementation; its docstrings say what each function does in detail. A
+further back end is a folder next to this file and a line in ``kanegen/backends/registry.py``.
+
+Arrays are float64: ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,), with values of the hidden inputs behind them where needed.
+What cannot be evaluated raises `SolveError`; functions that return a status return one of :class:`kanegen.codes.Status`
+(or a negative one of their own).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.codegen.description import Description
+from kanegen.codegen.sources import Sources
+from kanegen.program.records import Program
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A model as a program, with the description that a solver needs. ``options`` is a line for the generated files."""
+
+    program: Program
+    description: Description
+    options: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a back end is asked to build: the ``digest`` of model and options, and how to derive the program.
+
+    A back end that finds its result under the digest in a cache does not derive.
+    """
+
+    digest: str
+    derive: Callable[[], Generated]
+
+    @cached_property
+    def generated(self) -> Generated:
+        """The derived program; derived on first use."""
+        return self.derive()
+
+
+class Prepared(Protocol):
+    """Parameters and gains of a solver, with the constants that depend on them only."""
+
+    @property
+    def parameters(self) -> Array:
+        """(n_p,), NaN where a value is missing."""
+
+    @property
+    def gains(self) -> Array:
+        """(n_g,)."""
+
+    @property
+    def undefined(self) -> tuple[int, ...]:
+        """Numbers of the constants without a value."""
+
+    @property
+    def complaint(self) -> str:
+        """Why constants have no value."""
+
+
+class Function(Protocol):
+    """One function of the model with parameters and default inputs."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the program."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the value; () for a scalar."""
+
+    @property
+    def prepared(self) -> Any:
+        """The parameters it was made with, a :class:`Prepared`."""
+
+    @property
+    def repartitioned(self) -> int:
+        """How many evaluations took other dependent speeds than the model's own."""
+
+    def value(self, t: Any, q: Any, u: Any, r: Any = None, out: Any = None) -> Any:
+        """The value: a float, or an array of ``shape``."""
+
+    def pair(self, t: Any, q: Any, u: Any, r: Any = None, out: Any = None) -> tuple[Array, Array]:
+        """``(q', u')`` of a right-hand side."""
+
+    def ode(self, t: Any, y: Any, r: Any = None) -> Array:
+        """``y'`` for ``y = (q, u)``."""
+
+    def low_level(self, r: Any = None) -> Any:
+        """A PyCapsule with the C function of the right-hand side."""
+
+
+class Inputs(Protocol):
+    """Makes inputs of a run: constant, piecewise polynomial, compiled, or Python code."""
+
+    def constant(self, values: Any, /) -> Any:
+        """The same values (n_r,) at all times."""
+
+    def piecewise(self, breakpoints: Any, coefficients: Any, /) -> Any:
+        """Polynomials: coefficients (order, pieces, n_r), highest power first."""
+
+    def compiled(self, source: Any, /) -> Any:
+        """A ``scipy.LowLevelCallable``."""
+
+    def python(self, source: Callable[[float], Any], /) -> Any:
+        """A callable ``r(t)``."""
+
+
+class Evaluator(Protocol):
+    """A model that can be evaluated and integrated. Capital names say what was built."""
+
+    NAME: str
+    DIGEST: str
+    COORDINATES: tuple[str, ...]
+    SPEEDS: tuple[str, ...]
+    INPUTS: tuple[str, ...]
+    PARAMETERS: tuple[str, ...]
+    N_GAINS: int
+    FUNCTIONS: Mapping[str, tuple[int, ...]]
+    CONTACTS: tuple[str, ...]
+    EVENTS: tuple[str, ...]
+    IRREVERSIBLE_CONTACTS: tuple[str, ...]
+    IRREVERSIBLE_EVENTS: tuple[str, ...]
+
+    @property
+    def Prepared(self) -> Callable[..., Prepared]:
+        """``Prepared(parameters, gains=None, allowed=(), partial=False)``."""
+
+    @property
+    def Function(self) -> Callable[..., Function]:
+        """``Function(name, prepared, inputs=None)``."""
+
+    @property
+    def Inputs(self) -> Inputs:
+        """Makes the inputs of a run."""
+
+    @property
+    def Control(self) -> Callable[..., Any]:
+        """``Control(law, slots, low, high, sample_time=0.0, start=(), hidden=None)``: where controls come from."""
+
+    @property
+    def Inverse(self) -> Callable[..., Any]:
+        """``Inverse(slots)``: inverse dynamics along a motion."""
+
+    def checked_state(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+        """``q`` and ``u`` as arrays. Raises `SolveError` for arguments of the wrong kind or size."""
+
+    def integrate(
+        self,
+        function: Any,
+        inputs: Any,
+        t0: float,
+        t1: float,
+        q0: Any,
+        u0: Any,
+        *,
+        method: str = ...,
+        rtol: Any = ...,
+        atol: Any = ...,
+        step: float | None = ...,
+        first_step: float | None = ...,
+        max_step: float | None = ...,
+        max_steps: int | None = ...,
+        t_eval: Any = ...,
+        dense: bool = ...,
+        progress: Callable[[float], None] | None = ...,
+        projection: tuple[int, float, tuple[str, ...], bool] | None = ...,
+        control: Any = ...,
+        events: Sequence[int] | None = ...,
+        modes: Mapping[int, int] | None = ...,
+    ) -> Any:
+        """Integrate a right-hand side; an ``Outcome`` with all that was computed, also where it stopped early."""
+
+    def interpolate(self, t_old: Any, h: Any, coefficients: Any, times: Any) -> Array:
+        """States (n_t, n) at ``times`` from the dense output of a run."""
+
+    def along(
+        self, function: Any, inputs: Any, control: Any, times: Any, states: Any, others: Iterable[Any] = ()
+    ) -> list[Array]:
+        """Values of functions at many states, one array (n_t, n_out) for each."""
+
+    def make_consistent(
+        self, prepared: Any, t: float, q: Any, u: Any, r: Any, fixed: Collection[int], tolerance: float
+    ) -> tuple[int, Array, Array, Any]:
+        """Status, ``q``, ``u`` on the constraints, and corrections."""
+
+    def impulse(
+        self, prepared: Any, t: float, q: Any, u: Any, r: Any, generalized: Any, rows: Any = None
+    ) -> tuple[Any, ...]:
+        """Speeds after an impulse."""
+
+    def contacts(self, prepared: Any, t: float, q: Any, u: Any, r: Any) -> tuple[Any, ...]:
+        """Modes, gaps, forces and accelerations of the contacts at a state."""
+
+    def contacts_after_impulse(self, prepared: Any, t: float, q: Any, u_before: Any, u: Any, r: Any) -> tuple[Any, ...]:
+        """What contacts add to an impulse."""
+
+    def contact_layout(self) -> list[tuple[int, int, int]]:
+        """Of each contact the row of its gap, the first of its slip, and how many these are."""
+
+
+class Build(Protocol):
+    """A model that was built: its ``module``, its ``digest``, and what it was built from."""
+
+    @property
+    def module(self) -> Evaluator:
+        """Evaluates and integrates."""
+
+    @property
+    def digest(self) -> str:
+        """Identifies what was built."""
+
+    @property
+    def sources(self) -> Sources:
+        """The generated C sources."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file that was loaded, if there is one."""
+
+    @property
+    def description(self) -> Description:
+        """What a solver knows about the model."""
+
+
+class Backend(Protocol):
+    """Builds models. ``options`` are the back end's own, None for its defaults. Raises `BuildError`."""
+
+    def __call__(self, request: Request, options: Any = None) -> Build:
+        """Build a model."""

@@ -1,0 +1,23 @@
+"""The table of back ends by name. A new one is a folder with a :class:`~kanegen.backends.protocol.Backend`, and a line
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Final, cast
+
+from kanegen.backends.protocol import Backend
+from kanegen.errors import BuildError
+
+BACKENDS: Final[Mapping[str, str]] = MappingProxyType({"cython": "kanegen.backends.cython"})
+"""Name of a back end, and the package whose function ``build_model`` it is."""
+
+
+def backend(name: str) -> Backend:
+    """The back end of this name, imported on first use. Raises `BuildError` for other names."""
+    if name not in BACKENDS:
+        raise BuildError(f"backend is {name!r}; expected one of {', '.join(BACKENDS)}")
+    return cast(Backend, import_module(BACKENDS[name]).build_model)
