@@ -61,7 +61,7 @@ def _package_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, byte
         if item.is_dir():
             if item.name not in _NOT_GENERATING:
                 yield from _package_files(item, path)
-        elif item.name.endswith((".py", ".jinja", ".h")):
+        elif item.name.endswith((".py", ".toml", ".jinja", ".h")):
             yield path, item.read_bytes()
 
 

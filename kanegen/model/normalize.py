@@ -77,8 +77,8 @@ def sequence(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
 
 
 def scalars(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
-    """The expressions of a list of expressions or equations."""
-    items = sequence(value, what, problems)
+    """The expressions of a list of expressions or equations; a number counts as a list of one, as expressions do."""
+    items = sequence((value,) if isinstance(value, int | float) else value, what, problems)
     return tuple(scalar(item, f"{what}[{k}]", problems) for k, item in enumerate(items))
 
 

@@ -53,7 +53,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_holds_every_package_and_template(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    package = {path.relative_to(ROOT).as_posix() for path in (ROOT / "kanegen").rglob("*.py")}
+    package = {
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "kanegen").rglob("*") if path.suffix in (".py", ".toml")
+    }
     templates = {
         "kanegen/" + path.relative_to(ROOT).as_posix()
         for path in (ROOT / "templates").rglob("*")

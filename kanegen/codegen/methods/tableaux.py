@@ -12,7 +12,7 @@ so cubic Hermite interpolation is the case without further rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -186,10 +186,16 @@ def _nested(coefficients: Sequence[Fraction], theta: Fraction) -> Fraction:
     return value
 
 
-def row(text: str) -> Row:
-    """A row from numbers separated by blanks."""
-    return tuple(map(Fraction, text.split()))
-
-
-def full_row(row: Mapping[int, str], length: int) -> Row:
-    return tuple(Fraction(row.get(j, 0)) for j in range(length))
+def nested_form(polynomial: Row) -> Row:
+    """F0, F1, ... of the nested form of dense output, of a polynomial in theta without constant term."""
+    rest = list(polynomial)
+    nested: list[Fraction] = []
+    while rest:
+        if len(nested) % 2 == 0:
+            # rest = F + (1 - theta) quotient
+            nested.append(sum(rest, Fraction(0)))
+            rest = [-sum(rest[k:], Fraction(0)) for k in range(1, len(rest))]
+        else:
+            # rest = F + theta quotient
+            nested.append(rest.pop(0))
+    return tuple(nested)

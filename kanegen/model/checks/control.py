@@ -43,10 +43,7 @@ def _control_problems(model: SystemDescription, servo: Servo) -> list[str]:
         if symbol not in by_symbol:
             problems.append(f"controls contains {symbol_name(symbol)}, which is no input: the inputs are {known}")
         elif by_symbol[symbol].rate is not None and servo.controls is not None:
-            problems.append(
-                f"control {symbol_name(symbol)} has a rate: what is solved for has none that is known before; leave "
-                "rate= out"
-            )
+            problems.append(f"control {symbol_name(symbol)} has a rate, but it is solved for: leave rate= out")
         if controls.count(symbol) > 1:
             problems.append(f"controls contains {symbol_name(symbol)} twice")
     implicit = "" if servo.controls is not None else "; without controls= all inputs are controls: name those that are"
@@ -61,9 +58,8 @@ def _control_problems(model: SystemDescription, servo: Servo) -> list[str]:
             problems.append(f"{where} contains the control {contained}: expected an expression {wanted}{why}{implicit}")
     if len(servo.constraints) > len(controls) > 0:
         problems.append(
-            f"{len(servo.constraints)} servo-constraints with {len(controls)} control(s) "
-            f"({symbol_names(controls)}): S tau = z has no solution in general; drop constraints or add "
-            "controls"
+            f"{len(servo.constraints)} servo-constraints with {len(controls)} control(s) ({symbol_names(controls)}): "
+            "S tau = z has no solution in general; drop constraints or add controls"
         )
     return problems
 

@@ -7,8 +7,8 @@ method of its class: a further law is a further class here, listed in :data:`LAW
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
 import sympy
 
@@ -41,7 +41,23 @@ class Value:
         return f"a number in [{self.least:g}, {self.greatest:g}]"
 
 
-class ContactLaw:
+#: Metadata of the fields that hold values: the interval of a :class:`Value`.
+NOT_NEGATIVE: Final = {"least": 0.0}
+POSITIVE: Final = {"least": 0.0, "strict": True}
+AT_LEAST_ONE: Final = {"least": 1.0}
+FRACTION: Final = {"least": 0.0, "greatest": 1.0}
+
+
+class Law:
+    """A record with values; those that are None were not given."""
+
+    def values(self) -> tuple[Value, ...]:
+        """The values that were given, with the intervals they must lie in."""
+        given = ((item, getattr(self, item.name)) for item in fields(self) if item.metadata)  # type: ignore[arg-type]
+        return tuple(Value(item.name, value, **item.metadata) for item, value in given if value is not None)
+
+
+class ContactLaw(Law):
     """What every law of a gap answers. The defaults are those of a law that gives the acceleration of its row."""
 
     @property
@@ -63,10 +79,6 @@ class ContactLaw:
     def restitution(self) -> Any:
         """Newton's coefficient of restitution."""
         return sympy.S.Zero
-
-    def values(self) -> tuple[Value, ...]:
-        """The values of the law, named like its fields, with the intervals they must lie in."""
-        raise NotImplementedError
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
         """The acceleration of the closed row; zero where the law gives a force."""
@@ -137,13 +149,8 @@ class Stabilized(ContactLaw):
         1/s^2, positive, ``-Delta2`` of the source; None at velocity level.
     """
 
-    damping: Any
-    stiffness: Any = None
-
-    def values(self) -> tuple[Value, ...]:
-        """Both gains: positive ones are those whose motion decays (Hurwitz)."""
-        given = (("damping", self.damping), ("stiffness", self.stiffness))
-        return tuple(Value(name, x, 0.0, strict=True) for name, x in given if x is not None)
+    damping: Any = field(metadata=POSITIVE)
+    stiffness: Any = field(default=None, metadata=POSITIVE)
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
         return -self.damping * rate - self.stiffness * gap if level == 2 else -self.damping * gap
@@ -172,8 +179,8 @@ class Restitution(ContactLaw):
         Rate of that decay, 1/s.
     """
 
-    e: Any = 0.0
-    decay_rate: Any = 10.0
+    e: Any = field(default=0.0, metadata=FRACTION)
+    decay_rate: Any = field(default=10.0, metadata=NOT_NEGATIVE)
 
     @property
     def kind(self) -> str:
@@ -186,9 +193,6 @@ class Restitution(ContactLaw):
     @property
     def restitution(self) -> Any:
         return self.e
-
-    def values(self) -> tuple[Value, ...]:
-        return Value("e", self.e, 0.0, 1.0), Value("decay_rate", self.decay_rate, 0.0)
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
         return decay(self.decay_rate, gap, rate, level)
@@ -207,12 +211,9 @@ class KelvinVoigt(CompliantLaw):
         (Bajodah 2003, (367) divided by m).
     """
 
-    stiffness: Any
-    damping: Any
+    stiffness: Any = field(metadata=NOT_NEGATIVE)
+    damping: Any = field(metadata=NOT_NEGATIVE)
     quantity: str = "force"
-
-    def values(self) -> tuple[Value, ...]:
-        return Value("stiffness", self.stiffness, 0.0), Value("damping", self.damping, 0.0)
 
     def response(self, x: Any, rate: Any) -> Any:
         return self.stiffness * x + self.damping * rate
@@ -233,17 +234,10 @@ class HuntCrossley(CompliantLaw):
         What the law gives: ``"force"`` or ``"acceleration"``.
     """
 
-    stiffness: Any
-    damping: Any
-    exponent: Any = field(default_factory=lambda: sympy.Rational(3, 2))
+    stiffness: Any = field(metadata=NOT_NEGATIVE)
+    damping: Any = field(metadata=NOT_NEGATIVE)
+    exponent: Any = field(default=sympy.Rational(3, 2), metadata=AT_LEAST_ONE)
     quantity: str = "force"
-
-    def values(self) -> tuple[Value, ...]:
-        return (
-            Value("stiffness", self.stiffness, 0.0),
-            Value("damping", self.damping, 0.0),
-            Value("exponent", self.exponent, 1.0),
-        )
 
     def response(self, x: Any, rate: Any) -> Any:
         return odd_power(x, self.exponent) * (self.stiffness + self.damping * rate)
@@ -270,19 +264,11 @@ class ImpactFunction(CompliantLaw):
         What the law gives: ``"force"`` or ``"acceleration"``.
     """
 
-    stiffness: Any
-    damping: Any
-    depth: Any
-    exponent: Any = field(default_factory=lambda: sympy.Rational(3, 2))
+    stiffness: Any = field(metadata=NOT_NEGATIVE)
+    damping: Any = field(metadata=NOT_NEGATIVE)
+    depth: Any = field(metadata=POSITIVE)
+    exponent: Any = field(default=sympy.Rational(3, 2), metadata=AT_LEAST_ONE)
     quantity: str = "force"
-
-    def values(self) -> tuple[Value, ...]:
-        return (
-            Value("stiffness", self.stiffness, 0.0),
-            Value("damping", self.damping, 0.0),
-            Value("depth", self.depth, 0.0, strict=True),
-            Value("exponent", self.exponent, 1.0),
-        )
 
     def response(self, x: Any, rate: Any) -> Any:
         s = sympy.Min(sympy.Max(x / self.depth, 0), 1)
@@ -300,7 +286,7 @@ def decay(decay_rate: Any, gap: Any, rate: Any, level: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Coulomb:
+class Coulomb(Law):
     """Dry friction: stick while ``|F_t| <= mu_s N``, slip under ``-mu_k N v/|v|``.
 
     Parameters
@@ -315,23 +301,15 @@ class Coulomb:
         Rate, 1/s, at which slip velocity left in stick (rounding; the whole of it in creep) decays.
     """
 
-    mu_s: Any
-    mu_k: Any = None
-    creep: Any = None
-    decay_rate: Any = 10.0
+    mu_s: Any = field(metadata=NOT_NEGATIVE)
+    mu_k: Any = field(default=None, metadata=NOT_NEGATIVE)
+    creep: Any = field(default=None, metadata=POSITIVE)
+    decay_rate: Any = field(default=10.0, metadata=NOT_NEGATIVE)
 
     @property
     def kinetic(self) -> Any:
         """The coefficient of kinetic friction."""
         return self.mu_s if self.mu_k is None else self.mu_k
-
-    def values(self) -> tuple[Value, ...]:
-        values = [Value("mu_s", self.mu_s, 0.0), Value("decay_rate", self.decay_rate, 0.0)]
-        if self.mu_k is not None:
-            values.append(Value("mu_k", self.mu_k, 0.0))
-        if self.creep is not None:
-            values.append(Value("creep", self.creep, 0.0, strict=True))
-        return tuple(values)
 
     def order(self) -> tuple[Value, ...]:
         """``mu_s - mu_k``, which is not negative."""

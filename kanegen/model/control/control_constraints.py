@@ -64,7 +64,7 @@ class ControlConstraints:
             "constraints": phi,
             "controls": None if controls is None else _controls(controls, problems),
             "theta": _theta(theta, len(phi), problems),
-            "y": (sympy.S.Zero,) if y is None else normalize.scalars(_listed(y), "y", problems),
+            "y": (sympy.S.Zero,) if y is None else normalize.scalars(y, "y", problems),
         }
         if problems:
             raise ModelError(tuple(f"ControlConstraints: {problem}" for problem in problems))
@@ -89,10 +89,6 @@ class ControlConstraints:
             yield "control constraint", f"ControlConstraints constraints[{k}]", (phi,), 0
             yield "servo gain", f"ControlConstraints theta[{k}]", theta, 0
         yield "servo law", "ControlConstraints y", self.y, 0
-
-
-def _listed(value: Any) -> Any:
-    return (value,) if isinstance(value, int | float) else value
 
 
 def _controls(value: Any, problems: list[str]) -> tuple[Any, ...]:

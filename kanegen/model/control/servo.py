@@ -90,7 +90,7 @@ class Servo:
             "controls": None if controls is None else normalize.sequence(controls, "controls", problems),
             "resolution": _resolution(resolution, weight, damping, problems),
             "weight": None if weight is None else _weight(weight, problems),
-            "y": None if y is None else normalize.scalars(_listed(y), "y", problems),
+            "y": None if y is None else normalize.scalars(y, "y", problems),
             "damping": None if damping is None else normalize.scalar(damping, "damping", problems),
             "limits": None if limits is None else control_limits(limits, problems),
         }
@@ -133,10 +133,6 @@ class Servo:
             yield "servo law", "servo weight", tuple(x for row in self.weight for x in row), 0
         if self.y is not None:
             yield "servo law", "servo y", self.y, 0
-
-
-def _listed(value: Any) -> Any:
-    return (value,) if isinstance(value, int | float) else value
 
 
 def _dynamics(theta: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
@@ -194,7 +190,7 @@ def _weight(weight: Any, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
     if isinstance(weight, sympy.MatrixBase):
         rows = weight.tolist() if min(weight.shape) > 1 else [*weight.flat()]
     else:
-        rows = [*_listed(weight)] if _is_sequence(weight) else [weight]
+        rows = [*weight] if _is_sequence(weight) else [weight]
     if any(map(_is_sequence, rows)):
         matrix = [[*row] if _is_sequence(row) else [row] for row in rows]
     else:

@@ -11,6 +11,7 @@ import sympy.physics.mechanics as me
 from messages import raises, says_one
 
 import kanegen as kg
+from kanegen.derivation.control.servo import servo_equations
 
 x, y, v, w = me.dynamicsymbols("x y v w")
 F, G, H, target = me.dynamicsymbols("F G H target")
@@ -38,7 +39,7 @@ def model(servo: Any, force: Any = F * N.x + G * N.y, inputs: Any = (F, G), **op
 
 def build(servo: Any, **options: Any) -> None:
     """The model, and what a build derives from its servo-constraints."""
-    _ = kg.derive(model(servo, **options)).servo
+    kg.derive(model(servo, **options)).once(servo_equations)
 
 
 STABLE = (-2, -1)
