@@ -80,7 +80,7 @@ _DEFAULT: Final = (
         "n_d",
         "B of u_D' = A u_I' + B, stabilized with the gains given",
         partitioned("B_stabilized"),
-        requires=_no_partition
+        requires=_no_partition,
     ),
     _quantity("constraint_force", "n_u", "generalized constraint forces", quantities.constraint_force, group="forces"),
     _quantity(
@@ -88,7 +88,7 @@ _DEFAULT: Final = (
         "n_c",
         "multipliers of the constraint rows, Q u' = P + J^T lambda",
         quantities.multipliers,
-        group="forces"
+        group="forces",
     ),
     _quantity("kinetic_energy", "", "kinetic energy", plain("kinetic_energy"), group="energies"),
     _quantity(
@@ -100,25 +100,25 @@ _DEFAULT: Final = (
         "residuals",
         "residuals of the constraints: phi and invariants, then phi' and psi",
         consistency.residuals,
-        consistency.no_residuals
+        consistency.no_residuals,
     ),
     _level(
         "displacements",
         "S of dq = S w: columns of C in q' = C u + D, then gradients of the invariants",
         consistency.displacements,
-        consistency.no_positions
+        consistency.no_positions,
     ),
     _level(
         "position_level",
         "[phi_q S, phi] of the constraints at position level, invariants last",
         consistency.position_level,
-        consistency.no_positions
+        consistency.no_positions,
     ),
     _level(
         "velocity_level",
         "[psi_u, psi] of the constraints at velocity level, phi' first",
         consistency.velocity_level,
-        consistency.no_velocities
+        consistency.no_velocities,
     ),
     FunctionSpec("outputs", "output {}", members=outputs.outputs, prefix="output:", on_request=True),
     FunctionSpec(
@@ -129,14 +129,14 @@ _DEFAULT: Final = (
         "n_u",
         "generalized speeds before the change of speeds",
         plain("old_speeds"),
-        requires=_no_speed_change
+        requires=_no_speed_change,
     ),
     _quantity(
         "new_speeds",
         "n_u",
         "generalized speeds from those before the change, which u holds",
         plain("new_speeds"),
-        requires=_no_speed_change
+        requires=_no_speed_change,
     ),
     _servo(
         "control",
@@ -152,27 +152,27 @@ _DEFAULT: Final = (
         "servo_gains",
         "n_s 2",
         "Theta1, Theta2 of holonomic servo-constraints, Theta, 0 of nonholonomic ones",
-        servo.gains
+        servo.gains,
     ),
     _servo(
         "feasibility",
         "4",
         "rank of the equations of the controls, residual, smallest singular value, 1 for a solution",
-        servo.feasibility
+        servo.feasibility,
     ),
     FunctionSpec(
         "control_forces",
         "generalized forces of unit controls, a row for each",
         plant.control_forces,
         requires=plant.no_path_controls,
-        derives=True
+        derives=True,
     ),
     FunctionSpec(
         "kinematics",
         "[C D c] of q' = C u + D and q'' = C u' + c",
         plant.kinematics,
         requires=plant.no_path_controls,
-        derives=True
+        derives=True,
     ),
 )
 
@@ -191,7 +191,7 @@ _ON_REQUEST: Final = (
         "u' and w' = (Q^1/2 u)': constraint-enforcing part, momentum-balance part, for each",
         quantities.acceleration_parts,
         shape=("4", "n_u"),
-        on_request=True
+        on_request=True,
     ),
     FunctionSpec(
         "integrals", "[I_u | I] of the integral {}", members=integrals.integrals, prefix="integral:", every_run=True
@@ -201,7 +201,7 @@ _ON_REQUEST: Final = (
         "[R c] of R u' = c: the equations of motion along the directions that no control reaches",
         plant.underactuation,
         requires=plant.fully_actuated,
-        derives=True
+        derives=True,
     ),
     *jacobian_specs(),
 )
@@ -217,7 +217,7 @@ _OF_FORMS: Final = (
         requires=momentum_form.no_reduced_momentum,
         forms=("momentum",),
         on_request=False,
-        derives=True
+        derives=True,
     ),
     _quantity(
         "hamiltonian",
@@ -225,7 +225,7 @@ _OF_FORMS: Final = (
         "H = K2 - K0 + V",
         momenta_quantity("hamiltonian"),
         requires=_no_potential,
-        forms=("hamilton",)
+        forms=("hamilton",),
     ),
     _quantity(
         "jacobi_integral",
@@ -234,7 +234,10 @@ _OF_FORMS: Final = (
         momenta_quantity("jacobi_integral"),
         requires=_no_potential,
         forms=("hamilton",),
-  CATALOGUE: Final[Mapping[str, FunctionSpec]] = MappingProxyType(
+    ),
+)
+
+CATALOGUE: Final[Mapping[str, FunctionSpec]] = MappingProxyType(
     {spec.name: spec for spec in (*(replace(spec, default=True) for spec in _DEFAULT), *_ON_REQUEST, *_OF_FORMS)}
 )
 """Every function by name, in the order of the generated code."""
