@@ -60,9 +60,8 @@ static inline bool counted_isfinite(kg_real x) { return judged(std::isfinite(x.v
 #define KG_EPSILON kg_real(DBL_EPSILON)
 #define KG_TINY kg_real(DBL_MIN)
 #include "kg_generalized.h"
-#include "kg_limit.h"
 #include "kg_linalg.h"
-#include "kg_servo.h"
+#include "kg_control.h"
 
 #define COUNTED(name, parameters, arguments)          \
   extern "C" long name parameters {                   \
