@@ -1,7 +1,7 @@
 /* The linear algebra of the kernels on numbers that count what is done with them.
  *
- * Every function returns the number of additions, products, divisions, roots, magnitudes and comparisons of one call, or
- * the status if the kernel refuses.
+ * Every function returns the number of additions, products, divisions, roots, magnitudes and comparisons of one call,
+ * or the status if the kernel refuses.
  */
 #include <cfloat>
 #include <cmath>
