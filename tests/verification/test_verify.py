@@ -149,9 +149,9 @@ def scaled_momentum(*arguments: Any, original: Any = energies.momentum) -> Any:
     return tuple(node * 1.5 for node in original(*arguments))
 
 
-def wrong_form(f: Any, stabilized: bool, otherwise: str | None) -> Any:
-    solved = right_sides.reduced(f, stabilized, otherwise)
-    return replace(solved, udot=(solved.udot[0] * 1.001, *solved.udot[1:]))
+def wrong_form(f: Any, s: Any, stabilized: bool, otherwise: str | None) -> Any:
+    first, *others = right_sides.reduced(f, s, stabilized, otherwise)
+    return [first * 1.001, *others]
 
 
 DERIVATION: dict[str, tuple[Any, str, Any, set[str]]] = {
