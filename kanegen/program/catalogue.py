@@ -18,7 +18,7 @@ from kanegen.program.functions.control import plant, servo
 from kanegen.program.functions.jacobians import jacobian_specs
 from kanegen.program.functions.momentum_form import momenta_quantity
 from kanegen.program.functions.quantities import T, V, partitioned, plain
-from kanegen.program.registry import Functions, FunctionSpec, Maker
+from kanegen.program.registry import Functions, FunctionSpec, Maker, Reason
 
 MOMENTUM_FORMS: Final = tuple(form.name for form in FORMS.values() if form.momenta)
 
@@ -50,79 +50,75 @@ def _no_speed_change(f: Functions) -> str | None:
     return None if f.equations.model.speed_change is not None else "it was not made by Model.with_speeds"
 
 
-def _quantity(name: str, shape: tuple[str, ...], summary: str, make: Maker, **more: Any) -> FunctionSpec:
+def _quantity(name: str, shape: str, summary: str, make: Maker, **more: Any) -> FunctionSpec:
     """A quantity that the user evaluates as an attribute of the solver."""
-    return FunctionSpec(name, summary, make, shape=shape, **{"attribute": True, "on_request": True, **more})
+    return FunctionSpec(
+        name, summary, make, shape=tuple(shape.split()), **{"attribute": True, "on_request": True, **more}
+    )
 
 
-def _servo(name: str, shape: tuple[str, ...], summary: str, make: Maker, **more: Any) -> FunctionSpec:
-    return FunctionSpec(name, summary, make, requires=servo.no_servo, group="servo", shape=shape, **more)
+def _servo(name: str, shape: str, summary: str, make: Maker, **more: Any) -> FunctionSpec:
+    return FunctionSpec(name, summary, make, requires=servo.no_servo, group="servo", shape=tuple(shape.split()), **more)
 
 
-_U: Final = ("n_u",)
-_UU: Final = ("n_u", "n_u")
+def _level(name: str, summary: str, make: Maker, requires: Reason) -> FunctionSpec:
+    """What consistent states need."""
+    return FunctionSpec(name, summary, make, requires=requires, group="consistency", derives=True)
+
 
 _DEFAULT: Final = (
     FunctionSpec("rhs", "q' and u'", on_request=True),
-    _quantity("T", _UU, "T of T u' = V: rows of the constraints, then momentum rows", T, requires=_no_partition),
-    _quantity("V", _U, "V of T u' = V, stabilized with the gains given", V, requires=_no_partition),
-    _quantity("Q", _UU, "kinetic-energy matrix", plain("Q"), group="consistency"),
-    _quantity("P", _U, "generalized active forces less inertia forces at u' = 0", plain("P")),
-    _quantity("J", ("n_c", "n_u"), "constraint rows at acceleration level", plain("J")),
-    _quantity("b", ("n_c",), "right sides of J u' = b, stabilized with the gains given", plain("b_stabilized")),
-    _quantity("A", ("n_d", "n_i"), "A of u_D' = A u_I' + B", partitioned("A"), requires=_nothing_free),
+    _quantity("T", "n_u n_u", "T of T u' = V: rows of the constraints, then momentum rows", T, requires=_no_partition),
+    _quantity("V", "n_u", "V of T u' = V, stabilized with the gains given", V, requires=_no_partition),
+    _quantity("Q", "n_u n_u", "kinetic-energy matrix", plain("Q"), group="consistency"),
+    _quantity("P", "n_u", "generalized active forces less inertia forces at u' = 0", plain("P")),
+    _quantity("J", "n_c n_u", "constraint rows at acceleration level", plain("J")),
+    _quantity("b", "n_c", "right sides of J u' = b, stabilized with the gains given", plain("b_stabilized")),
+    _quantity("A", "n_d n_i", "A of u_D' = A u_I' + B", partitioned("A"), requires=_nothing_free),
     _quantity(
         "B",
-        ("n_d",),
+        "n_d",
         "B of u_D' = A u_I' + B, stabilized with the gains given",
         partitioned("B_stabilized"),
         requires=_no_partition,
     ),
-    _quantity("constraint_force", _U, "generalized constraint forces", quantities.constraint_force, group="forces"),
+    _quantity("constraint_force", "n_u", "generalized constraint forces", quantities.constraint_force, group="forces"),
     _quantity(
         "multipliers",
-        ("n_c",),
+        "n_c",
         "multipliers of the constraint rows, Q u' = P + J^T lambda",
         quantities.multipliers,
         group="forces",
     ),
-    _quantity("kinetic_energy", (), "kinetic energy", plain("kinetic_energy"), group="energies"),
+    _quantity("kinetic_energy", "", "kinetic energy", plain("kinetic_energy"), group="energies"),
     _quantity(
-        "potential_energy", (), "potential energy", plain("potential_energy"), group="energies", requires=_no_potential
+        "potential_energy", "", "potential energy", plain("potential_energy"), group="energies", requires=_no_potential
     ),
-    _quantity("energy", (), "kinetic and potential energy", plain("energy"), group="energies", requires=_no_potential),
-    _quantity("momentum", _U, "generalized momenta Q u + N", plain("momentum")),
-    FunctionSpec(
+    _quantity("energy", "", "kinetic and potential energy", plain("energy"), group="energies", requires=_no_potential),
+    _quantity("momentum", "n_u", "generalized momenta Q u + N", plain("momentum")),
+    _level(
         "residuals",
         "residuals of the constraints: phi and invariants, then phi' and psi",
         consistency.residuals,
-        requires=consistency.no_residuals,
-        group="consistency",
-        derives=True,
+        consistency.no_residuals,
     ),
-    FunctionSpec(
+    _level(
         "displacements",
         "S of dq = S w: columns of C in q' = C u + D, then gradients of the invariants",
         consistency.displacements,
-        requires=consistency.no_positions,
-        group="consistency",
-        derives=True,
+        consistency.no_positions,
     ),
-    FunctionSpec(
+    _level(
         "position_level",
         "[phi_q S, phi] of the constraints at position level, invariants last",
         consistency.position_level,
-        requires=consistency.no_positions,
-        group="consistency",
-        derives=True,
+        consistency.no_positions,
     ),
-    FunctionSpec(
+    _level(
         "velocity_level",
         "[psi_u, psi] of the constraints at velocity level, phi' first",
         consistency.velocity_level,
-        requires=consistency.no_velocities,
-        group="consistency",
-        derives=True,
+        consistency.no_velocities,
     ),
     FunctionSpec("outputs", "output {}", members=outputs.outputs, prefix="output:", on_request=True),
     FunctionSpec(
@@ -130,37 +126,37 @@ _DEFAULT: Final = (
     ),
     _quantity(
         "old_speeds",
-        _U,
+        "n_u",
         "generalized speeds before the change of speeds",
         plain("old_speeds"),
         requires=_no_speed_change,
     ),
     _quantity(
         "new_speeds",
-        _U,
+        "n_u",
         "generalized speeds from those before the change, which u holds",
         plain("new_speeds"),
         requires=_no_speed_change,
     ),
     _servo(
         "control",
-        ("n_tau",),
+        "n_tau",
         "controls tau that enforce the servo-constraints",
         servo.control,
-        companions=("servo_gains",),  # judged whenever parameters change
+        companions=("servo_gains",),  # tested whenever parameters change
     ),
-    _servo("servo_matrix", ("n_s", "n_tau"), "S of S tau = z", servo.system_part("servo_matrix")),
-    _servo("servo_right_side", ("n_s",), "z of S tau = z", servo.system_part("servo_right_side")),
-    _servo("servo_residuals", (), "psi of the servo-constraints, then psi' of the holonomic ones", servo.residuals),
+    _servo("servo_matrix", "n_s n_tau", "S of S tau = z", servo.system_part("servo_matrix")),
+    _servo("servo_right_side", "n_s", "z of S tau = z", servo.system_part("servo_right_side")),
+    _servo("servo_residuals", "", "psi of the servo-constraints, then psi' of the holonomic ones", servo.residuals),
     _servo(
         "servo_gains",
-        ("n_s", "2"),
+        "n_s 2",
         "Theta1, Theta2 of holonomic servo-constraints, Theta, 0 of nonholonomic ones",
         servo.gains,
     ),
     _servo(
         "feasibility",
-        ("4",),
+        "4",
         "rank of the equations of the controls, residual, smallest singular value, 1 for a solution",
         servo.feasibility,
     ),
@@ -181,14 +177,14 @@ _DEFAULT: Final = (
 )
 
 _ON_REQUEST: Final = (
-    _quantity("A1", ("n_d", "n_u"), "A1 = [-A I]", partitioned("A1"), requires=_no_partition),
-    _quantity("A2", ("n_i", "n_u"), "A2 = [I A^T]", partitioned("A2"), requires=_no_partition),
-    _quantity("N", _U, "part of the momenta that is left at u = 0", plain("N")),
-    _quantity("L", _U, "inertia forces at u' = 0", plain("L")),
-    _quantity("F", _U, "generalized active forces", plain("F")),
-    _quantity("linear_momentum", ("3",), "sum m v of all bodies, in the inertial frame", plain("linear_momentum")),
-    _quantity("Dm", _UU, "matrix of the velocity form Q u' + Dm u = e, Q' = Dm + Dm^T", momenta_quantity("Dm")),
-    _quantity("e", _U, "right side of the velocity form Q u' + Dm u = e", momenta_quantity("e")),
+    _quantity("A1", "n_d n_u", "A1 = [-A I]", partitioned("A1"), requires=_no_partition),
+    _quantity("A2", "n_i n_u", "A2 = [I A^T]", partitioned("A2"), requires=_no_partition),
+    _quantity("N", "n_u", "part of the momenta that is left at u = 0", plain("N")),
+    _quantity("L", "n_u", "inertia forces at u' = 0", plain("L")),
+    _quantity("F", "n_u", "generalized active forces", plain("F")),
+    _quantity("linear_momentum", "3", "sum m v of all bodies, in the inertial frame", plain("linear_momentum")),
+    _quantity("Dm", "n_u n_u", "matrix of the velocity form Q u' + Dm u = e, Q' = Dm + Dm^T", momenta_quantity("Dm")),
+    _quantity("e", "n_u", "right side of the velocity form Q u' + Dm u = e", momenta_quantity("e")),
     FunctionSpec("rank", "number of independent constraint rows", quantities.rank, on_request=True),
     FunctionSpec(
         "acceleration_parts",
@@ -215,7 +211,7 @@ _OF_FORMS: Final = (
     FunctionSpec("momentum_rhs", "q' and mom' of the momenta", forms=MOMENTUM_FORMS, every_run=True),
     _quantity(
         "reduced_momentum",
-        ("n_i",),
+        "n_i",
         "momenta A2 (Q u + N)",
         momentum_form.reduced_momentum,
         requires=momentum_form.no_reduced_momentum,
@@ -225,7 +221,7 @@ _OF_FORMS: Final = (
     ),
     _quantity(
         "hamiltonian",
-        (),
+        "",
         "H = K2 - K0 + V",
         momenta_quantity("hamiltonian"),
         requires=_no_potential,
@@ -233,7 +229,7 @@ _OF_FORMS: Final = (
     ),
     _quantity(
         "jacobi_integral",
-        (),
+        "",
         "h = sum q' K_q' - K + V",
         momenta_quantity("jacobi_integral"),
         requires=_no_potential,

@@ -186,13 +186,7 @@ KERNELS: Final = (
     _kernel(lu_solve_many, ("n", "m"), _MANY, "b", operations=_lu),
     _kernel(cholesky_solve, ("n",), _ONE, "b", operations=cholesky_operations),
     _kernel(cholesky_solve_many, ("n", "m"), _MANY, "b", operations=cholesky_operations),
-    _kernel(
-        partition,
-        ("n_u", "n_c"),
-        {"J": ("n_c", "n_u"), "order": ("n_u",)},
-        "order",
-        operations=_elimination,
-    ),
+    _kernel(partition, ("n_u", "n_c"), {"J": ("n_c", "n_u"), "order": ("n_u",)}, "order", operations=_elimination),
     _kernel(
         multipliers,
         ("n_u", "n_c"),
