@@ -111,8 +111,7 @@ def udwadia_kalaba_limit(
     root = _inverse_root(n_u, Q)
     if root is None:
         return SINGULAR
-    rows, rates = matrix(n_c, n_u, J) @ root, matrix(n_c, n_u, G) @ root
-    free = root.T @ vector(P)
+    rows, rates, free = matrix(n_c, n_u, J) @ root, matrix(n_c, n_u, G) @ root, root.T @ vector(P)
     rest = vector(b) - rows @ free
     values, vectors = symmetric_eigen(rows @ rows.T)
     directions, changes = vectors @ rows, vectors @ rates
