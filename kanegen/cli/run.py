@@ -106,7 +106,7 @@ def _simulate(
 
 def _inputs(description: Any, control: bool, r: Any) -> dict[str, Any]:
     """The inputs of the file without the controls that the model's law gives, and the start of those in the state."""
-    from kanegen.solve.control.closed_loop import own_inputs
+    from kanegen.solve.closed_loop import own_inputs
 
     if not control or r is None:
         return {"r": r}

@@ -14,7 +14,7 @@ from kanegen.derivation.geometry.variables import RELATIVE_ZERO
 from kanegen.errors import VerificationError
 from kanegen.graph import Newton, evaluate
 from kanegen.graph.ranks import independent_rows
-from kanegen.solve.names import unknown
+from kanegen.solve.values import unknown
 
 CONDITION: Final = 1e4
 """Largest condition number of the (equilibrated) equations at a state: four of the sixteen digits may be lost."""
