@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -66,17 +66,17 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
         Where (nearly) all states are singular or undefined.
     """
     rng = np.random.default_rng(seed)
-    parameters = _parameters(equations, rng)
-    given = None if start is None else _start(equations, start)
-    redundant = not equations.has_partition
+    given = equations.model.parameters.values()
+    parameters = np.array([rng.uniform(0.5, 1.5) if value is None else float(value) for value in given])
+    near = _start(equations, start or {})
     drawn: list[State] = []
-    candidates = _candidates(equations, rng, parameters, given)
-    for _, state in zip(range(DRAWS * count), candidates, strict=False):
-        if not _masses_are_positive(equations, state):
-            continue
-        placed = _placed(equations, state, onto_manifold=redundant or len(drawn) % 2 == 0)
-        if placed is not None and _regular(equations, placed):
-            drawn.append(placed)
+    for _ in range(DRAWS * count):
+        state = _candidate(equations, rng, parameters, near)
+        if _masses_are_positive(equations, state):
+            onto_manifold = not equations.has_partition or len(drawn) % 2 == 0
+            placed = _placed(equations, state, onto_manifold)
+            if placed is not None and _regular(equations, placed):
+                drawn.append(placed)
         if len(drawn) == count:
             return tuple(drawn)
     raise VerificationError(
@@ -84,17 +84,6 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
         f"below {CONDITION:g}); pass start=, a state in whose neighborhood the model is defined, or seed=, or check "
         f"the model for redundant constraints and massless speeds"
     )
-
-
-def missing_parameters(equations: Equations) -> tuple[str, ...]:
-    """Names of the parameters without a value."""
-    return tuple(str(symbol) for symbol, value in equations.model.parameters.items() if value is None)
-
-
-def _parameters(equations: Equations, rng: np.random.Generator) -> Array:
-    """Values of the model, random positive ones where it has none."""
-    given = equations.model.parameters.values()
-    return np.array([rng.uniform(0.5, 1.5) if value is None else float(value) for value in given])
 
 
 def _start(equations: Equations, start: Mapping[str, Any]) -> dict[str, Array]:
@@ -111,24 +100,20 @@ def _start(equations: Equations, start: Mapping[str, Any]) -> dict[str, Array]:
     return arrays
 
 
-def _candidates(
-    equations: Equations, rng: np.random.Generator, parameters: Array, start: Mapping[str, Array] | None
-) -> Iterator[State]:
+def _candidate(equations: Equations, rng: np.random.Generator, parameters: Array, near: Mapping[str, Array]) -> State:
+    """A random state around the start ``near``, not yet on the constraint manifold."""
     system = equations.system
-    n_q, n_u = len(system.q), len(system.u)
-    near = start or {}
     defaults = np.array([0.0 if item.default is None else item.default for item in equations.model.inputs])
-    while True:
-        yield State(
-            t=float(near.get("t", 0.0)) + rng.uniform(0.5, 2.0),
-            q=_around(rng, near.get("q"), n_q, SPREAD_Q),
-            u=_around(rng, near.get("u"), n_u, SPREAD_U),
-            r=np.append(near.get("r", defaults) + rng.uniform(-1.0, 1.0, len(system.r)), np.zeros(len(system.hidden))),
-            p=parameters,
-            gains=rng.uniform(-2.0, -0.5, len(equations.gain_names)),
-            udot=rng.uniform(-2.0, 2.0, n_u),
-            consistent=False,
-        )
+    return State(
+        t=float(near.get("t", 0.0)) + rng.uniform(0.5, 2.0),
+        q=_around(rng, near.get("q"), len(system.q), SPREAD_Q),
+        u=_around(rng, near.get("u"), len(system.u), SPREAD_U),
+        r=np.append(near.get("r", defaults) + rng.uniform(-1.0, 1.0, len(system.r)), np.zeros(len(system.hidden))),
+        p=parameters,
+        gains=rng.uniform(-2.0, -0.5, len(equations.gain_names)),
+        udot=rng.uniform(-2.0, 2.0, len(system.u)),
+        consistent=False,
+    )
 
 
 def _around(rng: np.random.Generator, center: Array | None, n: int, spread: float) -> Array:
