@@ -12,9 +12,9 @@ from kanegen.derivation import derive
 from kanegen.errors import VerificationError
 from kanegen.forms import AUTO, FORMS
 from kanegen.model import Model
-from kanegen.options import BuildOptions
 from kanegen.pipeline import build
 from kanegen.program.assemble import assemble
+from kanegen.program.options import BuildOptions
 from kanegen.verification import compiled, differences, principles
 from kanegen.verification.report import Check, Report, Worst, judge
 from kanegen.verification.states import draw_states
