@@ -76,11 +76,11 @@ def example_files(folder: Path) -> Iterator[ModelFile]:
             yield read_model_file(path, options=options)
 
 
-def measure_forms(file: ModelFile, folder: Path, rounds: int) -> FormRow:
-    """Time the right-hand side in every form that applies, timing.interleaved.
+def measure_forms(file: ModelFile, rounds: int) -> FormRow:
+    """Time the right-hand side in every form that applies, interleaved.
 
-    The kernels are compiled in ``folder``. Forms of the momenta are timed at the momenta of the same states, for
-    (q', mom'). Raises `SolveError` when two forms disagree.
+    Forms of the momenta are timed at the momenta of the same states, for (q', mom'). Raises `SolveError` when two
+    forms disagree.
     """
     model = file.model
     states = timing.states_near(file.start(), input_values(model, file.start()), parameter_values(model))
@@ -89,7 +89,7 @@ def measure_forms(file: ModelFile, folder: Path, rounds: int) -> FormRow:
     refusal: BuildError | None = None
     for form in FORMS:
         try:
-            operations[form], functions[form] = _timed(model, form, states, folder / form)
+            operations[form], functions[form] = _timed(model, form, states)
         except BuildError as error:
             # A form that does not apply is left out.
             refusal = refusal or error
@@ -103,11 +103,11 @@ def measure_forms(file: ModelFile, folder: Path, rounds: int) -> FormRow:
     return FormRow(label(file.path.stem, file.options), cheapest(derive(model)), times)
 
 
-def _timed(model: Model, form: str, states: timing.States, folder: Path) -> tuple[int, timing.TimedFunction]:
+def _timed(model: Model, form: str, states: timing.States) -> tuple[int, timing.TimedFunction]:
     """Operations and the function to be timed of one form; `BuildError` where it does not apply."""
     momenta = FORMS[form].momenta
     sources = sources_of(model, form, ("rhs", "momentum") if momenta else ("rhs",))
-    library = timing.timed_library(sources.files, sources.kernel, folder)
+    library = timing.timed_library(sources.files, sources.kernel)
     name = "momentum_rhs" if momenta else "rhs"
     if momenta:
         mapping = timing.TimedFunction(library, "reduced_momentum" if form == "momentum" else "momentum", states)

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -84,25 +84,13 @@ class Result:
         return self.target.verdict(self.measured) if self.judged else "not judged"
 
 
-@dataclass(frozen=True)
-class Startup:
-    """Seconds.
+def measure_startup(first: Path, following: Path, repetitions: int) -> tuple[float, float, float, dict[str, float]]:
+    """Seconds in new processes: ``first`` once, the others as the least of ``repetitions``.
 
-    ``first``: a whole process with an empty cache, interpreter and imports included, that builds one model.
-    ``following``: building a second model in such a process. ``cached``: loading a model from the cache in a
-    new process after its imports; ``imports`` are the times to import SymPy, NumPy and kanegen.
-    """
-
-    first: float
-    following: float
-    cached: float
-    imports: Mapping[str, float]
-
-
-def measure_startup(first: Path, following: Path, repetitions: int) -> Startup:
-    """Measure in new processes: ``first`` once, the others as the least of ``repetitions``.
-
-    Raises `BuildError` with the output of a process that fails.
+    For a whole process with an empty cache, interpreter and imports included, that builds the ``first`` model; for
+    building the ``following`` model in such a process; for loading the first one from the cache in a new process after
+    its imports; and for the imports of SymPy, NumPy and kanegen. Raises `BuildError` with the output of a process that
+    fails.
     """
     with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
         cache = Path(folder) / "cache"
@@ -111,12 +99,9 @@ def measure_startup(first: Path, following: Path, repetitions: int) -> Startup:
         # Each copy of the cache has the wrapper and the first model, but not the second one.
         copies = [shutil.copytree(cache, Path(folder) / f"copy{k}") for k in range(repetitions)]
         pairs = [_run_probe((first, following), copy) for copy in copies]
-    return Startup(
-        first=seconds,
-        following=min(float(run["builds"][1]["build"]) for run in pairs),
-        cached=min(float(run["builds"][0]["build"]) for run in warm),
-        imports={name: min(float(run[name]) for run in warm) for name in ("sympy", "numpy", "kanegen")},
-    )
+    second = min(float(run["builds"][1]["build"]) for run in pairs)
+    cached = min(float(run["builds"][0]["build"]) for run in warm)
+    return seconds, second, cached, {name: min(run[name] for run in warm) for name in ("sympy", "numpy", "kanegen")}
 
 
 def _run_probe(files: Sequence[Path], cache: Path) -> dict[str, Any]:
@@ -145,8 +130,7 @@ class Benchmark:
         return (
             (f"deriving spatial_chain({self.links})", self._derivation),
             ("counting operations", self._operations),
-            ("evaluating unconstrained systems", self._unconstrained),
-            ("evaluating constrained systems", self._constrained),
+            ("evaluating right-hand sides", self._evaluations),
             ("calling from Python", self._call),
             ("starting up", self._startup),
             ("integrating the rolling disk", self._integration),
@@ -167,8 +151,7 @@ class Benchmark:
 
     @cache  # noqa: B019  (a process has one benchmark)
     def _evaluation(self, name: str, **options: Any) -> Evaluation:
-        with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
-            return evaluate_pair(self._pair(name, **options), Path(folder), self.rounds)
+        return evaluate_pair(self._pair(name, **options), self.rounds)
 
     def _derivation(self) -> list[Result]:
         file = self._file("spatial_chain", n=self.links)
@@ -191,14 +174,12 @@ class Benchmark:
         what = "operations of the right-hand side, spatial_chain(4)"
         return [Result(what, count, Target(2300.0, 1900.0, ""), "C operations and function calls, the solve included")]
 
-    def _unconstrained(self) -> list[Result]:
+    def _evaluations(self) -> list[Result]:
         return [
             self._evaluated("spatial_chain", {"n": 4}, Target(2.5, 3.5, "times")),
             self._evaluated("n_link_pendulum", {"n": 10}, Target(2.0, 2.5, "times")),
+            *(self._evaluated(name, options, Target(0.7, 0.5, "of its time")) for name, options in CONSTRAINED),
         ]
-
-    def _constrained(self) -> list[Result]:
-        return [self._evaluated(name, options, Target(0.7, 0.5, "of its time")) for name, options in CONSTRAINED]
 
     def _evaluated(self, name: str, options: dict[str, Any], target: Target) -> Result:
         """The evaluation in C: speed against the peer's, or time where less is better."""
@@ -218,18 +199,18 @@ class Benchmark:
         return [Result("solver.rhs(..., out=...) above the C evaluation", extra, Target(150.0, 60.0, "ns"), detail)]
 
     def _startup(self) -> list[Result]:
-        first, following = (self.examples / f"{name}.py" for name in ("rolling_disk", "slider_crank"))
-        startup = measure_startup(first, following, STARTS)
-        imports = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in startup.imports.items())
+        disk, crank = (self.examples / f"{name}.py" for name in ("rolling_disk", "slider_crank"))
+        first, following, cached, imported = measure_startup(disk, crank, STARTS)
+        imports = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in imported.items())
         without = f"kanegen.build in a new process; imports not included ({imports})"
         small = self._file("rolling_disk")
         reading, checking = build_from_kane(apply_kanes_method(small.model, small.start()))
         share, times = 100.0 * checking / reading, f"{seconds_text(checking)} of {seconds_text(reading)}"
         return [
             Result("checking velocities against positions", share, Target(10.0, 5.0, "%"), f"rolling_disk, {times}"),
-            Result("first model on a machine", startup.first, Target(8.0, 4.0, "s"), "rolling_disk, a whole process"),
-            Result("the next model", startup.following, Target(0.6, 0.3, "s"), "slider_crank, kanegen.build"),
-            Result("a model from the cache", 1e3 * startup.cached, Target(50.0, 20.0, "ms"), without),
+            Result("first model on a machine", first, Target(8.0, 4.0, "s"), "rolling_disk, a whole process"),
+            Result("the next model", following, Target(0.6, 0.3, "s"), "slider_crank, kanegen.build"),
+            Result("a model from the cache", 1e3 * cached, Target(50.0, 20.0, "ms"), without),
         ]
 
     def _integration(self) -> list[Result]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,8 +50,8 @@ class Pair:
     inputs: tuple[float, ...]
     parameters: tuple[float, ...]
 
-    def python(self, functions: str = "math") -> peers.PythonPeer:
-        """The equations in Python, see `python_peer`."""
+    def ode(self, functions: str = "math") -> peers.Ode:
+        """SymPy's equations in Python, see `python_peer`."""
         return peers.python_peer(self.equations, self.inputs, self.parameters, functions)
 
 
@@ -118,13 +117,13 @@ def _derive_all(model: Model) -> tuple[Quantity, Quantity, Quantity]:
     return equations.qdot, equations.T, equations.V
 
 
-def evaluate_pair(pair: Pair, folder: Path, rounds: int) -> Evaluation:
+def evaluate_pair(pair: Pair, rounds: int) -> Evaluation:
     """Time one evaluation of (q', u') on all sides in turn. Raises `SolveError` when they disagree."""
     states = timing.states_near(pair.file.start(), pair.inputs, pair.parameters)
     sources = pair.solver.sources
-    kernel = timing.TimedFunction(timing.timed_library(sources.files, sources.kernel, folder / "kernel"), "rhs", states)
-    peer = timing.TimedFunction(peers.peer_library(pair.equations, folder / "peer"), "rhs", states)
-    ode = pair.python().ode
+    kernel = timing.TimedFunction(timing.timed_library(sources.files, sources.kernel), "rhs", states)
+    peer = timing.TimedFunction(peers.peer_library(pair.equations), "rhs", states)
+    ode = pair.ode()
     t, q, u, r = states.t, states.q[0].copy(), states.u[0].copy(), states.r
     y = np.concatenate((q, u))
     sides = {"SymPy in C": peer.evaluate(0), "kanegen": kernel.evaluate(0), "Python": ode(t, y)}
@@ -146,15 +145,15 @@ def integrate_pair(pair: Pair, duration: float, repetitions: int, functions: str
     The reference is SciPy's DOP853 on SymPy's equations with rtol = `REFERENCE_TOLERANCE`, so that nothing of
     kanegen judges itself. ``functions``: those `python_peer` evaluates with.
     """
-    python, start = pair.python(functions), pair.file.start()
+    ode, start = pair.ode(functions), pair.file.start()
     t0 = float(start["t"])
     q0, u0 = (np.array(start[name], dtype=float) for name in ("q", "u"))
     y0, end = np.concatenate((q0, u0)), t0 + duration
-    reference = python.integrate(end, (t0, y0), "DOP853", REFERENCE_TOLERANCE)
+    reference = peers.integrate(ode, end, (t0, y0), "DOP853", REFERENCE_TOLERANCE)
     r = np.array(pair.inputs) if pair.inputs else None
 
     def run_python(method: str, tolerance: float) -> Array:
-        return python.integrate(end, (t0, y0), method, tolerance)
+        return peers.integrate(ode, end, (t0, y0), method, tolerance)
 
     def run_compiled(method: str, tolerance: float) -> Array:
         options: dict[str, Any] = {"rtol": tolerance, "atol": 0.01 * tolerance, "dense_output": False}

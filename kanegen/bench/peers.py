@@ -5,13 +5,13 @@ Nothing here uses kanegen's derivation, so the peers are also an independent che
 
 from __future__ import annotations
 
+import ctypes
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy as sm
@@ -30,6 +30,8 @@ from kanegen.graph.ranks import pivoted_columns, unit_rows
 from kanegen.model import Model
 from kanegen.model.checks.velocities import motion_problems
 from kanegen.pipeline import build
+
+Ode: TypeAlias = Callable[[float, Array], Array]
 
 METHODS = ("RK45", "DOP853", "LSODA")
 """Methods of `scipy.integrate.solve_ivp` that are compared."""
@@ -290,32 +292,26 @@ def peer_source(equations: KaneEquations) -> str:
     )
 
 
-def peer_library(equations: KaneEquations, folder: Path) -> Path:
+def peer_library(equations: KaneEquations) -> ctypes.CDLL:
     """The compiled peer, linked with the timing loop; its only function is ``rhs``. Raises `BuildError`."""
-    return timed_library({**runtime_headers(), "peer.c": peer_source(equations)}, "peer.c", folder)
+    return timed_library({**runtime_headers(), "peer.c": peer_source(equations)}, "peer.c")
 
 
-@dataclass(frozen=True)
-class PythonPeer:
-    """``ode(t, y)`` with y = (q, u), at fixed parameters and inputs."""
+def integrate(ode: Ode, end: float, start: tuple[float, Array], method: str, tolerance: float) -> Array:
+    """The state at ``end`` by `scipy.integrate.solve_ivp`, rtol = ``tolerance``, atol = ``tolerance`` / 100."""
+    from scipy.integrate import solve_ivp
 
-    ode: Callable[[float, Array], Array]
-
-    def integrate(self, end: float, start: tuple[float, Array], method: str, tolerance: float) -> Array:
-        """The state at ``end`` by `scipy.integrate.solve_ivp`, rtol = ``tolerance``, atol = ``tolerance`` / 100."""
-        from scipy.integrate import solve_ivp
-
-        t, y = start
-        solution = solve_ivp(self.ode, (t, end), y, method=method, rtol=tolerance, atol=0.01 * tolerance)
-        if not solution.success:
-            raise SolveError(f"solve_ivp with {method} and rtol={tolerance:g} stopped: {solution.message}")
-        return np.asarray(solution.y[:, -1])
+    t, y = start
+    solution = solve_ivp(ode, (t, end), y, method=method, rtol=tolerance, atol=0.01 * tolerance)
+    if not solution.success:
+        raise SolveError(f"solve_ivp with {method} and rtol={tolerance:g} stopped: {solution.message}")
+    return np.asarray(solution.y[:, -1])
 
 
 def python_peer(
     equations: KaneEquations, inputs: Sequence[float], parameters: Sequence[float], functions: str = "math"
-) -> PythonPeer:
-    """``lambdify(cse=True)`` of q', mass matrix and forcing, and one `numpy.linalg.solve` for u'.
+) -> Ode:
+    """``ode(t, y)`` with y = (q, u): ``lambdify(cse=True)`` of q', mass matrix and forcing, one `numpy.linalg.solve`.
 
     ``functions``: ``"math"``, which is faster here than NumPy's scalars, the peer of a careful user; or ``"numpy"``,
     what ``lambdify`` takes when nothing is said.
@@ -331,4 +327,4 @@ def python_peer(
         qdot, mass, forcing = evaluate(t, state[:n_q], state[n_q:], r, p)
         return np.concatenate((qdot, np.linalg.solve(mass, forcing)))
 
-    return PythonPeer(ode)
+    return ode

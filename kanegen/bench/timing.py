@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import tempfile
 import time
 import timeit
 from collections.abc import Callable, Mapping, Sequence
@@ -87,13 +88,13 @@ def states_near(point: Mapping[str, Any], inputs: Sequence[float], parameters: S
 class TimedFunction:
     """One function of a shared library that was linked with the timing loop."""
 
-    def __init__(self, library: Path, name: str, states: States) -> None:
-        self._library = ctypes.CDLL(str(library))
+    def __init__(self, library: ctypes.CDLL, name: str, states: States) -> None:
+        self._library = library
         self._library.bench_seconds.restype = ctypes.c_double
         sizes = (ctypes.c_int * 7)()
         self._index = self._library.bench_find(name.encode(), sizes)
         if self._index < 0:
-            raise BuildError(f"{library.name} has no function {name!r} to be timed")
+            raise BuildError(f"{Path(library._name).name} has no function {name!r} to be timed")
         _, _, inputs, given, prepared, work, values = sizes
         self._states = states
         self._p = np.zeros(max(prepared, given))
@@ -147,20 +148,22 @@ def check_agreement(name: str, sides: Mapping[str, Array]) -> None:
             )
 
 
-def timed_library(files: Mapping[str, str], kernel: str, folder: Path) -> Path:
-    """Compile the C file ``kernel`` of ``files`` and the timing loop with kanegen's own flags, and link them.
+def timed_library(files: Mapping[str, str], kernel: str) -> ctypes.CDLL:
+    """Compile the C file ``kernel`` of ``files`` and the timing loop with kanegen's own flags, link and load them.
 
     Kernel and loop are separate objects, so that no call is inlined. Raises `BuildError`.
     """
     options, tools = toolchain.CompilerOptions(), toolchain.find_toolchain()
-    folder.mkdir(parents=True, exist_ok=True)
-    write_files({**files, "bench_timing.c": render("bench_timing.c.jinja")}, folder)
-    objects = [folder / f"{Path(name).stem}.o" for name in (kernel, "bench_timing.c")]
-    for name, target in zip((kernel, "bench_timing.c"), objects, strict=True):
-        toolchain.compile_object(tools, (*options.common, *options.kernel), folder / name, target, [str(folder)])
-    library = folder / f"{Path(kernel).stem}_timed.so"
-    toolchain.run(toolchain.link_command(tools, options, list(map(str, objects)), str(library)), folder=folder)
-    return library
+    with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as name:
+        folder = Path(name)
+        write_files({**files, "bench_timing.c": render("bench_timing.c.jinja")}, folder)
+        objects = [str(folder / "kernel.o"), str(folder / "timing.o")]
+        for source, target in zip((kernel, "bench_timing.c"), objects, strict=True):
+            flags = (*options.common, *options.kernel)
+            toolchain.compile_object(tools, flags, folder / source, Path(target), [str(folder)])
+        library = folder / f"{Path(kernel).stem}_timed.so"
+        toolchain.run(toolchain.link_command(tools, options, objects, str(library)), folder=folder)
+        return ctypes.CDLL(str(library))
 
 
 def processor_name() -> str:

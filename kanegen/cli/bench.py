@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import click
@@ -64,8 +63,8 @@ def _numbers(console: Console, examples: Path, links: int, rounds: int) -> None:
 def _forms(console: Console, file: ModelFile | None, examples: Path, rounds: int) -> None:
     rows = []
     for each in example_files(examples) if file is None else [file]:
-        with console.status(each.model.name), tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
-            rows.append(measure_forms(each, Path(folder), rounds))
+        with console.status(each.model.name):
+            rows.append(measure_forms(each, rounds))
     console.print(forms_table(rows))
 
 
@@ -74,8 +73,8 @@ def _comparison(console: Console, file: ModelFile, duration: float, rounds: int)
         pair = make_pair(file)
     with console.status("derivation"):
         derivation = (pair.kane_seconds, derive_seconds(file, rounds))
-    with console.status("right-hand sides"), tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
-        evaluation = evaluate_pair(pair, Path(folder), rounds)
+    with console.status("right-hand sides"):
+        evaluation = evaluate_pair(pair, rounds)
     with console.status("integration"):
         rows = integrate_pair(pair, duration, repetitions=2)
     console.print(comparison_table(file.model.name, derivation, evaluation, rows))

@@ -13,8 +13,8 @@ from kanegen.errors import BuildError, SolveError
 from kanegen.graph import Context, mpmath_context, numpy_context
 from kanegen.solve import Solver
 from kanegen.verification.report import Check, NotApplicableError, Vector, Worst, deviation
-from kanegen.verification.states import State
-from kanegen.verification.subject import DOUBLE, Motion, Numbers, Subject
+from kanegen.verification.states import Numbers, State
+from kanegen.verification.subject import DOUBLE, Motion, Subject
 
 COARSE_DIGITS: Final = (22, 25, 28)
 """Precisions whose errors, against 50 digits, tell how much a function amplifies one relative rounding error."""

@@ -16,8 +16,8 @@ from kanegen.errors import SolveError
 from kanegen.graph import Node, evaluate, numpy_context
 from kanegen.verification.compiled import Compiled
 from kanegen.verification.report import NotApplicableError, Worst
-from kanegen.verification.states import State
-from kanegen.verification.subject import STEP, Motion, Numbers, Subject, kkt, numbers, slopes
+from kanegen.verification.states import Numbers, State, numbers
+from kanegen.verification.subject import STEP, Motion, Subject, kkt, slopes
 
 COMPLEX_STEP = 1e-30
 JACOBIAN_STATES = 3

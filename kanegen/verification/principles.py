@@ -14,8 +14,8 @@ from kanegen.derivation import views
 from kanegen.graph import gradient
 from kanegen.graph.ranks import pivoted_columns, rank, unit_rows
 from kanegen.verification.report import NotApplicableError, Worst
-from kanegen.verification.states import State
-from kanegen.verification.subject import Motion, Numbers, Subject, slopes, solve
+from kanegen.verification.states import Numbers, State
+from kanegen.verification.subject import Motion, Subject, slopes, solve
 
 
 def velocities(subject: Subject, worst: Worst) -> str:

@@ -9,11 +9,10 @@ from io import StringIO
 from typing import Any, Final, TypeAlias
 
 import mpmath
-from numpy.typing import NDArray
 
-from kanegen.verification.states import State
+from kanegen.verification.states import Numbers, State
 
-Vector: TypeAlias = "Sequence[Any] | NDArray[Any]"
+Vector: TypeAlias = "Sequence[Any] | Numbers"
 
 SIGNIFICANT: Final = 1e-3
 """Entries below this fraction of the largest of their array are compared on the scale of this fraction."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanegen.arrays import Array
-from kanegen.derivation import Equations
+from kanegen.derivation import Equations, Quantity
 from kanegen.derivation.geometry.variables import RELATIVE_ZERO
 from kanegen.errors import VerificationError
-from kanegen.graph import Newton, evaluate
+from kanegen.graph import Context, Newton, evaluate
 from kanegen.graph.ranks import independent_rows
 from kanegen.solve.names import unknown
+
+Numbers: TypeAlias = "NDArray[Any]"
 
 CONDITION: Final = 1e4
 """Largest condition number of the (equilibrated) equations at a state: four of the sixteen digits may be lost."""
@@ -26,6 +29,23 @@ SPREAD_Q, SPREAD_U = 0.4, 1.0
 """How far random coordinates and speeds lie from a given start (relative to 1 or their size)."""
 
 START_KEYS: Final = ("t", "q", "u", "r")
+
+
+def numbers(values: Iterable[Any]) -> Numbers:
+    """An array of numbers of any kind."""
+    return np.array(list(values), dtype=object)
+
+
+def read(
+    groups: Iterable[Quantity | Sequence[Any]], values: Mapping[str, Sequence[Any]], context: Context | None = None
+) -> list[Numbers]:
+    """Values of quantities, and of vectors and matrices of nodes, in their shapes, by one evaluation."""
+    shaped = [
+        numbers(group.nodes).reshape(group.shape) if isinstance(group, Quantity) else numbers(group) for group in groups
+    ]
+    found = numbers(evaluate([node for group in shaped for node in group.flat], values, context))
+    parts = np.split(found, np.cumsum([group.size for group in shaped]))
+    return [part.reshape(group.shape) for part, group in zip(parts, shaped, strict=False)]
 
 
 @dataclass(frozen=True)
@@ -152,15 +172,12 @@ def _masses_are_positive(equations: Equations, state: State) -> bool:
 
 def _regular(equations: Equations, state: State) -> bool:
     """Whether the equations are finite and far from singular, whatever their units."""
-    n_u, n_c = len(equations.system.u), len(equations.constraints.rows)
-    nodes = [*equations.Q.nodes, *equations.J.nodes, *equations.P.nodes, *equations.b.nodes, *equations.qdot.nodes]
-    values = np.array(evaluate(nodes, state.values()))
-    if not np.all(np.isfinite(values)):
+    groups = (equations.Q, equations.J, equations.P, equations.b, equations.qdot)
+    Q, J, *vectors = (array.astype(np.float64) for array in read(groups, state.values()))
+    if not all(np.all(np.isfinite(array)) for array in (Q, J, *vectors)):
         return False
-    Q = values[: n_u * n_u].reshape(n_u, n_u)
-    J = values[n_u * n_u : n_u * (n_u + n_c)].reshape(n_c, n_u)
     chosen = independent_rows(J)
-    if len(chosen) < n_c and not state.consistent:
+    if len(chosen) < len(J) and not state.consistent:
         # Off the manifold redundant constraints contradict each other.
         return False
     J = J[list(chosen)]

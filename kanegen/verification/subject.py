@@ -5,27 +5,24 @@ Numbers are arrays of dtype object: of 50 digits, or doubles where a user's func
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.derivation import Equations, Quantity, views
 from kanegen.errors import SolveError
-from kanegen.graph import PYTHON, Context, Function, Node, evaluate, mpmath_context, reachable
+from kanegen.graph import PYTHON, Context, Function, Node, mpmath_context, reachable
 from kanegen.graph.ranks import RANK_TOLERANCE, independent_rows
 from kanegen.program.interpret import interpret
 from kanegen.program.records import Program
 from kanegen.solve import Solver
 from kanegen.verification.report import NotApplicableError, deviation
-from kanegen.verification.states import State
-
-Numbers: TypeAlias = "NDArray[Any]"
+from kanegen.verification.states import Numbers, State, numbers, read
 
 DIGITS: Final = 50
 
@@ -37,11 +34,6 @@ EXACT: Final = 1e-12
 
 DOUBLE: Final = 1e-10
 """Results in double precision, relative to their own sensitivity: some hundreds of roundings behind linear solves."""
-
-
-def numbers(values: Iterable[Any]) -> Numbers:
-    """An array of numbers of any kind."""
-    return np.array(list(values), dtype=object)
 
 
 def slopes(function: Callable[[Numbers], Any], x: Numbers, step: Any = STEP) -> Numbers:
@@ -159,20 +151,12 @@ class Subject:
 
     def evaluate(self, nodes: Sequence[Node], state: State, **arrays: Numbers) -> Numbers:
         """Values of nodes at a state; ``udot`` is the state's arbitrary one unless given."""
-        values = {name: array.tolist() for name, array in self.values(state, **arrays).items()}
-        return numbers(evaluate(nodes, values, self.context))
+        return self.read(state, nodes, **arrays)[0]
 
     def read(self, state: State, *groups: Quantity | Sequence[Any], **arrays: Numbers) -> list[Numbers]:
         """Values of quantities, and of vectors and matrices of nodes, in their shapes, by one evaluation."""
-        shaped = [
-            np.array(group.nodes, dtype=object).reshape(group.shape)
-            if isinstance(group, Quantity)
-            else np.array(group, dtype=object)
-            for group in groups
-        ]
-        values = self.evaluate([node for group in shaped for node in group.flat], state, **arrays)
-        parts = np.split(values, np.cumsum([group.size for group in shaped]))
-        return [part.reshape(group.shape) for part, group in zip(parts, shaped, strict=False)]
+        values = {name: array.tolist() for name, array in self.values(state, **arrays).items()}
+        return read(groups, values, self.context)
 
     def interpret(self, name: str, values: Mapping[str, Numbers], context: Context | None = None) -> Numbers:
         """The value of a function of the program. Raises `SolveError` where it does not exist."""

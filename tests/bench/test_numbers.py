@@ -24,6 +24,7 @@ from kanegen.bench.peers import (
     PeerError,
     apply_kanes_method,
     input_values,
+    integrate,
     kane_equations,
     parameter_values,
     peer_library,
@@ -78,8 +79,8 @@ def equations_of(model: kg.Model, point: dict[str, Any] = POINT) -> KaneEquation
 
 
 def accelerations(model: kg.Model, point: dict[str, Any] = POINT) -> np.ndarray:
-    peer = python_peer(equations_of(model, point), input_values(model, point), parameter_values(model))
-    return peer.ode(point["t"], np.array((*point["q"], *point["u"])))[2:]
+    ode = python_peer(equations_of(model, point), input_values(model, point), parameter_values(model))
+    return ode(point["t"], np.array((*point["q"], *point["u"])))[2:]
 
 
 def test_a_free_particle_falls() -> None:
@@ -156,16 +157,16 @@ def test_models_without_a_peer_say_why() -> None:
 
 
 @pytest.mark.parametrize("constrained", [False, True], ids=["cholesky", "lu"])
-def test_the_c_peer_agrees_with_the_python_peer(constrained: bool, tmp_path: Path) -> None:
+def test_the_c_peer_agrees_with_the_python_peer(constrained: bool) -> None:
     options = {"holonomic_constraints": lambda N, P, q, u: (q[0] ** 2 + q[1] ** 2 - 1,)} if constrained else {}
     model = particle(**options)
     equations = equations_of(model)
     assert equations.constrained is constrained
     states = states_near(POINT, (), parameter_values(model))
-    compiled = TimedFunction(peer_library(equations, tmp_path), "rhs", states)
-    python = python_peer(equations, (), parameter_values(model))
+    compiled = TimedFunction(peer_library(equations), "rhs", states)
+    ode = python_peer(equations, (), parameter_values(model))
     for k in range(STATES):
-        expected = python.ode(states.t, np.concatenate((states.q[k], states.u[k])))
+        expected = ode(states.t, np.concatenate((states.q[k], states.u[k])))
         np.testing.assert_allclose(compiled.evaluate(k), expected, rtol=ROUNDING, atol=ROUNDING)
     assert 1e-9 < compiled.task()() < 1e-4
 
@@ -177,9 +178,9 @@ def test_the_peer_is_printed_for_speed_and_cannot_be_broken_by_a_name() -> None:
     assert "particle */" not in text
 
 
-def test_a_missing_function_and_a_failing_one_are_errors(tmp_path: Path) -> None:
+def test_a_missing_function_and_a_failing_one_are_errors() -> None:
     states = states_near(POINT, (), ())
-    library = timed_library({**runtime_headers(), "failing.c": host_source("failing.c")}, "failing.c", tmp_path)
+    library = timed_library({**runtime_headers(), "failing.c": host_source("failing.c")}, "failing.c")
     with raises(BuildError, "'rhs'"):
         TimedFunction(library, "rhs", states)
     function = TimedFunction(library, "f", states)
@@ -191,10 +192,10 @@ def test_a_missing_function_and_a_failing_one_are_errors(tmp_path: Path) -> None
 
 def test_the_python_peer_integrates_by_every_method() -> None:
     model = particle()
-    peer = python_peer(equations_of(model), (), parameter_values(model))
+    ode = python_peer(equations_of(model), (), parameter_values(model))
     expected = np.array((0.6 + 0.4 * 0.5, 0.8 - 0.3 * 0.5 - 4.5 * 0.25, 0.4, -0.3 - 4.5))
     for method in METHODS:
-        state = peer.integrate(0.5, (0.0, np.array((*POINT["q"], *POINT["u"]))), method, 1e-10)
+        state = integrate(ode, 0.5, (0.0, np.array((*POINT["q"], *POINT["u"]))), method, 1e-10)
         np.testing.assert_allclose(state, expected, rtol=1e-8)
 
 
