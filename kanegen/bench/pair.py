@@ -142,8 +142,8 @@ def evaluate_pair(pair: Pair, rounds: int) -> Evaluation:
 def integrate_pair(pair: Pair, duration: float, repetitions: int, functions: str = "math") -> list[ErrorRow]:
     """The cost on each side of reaching each of `ERRORS` after ``duration`` seconds of motion.
 
-    The reference is SciPy's DOP853 on SymPy's equations with rtol = `REFERENCE_TOLERANCE`, so that nothing of
-    kanegen judges itself. ``functions``: those `python_peer` evaluates with.
+    The reference is SciPy's DOP853 on SymPy's equations with rtol = `REFERENCE_TOLERANCE`, so that
+    kanegen does not judge its own results. ``functions``: those `python_peer` evaluates with.
     """
     ode, start = pair.ode(functions), pair.file.start()
     t0 = float(start["t"])

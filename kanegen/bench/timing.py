@@ -97,11 +97,9 @@ class TimedFunction:
             raise BuildError(f"{Path(library._name).name} has no function {name!r} to be timed")
         _, _, inputs, given, prepared, work, values = sizes
         self._states = states
-        self._p = np.zeros(max(prepared, given))
-        self._p[: states.p.size] = states.p
+        self._p = np.pad(states.p, (0, max(prepared, given) - states.p.size))
         self._library.bench_prepare(_pointer(self._p))
-        self._r = np.zeros(max(inputs, states.r.size))
-        self._r[: states.r.size] = states.r
+        self._r = np.pad(states.r, (0, max(inputs - states.r.size, 0)))
         self._work = np.zeros(max(work, 1))
         self._out = np.zeros(values)
 

@@ -36,7 +36,7 @@ def bench(file: ModelFile | None, duration: float, rounds: int, full: bool, form
     """Compare with SymPy and SciPy.
 
     With FILE: this model in pure Python (KanesMethod, lambdify, solve_ivp) against the compiled solver, which
-    also integrates --time seconds of motion. Without: the table of numbers that kanegen is held to. With --forms:
+    also integrates --time seconds of motion. Without: the table of measured numbers and their targets. With --forms:
     all forms of the equations, and the one that form="auto" takes.
     """
     console = Console()

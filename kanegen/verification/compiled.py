@@ -17,13 +17,13 @@ from kanegen.verification.states import Numbers, State
 from kanegen.verification.subject import DOUBLE, Motion, Subject
 
 COARSE_DIGITS: Final = (22, 25, 28)
-"""Precisions whose errors, against 50 digits, tell how much a function amplifies one relative rounding error."""
+"""Decimal digits of further evaluations: their errors against 50 digits show how much a function amplifies rounding."""
 
 MORE_DIGITS: Final = tuple(range(18, 38))
-"""The same, for a second opinion: a few precisions may happen to give no error where terms cancel to zero."""
+"""The same for values that seem wrong: few precisions may happen to give no error where terms cancel to zero."""
 
 NUDGE: Final = 1e-7
-"""Relative change of the arguments that tells it roughly where functions of the user have double precision only."""
+"""Relative change of the arguments that shows it roughly if functions of the user have double precision only."""
 
 
 class Compiled:
@@ -93,7 +93,7 @@ def _reference(subject: Subject, name: str, state: State, digits: Sequence[int])
 def _disturbed(
     subject: Subject, values: Mapping[str, Numbers], precisions: Sequence[int]
 ) -> Iterator[tuple[float, Context, Mapping[str, Numbers]]]:
-    """Evaluations with relative errors of a known unit: in fewer digits; of arguments where there are no digits."""
+    """Size of a relative error and an evaluation with it: fewer digits or, in double precision, changed arguments."""
     if subject.exact:
         for digits in precisions:
             yield 10.0**-digits, mpmath_context(digits), values

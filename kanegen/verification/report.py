@@ -21,7 +21,7 @@ VERDICTS: Final = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: (
 
 
 class NotApplicableError(Exception):
-    """A principle that says nothing about this model; the message is the reason."""
+    """The principle does not apply to the model; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Check:
         """Whether the deviation is within the tolerance; None where nothing is judged."""
         if self.deviation is None or self.tolerance is None:
             return None
-        # A NaN is no agreement.
+        # Comparisons with NaN are False: a NaN never agrees.
         return bool(self.deviation <= self.tolerance)
 
 

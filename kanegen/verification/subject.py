@@ -1,6 +1,6 @@
 """What is checked: the equations of a model, its program, the compiled solver, and states with their true motion.
 
-Numbers are arrays of dtype object: of 50 digits, or doubles where a user's function has nothing better.
+Arrays of numbers have the dtype object: mpmath's of 50 digits, or doubles if the model calls functions of the user.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ STEP: Final = mpmath.mpf(1e-12)
 """Step of central differences in 50 digits: errors of 1e-24 by truncation, at most 1e-26 (second ones) by rounding."""
 
 EXACT: Final = 1e-12
-"""Identities in 50 digits: only constants that SymPy or the graph folded in double precision differ."""
+"""Tolerance of identities in 50 digits: only constants that SymPy or the graph rounded to doubles make a difference."""
 
 DOUBLE: Final = 1e-10
-"""Results in double precision, relative to their own sensitivity: some hundreds of roundings behind linear solves."""
+"""Tolerance of results in double precision, relative to their sensitivity: some hundred rounding errors."""
 
 
 def slopes(function: Callable[[Numbers], Any], x: Numbers, step: Any = STEP) -> Numbers:
@@ -100,11 +100,11 @@ class Motion:
 
 @dataclass(frozen=True)
 class Kinematics:
-    """Velocities with the rates they should be: ``compared`` holds what, velocity and rate.
+    """Velocities and the rates of position or orientation that they should equal.
 
-    ``embedded`` names the points and frames whose velocities legally are no rates, since they contain constraints: a
-    velocity of rigid rotation about a point that is at rest (rolling), a point without position, and a spin of an
-    axisymmetric body that the orientation leaves out.
+    ``compared`` holds a description, the velocity and the rate. ``embedded`` names the points and frames whose
+    velocities may differ from these rates because they contain constraints: a body that rotates about a point at rest
+    (rolling), a point without position, and a spin of an axisymmetric body that the orientation leaves out.
     """
 
     compared: tuple[tuple[str, Sequence[Node], Sequence[Node]], ...]
@@ -204,7 +204,7 @@ class Subject:
         return all(deviation(*self.read(state, a, b)) <= self.tolerance for state in self.states)
 
     def _rolls(self, point: views.Placed) -> bool:
-        """Whether a velocity that is no rate of position is that of a body rolling on the point it is placed from."""
+        """Whether the velocity is that of a body rolling on the point it starts from, not the rate of the position."""
         if point.rolled is None or self._agree(point.velocity, point.rate):
             return False
         return self._agree(point.velocity, point.rolled)
