@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import re
 import tempfile
 import time
 import timeit
@@ -166,11 +167,9 @@ def timed_library(files: Mapping[str, str], kernel: str) -> ctypes.CDLL:
 
 def processor_name() -> str:
     """The processor's name as the operating system knows it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    file = Path("/proc/cpuinfo")
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    names = re.findall(r"^model name\s*:\s*(.*\S)", text, re.MULTILINE)
     return names[0] if names else platform.processor() or platform.machine()
 
 
