@@ -246,6 +246,14 @@ class Equations:
     )
 
     @cached_property
+    def linear_momentum(self) -> Quantity:
+        """``sum m v`` of all bodies, (3,), kg m/s, components in the inertial frame."""
+        points, frames = self.system.points, self.system.frames
+        motions = [(body.mass, points.motion(body.point)) for body in self.bodies if not body.mass.is_zero]
+        velocities = [(mass, frames.express({x.frame: x.velocity}, frames.inertial)) for mass, x in motions]
+        return self.quantity("linear_momentum", [self.graph.sum(m * v[k] for m, v in velocities) for k in range(3)])
+
+    @cached_property
     def new_speeds(self) -> Quantity:
         """``w = Phi1 u + Phi2``, (n_u,), the array ``u`` holding the speeds before the last change."""
         names = {**self.names, **{("u", i): speed for i, speed in enumerate(model_before(self.model).speeds)}}

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.backends.protocol import Build
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
@@ -15,34 +15,22 @@ from kanegen.errors import SolveError
 from kanegen.graph.ranks import independent_rows
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
-from kanegen.program.kernels import linear as kernels
-from kanegen.solve.analysis.linearize import Differentiable
-from kanegen.solve.analysis.structure import AccelerationParts
-from kanegen.solve.consistent import make_consistent
-from kanegen.solve.contact.contacts import Contacting
-from kanegen.solve.contact.impulse import Impulsive
-from kanegen.solve.control.consistent import require_decay
-from kanegen.solve.control.servo import Controlled, servo_attributes
-from kanegen.solve.functions import Functions
-from kanegen.solve.names import by_name, number
-from kanegen.solve.results import NamedResults
-from kanegen.solve.run.integrable import Integrable
-from kanegen.solve.run.momentum import functions_of_momenta
-from kanegen.solve.values import gain_values, parameter_values
+from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
+from kanegen.program.kernels import linear
+from kanegen.program.kernels.records import OK
+from kanegen.solve.consistent import make_consistent, require_decay
+from kanegen.solve.contacts import Contacting
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.integrate import Integrable
+from kanegen.solve.linearize import Differentiable
+from kanegen.solve.momentum import functions_of_momenta
+from kanegen.solve.servo import Controlled, servo_attributes
+from kanegen.solve.values import by_name, gain_values, number, parameter_values
 
-Array = NDArray[np.float64]
 Names = tuple[str, ...]
 
-QUANTITIES = (
-    *("T", "V", "Q", "P", "J", "b", "A", "B", "A1", "A2", "N", "L", "F"),
-    *("constraint_force", "multipliers", "kinetic_energy", "potential_energy", "energy", "momentum"),
-    *("Dm", "e", "reduced_momentum", "hamiltonian", "jacobi_integral"),
-    *("old_speeds", "new_speeds"),
-)
-"""Attributes of a solver that are functions of (t, q, u, r=None, out=None); the user chooses what is built."""
 
-
-class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, NamedResults):
+class Solver(Contacting, Controlled, Differentiable, Integrable):
     """A compiled model with its parameters; immutable, and cheap to make from another one.
 
     Every quantity is a function of ``(t, q, u, r=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
@@ -58,29 +46,8 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     Attributes
     ----------
     rhs
-        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilization of the solver. Like all that
-        follow with contacts open, unless ``r`` holds their multipliers behind the inputs; :meth:`contacts` decides.
-    T, V
-        ``T u' = V``, (n_u, n_u) and (n_u,): constraint rows in the order of the dependent speeds, then
-        momentum rows in that of the independent.
-    Q, P, L, F, N
-        Kinetic-energy matrix (n_u, n_u); ``P = F - L``, inertia remainder, active forces, ``d K/d u = Q u +
-        N``: (n_u,).
-    J, b
-        Constraints ``J u' = b``, (n_c, n_u) and (n_c,), rows in the order of ``description.constraints.rows``.
-    A, B, A1, A2
-        ``u_D' = A u_I' + B``, (n_d, n_i), (n_d,); ``A1`` (n_d, n_u), ``A2`` (n_i, n_u), with ``A1 A2^T = 0``.
-    constraint_force, multipliers
-        ``Q u' = P + J^T lambda``: ``J^T lambda`` (n_u,) and lambda (n_c,).
-    kinetic_energy, potential_energy, energy, momentum
-        J; momentum is ``Q u + N``, (n_u,).
-    old_speeds, new_speeds
-        Of a model from ``with_speeds``: the former speeds from the new ones, and, with ``u`` the former ones, back.
-    Dm, e
-        Velocity form ``Q u' + Dm u = e + J^T lambda``, (n_u, n_u) and (n_u,).
-    reduced_momentum, hamiltonian, jacobi_integral
-        ``A2 (Q u + N)``, (n_i,), of ``form="momentum"``; ``K2 - K0 + V`` and ``sum q' K_q' - K + V``, J, of
-        ``form="hamilton"``.
+        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilization of the solver. Like all
+        quantities with contacts open, unless ``r`` holds their multipliers behind the inputs; :meth:`contacts` decides.
     momentum_rhs, speeds_from_momentum
         Of (t, q, mom, r=None) in the momentum forms: ``(q', mom')`` and u (n_u,).
     ode
@@ -90,45 +57,17 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         NaN at the start, and its LSODA reports success.)
     description, extension, parameters, stabilization
         What it was made from; ``parameters`` maps names to values, None where one is missing.
+
+    The quantities follow, with their shapes; energies are in J. Rows of T and V are those of the constraints in the
+    order of the dependent speeds, then the momentum rows in that of the independent ones; rows of J and b are in the
+    order of ``description.constraints``. ``A1 A2^T = 0``, ``P = F - L``.
+
     """
 
-    description: Description
-    extension: Build
-    parameters: Mapping[str, float | None]
-    stabilization: Baumgarte | Projection | None
     rhs: Callable[..., tuple[Array, Array]]
     ode: Callable[..., Array]
-    T: Callable[..., Array]
-    V: Callable[..., Array]
-    Q: Callable[..., Array]
-    P: Callable[..., Array]
-    J: Callable[..., Array]
-    b: Callable[..., Array]
-    A: Callable[..., Array]
-    B: Callable[..., Array]
-    A1: Callable[..., Array]
-    A2: Callable[..., Array]
-    N: Callable[..., Array]
-    L: Callable[..., Array]
-    F: Callable[..., Array]
-    constraint_force: Callable[..., Array]
-    multipliers: Callable[..., Array]
-    momentum: Callable[..., Array]
-    Dm: Callable[..., Array]
-    e: Callable[..., Array]
-    reduced_momentum: Callable[..., Array]
     speeds_from_momentum: Callable[..., Array]
     momentum_rhs: Callable[..., tuple[Array, Array]]
-    hamiltonian: Callable[..., float]
-    jacobi_integral: Callable[..., float]
-    kinetic_energy: Callable[..., float]
-    old_speeds: Callable[..., Array]
-    new_speeds: Callable[..., Array]
-    potential_energy: Callable[..., float]
-    energy: Callable[..., float]
-    _functions: Functions
-    _rhs_name: str
-    _residuals: Callable[..., Array]
 
     def __init__(
         self,
@@ -140,23 +79,21 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         values = parameter_values(parameters or {}, description)
         gains = gain_values(stabilization, description)
         vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
-        functions = Functions(extension, description, vector, gains)
+        functions = CompiledFunctions(extension, description, vector, gains)
         require_decay(functions)
         rhs_name = "rhs_stabilized" if gains.any() else "rhs"
-        rhs = functions.get(rhs_name) if functions.problem(rhs_name) is None else None
         self.__dict__.update(
             extension=extension,
             description=description,
             parameters=FrozenMapping(values),
             stabilization=stabilization,
-            rhs=rhs.pair if rhs else functions.call(rhs_name),
-            ode=rhs.ode if rhs else functions.call(rhs_name),
+            rhs=functions.call(rhs_name, "pair"),
+            ode=functions.call(rhs_name, "ode"),
             _functions=functions,
             _rhs_name=rhs_name,
             _residuals=functions.call("residuals"),
             **functions_of_momenta(functions, rhs_name),
             **servo_attributes(functions),
-            **{name: functions.call(name) for name in QUANTITIES},
         )
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
@@ -187,26 +124,11 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:
         """A solver with other gains, or none; it shares the extension.
 
-        Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong
-        size.
+        Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong size.
         """
         return Solver(self.extension, self.description, self.parameters, stabilization)
 
-    # -- evaluation -----------------------------------------------------------------------------------------
-
-    def residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
-        """Residuals of the constraints at position and velocity level, zero on the manifold.
-
-        ``(n_position,)``: phi of the holonomic constraints, invariants last (``description.constraints.positions``);
-        ``(n_velocity,)``: phi' and psi (``description.constraints.velocities``).
-        """
-        labels = self.description.constraints
-        n_position = len(labels.positions)
-        if not (labels.positions or labels.velocities):
-            self.extension.module.checked_state(t, q, u, r)
-            return np.empty(0), np.empty(0)
-        values = self._residuals(t, q, u, r)
-        return values[:n_position], values[n_position:]
+    # -- at one state ---------------------------------------------------------------------------------------
 
     def make_consistent(
         self, t: float, q: Any, u: Any, r: Any = None, *, fixed: Any = (), tolerance: float = 1e-13
@@ -237,31 +159,22 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         They are those of the model, ``description.dependent``, unless the constraints can hardly be solved for them
         here: then the compiled code chooses others by complete pivoting, and so does this method, which needs ``J``.
         """
-        function = self._functions.get(self._rhs_name)
+        function, description = self._functions.get(self._rhs_name), self.description
         function.pair(t, q, u, r)
-        description = self.description
         if not function.repartitioned:
             return description.dependent_names, description.independent_names
         J = self.J(t, q, u, r)
         n_c, n_u = J.shape
         order = [0] * n_u
-        if kernels.partition(n_u, n_c, J.ravel().tolist(), order) != kernels.OK:
+        if linear.partition(n_u, n_c, J.ravel().tolist(), order) != OK:
             raise SolveError(f"the constraints are redundant at t = {t!r} s: no choice of dependent speeds solves them")
         names = [description.speeds[i] for i in order]
         return tuple(names[:n_c]), tuple(names[n_c:])
-
-    def rank(self, t: float, q: Any, u: Any, r: Any = None) -> int:
-        """The number of independent constraint rows at this state; needs the function ``rank``."""
-        return int(self._functions.get("rank").value(t, q, u, r))
 
     def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None) -> Names:
         """Labels of the constraints that follow from the ones before them at this state; needs ``J``."""
         kept = independent_rows(self.J(t, q, u, r))
         return tuple(label for i, label in enumerate(self.description.constraints.rows) if i not in kept)
-
-    def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None) -> AccelerationParts:
-        """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has it."""
-        return AccelerationParts(*self._functions.get("acceleration_parts").value(t, q, u, r))
 
     # -- about it -------------------------------------------------------------------------------------------
 
@@ -286,9 +199,18 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         without = f", no value of {', '.join(missing)}" if missing else ""
         return (
             f"<Solver {d.name!r} ({d.form}): {len(d.coordinates)} coordinates, {len(d.speeds)} speeds, "
-            f"{len(d.constraints.rows)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} "
-            f"parameters{without}>"
+            f"{len(d.constraints.rows)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} parameters{without}>"
         )
 
     def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:
         return (Solver, (self.extension, self.description, self.parameters, self.stabilization))
+
+
+def _quantities() -> str:
+    """The lines about the quantities of the catalogue in the docstring of `Solver`."""
+    specs = [CATALOGUE[name] for name in ATTRIBUTES]
+    shapes = [f"({', '.join(spec.shape)})" if len(spec.shape) != 1 else f"({spec.shape[0]},)" for spec in specs]
+    return "".join(f"    {x.name} {shape}\n        {x.summary}.\n" for x, shape in zip(specs, shapes, strict=True))
+
+
+Solver.__doc__ = f"{(Solver.__doc__ or '').rstrip()}\n\n{_quantities()}"

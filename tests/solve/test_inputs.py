@@ -20,8 +20,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from kanegen.codegen.description import Description, InputSlot
 from kanegen.errors import SolveError
-from kanegen.solve.inputs.inputs import RunInputs, run_inputs
-from kanegen.solve.inputs.piecewise import combined, from_scipy, value_at
+from kanegen.solve.inputs import RunInputs, combined, from_scipy, run_inputs, value_at
 
 TIMES = np.linspace(0.0, 2.0, 9)
 LIFT = np.sin(TIMES)
@@ -128,7 +127,7 @@ def test_scalar_tables_and_splines_serve_one_input() -> None:
         assert given.at(0.5) == pytest.approx(LIFT[2])
 
 
-def test_beyond_the_ends_nothing_is_known() -> None:
+def test_inputs_are_not_extrapolated() -> None:
     mixed = inputs({"lift": SPLINE, "lift_rate": np.cos, "lift_acceleration": 0.0})
     with raises(SolveError, "0.0", "2.0", "2.5"):
         mixed.at(2.5)

@@ -1,0 +1,344 @@
+"""Runs in which the model's own law gives the controls: servo-constraints, or constraints that contain controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.codegen.description import ControlConstraintLabels, Description, ServoLabels
+from kanegen.errors import SolveError
+from kanegen.forms import FORMS
+from kanegen.model.control.servo import control_limits
+from kanegen.program.functions.control.control_constraints import RIGHT_HAND_SIDE
+from kanegen.solve.consistent import RunStart, consistent_controls, start_problems, with_states
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.inputs import RunInputs, run_inputs
+from kanegen.solve.solution import ControlHistory, Saturation
+from kanegen.solve.values import by_name, key_name, listed, numbers, positive, require_none
+
+_BISECTIONS = 40
+"""Number of bisections of an interval between two points of a run; they reduce its length by 1e-12."""
+
+
+class ControlOptions(NamedTuple):
+    """The control of a run: arguments of :meth:`kanegen.Solver.integrate`."""
+
+    control: bool = False
+    sample_time: float | None = None
+    limits: Any = None
+    y: Any = None
+    tau0: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedLoop:
+    """The controls of one run.
+
+    ``compiled``: the module's ``Control``; ``names`` of the controls; ``law``: the compiled function that gives them,
+    None where they are part of the state, as the inputs with the indices ``states``; ``residuals``: the function of the
+    servo-errors, with their ``labels``, None without constraints; ``limits`` (2, n_tau); ``hidden``: hidden inputs;
+    ``inputs``: the other inputs.
+    """
+
+    functions: CompiledFunctions
+    compiled: Any
+    inputs: RunInputs
+    names: tuple[str, ...]
+    law: str | None
+    residuals: str | None
+    labels: tuple[str, ...]
+    limits: Array
+    hidden: Array
+    states: tuple[int, ...] = ()
+    sampled: bool = False
+
+    def check(self, method: str, t0: float, t1: float) -> None:
+        """Raise `SolveError` for a method without the Jacobian of the loop, and for samples backwards in time."""
+        if method == "rodas" and not (self.law and self.sampled):
+            raise SolveError(
+                "method 'rodas' needs a Jacobian, and that of the closed loop is not compiled: use dopri5 or dop853, "
+                "or let a servo hold its controls with sample_time="
+            )
+        if self.sampled and t1 < t0:
+            raise SolveError(
+                f"sampled controls cannot run backwards, from t = {t0!r} to {t1!r} s: leave out sample_time"
+            )
+
+    @property
+    def right_hand_side(self) -> str | None:
+        """Name of the function that is integrated; None: the usual one."""
+        return RIGHT_HAND_SIDE if self.law is None else None
+
+    def record(self, result: Any, dense: Any) -> ControlHistory:
+        """The controls and servo-errors at the stored times of a run."""
+        d, errors = self.functions.description, None
+        if self.residuals is not None:
+            errors = self._along(self.residuals, result.t, result.y)
+        if self.law is None:
+            controls = np.ascontiguousarray(result.y[:, len(d.coordinates) + len(d.speeds) :])
+            return ControlHistory(controls, self.names, errors, self.labels)
+        if len(result.samples):
+            times, held = result.samples[:, 0], result.samples[:, 1:]
+            controls = held[np.searchsorted(times, result.t, side="right") - 1]
+            saturation = held_saturations(self.names, times, held, result.last[0], self.limits)
+        else:
+            controls = self._controls(result.t, result.y)
+            saturation = self._continuous(result, controls, dense)
+        warnings = warnings_of(saturation, result.t, errors, self.labels)
+        return ControlHistory(controls, self.names, errors, self.labels, tuple(saturation), warnings)
+
+    def _continuous(self, result: Any, controls: Array, dense: Any) -> list[Saturation]:
+        """Saturation from five points of each step or, without dense output, from the stored points."""
+        if not np.isfinite(self.limits).any():
+            return []
+        if dense is None or not dense.t_old.size:
+            return continuous_saturations(self.names, result.t, controls, self.limits, None)
+        inner = (dense.t_old[:, None] + dense.h[:, None] * np.linspace(0.0, 0.8, 5)).ravel()
+        times = np.append(inner, result.last[0])
+
+        def controls_at(t: float) -> Array:
+            at = np.array([t])
+            return np.asarray(self._controls(at, dense(at))[0])
+
+        return continuous_saturations(self.names, times, self._controls(times, dense(times)), self.limits, controls_at)
+
+    def _controls(self, times: Array, states: Array) -> Array:
+        """Controls of the law within their limits, (n_t, n_tau)."""
+        return np.clip(self._along(str(self.law), times, states), *self.limits)
+
+    def _along(self, name: str, times: Array, states: Array) -> Array:
+        module = self.functions.module
+        source = module.Control(None, self.states, *self.limits[:, : len(self.states)], hidden=self.hidden)
+        (values,) = module.along(self.functions.get(name), self.inputs.compiled, source, times, states)
+        return np.asarray(values)
+
+
+def closed_loop(functions: CompiledFunctions, options: ControlOptions, start: RunStart, r: Any) -> ClosedLoop | None:
+    """The controls that the law of the model gives in a run; None for an open loop.
+
+    Raises `SolveError` for options that contradict each other or the model, and for a start that violates control
+    constraints.
+    """
+    if not isinstance(options.control, bool):
+        raise SolveError(
+            f"control is {options.control!r}; expected True (the control law of the model closes the loop) or False "
+            "(the controls are inputs like others)"
+        )
+    if not options.control:
+        given = ", ".join(name for name in options._fields[1:] if getattr(options, name) is not None)
+        if given:
+            raise SolveError(f"{given} belong(s) to a closed loop: give control=True as well, or leave {given} out")
+        return None
+    d = functions.description
+    if d.servo is not None:
+        return _servo(functions, d.servo, options, r)
+    if d.control_constraints is not None:
+        return _control_states(functions, d.control_constraints, options, start, r)
+    raise SolveError(
+        f"control=True closes the loop with the control law of the model, and {d.name!r} has none: give "
+        "control=kg.Servo(...) or control=kg.ControlConstraints(...) to kg.Model, or leave control=True out"
+    )
+
+
+def _servo(functions: CompiledFunctions, servo: ServoLabels, options: ControlOptions, r: Any) -> ClosedLoop:
+    d = functions.description
+    if FORMS[d.form].momenta:
+        raise SolveError(f'form={d.form!r} integrates momenta, not speeds: build with form="auto" for control=True')
+    if options.tau0 is not None:
+        raise SolveError("tau0 belongs to kg.ControlConstraints: the controls of a kg.Servo have no initial values")
+    if options.sample_time is not None:
+        positive(options.sample_time, "sample_time", "a positive number of seconds")
+    names = d.input_names(servo.controls)
+    limits = _limits(options.limits, servo, names)
+    if options.y is not None and not servo.free:
+        raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
+    y = 0.0 if options.y is None else numbers(options.y, "y", names)
+    hidden = d.input_layout.array(free=y)[d.input_layout.hidden_slots]
+    functions.require(["control"])
+    sample_time = options.sample_time or 0.0
+    return ClosedLoop(
+        functions,
+        functions.module.Control("control", servo.controls, *limits, sample_time=sample_time, hidden=hidden),
+        other_inputs(functions, names, r),
+        names,
+        "control",
+        "servo_residuals" if "servo_residuals" in d.functions else None,
+        servo.residuals,
+        limits,
+        hidden,
+        sampled=options.sample_time is not None,
+    )
+
+
+def _control_states(
+    functions: CompiledFunctions,
+    labels: ControlConstraintLabels,
+    options: ControlOptions,
+    start: RunStart,
+    r: Any,
+) -> ClosedLoop:
+    names, layout = functions.description.input_names(labels.states), functions.description.input_layout
+    for name in ("sample_time", "limits", "y"):
+        if getattr(options, name) is not None:
+            raise SolveError(f"{name} belongs to kg.Servo: kg.ControlConstraints make the controls part of the state")
+    inputs = other_inputs(functions, names, r)
+    z = _start_of_states(functions, names, options.tau0, start, inputs.at(start.t))
+    unlimited = np.repeat([[-np.inf], [np.inf]], len(names), axis=1)
+    hidden = layout.array()[layout.hidden_slots]
+    return ClosedLoop(
+        functions,
+        functions.module.Control(None, labels.states, *unlimited, start=z, hidden=hidden),
+        RunInputs(inputs.compiled, lambda t: with_states(labels, inputs.at(t), z)),
+        names,
+        None,
+        "control_residuals" if labels.levels else None,
+        tuple(level.label for level in labels.levels),
+        unlimited,
+        hidden,
+        labels.states,
+    )
+
+
+def _start_of_states(functions: CompiledFunctions, names: Sequence[str], tau0: Any, start: RunStart, r: Array) -> Array:
+    """The controls of the state at the start: ``tau0``, which must satisfy the constraints, or consistent ones."""
+    if tau0 is None:
+        z = consistent_controls(functions, *start[:3], None, r, start.tolerance or 1e-12)
+    else:
+        z = numbers(tau0, "tau0", names)
+    problems = start_problems(functions, start, z, r)
+    if problems:
+        advice = (
+            "leave tau0 out, or correct it or the state; theta= of ControlConstraints lets the error decay, and "
+            "start_tolerance=None integrates from there nevertheless"
+        )
+        headline = f"the start at t = {start.t!r} s violates {len(problems)} control constraint(s)"
+        raise SolveError(listed(headline, problems, advice))
+    return z
+
+
+def other_inputs(functions: CompiledFunctions, names: Sequence[str], r: Any) -> RunInputs:
+    """The inputs of a run, with zeros for the controls ``names`` and their derivatives."""
+    owned = own_inputs(functions.description, names)
+    if r is not None and not isinstance(r, Mapping):
+        others = [name for name in functions.description.inputs if name not in owned]
+        raise SolveError(
+            f"r is a {type(r).__name__}, but {', '.join(owned)} come from the model's own law: give a mapping from the "
+            f"names of the other inputs ({', '.join(others) or 'there are none'}) to their values"
+        )
+    given = dict(r or {})
+    twice = [key_name(key) for key in given if key_name(key) in owned]
+    if twice:
+        raise SolveError(f"r gives {', '.join(twice)}, which come(s) from the model's own law: leave it out")
+    needed = functions.inputs_read(functions.module.FUNCTIONS)
+    return run_inputs(functions.module, functions.description, {**given, **dict.fromkeys(owned, 0.0)}, needed)
+
+
+def own_inputs(description: Description, names: Sequence[str]) -> list[str]:
+    """The names of inputs, followed by those of their rates and accelerations."""
+    owned = list(names)
+    for _ in range(2):
+        for slot in description.input_slots:
+            if slot.rate_of is not None and description.inputs[slot.rate_of] in owned and slot.name not in owned:
+                owned.append(slot.name)
+    return owned
+
+
+def _limits(limits: Any, servo: ServoLabels, names: Sequence[str]) -> Array:
+    """Lowest and highest values, (2, n_tau)."""
+    pairs = list(servo.limits)
+    if isinstance(limits, Mapping):
+        for name, item in by_name(limits, names, "control").items():
+            pairs[list(names).index(name)] = _checked([item])[0]
+    elif limits is not None:
+        pairs = list(_checked(limits))
+        pairs = pairs * len(names) if len(pairs) == 1 else pairs
+    if len(pairs) != len(names):
+        raise SolveError(f"limits has {len(pairs)} entries for {len(names)} controls: {', '.join(names)}")
+    return np.array(pairs, dtype=np.float64).T
+
+
+def _checked(limits: Any) -> tuple[tuple[float, float], ...]:
+    problems: list[str] = []
+    pairs = control_limits(limits, problems)
+    require_none(problems)
+    return pairs
+
+
+def held_saturations(
+    names: Sequence[str], times: Array, controls: Array, end: float, limits: Array
+) -> list[Saturation]:
+    """Intervals of controls (n, n_tau) held from each of ``times`` (n,) to the next, the last one to ``end``."""
+    ends = np.append(times[1:], end)
+    return [
+        Saturation(names[k], float(times[first]), float(ends[last]), limit)
+        for k, limit, first, last in _runs(controls, limits)
+        if ends[last] != times[first]
+    ]
+
+
+def continuous_saturations(
+    names: Sequence[str], times: Array, controls: Array, limits: Array, controls_at: Callable[[float], Array] | None
+) -> list[Saturation]:
+    """Intervals of controls (n, n_tau) known at ``times`` (n,), their ends found by bisection with ``controls_at``.
+
+    Intervals between two of the times are missed; without ``controls_at`` ends are among the times.
+    """
+    saturation = []
+    for k, limit, first, last in _runs(controls, limits):
+        ends = [float(times[first]), float(times[last])]
+        for which, neighbor in ((0, first - 1), (1, last + 1)):
+            if controls_at is not None and 0 <= neighbor < len(times):
+                ends[which] = _boundary(ends[which], float(times[neighbor]), k, limit, controls_at)
+        saturation.append(Saturation(names[k], ends[0], ends[1], limit))
+    return saturation
+
+
+def _runs(controls: Array, limits: Array) -> Iterator[tuple[int, float, int, int]]:
+    """(control, limit, first, last) of every stretch of points at a limit, in order of time."""
+    stretches = []
+    for k in range(controls.shape[1]):
+        for limit in limits[:, k]:
+            inside = np.concatenate([[False], controls[:, k] == limit, [False]])
+            edges = np.flatnonzero(inside[1:] != inside[:-1])
+            stretches += [(k, float(limit), int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    return iter(sorted(stretches, key=lambda run: run[2]))
+
+
+def _boundary(inside: float, outside: float, k: int, limit: float, controls_at: Callable[[float], Array]) -> float:
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (inside + outside)
+        if controls_at(middle)[k] == limit:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def warnings_of(
+    saturation: Sequence[Saturation], times: Array, errors: Array | None, labels: Sequence[str]
+) -> tuple[str, ...]:
+    """Sentences on saturated controls, and on targets that cannot be reached within the limits.
+
+    ``errors`` (n_t, n_e): servo-errors at the stored ``times`` (n_t,), ``labels`` their names.
+    """
+    warnings = []
+    for name in dict.fromkeys(item.control for item in saturation):
+        own = [item for item in saturation if item.control == name]
+        total = sum(item.duration for item in own)
+        warnings.append(
+            f"control {name} was at a limit for {total:.4g} s in {len(own)} interval(s) "
+            "(solution.control.saturation): the servo-constraints were not enforced there"
+        )
+    last = [item for item in saturation if times.size and item.t_end == times[-1]]
+    if last and errors is not None:
+        names = " and ".join(dict.fromkeys(item.control for item in last))
+        left = ", ".join(f"{label} = {error:.4g}" for label, error in zip(labels, errors[-1], strict=True))
+        warnings.append(
+            f"the target was not reached: {names} stayed at the limit to the end of the run, which leaves {left}; "
+            "raise the limits, or ask for slower servo-constraints"
+        )
+    return tuple(warnings)

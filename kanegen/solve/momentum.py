@@ -1,0 +1,125 @@
+"""The momentum forms: an integration has the state (q, mom), the user sees (q, u)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.errors import SolveError
+from kanegen.forms import FORMS
+from kanegen.solve.functions import CompiledFunctions, refusal
+from kanegen.solve.inputs import run_inputs
+from kanegen.solve.solution import Dense
+
+_NO_STABILIZATION = (
+    "the reduced momentum form takes no stabilization: its speeds satisfy the velocity-level constraints exactly; "
+    'integrate with_stabilization(None), or build with form="momentum_unreduced" or "reduced"'
+)
+
+
+def state_function(form: str, rhs_name: str) -> str:
+    """Name of the function that is integrated: ``rhs_name``, or its counterpart for momenta.
+
+    Raises `SolveError` for stabilization in the reduced momentum form.
+    """
+    if not FORMS[form].momenta:
+        return rhs_name
+    if form == "momentum" and rhs_name != "rhs":
+        raise SolveError(_NO_STABILIZATION)
+    return f"momentum_{rhs_name}"
+
+
+def functions_of_momenta(functions: CompiledFunctions, rhs_name: str) -> dict[str, Callable[..., Any]]:
+    """The functions of (t, q, mom, r=None) by name: ``speeds_from_momentum`` and ``momentum_rhs``.
+
+    ``mom``: (n_u,), or (n_i,) of the reduced form. Where they were not built, functions that raise why.
+    """
+    form, n_q = functions.description.form, len(functions.description.coordinates)
+    if form == "momentum" and rhs_name != "rhs":
+        rates: Callable[..., Any] = refusal(_NO_STABILIZATION)
+    else:
+        rates = _of_momenta(functions, f"momentum_{rhs_name}" if FORMS[form].momenta else "momentum_rhs")
+
+    def momentum_rhs(t: float, q: Any, mom: Any, r: Any = None) -> tuple[Array, Array]:
+        values = rates(t, q, mom, r)
+        return values[:n_q], values[n_q:]
+
+    return {"speeds_from_momentum": _of_momenta(functions, "speeds_from_momentum"), "momentum_rhs": momentum_rhs}
+
+
+def _of_momenta(functions: CompiledFunctions, name: str) -> Callable[..., Array]:
+    """The compiled function with momenta in place of speeds; the reduced form has fewer of them."""
+    value: Callable[..., Array] = functions.call(name)
+    description = functions.description
+    if description.form != "momentum":
+        return value
+    n_i, n_u = len(description.independent), len(description.speeds)
+
+    def padded(t: float, q: Any, mom: Any, r: Any = None) -> Array:
+        momenta = np.asarray(mom, dtype=np.float64)
+        if momenta.shape != (n_i,):
+            raise SolveError(
+                f"mom has shape {momenta.shape}; expected ({n_i},), the reduced momenta of "
+                f"{', '.join(description.independent_names)}"
+            )
+        return value(t, q, np.concatenate([momenta, np.zeros(n_u - n_i)]), r)
+
+    return padded
+
+
+class RunMomenta:
+    """Conversions between (q, u) and (q, mom) for one run with the inputs ``r``; pickles with both.
+
+    ``needed``: the indices of the inputs that must have a value (:func:`kanegen.solve.inputs.run_inputs`).
+    """
+
+    def __init__(self, functions: CompiledFunctions, r: Any, needed: frozenset[int]) -> None:
+        self._made_from = (functions, r, needed)
+        description = functions.description
+        self._n_q, self._n_u = len(description.coordinates), len(description.speeds)
+        self._momenta = functions.call("reduced_momentum" if description.form == "momentum" else "momentum")
+        self._speeds = _of_momenta(functions, "speeds_from_momentum")
+        self._inputs = run_inputs(functions.module, description, r, needed).at
+
+    def __reduce__(self) -> tuple[type[RunMomenta], tuple[Any, ...]]:
+        return RunMomenta, self._made_from
+
+    def of(self, t: float, q: Any, u: Any) -> Array:
+        """The momenta of a state."""
+        momenta: Array = self._momenta(t, q, u, self._inputs(t))
+        return momenta
+
+    def speeds(self, times: Array, states: Array) -> Array:
+        """States (n_t, n_q + n_u) in the speeds from those (n_t, n_q + n_mom) in the momenta."""
+        n_q = self._n_q
+        result = np.empty((len(times), n_q + self._n_u))
+        result[:, :n_q] = states[:, :n_q]
+        for row, t, state in zip(result, times.tolist(), states, strict=True):
+            row[n_q:] = self._speeds(t, state[:n_q], state[n_q:], self._inputs(t))
+        return result
+
+    def in_speeds(self, result: Any) -> Any:
+        """The result of the compiled integrator with speeds in place of momenta."""
+        t, y = result.last
+        last = t, self.speeds(np.array([t]), y[None, :])[0]
+        dense = None
+        if result.dense is not None:
+            t_old, h, coefficients = result.dense
+            dense = SpeedDense(t_old, h, coefficients, self)
+        return SimpleNamespace(**vars(result) | {"y": self.speeds(result.t, result.y), "last": last, "dense": dense})
+
+
+@dataclass(frozen=True, eq=False)
+class SpeedDense(Dense):
+    """Continuous extension of a run in the momenta: its polynomials are those of (q, mom), converted when evaluated."""
+
+    momenta: RunMomenta
+
+    def __call__(self, times: Array) -> Array:
+        """States (n_t, n_q + n_u) at ``times`` (n_t,), which must lie within the run."""
+        return self.momenta.speeds(times, super().__call__(times))

@@ -1,0 +1,174 @@
+"""Servo-constraints at one state: controls, their feasibility, residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.codegen.description import Description, ServoLabels
+from kanegen.errors import SolveError
+from kanegen.program.catalogue import group
+from kanegen.solve.evaluation import Evaluation
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.values import numbers, require_none
+
+SERVO_FUNCTIONS: Final = tuple(name for name in group("servo") if name != "servo_gains")
+
+
+@dataclass(frozen=True)
+class Feasibility:
+    """Whether controls satisfy the servo-constraints at a state.
+
+    Attributes
+    ----------
+    kind
+        ``"unique"``; ``"family"``: infinitely many, among which ``y`` chooses; ``"none"``.
+    dimension
+        Dimension of the family, n_tau less the rank of S; 0 for a unique solution. Without a solution, the number of
+        directions of the controls that have no effect.
+    residual
+        Largest ``|S tau - z|`` of the best controls, in the unit of psi'' (psi' for nonholonomic constraints); rounding
+        error where there is a solution. For ideal controls, ``|M G tau - M J_s^T mu|``, an acceleration.
+    smallest_singular_value
+        Smallest singular value of S, every row divided by the size of its terms; it has no unit, is at most sqrt(n_s),
+        and 0 where S does not have full rank. The smaller it is, the larger are the controls. For ideal controls, that
+        of M G.
+    """
+
+    kind: str
+    dimension: int
+    residual: float
+    smallest_singular_value: float
+
+
+class Underactuation(NamedTuple):
+    """``matrix u' = right_side`` for all controls: (n_f, n_u) and (n_f,)."""
+
+    matrix: Array
+    right_side: Array
+
+
+class Controlled(Evaluation):
+    """The methods of :class:`~kanegen.Solver` for servo-constraints (``control=kg.Servo(...)`` of ``kg.Model``)."""
+
+    _servo: dict[str, Callable[..., Any]]
+    _servo_defaults: Array
+    _servo_missing: tuple[str, ...]
+
+    def control(self, t: float, q: Any, u: Any, y: Any = None, r: Any = None) -> Array:
+        """The controls tau (n_tau,) that enforce the servo-constraints at this state.
+
+        Parameters
+        ----------
+        y
+            Free vector (n_tau,) of ``tau = S^+ z + (I - S^+ S) y``, or a number for all; None: zero. Not where
+            ``Servo(y=...)`` fixed it.
+        r
+            Inputs (n_r,); the entries of the controls are not read. None: the defaults, which the controls do not need.
+
+        Returns
+        -------
+        numpy.ndarray
+            In the order of ``description.servo.controls``, the indices of the controls among the inputs.
+
+        Raises
+        ------
+        SolveError
+            Where no controls satisfy the servo-constraints: z is not in the range of S, or S is singular, with singular
+            values below 1e-9 of what its terms allow (``Servo(damping=...)`` gives bounded controls there); where a y
+            that contains the controls leaves them undetermined; for arguments of the wrong shape.
+        """
+        return np.asarray(self._servo["control"](t, q, u, self._servo_inputs(y, r)))
+
+    def servo_system(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+        """``(S, z)`` of ``S tau = z``, (n_s, n_tau) and (n_s,): what the controls must satisfy."""
+        inputs = self._servo_inputs(None, r)
+        return self._servo["servo_matrix"](t, q, u, inputs), self._servo["servo_right_side"](t, q, u, inputs)
+
+    def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+        """psi (n_s,) of the servo-constraints, and psi' of the holonomic ones, zero on the desired motion."""
+        values = self._servo["servo_residuals"](t, q, u, self._servo_inputs(None, r))
+        n_s = len(self.description.servo.orders) if self.description.servo else 0
+        return values[:n_s], values[n_s:]
+
+    def feasibility(self, t: float, q: Any, u: Any, r: Any = None) -> Feasibility:
+        """Whether controls satisfy the servo-constraints at this state: one, a family, or none."""
+        rank, residual, smallest, possible = self._servo["feasibility"](t, q, u, self._servo_inputs(None, r))
+        dimension = len(_controls(self.description)) - int(rank)
+        kind = "none" if not possible else "family" if dimension else "unique"
+        return Feasibility(kind, dimension, float(residual), float(smallest))
+
+    def underactuation(self, t: float, q: Any, u: Any, r: Any = None) -> Underactuation:
+        """The equations of motion in which no control appears, ``R u' = c`` (n_f rows).
+
+        They are the second-order nonholonomic constraints of a system with fewer independent controls than degrees of
+        freedom (Bajodah 2003, section 1.3): ``N^T A2 (Q u' - P0) = 0`` with ``N^T A2 G = 0``. While the controls
+        enforce servo-constraints, these equations are the internal dynamics. The controls are those of the
+        servo-constraints; in a model without, all inputs that occur only in the forces, affinely. Build with
+        ``functions=`` that contains "underactuation".
+
+        Raises
+        ------
+        SolveError
+            Also where the controls act on every degree of freedom, so that there are no such equations.
+        """
+        rows = self._value("underactuation", t, q, u, self._servo_inputs(None, r))
+        return Underactuation(rows[:, :-1].copy(), rows[:, -1].copy())
+
+    def _servo_inputs(self, y: Any, r: Any) -> Any:
+        """All inputs, followed by the hidden ones with y; those that are not given are zero or have their defaults."""
+        d = self.description
+        if r is None and self._servo_missing:
+            raise SolveError(
+                f"the inputs {', '.join(self._servo_missing)} of {d.name!r} have no default and are no controls: pass "
+                f"r= ({len(d.inputs)} values: {', '.join(d.inputs)}; those of the controls are not read)"
+            )
+        if y is None:
+            return self._servo_defaults if r is None else r
+        if d.servo is None or not d.servo.free:
+            reason = "it has no servo-constraints" if d.servo is None else "kg.Servo(y=...) fixed it when it was built"
+            raise SolveError(f"y cannot be given to the model {d.name!r}: {reason}")
+        free, n_r = numbers(y, "y", d.input_names(d.servo.controls)), len(d.inputs)
+        given = self._servo_defaults[:n_r] if r is None else np.asarray(r, dtype=np.float64)
+        if given.shape != (n_r,):
+            raise SolveError(f"r has shape {given.shape}, expected ({n_r},): {', '.join(d.inputs)}")
+        return d.input_layout.array(given, free=free)
+
+
+def servo_attributes(functions: CompiledFunctions) -> dict[str, Any]:
+    """The attributes of `Controlled`: compiled functions by name, and default inputs.
+
+    Raises `SolveError` for gains that are not stable with the parameters of the solver.
+    """
+    d = functions.description
+    defaults = [0.0 if k in _controls(d) else slot.default for k, slot in enumerate(d.input_slots)]
+    if d.servo is not None and functions.problem("servo_gains") is None:
+        _require_stability(d.name, d.servo, functions.of_parameters("servo_gains"))
+    return {
+        "_servo": {name: functions.call(name) for name in SERVO_FUNCTIONS},
+        "_servo_defaults": d.input_layout.array([x or 0.0 for x in defaults]),
+        "_servo_missing": tuple(name for name, x in zip(d.inputs, defaults, strict=True) if x is None),
+    }
+
+
+def _controls(description: Description) -> tuple[int, ...]:
+    return () if description.servo is None else description.servo.controls
+
+
+def _require_stability(name: str, servo: ServoLabels, gains: Array) -> None:
+    names = {2: ("Theta1", "Theta2"), 1: ("Theta",)}
+    problems = [
+        f"{gain} = {value:g} of the servo-constraint {label}"
+        for label, order, row in zip(servo.residuals, servo.orders, gains, strict=False)
+        for gain, value in zip(names[order], row, strict=False)
+        if not value < 0.0
+    ]
+    require_none(
+        problems,
+        f"the servo-constraints of {name!r} are not stable with these parameters: ",
+        "; expected negative numbers, or their errors grow",
+    )
