@@ -52,10 +52,7 @@ def solve_linear(
 
 
 def eliminate(
-    matrix: Sequence[Sequence[Node]],
-    right: Sequence[Sequence[Node]],
-    magnitudes: Magnitudes,
-    columns: Iterable[int],
+    matrix: Sequence[Sequence[Node]], right: Sequence[Sequence[Node]], magnitudes: Magnitudes, columns: Iterable[int]
 ) -> tuple[list[list[Node]], list[Pivot], dict[int, int]]:
     """Gauss-Jordan elimination of ``[matrix | right]`` with pivots in ``columns``, one for each row.
 

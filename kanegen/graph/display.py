@@ -12,8 +12,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from kanegen.graph.derivatives import reachable
-from kanegen.graph.folding import SAME_NAME, Number
-from kanegen.graph.nodes import COMPARISONS, LOGICAL, Node
+from kanegen.graph.nodes import COMPARISONS, LOGICAL, SAME_NAME, Node, Number
 
 Names = Mapping[tuple[str, int], Any]
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from kanegen.graph.derivatives import gradient, reachable
-from kanegen.graph.folding import CONDITIONS, HYPERBOLIC, SAME_NAME, TRIGONOMETRIC, Number
-from kanegen.graph.nodes import Node
+from kanegen.graph.nodes import CONDITIONS, HYPERBOLIC, SAME_NAME, TRIGONOMETRIC, Node, Number
 
 Function = Callable[..., Any]
 

@@ -14,8 +14,7 @@ from sympy.codegen import cfunctions
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
-from kanegen.graph.folding import SAME_NAME
-from kanegen.graph.nodes import Graph, Node
+from kanegen.graph.nodes import SAME_NAME, Graph, Node
 
 
 class Lowerer(Protocol):

@@ -36,11 +36,7 @@ def dot(a: Sequence[Node], b: Sequence[Node]) -> Node:
 
 
 def cross(a: Triple, b: Triple) -> Triple:
-    return (
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    )
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 def mapped(function: Callable[[Node], Node], a: Triple) -> Triple:
