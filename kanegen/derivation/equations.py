@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -19,10 +19,9 @@ from kanegen.derivation.forces.reactions import MULTIPLIERS, auxiliary_loads, re
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.inertia.bodies import Body, lower_bodies
 from kanegen.derivation.inertia.mass_matrix import mass_matrix
-from kanegen.derivation.quantity import Quantity
 from kanegen.derivation.speeds import factors, lower_model, model_before, new_speeds
 from kanegen.errors import BuildError
-from kanegen.graph import Graph, Identities, Node, count_operations
+from kanegen.graph import Graph, Identities, Node, count_operations, to_sympy, to_sympy_cse
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
 
@@ -34,6 +33,41 @@ to 0.94 at 20, for twice the time to compile."""
 
 PIVOT_LIMIT = 1e-3
 """Constraint pivots below this fraction of their row cost more than three digits: other speeds are then solved for."""
+
+
+Names = Mapping[tuple[str, int], Any]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """``nodes`` in row-major order with ``shape`` (), (rows,) or (rows, columns)."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    shape: tuple[int, ...]
+    names: Names
+
+    @property
+    def operation_count(self) -> int:
+        """Operations of one evaluation; what depends on parameters only is not counted."""
+        return count_operations(self.nodes)
+
+    def to_sympy(self, cse: bool = False) -> Any:
+        """The quantity as a SymPy expression (scalars) or ``ImmutableDenseMatrix`` (vectors are columns).
+
+        With ``cse=True`` the pair ``(replacements, expression)`` in which every shared node appears once, as
+        ``sympy.cse`` gives it: large quantities swell without it.
+        """
+        if cse:
+            replacements, expressions = to_sympy_cse(self.nodes, self.names)
+            return replacements, self._shaped(expressions)
+        return self._shaped(to_sympy(self.nodes, self.names))
+
+    def _shaped(self, expressions: list[Any]) -> Any:
+        if not self.shape:
+            return expressions[0]
+        rows, columns = self.shape if len(self.shape) == 2 else (self.shape[0], 1)
+        return sympy.ImmutableDenseMatrix(rows, columns, expressions)
 
 
 class Derived(cached_property[Quantity]):

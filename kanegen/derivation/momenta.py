@@ -17,12 +17,11 @@ import numpy as np
 from kanegen.derivation import forms
 from kanegen.derivation.algebra import eliminate
 from kanegen.derivation.constraints import ACCELERATION, Partition, Row, named_dependent
-from kanegen.derivation.equations import Equations
+from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.forces.generalized import body_momenta
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import Triple, cross, dot, mapped, plus
 from kanegen.derivation.inertia.bodies import Body, product
-from kanegen.derivation.quantity import Quantity
 from kanegen.errors import BuildError
 from kanegen.graph import Node, Tangent, evaluate, gradient, substitute
 from kanegen.graph.ranks import RANK_TOLERANCE

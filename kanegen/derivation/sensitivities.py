@@ -19,12 +19,11 @@ from typing import Final
 
 from kanegen.derivation import forms
 from kanegen.derivation.algebra import eliminate
-from kanegen.derivation.equations import Equations
+from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.forces.generalized import GeneralizedForces
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.geometry.frames import Frames
 from kanegen.derivation.geometry.points import Points
-from kanegen.derivation.quantity import Quantity
 from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient, substitute
 
 ARGUMENTS: Final = ("q", "u", "r", "p", "t")

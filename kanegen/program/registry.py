@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
-from kanegen.derivation.equations import Equations
-from kanegen.derivation.quantity import Quantity
+from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.forms import FORMS
 from kanegen.graph import Node

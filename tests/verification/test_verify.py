@@ -22,8 +22,8 @@ import kanegen as kg
 from kanegen.backends.cython import model as c_model
 from kanegen.cli import main
 from kanegen.derivation import Equations, equations
+from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces import generalized
-from kanegen.derivation.quantity import Quantity
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.graph.ranks import independent_rows
 from kanegen.program.functions import right_sides

@@ -15,10 +15,9 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.derivation.algebra import Factor, Pivot, eliminate, factorize
 from kanegen.derivation.constraints import Partition, Row, holonomic_row, nonholonomic_row
-from kanegen.derivation.equations import Equations
+from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.forms import Matrix, complete, difference, matrix_product, matrix_vector, tangent_matrix
 from kanegen.derivation.geometry.system import System
-from kanegen.derivation.quantity import Quantity
 from kanegen.errors import ModelError
 from kanegen.graph import Graph, Newton, Node, Tangent, evaluate, reachable, substitute
 from kanegen.graph.ranks import RANK_TOLERANCE, rank, unit_rows

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kanegen.derivation.equations import Equations
-from kanegen.derivation.quantity import Quantity
+from kanegen.derivation.equations import Equations, Quantity
 from kanegen.graph import gradient, reachable
 from kanegen.model.description import SystemDescription
 from kanegen.program.fragment import Fragment

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces.reactions import MULTIPLIERS
-from kanegen.derivation.quantity import Quantity
 from kanegen.graph import reachable, substitute
 from kanegen.program.fragment import Fragment
 from kanegen.program.registry import Functions

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forms import matrix_product, matrix_vector
-from kanegen.derivation.quantity import Quantity
 from kanegen.graph import Node
 from kanegen.program.fragment import Fragment, flat
 from kanegen.program.functions import generalized
