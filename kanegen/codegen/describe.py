@@ -21,8 +21,8 @@ from kanegen.derivation.control.control_constraints import ControlledMotion
 from kanegen.derivation.control.servo import servo_equations
 from kanegen.derivation.momenta import Momenta
 from kanegen.model.checks.symbols import spare_parameters
-from kanegen.model.contact.laws import Value
 from kanegen.model.expressions import symbol_name
+from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
 from kanegen.program.functions.control.inverse_dynamics import path_controls
 from kanegen.program.functions.integrals import ENERGY, why_not

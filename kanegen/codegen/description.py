@@ -11,9 +11,9 @@ from typing import Any
 from kanegen.codegen.plain import from_plain, to_plain
 from kanegen.codegen.sources import Sources
 from kanegen.errors import BuildError
-from kanegen.model.contact.events import Event
-from kanegen.model.contact.laws import Value
+from kanegen.model.contacts import Event
 from kanegen.model.inputs import InputLayout
+from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
 
 DESCRIPTION_FILE = "description.json"

@@ -26,7 +26,7 @@ from kanegen.errors import DerivationError
 from kanegen.graph import Node
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import vector_terms
-from kanegen.model.geometry.routes import Geometry
+from kanegen.model.geometry import Geometry
 from kanegen.resources import template_folder
 
 _NOT_GENERATING = frozenset({"__pycache__", "backends", "bench", "cli", "verification"})

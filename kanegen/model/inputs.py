@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +13,7 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen.errors import ModelError
 from kanegen.model import normalize
 from kanegen.model.expressions import is_time_function, symbol_name
+from kanegen.model.records import settle
 
 
 def _is_input_symbol(expr: Any) -> bool:
@@ -59,15 +58,12 @@ class Input:
                 f"{symbol} is not a symbol that can be an input: give a Symbol or dynamicsymbols('r')"
                 + " (for a derivative, give the rate as a symbol of its own: Input(r, rate=r1))" * symbol.is_Derivative
             )
-        for field in ("rate", "acceleration"):
-            value = getattr(self, field)
-            if value is not None:
-                value = _sympified(value, f"the {field} of input {symbol}", problems)
-                object.__setattr__(self, field, value)
-        object.__setattr__(self, "symbol", symbol)
-        object.__setattr__(self, "default", _default(self.default, symbol, problems))
-        if problems:
-            raise ModelError(problems)
+        rates = {
+            name: None if value is None else _sympified(value, f"the {name} of input {symbol}", problems)
+            for name, value in (("rate", self.rate), ("acceleration", self.acceleration))
+        }
+        default = normalize.number_or_none(self.default, f"the default of input {symbol}", problems)
+        settle(self, {"symbol": symbol, **rates, "default": default}, problems)
 
     @property
     def name(self) -> str:
@@ -81,19 +77,6 @@ def _sympified(value: Any, what: str, problems: list[str]) -> Any:
     except (sympy.SympifyError, TypeError):
         problems.append(f"{what} is {value!r}: expected a SymPy symbol or expression")
         return sympy.S.Zero
-
-
-def _default(value: Any, symbol: Any, problems: list[str]) -> float | None:
-    if value is None:
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        problems.append(f"the default of input {symbol} is {value!r}: expected a finite number or None")
-        return None
-    return number
 
 
 def normalized_inputs(value: Any, what: str, problems: list[str]) -> tuple[Input, ...]:
@@ -118,13 +101,9 @@ def normalized_inputs(value: Any, what: str, problems: list[str]) -> tuple[Input
             slot = slots.setdefault(derivative, Input(derivative, default=default))
             if slot.rate is None and its_rate is not None:
                 slots[derivative] = replace(slot, rate=its_rate)
-    return tuple(_with_acceleration(item, slots, problems) for item in _in_order(inputs, slots))
-
-
-def _in_order(inputs: Sequence[Input], slots: dict[Any, Input]) -> list[Input]:
-    """The slots of the given inputs (one given twice stays twice, to be reported), then the implied ones."""
-    given = [item.symbol for item in inputs]
-    return [slots[symbol] for symbol in (*given, *(s for s in slots if s not in given))]
+    given = [item.symbol for item in inputs]  # one given twice stays twice, to be reported
+    order = (*given, *(symbol for symbol in slots if symbol not in given))
+    return tuple(_with_acceleration(slots[symbol], slots, problems) for symbol in order)
 
 
 def _with_acceleration(item: Input, slots: dict[Any, Input], problems: list[str]) -> Input:
@@ -193,7 +172,6 @@ class InputLayout:
 
     def array(self, inputs: Any = 0.0, multipliers: Any = 0.0, free: Any = 0.0) -> Any:
         """The array r with these values, a number for all entries of a part or one for each."""
-
         array = np.empty(self.size)
         array[: len(self.inputs)] = inputs
         array[self.multiplier_slots] = multipliers

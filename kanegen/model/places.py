@@ -10,25 +10,8 @@ from typing import Any
 from sympy.physics.mechanics import Point, RigidBody
 
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import (
-    atoms,
-    dyadic_expressions,
-    dyadic_frames,
-    vector_expressions,
-    vector_frames,
-)
-from kanegen.model.geometry.routes import (
-    Geometry,
-    Pair,
-    Route,
-    Routes,
-    is_ground,
-    motion_tree,
-    orientation_tree,
-    path,
-    position_path,
-    steps,
-)
+from kanegen.model.expressions import atoms, dyadic_expressions, dyadic_frames, vector_expressions, vector_frames
+from kanegen.model.geometry import Geometry, Pair, Route, Routes, breadth_first, is_ground, path, position_path, steps
 from kanegen.model.reactions import Reaction
 
 
@@ -136,8 +119,8 @@ class _Walk:
         self.frame = frame
         self.places: list[Place] = []
         self.problems: list[str] = []
-        self._oriented = orientation_tree(frame)
-        self._moving = motion_tree(frame)
+        self._oriented = breadth_first(frame, lambda node: node._dcm_dict)
+        self._moving = breadth_first(frame, lambda node: node._ang_vel_dict)
         self._finder = Routes(frame, self._oriented, motion_is_known)
         self._routes: dict[Any, Route | None] = {}
         self._velocities: dict[Any, None] = {}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kanegen.model.contact.events import Event, is_multiplier, multiplier_row
-from kanegen.model.contact.records import Contact
+from kanegen.model.contacts import Contact, Event, is_multiplier, multiplier_row
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms, base_symbol, derivative_order, known_value, symbol_name
 from kanegen.model.linear import is_affine

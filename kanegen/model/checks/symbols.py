@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sympy
 from sympy.physics.mechanics import RigidBody
 
-from kanegen.model.contact.events import is_multiplier
+from kanegen.model.contacts import is_multiplier
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
     atoms,
@@ -19,8 +19,7 @@ from kanegen.model.expressions import (
     is_time_function,
     symbol_name,
 )
-from kanegen.model.geometry.routes import connected_symbols
-from kanegen.model.inputs import Input
+from kanegen.model.geometry import connected_symbols
 from kanegen.model.places import Place
 
 _STATE = ("q", "r")
@@ -76,16 +75,10 @@ _ADVICE = {
 
 def symbol_problems(model: SystemDescription, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:
     """Problems of duplicated, ambiguous, unknown, misplaced and unused symbols."""
-    return [
-        *_duplicates(model),
-        *_ambiguous_names(model),
-        *_unknown(model, places),
-        *_misplaced(model, places),
-        *_missing_rates(model, places),
-        *_constant_inputs(model, places),
-        *_unused_inputs(model, places),
-        *_unused_parameters(model, unknown_symbols),
-    ]
+    of_places = (_unknown, _misplaced, _missing_rates, _constant_inputs, _unused_inputs)
+    problems = [*_duplicates(model), *_ambiguous_names(model)]
+    problems += [problem for find in of_places for problem in find(model, places)]
+    return [*problems, *_unused_parameters(model, unknown_symbols)]
 
 
 def _groups(model: SystemDescription) -> dict[str, tuple[Any, ...]]:
@@ -98,35 +91,32 @@ def _groups(model: SystemDescription) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def _duplicates(model: SystemDescription) -> list[str]:
+def _duplicates(model: SystemDescription) -> Iterator[str]:
     places: dict[Any, list[str]] = {}
     for group, symbols in _groups(model).items():
         for symbol in symbols:
             places.setdefault(symbol, []).append(group)
-    for symbol in model.dependent_speeds or ():
-        if (model.dependent_speeds or ()).count(symbol) > 1:
-            places[symbol] = ["dependent_speeds"] * 2
-    return [
-        f"{symbol_name(symbol)} occurs twice, in {' and in '.join(groups)}: each symbol belongs in one of them"
-        for symbol, groups in places.items()
-        if len(groups) > 1
-    ]
+    dependent = model.dependent_speeds or ()
+    places |= {symbol: ["dependent_speeds"] * 2 for symbol in dependent if dependent.count(symbol) > 1}
+    for symbol, groups in places.items():
+        if len(groups) > 1:
+            where = " and in ".join(groups)
+            yield f"{symbol_name(symbol)} occurs twice, in {where}: each symbol belongs in one of them"
 
 
-def _ambiguous_names(model: SystemDescription) -> list[str]:
-    by_name: dict[str, list[str]] = {}
+def _ambiguous_names(model: SystemDescription) -> Iterator[str]:
     symbols: dict[Any, str] = {}
     for group, members in (*_groups(model).items(), ("parameters", tuple(model.parameters))):
-        symbols.update({symbol: group for symbol in members if symbol not in symbols})
+        symbols = dict.fromkeys(members, group) | symbols
+    by_name: dict[str, list[str]] = {}
     for symbol, group in symbols.items():
         by_name.setdefault(symbol_name(symbol), []).append(group)
-    return [
-        f"{len(groups)} different symbols are printed {name!r} (in {', '.join(groups)}), so the name would "
-        "be ambiguous: rename one, or make them one symbol (SymPy distinguishes symbols of different "
-        "assumptions)"
-        for name, groups in by_name.items()
-        if len(groups) > 1
-    ]
+    for name, groups in by_name.items():
+        if len(groups) > 1:
+            yield (
+                f"{len(groups)} different symbols are printed {name!r} (in {', '.join(groups)}), so the name would be "
+                "ambiguous: rename one, or make them one symbol (SymPy distinguishes symbols of different assumptions)"
+            )
 
 
 def _kind(model: SystemDescription) -> dict[Any, str]:
@@ -136,7 +126,7 @@ def _kind(model: SystemDescription) -> dict[Any, str]:
     return kinds
 
 
-def _unknown(model: SystemDescription, places: Sequence[Place]) -> list[str]:
+def _unknown(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
     kinds = _kind(model)
     first: dict[Any, str] = {}
     for place in places:
@@ -144,24 +134,21 @@ def _unknown(model: SystemDescription, places: Sequence[Place]) -> list[str]:
             base = base_symbol(atom)
             if base not in kinds and not isinstance(base, sympy.Symbol) and not is_multiplier(base):
                 first.setdefault(base, place.where)
-    problems = []
     for base in sorted(first, key=str):
         if is_time_function(base):
-            problems.append(
+            yield (
                 f"{symbol_name(base)} (in {first[base]}) is neither a coordinate, a speed nor an input: "
                 f"add it to one of them{_hint(symbol_name(base), map(symbol_name, kinds))}"
             )
         else:
-            problems.append(
+            yield (
                 f"{base} (in {first[base]}) is an undefined function of something other than time: "
                 "use kg.Function or kg.Spline, which have a value"
             )
-    return problems
 
 
-def _misplaced(model: SystemDescription, places: Sequence[Place]) -> list[str]:
+def _misplaced(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
     kinds = _kind(model)
-    problems = []
     for place in places:
         allowed = ALLOWED[place.kind]
         wrong = sorted(
@@ -171,18 +158,20 @@ def _misplaced(model: SystemDescription, places: Sequence[Place]) -> list[str]:
         )
         if wrong:
             expected = ", ".join(("t", *allowed, "parameters"))
-            advice = _ADVICE.get(place.kind)
-            problems.append(
-                f"{place.where} contains {', '.join(wrong)}: it may depend on {expected} only"
-                + (f" ({advice})" if advice else "")
-            )
-    return problems
+            advice = f" ({_ADVICE[place.kind]})" if place.kind in _ADVICE else ""
+            yield f"{place.where} contains {', '.join(wrong)}: it may depend on {expected} only{advice}"
 
 
 def needed_rates(model: SystemDescription, places: Sequence[Place]) -> dict[Any, tuple[int, str]]:
     """How often each input is differentiated by the derivation (1 or 2), and where first."""
     inputs = {item.symbol for item in model.inputs}
-    twice = _rates_are_differentiated(model, places)
+    coordinates = set(model.coordinates)
+    # q', and so the kinematics, is differentiated where anything of q is differentiated twice.
+    twice = any(
+        base_symbol(atom) in coordinates and derivative_order(atom) + place.differentiations >= 2
+        for place in places
+        for atom in place.atoms
+    )
     needed: dict[Any, tuple[int, str]] = {}
     for place in places:
         extra = int(twice) if place.kind == "kinematics" else place.differentiations
@@ -194,38 +183,21 @@ def needed_rates(model: SystemDescription, places: Sequence[Place]) -> dict[Any,
     return needed
 
 
-def _rates_are_differentiated(model: SystemDescription, places: Sequence[Place]) -> bool:
-    """Whether q' (and so the kinematics) is differentiated: where anything of q is differentiated twice."""
-    coordinates = set(model.coordinates)
-    return any(
-        base_symbol(atom) in coordinates and derivative_order(atom) + place.differentiations >= 2
-        for place in places
-        for atom in place.atoms
-    )
-
-
-def _available(item: Input) -> int:
-    if item.rate is None:
-        return 0
-    return 1 if item.acceleration is None else 2
-
-
-def _missing_rates(model: SystemDescription, places: Sequence[Place]) -> list[str]:
+def _missing_rates(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
     needed = needed_rates(model, places)
-    problems = []
     for item in model.inputs:
         order, where = needed.get(item.symbol, (0, ""))
-        if order > _available(item):
-            what = "its rate" if order == 1 else "its rate and acceleration"
-            advice = "rate=..." if order == 1 else "rate=..., acceleration=..."
-            problems.append(
+        if order > (0 if item.rate is None else 1 if item.acceleration is None else 2):
+            what, advice = "its rate", "rate=..."
+            if order == 2:
+                what, advice = "its rate and acceleration", "rate=..., acceleration=..."
+            yield (
                 f"input {item.name} is differentiated, which needs {what}, because of {where}: "
                 f"give kg.Input({item.name}, {advice})"
             )
-    return problems
 
 
-def _constant_inputs(model: SystemDescription, places: Sequence[Place]) -> list[str]:
+def _constant_inputs(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
     """Inputs that SymPy treats as constants where it differentiates: their rates would be lost."""
     constants = {item.symbol for item in model.inputs if isinstance(item.symbol, sympy.Symbol)}
     first: dict[Any, str] = {}
@@ -233,24 +205,21 @@ def _constant_inputs(model: SystemDescription, places: Sequence[Place]) -> list[
         if place.kind in ("position", "orientation"):
             for symbol in place.atoms & constants:
                 first.setdefault(symbol, place.where)
-    return [
-        f"input {name} occurs in {where}, where SymPy treats the plain symbol as a constant and loses its "
-        f"rate: use dynamicsymbols({name!r})"
-        for name, where in sorted((symbol_name(symbol), where) for symbol, where in first.items())
-    ]
+    for name, where in sorted((symbol_name(symbol), where) for symbol, where in first.items()):
+        yield (
+            f"input {name} occurs in {where}, where SymPy treats the plain symbol as a constant and loses its rate: "
+            f"use dynamicsymbols({name!r})"
+        )
 
 
-def _unused_inputs(model: SystemDescription, places: Sequence[Place]) -> list[str]:
+def _unused_inputs(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
     used = {base_symbol(atom) for place in places for atom in place.atoms}
-    for item in model.inputs:
-        used.update(expr for expr in (item.rate, item.acceleration) if expr is not None)
+    used |= {expr for item in model.inputs for expr in (item.rate, item.acceleration) if expr is not None}
     unused = [item for item in model.inputs if item.symbol not in used]
     spare = _unneeded(model) if unused else frozenset()
-    return [
-        f"input {item.name} occurs nowhere in the model: remove it, or use it"
-        for item in unused
-        if item.symbol not in spare
-    ]
+    for item in unused:
+        if item.symbol not in spare:
+            yield f"input {item.name} occurs nowhere in the model: remove it, or use it"
 
 
 def spare_parameters(model: SystemDescription) -> frozenset[Any]:
@@ -270,30 +239,24 @@ def _unneeded(model: SystemDescription) -> frozenset[Any]:
     return frozenset(base_symbol(atom) for atom in symbols)
 
 
-def _unused_parameters(model: SystemDescription, unknown_symbols: Sequence[Any]) -> list[str]:
-    if unknown_symbols:
-        spare = spare_parameters(model)
-        spare_names = {symbol_name(symbol) for symbol in spare}
-        unknown_symbols = [
-            item for item in unknown_symbols if item not in (spare_names if isinstance(item, str) else spare)
-        ]
+def _unused_parameters(model: SystemDescription, unknown_symbols: Sequence[Any]) -> Iterator[str]:
+    spare = spare_parameters(model) if unknown_symbols else frozenset()
+    spare |= {symbol_name(symbol) for symbol in spare}
     names = [symbol_name(symbol) for symbol in model.parameters]
     others = {symbol: group for group, symbols in _groups(model).items() for symbol in symbols}
-    problems = []
     for unknown_symbol in unknown_symbols:
         name = symbol_name(unknown_symbol)
+        if unknown_symbol in spare:
+            continue
         if unknown_symbol in others:
-            problems.append(f"parameters gives {name} a value, but it is one of the {others[unknown_symbol]}")
+            yield f"parameters gives {name} a value, but it is one of the {others[unknown_symbol]}"
         elif name in names and not isinstance(unknown_symbol, str):
-            problems.append(
-                f"parameters gives a value to a symbol printed {name!r}, but the model has another symbol of "
-                "this name: use the same symbol (SymPy distinguishes symbols of different assumptions)"
+            yield (
+                f"parameters gives a value to a symbol printed {name!r}, but the model has another symbol of this "
+                "name: use the same symbol (SymPy distinguishes symbols of different assumptions)"
             )
         else:
-            problems.append(
-                f"parameter {name} has a value, but occurs nowhere in the model: remove it{_hint(name, names)}"
-            )
-    return problems
+            yield f"parameter {name} has a value, but occurs nowhere in the model: remove it{_hint(name, names)}"
 
 
 def _hint(name: str, candidates: Iterable[str]) -> str:

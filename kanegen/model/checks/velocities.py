@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import sympy
-from numpy.typing import NDArray
 from sympy.physics.mechanics import RigidBody
-from sympy.physics.vector import dynamicsymbols
+from sympy.physics.vector import Vector, dynamicsymbols
 
+from kanegen.arrays import Array
 from kanegen.errors import DerivationError, warn_user
-from kanegen.model.checks.motions import Motions
-from kanegen.model.checks.snapshots import Snapshot, snapshots
+from kanegen.model.checks.motions import Motions, Snapshot, snapshots
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
     atoms,
@@ -29,9 +28,7 @@ from kanegen.model.expressions import (
     vector_expressions,
     vector_frames,
 )
-from kanegen.model.geometry.routes import Pair, is_ground, path, steps
-
-Array = NDArray[np.float64]
+from kanegen.model.geometry import is_ground, path, steps
 
 CONTRADICTION = 1e-6
 """Difference, relative to 1 and to the size of the vectors, above which two velocities are not the same: far above
@@ -77,15 +74,11 @@ def motion_problems(model: SystemDescription) -> list[str]:
         # What cannot be lowered is refused by the derivation, if it is needed.
         return []
     if not taken:
-        warn_user(_not_compared(model))
+        warn_user(
+            f"the velocities of {model.name!r} were not compared with its positions: no state was found that satisfies "
+            "its constraints. Give parameters=, or pass check_kinematics=False"
+        )
     return [*problems, *(problem for claim in claims for problem in _contradiction(model, claim, taken))]
-
-
-def _not_compared(model: SystemDescription) -> str:
-    return (
-        f"the velocities of {model.name!r} were not compared with its positions: no state was found that satisfies its "
-        "constraints. Give parameters=, or pass check_kinematics=False"
-    )
 
 
 def _not_implied(model: SystemDescription, motions: Motions) -> Iterator[str]:
@@ -106,25 +99,23 @@ def motions_of(model: SystemDescription) -> Motions:
 
 
 def _contradiction(model: SystemDescription, claim: Claim, taken: Sequence[Snapshot]) -> Iterator[str]:
-    differences = [_difference(claim, snapshot) for snapshot in taken]
-    if all(difference is None for difference in differences):
+    pairs = [(claim.given(snapshot), claim.follows(snapshot)) for snapshot in taken]
+    different = [pair for pair in pairs if _differ(*pair)]
+    if not different or all(claim.allowed(at, a - b) for at, (a, b) in zip(taken, pairs, strict=True)):
         return
-    if all(claim.allowed(snapshot, claim.given(snapshot) - claim.follows(snapshot)) for snapshot in taken):
-        return
-    given, follows = next(difference for difference in differences if difference is not None)
-    texts = map(_quoted, claim.texts())
+    given, follows = map(_numbers, different[0])
+    text, expected = map(_quoted, claim.texts())
     yield (
-        f"{claim.message}: it is {next(texts)}, while {claim.rate} is {next(texts)}. At a random state that satisfies "
-        f"the constraints these are {_numbers(given)} and {_numbers(follows)} (components in {model.frame}). Correct "
-        "one of them, or pass check_kinematics=False"
+        f"{claim.message}: it is {text}, while {claim.rate} is {expected}. At a random state that satisfies the "
+        f"constraints these are {given} and {follows} (components in {model.frame}). Correct one of them, or pass "
+        "check_kinematics=False"
     )
 
 
-def _difference(claim: Claim, snapshot: Snapshot) -> tuple[Array, Array] | None:
-    """Both vectors where they are not the same; a snapshot at which they have no value decides nothing."""
-    given, follows = claim.given(snapshot), claim.follows(snapshot)
+def _differ(given: Array, follows: Array) -> bool:
+    """Whether two vectors are not the same; without a value (NaN) they decide nothing."""
     size = max(1.0, float(np.abs(given).max()), float(np.abs(follows).max()))
-    return (given, follows) if np.abs(given - follows).max() > CONTRADICTION * size else None
+    return bool(np.abs(given - follows).max() > CONTRADICTION * size)
 
 
 def _quoted(vector: Any) -> str:
@@ -179,7 +170,8 @@ def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -
     before, after = base._vel_dict[frame], point._vel_dict[frame]
     what = f"mass center {point}" if point is body.masscenter else f"point {point}, which carries its mass center,"
     carriers = _frames_of_bodies(model, body)
-    turning = [child._ang_vel_dict[parent] for carrier in carriers for parent, child in _rates(model, carrier)]
+    turns = [pair for carrier in carriers for pair in path(model.geometry.rate_parents, carrier)]
+    turning = [child._ang_vel_dict[parent] for parent, child in turns]
     expressions = _read(model, [before, after, *(a._pos_dict[b] for a, b in pairs), *turning])
     if expressions is None:
         return
@@ -193,7 +185,7 @@ def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -
     yield Claim(
         f"body {body.name}: the velocity of {what} in {frame} contradicts the position from {base}",
         "the rate of the position",
-        lambda: (after, before + _position(pairs).dt(frame)),
+        lambda: (after, before + sum((point._pos_dict[other] for point, other in pairs), Vector(0)).dt(frame)),
         lambda snapshot: snapshot.vector(after)[0],
         lambda snapshot: snapshot.vector(before)[0] + snapshot.offset(pairs)[1],
         allowed,
@@ -201,22 +193,11 @@ def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -
     )
 
 
-def _position(pairs: Sequence[Pair]) -> Any:
-    total = 0
-    for point, other in pairs:
-        total = point._pos_dict[other] + total
-    return total
-
-
 def _frames_of_bodies(model: SystemDescription, body: Any) -> list[Any]:
     """The frames with which a mass center may roll: that of its rigid body, any for a particle."""
     bodies = [body] if isinstance(body, RigidBody) else model.bodies
     frames = (other.frame for other in bodies if isinstance(other, RigidBody))
     return [frame for frame in dict.fromkeys(frames) if frame in model.geometry.rate_parents]
-
-
-def _rates(model: SystemDescription, frame: Any) -> list[Pair]:
-    return path(model.geometry.rate_parents, frame)
 
 
 # -- angular velocities ----------------------------------------------------------------------------------------
@@ -227,7 +208,7 @@ def _angular_velocities(model: SystemDescription) -> Iterator[Claim]:
     for body in model.bodies:
         if not isinstance(body, RigidBody) or is_ground(body, model.frame):
             continue
-        vectors = [child._ang_vel_dict[parent] for parent, child in _rates(model, body.frame)]
+        vectors = [child._ang_vel_dict[parent] for parent, child in path(model.geometry.rate_parents, body.frame)]
         expressions = _read(model, vectors, [body.frame, *dyadic_frames(body.inertia[0])])
         if expressions is not None:
             yield _angular_claim(model, body, expressions)

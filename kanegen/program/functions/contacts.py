@@ -15,7 +15,7 @@ from kanegen.derivation.forces.power import impulse_rows, require_places
 from kanegen.errors import BuildError
 from kanegen.forms import FORMS
 from kanegen.graph import Node, substitute
-from kanegen.model.contact.events import is_multiplier
+from kanegen.model.contacts import is_multiplier
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms
 from kanegen.program.functions.columns import bordered_columns, reduced_columns

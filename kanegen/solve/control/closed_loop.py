@@ -11,7 +11,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, Description, ServoLabels
 from kanegen.errors import SolveError
-from kanegen.model.control.servo import control_limits
+from kanegen.model.control import control_limits
 from kanegen.program.functions.control.control_constraints import RIGHT_HAND_SIDE
 from kanegen.solve.control.consistent import consistent_controls, start_problems, with_states
 from kanegen.solve.control.saturation import (

@@ -13,8 +13,7 @@ from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description, EventLabel
 from kanegen.codes import EventKind, Mode
 from kanegen.errors import SolveError
-from kanegen.model.contact.events import Event
-from kanegen.model.contact.normalize import normalized_events
+from kanegen.model.contacts import Event, normalized_events
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.names import by_name, unknown
 
