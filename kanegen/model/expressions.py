@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import sympy
@@ -110,19 +111,13 @@ def vector_frames(vector: Any) -> tuple[Any, ...]:
 
 def dyadic_expressions(dyadic: Any) -> tuple[Any, ...]:
     """The coefficients of the terms of ``dyadic``, components of its vectors included."""
-    return tuple(
-        expression
-        for coefficient, left, right in dyadic.args
-        for expression in (coefficient, *vector_expressions(left), *vector_expressions(right))
-    )
+    terms = ((term[0], *vector_expressions(term[1]), *vector_expressions(term[2])) for term in dyadic.args)
+    return tuple(chain.from_iterable(terms))
 
 
 def dyadic_frames(dyadic: Any) -> tuple[Any, ...]:
     """The frames in which the vectors of ``dyadic`` are written, each once."""
-    frames: dict[Any, None] = {}
-    for _, left, right in dyadic.args:
-        frames.update(dict.fromkeys((*vector_frames(left), *vector_frames(right))))
-    return tuple(frames)
+    return tuple(dict.fromkeys(frame for term in dyadic.args for side in term[1:] for frame in vector_frames(side)))
 
 
 def dyadic_matrix(dyadic: Any) -> dict[Any, list[list[Any]]]:

@@ -30,12 +30,11 @@ class Input:
     symbol
         The SymPy symbol of the input: a ``Symbol`` or ``dynamicsymbols("r")``.
     rate, acceleration
-        Its first and second time derivative, wanted where an equation is differentiated: a rate for an input
-        in a velocity, a velocity constraint, an angle, a mass or an inertia; both for one in a holonomic
-        constraint or a position. Each is either a symbol, which then is an input with a slot of its own, or a
-        number or an expression of time and parameters (``acceleration`` follows from such a rate and may be
-        left out).
-        ``r(t).diff(t)`` in an expression of the model means ``rate``.
+        Its first and second time derivative, wanted where an equation is differentiated: a rate for an input in a
+        velocity, a velocity constraint, an angle, a mass or an inertia; both for one in a holonomic constraint or a
+        position. Each is either a symbol, which then is an input with a slot of its own, or a number or an expression
+        of time and parameters (``acceleration`` follows from such a rate and may be left out). ``r(t).diff(t)`` in an
+        expression of the model means ``rate``.
     default
         Value used where none is given, in the unit of the input; ``None``: a value must be given.
 

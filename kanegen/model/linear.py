@@ -28,38 +28,29 @@ def affine_coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any] 
     """
     if expr in variables:
         return {expr: sympy.S.One}
-    if expr.is_Add:
-        return _sum(expr.args, variables)
-    if expr.is_Mul:
-        return _product(expr.args, variables)
-    return None if atoms((expr,)) & variables else {None: expr}
+    if not expr.is_Add and not expr.is_Mul:
+        return None if atoms((expr,)) & variables else {None: expr}
+    parts = [affine_coefficients(item, variables) for item in expr.args]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return _sum(known) if expr.is_Add else _product(known)
 
 
-def _sum(terms: Sequence[Any], variables: frozenset[Any]) -> dict[Any, Any] | None:
+def _sum(parts: Sequence[dict[Any, Any]]) -> dict[Any, Any]:
     total: dict[Any, Any] = {}
-    for term in terms:
-        part = affine_coefficients(term, variables)
-        if part is None:
-            return None
+    for part in parts:
         for key, coefficient in part.items():
             total[key] = total[key] + coefficient if key in total else coefficient
     return total
 
 
-def _product(factors: Sequence[Any], variables: frozenset[Any]) -> dict[Any, Any] | None:
-    varying: dict[Any, Any] | None = None
-    constant = sympy.S.One
-    for factor in factors:
-        part = affine_coefficients(factor, variables)
-        if part is None or (varying is not None and set(part) != {None}):
-            return None
-        if set(part) == {None}:
-            constant = constant * part[None]
-        else:
-            varying = part
-    if varying is None:
-        return {None: constant}
-    return {key: coefficient * constant for key, coefficient in varying.items()}
+def _product(parts: Sequence[dict[Any, Any]]) -> dict[Any, Any] | None:
+    varying = [part for part in parts if set(part) != {None}]
+    constant = sympy.Mul(*(part[None] for part in parts if set(part) == {None}))
+    if len(varying) > 1:
+        return None
+    return {key: value * constant for key, value in varying[0].items()} if varying else {None: constant}
 
 
 def numeric_function(expressions: Sequence[Any], symbols: Sequence[Any]) -> Callable[..., list[float]]:

@@ -11,7 +11,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import ModelError
 from kanegen.model import normalize
-from kanegen.model.adapters.from_sympy import kane_arguments, system_arguments
+from kanegen.model.adapters import kane_arguments, system_arguments
 from kanegen.model.checks.bodies import body_problems, reaction_problems
 from kanegen.model.checks.contacts import contact_problems
 from kanegen.model.checks.control import control_constraint_problems, servo_problems
@@ -77,8 +77,7 @@ class Model(SystemDescription):
         Uniform gravitational acceleration, a Vector, m/s**2: adds the weight of every body to the loads, and
         its potential to ``potential_energy``.
     outputs
-        Named expressions of t, q, q', u, u', inputs and parameters: scalars, lists, matrices,
-        ``(vector, frame)``.
+        Named expressions of t, q, q', u, u', inputs and parameters: scalars, lists, matrices, ``(vector, frame)``.
     auxiliary_speeds
         Speeds that are always zero and bring reactions into evidence (Kane and Levinson 1985, section 4.9).
     reactions

@@ -6,27 +6,30 @@ velocity and acceleration constraints as matrices, from which the rows are put t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.errors import ModelError
+from kanegen.errors import ModelError, warn_user
 from kanegen.model import normalize
-from kanegen.model.adapters.kane_constraints import sorted_positions
+from kanegen.model.checks.motions import Motions
 from kanegen.model.checks.symbols import needed_rates
 from kanegen.model.description import SystemDescription, described
-from kanegen.model.expressions import base_symbol, is_time_function, symbol_name
+from kanegen.model.expressions import atoms, base_symbol, is_time_function, symbol_name
 from kanegen.model.inputs import Input
 from kanegen.model.linear import in_span
 from kanegen.model.places import survey
+
+CHOICES = ("enforce", "ignore")
+"""What ``configuration_constraints`` of ``Model.from_kane`` may be, besides None."""
 
 
 def kane_arguments(kanes_method: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
     """The arguments of ``Model`` for a ``KanesMethod``; ``options`` win over what is read.
 
-    The velocity constraints become ``nonholonomic_constraints``; :func:`.sorted_positions` says what
+    The velocity constraints become ``nonholonomic_constraints``; :func:`_sorted_positions` says what
     becomes of the configuration constraints. Acceleration constraints that are a derivative of the velocity
     constraints are not added again. Dynamic symbols that are neither coordinates nor speeds become inputs,
     with inputs ``<name>_dot`` and ``<name>_ddot`` for the rates needed.
@@ -43,21 +46,18 @@ def kane_arguments(kanes_method: Any, configuration_constraints: str | None = No
             "frame": km._inertial,
             "coordinates": tuple(km.q),
             "speeds": tuple(km.u),
-            "kinematics": _kinematics(km),
+            "kinematics": _rows(km._k_kqdot_implicit, km.q.diff(), _rows(km._k_ku_implicit, km.u, km._f_k_implicit)),
             "bodies": tuple(km.bodylist or ()),
             "loads": tuple(km.forcelist or ()),
             "nonholonomic_constraints": velocity,
             "dependent_speeds": tuple(km._udep) or None,
             "auxiliary_speeds": tuple(km._uaux),
         }
-        given_accelerations = km._k_dnh is not km._k_nh
-        accelerations = _rows(km._k_dnh, km._udot, km._f_dnh) if given_accelerations else ()
+        accelerations = () if km._k_dnh is km._k_nh else _rows(km._k_dnh, km._udot, km._f_dnh)
         positions = tuple(km._f_h)
     except AttributeError as error:
-        raise ModelError(
-            f"{kanes_method!r} cannot be read as a sympy.physics.mechanics.KanesMethod: {error}"
-        ) from error
-    arguments |= sorted_positions(arguments | options, positions, configuration_constraints, "KanesMethod")
+        raise ModelError(f"{km!r} cannot be read as a sympy.physics.mechanics.KanesMethod: {error}") from error
+    arguments |= _sorted_positions(arguments | options, positions, configuration_constraints, "KanesMethod")
     if "acceleration_constraints" not in options:
         arguments["acceleration_constraints"] = _new_accelerations(accelerations, velocity, km, rate_map)
     return _completed(arguments, options)
@@ -90,7 +90,7 @@ def system_arguments(system: Any, configuration_constraints: str | None = None, 
     if overridden is not None:
         arguments["nonholonomic_constraints"] = tuple(system.velocity_constraints)
         positions = arguments.pop("holonomic_constraints")
-        arguments |= sorted_positions(arguments | options, positions, configuration_constraints, "System")
+        arguments |= _sorted_positions(arguments | options, positions, configuration_constraints, "System")
     return _completed(arguments, options)
 
 
@@ -101,17 +101,10 @@ def _rows(matrix: Any, symbols: Any, rest: Any) -> tuple[Any, ...]:
     )
 
 
-def _kinematics(km: Any) -> tuple[Any, ...]:
-    rest = _rows(km._k_ku_implicit, km.u, km._f_k_implicit)
-    return _rows(km._k_kqdot_implicit, km.q.diff(), rest)
-
-
 def _new_accelerations(
     rows: Sequence[Any], velocity: Sequence[Any], km: Any, rate_map: dict[Any, Any]
 ) -> tuple[Any, ...]:
     """The acceleration rows that do not follow from the derivatives of the velocity rows."""
-    if not rows:
-        return ()
     accelerations = frozenset(km._udot)
     derivatives = [expr.diff(dynamicsymbols._t).xreplace(rate_map) for expr in velocity]
     new = tuple(row for row in rows if not in_span(row, derivatives, accelerations))
@@ -155,3 +148,80 @@ def _input_with_rates(symbol: Any, order: int, taken: set[str]) -> Input:
         taken.add(name)
         rates.append(dynamicsymbols(name))
     return Input(symbol, *rates)
+
+
+# -- configuration constraints ---------------------------------------------------------------------------------
+
+
+def _sorted_positions(
+    arguments: Mapping[str, Any], positions: Sequence[Any], choice: str | None, source: str
+) -> dict[str, Any]:
+    """The fields of a model for the configuration constraints ``positions`` of a ``source`` (the name of a class).
+
+    KanesMethod's equations of motion contain the velocity constraints only. Configuration constraints serve its
+    linearization: they are relations between positions that the velocity constraints are expected to keep. Those whose
+    rates follow from the velocity constraints, for all motions through configurations that satisfy them, become
+    ``implied_constraints``, which add no rows. Others are refused, unless ``choice`` is "enforce" (they become
+    ``holonomic_constraints``) or "ignore" (left out, as in KanesMethod's equations of motion). Without velocity
+    constraints they are enforced, with a warning. Those that the kinematical equations keep by themselves (the norm of
+    Euler parameters) are implied with every choice: orientations are rotations only where they hold.
+
+    Raises
+    ------
+    ModelError
+        For another choice, and for configuration constraints that the velocity constraints do not keep.
+    """
+    if choice not in (None, *CHOICES):
+        raise ModelError(
+            f"configuration_constraints is {choice!r}: expected one of {', '.join(map(repr, CHOICES))}, or None"
+        )
+    if not positions:
+        return {}
+    rows = () if choice == "ignore" else arguments["nonholonomic_constraints"]
+    follows = _rates_follow({**arguments, "nonholonomic_constraints": rows}, positions)
+    implied = tuple(phi for phi, kept in zip(positions, follows, strict=True) if kept)
+    if choice == "ignore":
+        return {"implied_constraints": implied}
+    others = [k for k, kept in enumerate(follows) if not kept]
+    enforced = tuple(positions[k] for k in others)
+    if others and choice is None and rows:
+        raise ModelError([_not_kept(k, positions[k], source, follows[k] is None) for k in others])
+    if others and choice is None:
+        warn_user(
+            f"the {source} has configuration constraints ({', '.join(map(str, enforced))}) but no velocity "
+            "constraints: SymPy's equations of motion ignore them, kanegen enforces them. Pass "
+            "configuration_constraints='enforce' to say that this is meant, or 'ignore' for SymPy's equations"
+        )
+    # Further rows determine further speeds: which ones is left to the solver.
+    left: dict[str, Any] = {"dependent_speeds": None} if others else {}
+    return {"implied_constraints": implied, "holonomic_constraints": enforced, **left}
+
+
+def _not_kept(k: int, phi: Any, source: str, undecided: bool) -> str:
+    reason = (
+        "no configuration was found that satisfies it, so that it cannot be decided whether the velocity constraints "
+        "keep it (give parameters=)"
+        if undecided
+        else "its rate does not follow from the velocity constraints, so that they do not keep it"
+    )
+    return (
+        f"configuration constraint {k} of the {source} ({phi}): {reason}. SymPy's equations of motion contain the "
+        "velocity constraints only, and configuration constraints serve its linearization. Pass "
+        "configuration_constraints='enforce' to add it as a constraint of its own, or 'ignore' for SymPy's equations"
+    )
+
+
+def _rates_follow(arguments: Mapping[str, Any], positions: Sequence[Any]) -> Sequence[bool | None]:
+    """For each position whether its rate follows; None where no configuration satisfies the positions.
+
+    Nothing is checked yet: dynamic symbols that are neither coordinates nor speeds count as inputs.
+    """
+    d = described({**arguments, "implied_constraints": positions}, [])
+    known = {*d.coordinates, *d.speeds, *d.auxiliary_speeds}
+    others = {base_symbol(atom) for atom in atoms((*d.nonholonomic_constraints, *d.kinematics, *d.implied_constraints))}
+    symbols = sorted(others - known, key=symbol_name)
+    constants = [symbol for symbol in symbols if isinstance(symbol, sympy.Symbol)]
+    parameters, _ = normalize.parameter_values(arguments.get("parameters"), constants, [])
+    inputs = tuple(Input(symbol) for symbol in symbols if is_time_function(symbol))
+    follows = Motions(d.changed(inputs=inputs, parameters=parameters), d.implied_constraints).rates_follow()
+    return [None] * len(positions) if follows is None else follows
