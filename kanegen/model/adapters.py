@@ -150,9 +150,6 @@ def _input_with_rates(symbol: Any, order: int, taken: set[str]) -> Input:
     return Input(symbol, *rates)
 
 
-# -- configuration constraints ---------------------------------------------------------------------------------
-
-
 def _sorted_positions(
     arguments: Mapping[str, Any], positions: Sequence[Any], choice: str | None, source: str
 ) -> dict[str, Any]:

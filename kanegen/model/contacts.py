@@ -35,9 +35,6 @@ def multiplier_row(expression: Any) -> tuple[str, int]:
     return str(contact), int(index)
 
 
-# -- how the fields of the records are read -------------------------------------------------------------------
-
-
 def _read(record: Any, where: str, problems: list[str]) -> Any:
     """A record with its fields in the form the derivation reads."""
     return replace(record, **read_fields(type(record), vars(record), f"{where}.", problems))
@@ -228,9 +225,6 @@ class Event:
     impulse: str | None = None
     impose: Any = field(default=(), metadata={"read": _names})
     remove: Any = field(default=(), metadata={"read": _names})
-
-
-# -- the records of a model -----------------------------------------------------------------------------------
 
 
 def normalized_contacts(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:

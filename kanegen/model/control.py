@@ -224,9 +224,6 @@ def _limit(item: Any) -> tuple[float, float]:
         return math.nan, math.nan
 
 
-# -- constraints in which the controls appear ------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class ControlConstraints:
     """Servo-constraints ``phi(q, u, tau, t) = 0`` kept by differential equations of the controls tau.

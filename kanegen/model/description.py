@@ -105,8 +105,6 @@ class SystemDescription:
         """The fields by name."""
         return {item.name: getattr(self, item.name) for item in fields(SystemDescription)}
 
-    # -- constraints, energy and control ------------------------------------------------------------------------
-
     @cached_property
     def constraints(self) -> tuple[Any, ...]:
         """The constraints that have a row in J, in its order: holonomic, nonholonomic, acceleration constraints."""
@@ -132,8 +130,6 @@ class SystemDescription:
         """The parameters that have a value."""
         return {symbol: value for symbol, value in self.parameters.items() if value is not None}
 
-    # -- speeds -------------------------------------------------------------------------------------------------
-
     @cached_property
     def speed_changes(self) -> tuple[SpeedChange, ...]:
         """All changes that led to these speeds, the last one first."""
@@ -156,8 +152,6 @@ class SystemDescription:
             for atom in atoms((expression,))
         )
         return 1 if any(moving) else 2
-
-    # -- contacts and the array r -------------------------------------------------------------------------------
 
     @cached_property
     def resolved_contacts(self) -> tuple[Contact, ...]:
@@ -188,8 +182,6 @@ class SystemDescription:
         multipliers = (Multiplier(contact.name, k) for contact in contacts for k in range(contact.n_rows))
         free = map(sympy.Symbol, layout.hidden[len(layout.contact_rows) :])
         return (*(item.symbol for item in self.inputs), *multipliers, *free)
-
-    # -- loads --------------------------------------------------------------------------------------------------
 
     @cached_property
     def effective_loads(self) -> Loads:

@@ -164,8 +164,6 @@ def steps(points: Sequence[Any]) -> list[Pair]:
     return [(point, other) for other, point in pairwise(points)]
 
 
-# -- Euler parameters -----------------------------------------------------------------------------------------
-
 _EQUAL: Final = 1e-10
 """Direction cosines are of the size of 1 and come from a few operations in double precision."""
 

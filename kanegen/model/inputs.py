@@ -53,10 +53,9 @@ class Input:
         problems: list[str] = []
         symbol = _sympified(self.symbol, "the symbol of an input", problems)
         if not problems and not _is_input_symbol(symbol):
-            problems.append(
-                f"{symbol} is not a symbol that can be an input: give a Symbol or dynamicsymbols('r')"
-                + " (for a derivative, give the rate as a symbol of its own: Input(r, rate=r1))" * symbol.is_Derivative
-            )
+            advice = " (for a derivative, give the rate as a symbol of its own: Input(r, rate=r1))"
+            wanted = "give a Symbol or dynamicsymbols('r')" + advice * symbol.is_Derivative
+            problems.append(f"{symbol} is not a symbol that can be an input: {wanted}")
         rates = {
             name: None if value is None else _sympified(value, f"the {name} of input {symbol}", problems)
             for name, value in (("rate", self.rate), ("acceleration", self.acceleration))

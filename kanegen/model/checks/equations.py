@@ -131,9 +131,6 @@ def _dependent_problems(model: SystemDescription, dependent: tuple[Any, ...]) ->
         yield f"dependent_speeds names {n_d} speed(s) for {n_c} constraint(s): expected one per independent constraint"
 
 
-# -- changes of speeds ---------------------------------------------------------------------------------------
-
-
 def speed_change_problems(model: SystemDescription) -> Iterator[str]:
     """Problems of the new speeds ``w = Phi1(q, t) u + Phi2(q, t)`` and of their definitions.
 

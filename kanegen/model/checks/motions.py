@@ -84,8 +84,6 @@ class Motions:
         seeds.update(zip(nodes["r"], self._input_rates, strict=True))
         return Tangent(self.graph, seeds)
 
-    # -- the equations of the motions -----------------------------------------------------------------------
-
     @cached_property
     def _positions(self) -> list[Node]:
         return [*map(self.lower, self.positions)]
@@ -125,8 +123,6 @@ class Motions:
         values["p"] = [generator.uniform(0.5, 1.5) if value is None else value for value in known]
         return values
 
-    # -- which positions follow from velocities ---------------------------------------------------------------
-
     def rates_follow(self, enforced: int = 0) -> list[bool] | None:
         """Whether the rate of each position constraint is zero for all motions that satisfy the velocity constraints.
 
@@ -151,9 +147,6 @@ class Motions:
                 limit = RANK_TOLERANCE * max(1.0, float(np.abs(row).max(initial=0.0)))
                 follows[k] &= bool(left <= limit and abs(rate) <= limit)
         return follows
-
-
-# -- frames and vectors at one state ------------------------------------------------------------------------
 
 
 class Snapshot:

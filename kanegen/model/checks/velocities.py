@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,6 @@ from kanegen.model.geometry import is_ground, path, steps
 CONTRADICTION = 1e-6
 """Difference, relative to 1 and to the size of the vectors, above which two velocities are not the same: far above
 rounding and the residuals of the states, far below what a wrong expression gives at random states."""
-
-_LONGEST_QUOTE = 300
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,8 @@ def motion_problems(model: SystemDescription) -> list[str]:
     claims = [*_velocities(model), *_angular_velocities(model), *_accelerations(model)]
     if not claims and not model.implied_constraints:
         return []
-    motions = motions_of(model)
+    norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
+    motions = Motions(model, (*model.holonomic_constraints, *norms, *model.implied_constraints))
     try:
         states = motions.states(order=max((claim.order for claim in claims), default=1))
         expressions = (expr for claim in claims for expr in claim.expressions)
@@ -92,19 +92,13 @@ def _not_implied(model: SystemDescription, motions: Motions) -> Iterator[str]:
             )
 
 
-def motions_of(model: SystemDescription) -> Motions:
-    """The possible motions of a model."""
-    norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
-    return Motions(model, (*model.holonomic_constraints, *norms, *model.implied_constraints))
-
-
 def _contradiction(model: SystemDescription, claim: Claim, taken: Sequence[Snapshot]) -> Iterator[str]:
     pairs = [(claim.given(snapshot), claim.follows(snapshot)) for snapshot in taken]
     different = [pair for pair in pairs if _differ(*pair)]
     if not different or all(claim.allowed(at, a - b) for at, (a, b) in zip(taken, pairs, strict=True)):
         return
     given, follows = map(_numbers, different[0])
-    text, expected = map(_quoted, claim.texts())
+    text, expected = (shorten(str(vector), 300, placeholder=" ...") for vector in claim.texts())
     yield (
         f"{claim.message}: it is {text}, while {claim.rate} is {expected}. At a random state that satisfies the "
         f"constraints these are {given} and {follows} (components in {model.frame}). Correct one of them, or pass "
@@ -116,11 +110,6 @@ def _differ(given: Array, follows: Array) -> bool:
     """Whether two vectors are not the same; without a value (NaN) they decide nothing."""
     size = max(1.0, float(np.abs(given).max()), float(np.abs(follows).max()))
     return bool(np.abs(given - follows).max() > CONTRADICTION * size)
-
-
-def _quoted(vector: Any) -> str:
-    text = str(vector)
-    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 4] + " ..."
 
 
 def _numbers(values: Array) -> str:
@@ -145,9 +134,6 @@ def _read(model: SystemDescription, vectors: Sequence[Any], frames: Iterable[Any
     orders |= {item.symbol: 1 for item in model.inputs if item.rate is not None}
     known = all(derivative_order(atom) <= orders.get(base_symbol(atom), -1) for atom in atoms(expressions))
     return tuple(expressions) if known else None
-
-
-# -- velocities ------------------------------------------------------------------------------------------------
 
 
 def _velocities(model: SystemDescription) -> Iterator[Claim]:
@@ -200,18 +186,15 @@ def _frames_of_bodies(model: SystemDescription, body: Any) -> list[Any]:
     return [frame for frame in dict.fromkeys(frames) if frame in model.geometry.rate_parents]
 
 
-# -- angular velocities ----------------------------------------------------------------------------------------
-
-
 def _angular_velocities(model: SystemDescription) -> Iterator[Claim]:
     """Angular velocities of rigid bodies against the rates of their orientations, where these are known."""
     for body in model.bodies:
-        if not isinstance(body, RigidBody) or is_ground(body, model.frame):
-            continue
-        vectors = [child._ang_vel_dict[parent] for parent, child in path(model.geometry.rate_parents, body.frame)]
-        expressions = _read(model, vectors, [body.frame, *dyadic_frames(body.inertia[0])])
-        if expressions is not None:
-            yield _angular_claim(model, body, expressions)
+        if isinstance(body, RigidBody) and not is_ground(body, model.frame):
+            turns = path(model.geometry.rate_parents, body.frame)
+            vectors = [child._ang_vel_dict[parent] for parent, child in turns]
+            expressions = _read(model, vectors, [body.frame, *dyadic_frames(body.inertia[0])])
+            if expressions is not None:
+                yield _angular_claim(model, body, expressions)
 
 
 def _angular_claim(model: SystemDescription, body: Any, expressions: tuple[Any, ...]) -> Claim:
@@ -241,9 +224,6 @@ def _turning_text(frame: Any, inertial: Any) -> Any:
     cosines = inertial.dcm(frame)
     spin = (cosines.T * cosines.diff(dynamicsymbols._t)).doit()
     return spin[2, 1] * frame.x + spin[0, 2] * frame.y + spin[1, 0] * frame.z
-
-
-# -- accelerations ---------------------------------------------------------------------------------------------
 
 
 def _accelerations(model: SystemDescription) -> Iterator[Claim]:
