@@ -71,24 +71,15 @@ def system_arguments(system: Any, configuration_constraints: str | None = None, 
     """
     try:
         loads = [*system.loads, *(load for actuator in system.actuators for load in actuator.to_loads())]
-        arguments: dict[str, Any] = {
-            "name": "system",
-            "frame": system.frame,
-            "coordinates": tuple(system.q),
-            "speeds": tuple(system.u),
-            "kinematics": tuple(system.kdes),
-            "bodies": tuple(system.bodies),
-            "loads": loads,
-            "holonomic_constraints": tuple(system.holonomic_constraints),
-            "nonholonomic_constraints": tuple(system.nonholonomic_constraints),
-            "dependent_speeds": tuple(system.u_dep) or None,
-            "auxiliary_speeds": tuple(system.u_aux),
-        }
+        same = ("frame", "bodies", "holonomic_constraints", "nonholonomic_constraints")
+        arguments: dict[str, Any] = {name: getattr(system, name) for name in same}
+        arguments |= {"coordinates": system.q, "speeds": system.u, "auxiliary_speeds": system.u_aux, "loads": loads}
+        arguments |= {"name": "system", "kinematics": system.kdes, "dependent_speeds": tuple(system.u_dep) or None}
         overridden = getattr(system, "_vel_constrs", None)
     except AttributeError as error:
         raise ModelError(f"{system!r} cannot be read as a sympy.physics.mechanics.System: {error}") from error
     if overridden is not None:
-        arguments["nonholonomic_constraints"] = tuple(system.velocity_constraints)
+        arguments["nonholonomic_constraints"] = system.velocity_constraints
         positions = arguments.pop("holonomic_constraints")
         arguments |= _sorted_positions(arguments | options, positions, configuration_constraints, "System")
     return _completed(arguments, options)

@@ -55,7 +55,6 @@ def _coulomb(value: Any, where: str, problems: list[str]) -> Any:
 
 
 def _with_expressions(law: Law, where: str, problems: list[str]) -> Any:
-    """The law with its values as SymPy expressions."""
     values = {x.name: normalize.scalar(x.expression, f"{where} {x.name}", problems) for x in law.values()}
     return replace(law, **values)  # type: ignore[type-var]
 

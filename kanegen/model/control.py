@@ -298,7 +298,6 @@ class ControlConstraints:
 
 
 def _controls(value: Any, problems: list[str]) -> tuple[Any, ...]:
-    """The symbols of the controls."""
     listed = (value,) if isinstance(value, Input) else normalize.sequence(value, "controls", problems)
     symbols = tuple(item.symbol if isinstance(item, Input) else item for item in listed)
     twice = sorted({symbol_name(x) for x in symbols if symbols.count(x) > 1})

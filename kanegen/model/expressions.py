@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -77,6 +77,14 @@ def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
         else:
             stack.extend(expr.args)
     return frozenset(symbols)
+
+
+def derivatives(expr: Any, symbols: Container[Any], order: int) -> frozenset[Any]:
+    """The derivatives of this order of ``symbols`` that occur in ``expr``.
+
+    Read from what is there: making ``q.diff()`` for every coordinate costs more than all other checks.
+    """
+    return frozenset(x for x in atoms((expr,)) if base_symbol(x) in symbols and derivative_order(x) == order)
 
 
 def known_value(expr: Any, values: Mapping[Any, float]) -> float | None:

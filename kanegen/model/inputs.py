@@ -51,13 +51,13 @@ class Input:
 
     def __post_init__(self) -> None:
         problems: list[str] = []
-        symbol = _sympified(self.symbol, "the symbol of an input", problems)
+        symbol = normalize.scalar(self.symbol, "the symbol of an input", problems)
         if not problems and not _is_input_symbol(symbol):
             advice = " (for a derivative, give the rate as a symbol of its own: Input(r, rate=r1))"
             wanted = "give a Symbol or dynamicsymbols('r')" + advice * symbol.is_Derivative
             problems.append(f"{symbol} is not a symbol that can be an input: {wanted}")
         rates = {
-            name: None if value is None else _sympified(value, f"the {name} of input {symbol}", problems)
+            name: None if value is None else normalize.scalar(value, f"the {name} of input {symbol}", problems)
             for name, value in (("rate", self.rate), ("acceleration", self.acceleration))
         }
         default = normalize.number_or_none(self.default, f"the default of input {symbol}", problems)
@@ -67,14 +67,6 @@ class Input:
     def name(self) -> str:
         """The printed name, ``"r"`` for ``r(t)``."""
         return symbol_name(self.symbol)
-
-
-def _sympified(value: Any, what: str, problems: list[str]) -> Any:
-    try:
-        return sympy.sympify(value, strict=True)
-    except (sympy.SympifyError, TypeError):
-        problems.append(f"{what} is {value!r}: expected a SymPy symbol or expression")
-        return sympy.S.Zero
 
 
 def normalized_inputs(value: Any, what: str, problems: list[str]) -> tuple[Input, ...]:

@@ -87,7 +87,7 @@ def _multiplier_loads(value: Any, problems: list[str]) -> dict[int, MultiplierLo
         return {}
     loads: dict[int, MultiplierLoads] = {}
     for row, given in value.items():
-        pairs = _pairs(given)
+        pairs = (tuple(given),) if _is_pair(given) else tuple(given) if isinstance(given, Sequence) else ()
         if not isinstance(row, int) or not pairs or not all(map(_is_pair, pairs)):
             problems.append(
                 f"multipliers[{row!r}] is {given!r}: expected a row of J (0, 1, ...) with (point, direction) or "
@@ -96,13 +96,6 @@ def _multiplier_loads(value: Any, problems: list[str]) -> dict[int, MultiplierLo
         else:
             loads[row] = pairs
     return loads
-
-
-def _pairs(given: Any) -> MultiplierLoads:
-    """One pair, or a sequence of pairs."""
-    if not isinstance(given, Sequence):
-        return ()
-    return ((given[0], given[1]),) if _is_pair(given) else tuple(given)
 
 
 def _is_pair(value: Any) -> bool:

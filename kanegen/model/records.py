@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from kanegen.errors import ModelError
 
@@ -12,7 +12,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class FrozenMapping(Mapping[K, V], Generic[K, V]):
+class FrozenMapping(Mapping[K, V]):
     """A read-only mapping that keeps its order and, unlike ``MappingProxyType``, can be pickled."""
 
     def __init__(self, items: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:

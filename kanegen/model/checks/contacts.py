@@ -7,7 +7,7 @@ from typing import Any
 
 from kanegen.model.contacts import Contact, Event, is_multiplier, multiplier_row
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import atoms, base_symbol, derivative_order, known_value, symbol_name
+from kanegen.model.expressions import atoms, base_symbol, derivatives, known_value, symbol_name
 from kanegen.model.linear import is_affine
 from kanegen.model.places import Place
 
@@ -85,14 +85,8 @@ def _slip_problems(model: SystemDescription, contact: Contact, title: str) -> It
             f"{title} has friction and {len(contact.slip)} components of slip velocity: expected slip=(v1,) or "
             "(v1, v2), along orthonormal directions"
         )
-    speeds = set(model.all_speeds)
     for expr in contact.slip:
-        moving = frozenset(
-            atom
-            for atom in atoms((expr,))
-            if (base_symbol(atom) in speeds and derivative_order(atom) == 0)
-            or (base_symbol(atom) in model.coordinates and derivative_order(atom) == 1)
-        )
+        moving = derivatives(expr, model.all_speeds, 0) | derivatives(expr, model.coordinates, 1)
         if model.level(expr) == 2:
             yield f"{title} has the slip velocity {expr}, which depends on no speed: expected an expression affine in u"
         elif not is_affine(expr, moving):

@@ -8,21 +8,11 @@ from typing import Any
 import sympy
 
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name, symbol_names
+from kanegen.model.expressions import atoms, base_symbol, derivatives, symbol_name, symbol_names
 from kanegen.model.linear import coefficients, is_affine, is_regular
 
 CONSTRAINTS = ("holonomic_constraints", "implied_constraints", "nonholonomic_constraints", "acceleration_constraints")
 """The fields of a model that hold constraints."""
-
-
-def _derivatives(expr: Any, symbols: frozenset[Any], order: int) -> frozenset[Any]:
-    """The derivatives of this order of ``symbols`` that occur in ``expr``.
-
-    Read from what is there: making ``q.diff()`` for every coordinate costs more than all other checks.
-    """
-    return frozenset(
-        atom for atom in atoms((expr,)) if base_symbol(atom) in symbols and derivative_order(atom) == order
-    )
 
 
 def equation_problems(model: SystemDescription) -> Iterator[str]:
@@ -47,7 +37,7 @@ def _kinematics_problems(model: SystemDescription) -> Iterator[str]:
     coordinates = frozenset(model.coordinates)
     speeds = frozenset((*model.all_speeds, *model.auxiliary_speeds))
     for k, expr in enumerate(model.kinematics):
-        rates = _derivatives(expr, coordinates, 1)
+        rates = derivatives(expr, coordinates, 1)
         fault = _kinematics_fault(expr, rates, speeds)
         if fault:
             yield f"kinematics[{k}] ({expr}) {fault}"
@@ -84,15 +74,15 @@ def _constraint_problems(model: SystemDescription) -> Iterator[str]:
     coordinates, speeds = frozenset(model.coordinates), frozenset(model.all_speeds)
     for field in ("holonomic_constraints", "implied_constraints"):
         for k, expr in enumerate(getattr(model, field)):
-            if not _derivatives(expr, coordinates, 0):
+            if not derivatives(expr, coordinates, 0):
                 yield f"{field}[{k}] ({expr}) depends on no coordinate: it restricts nothing, or cannot hold"
     for k, expr in enumerate(model.nonholonomic_constraints):
-        if not _derivatives(expr, coordinates, 1) | _derivatives(expr, speeds, 0):
-            of_positions = bool(_derivatives(expr, coordinates, 0))
+        if not derivatives(expr, coordinates, 1) | derivatives(expr, speeds, 0):
+            of_positions = bool(derivatives(expr, coordinates, 0))
             advice = "; one on positions belongs to holonomic_constraints" if of_positions else ""
             yield f"nonholonomic_constraints[{k}] ({expr}) depends on no speed: expected u or q' in it{advice}"
     for k, expr in enumerate(model.acceleration_constraints):
-        accelerations = _derivatives(expr, coordinates, 2) | _derivatives(expr, speeds, 1)
+        accelerations = derivatives(expr, coordinates, 2) | derivatives(expr, speeds, 1)
         if not accelerations or not is_affine(expr, accelerations):
             fault = "is nonlinear in u'" if accelerations else "depends on no u'"
             yield f"acceleration_constraints[{k}] ({expr}) {fault}: expected an equation linear in u'"

@@ -82,7 +82,6 @@ def motion_problems(model: SystemDescription) -> list[str]:
 
 
 def _not_implied(model: SystemDescription, motions: Motions) -> Iterator[str]:
-    """Implied constraints whose rates do not follow."""
     follows = motions.rates_follow(len(model.holonomic_constraints) + len(model.euler_parameters))
     for k, (phi, kept) in enumerate(zip(model.implied_constraints, follows or (), strict=False)):
         if not kept:
