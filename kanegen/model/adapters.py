@@ -29,13 +29,8 @@ CHOICES = ("enforce", "ignore")
 def kane_arguments(kanes_method: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
     """The arguments of ``Model`` for a ``KanesMethod``; ``options`` win over what is read.
 
-    The velocity constraints become ``nonholonomic_constraints``; :func:`_sorted_positions` says what
-    becomes of the configuration constraints. Acceleration constraints that are a derivative of the velocity
-    constraints are not added again. Dynamic symbols that are neither coordinates nor speeds become inputs,
-    with inputs ``<name>_dot`` and ``<name>_ddot`` for the rates needed.
-
-    Raises ``ModelError`` for anything that is no ``KanesMethod``, for configuration constraints that the velocity
-    constraints do not keep, and for acceleration constraints at odds with the velocity constraints.
+    Acceleration constraints that are derivatives of velocity constraints are not added again. Dynamic symbols that are
+    neither coordinates nor speeds become inputs, with inputs ``<name>_dot`` and ``<name>_ddot`` for the rates needed.
     """
     km = kanes_method
     try:
@@ -64,11 +59,7 @@ def kane_arguments(kanes_method: Any, configuration_constraints: str | None = No
 
 
 def system_arguments(system: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
-    """The arguments of ``Model`` for a ``sympy.physics.mechanics.System``; ``options`` win over what is read.
-
-    The loads of actuators are added. Holonomic constraints are enforced; where the user set velocity constraints, they
-    are treated as the configuration constraints of a ``KanesMethod``.
-    """
+    """The arguments of ``Model`` for a ``System``, loads of actuators included; ``options`` win over what is read."""
     try:
         loads = [*system.loads, *(load for actuator in system.actuators for load in actuator.to_loads())]
         same = ("frame", "bodies", "holonomic_constraints", "nonholonomic_constraints")
@@ -153,16 +144,10 @@ def _sorted_positions(
     ``holonomic_constraints``) or "ignore" (left out, as in KanesMethod's equations of motion). Without velocity
     constraints they are enforced, with a warning. Those that the kinematical equations keep by themselves (the norm of
     Euler parameters) are implied with every choice: orientations are rotations only where they hold.
-
-    Raises
-    ------
-    ModelError
-        For another choice, and for configuration constraints that the velocity constraints do not keep.
     """
     if choice not in (None, *CHOICES):
-        raise ModelError(
-            f"configuration_constraints is {choice!r}: expected one of {', '.join(map(repr, CHOICES))}, or None"
-        )
+        expected = ", ".join(map(repr, CHOICES))
+        raise ModelError(f"configuration_constraints is {choice!r}: expected one of {expected}, or None")
     if not positions:
         return {}
     rows = () if choice == "ignore" else arguments["nonholonomic_constraints"]

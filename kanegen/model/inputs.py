@@ -56,11 +56,10 @@ class Input:
             advice = " (for a derivative, give the rate as a symbol of its own: Input(r, rate=r1))"
             wanted = "give a Symbol or dynamicsymbols('r')" + advice * symbol.is_Derivative
             problems.append(f"{symbol} is not a symbol that can be an input: {wanted}")
-        rates = {
-            name: None if value is None else normalize.scalar(value, f"the {name} of input {symbol}", problems)
-            for name, value in (("rate", self.rate), ("acceleration", self.acceleration))
-        }
-        default = normalize.number_or_none(self.default, f"the default of input {symbol}", problems)
+        given = {"rate": self.rate, "acceleration": self.acceleration}.items()
+        of = f"of input {symbol}"
+        rates = {key: normalize.scalar(x, f"the {key} {of}", problems) for key, x in given if x is not None}
+        default = normalize.number_or_none(self.default, f"the default {of}", problems)
         settle(self, {"symbol": symbol, **rates, "default": default}, problems)
 
     @property

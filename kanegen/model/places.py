@@ -48,14 +48,11 @@ def survey(model: SystemDescription) -> Survey:
     walk = _Walk(model.frame, _motion_is_known(model))
     for body in model.bodies:
         walk.add_body(body)
-    for location, vector in model.effective_loads:
-        walk.add_load(location, vector)
+    walk.add_loads("load", "the load", model.effective_loads)
     for name, pairs in model.impulses.items():
-        for location, vector in pairs:
-            walk.add_load(location, vector, "impulse", f"the impulse {name!r} on {location}")
+        walk.add_loads("impulse", f"the impulse {name!r}", pairs)
     for contact in model.resolved_contacts:
-        for location, vector in contact.forces:
-            walk.add_load(location, vector, "contact force", f"the force of contact {contact.name!r} on {location}")
+        walk.add_loads("contact force", f"the force of contact {contact.name!r}", contact.forces)
     for name, reaction in model.reactions.items():
         walk.add_reaction(f"reactions[{name!r}]", reaction, model)
     if model.gravity is not None:
@@ -66,8 +63,8 @@ def survey(model: SystemDescription) -> Survey:
 
 def _motion_is_known(model: SystemDescription) -> Callable[[Any], bool]:
     """Whether the first and second rate of a symbol are known: coordinates, constants, inputs given with both."""
-    complete = {item.symbol for item in model.inputs if item.rate is not None and item.acceleration is not None}
-    known = {*model.coordinates, *complete}
+    known = {item.symbol for item in model.inputs if item.rate is not None and item.acceleration is not None}
+    known |= {*model.coordinates}
     # SymPy takes a plain symbol for a constant, and loses its rate where it is an input.
     inputs = {item.symbol for item in model.inputs}
     return lambda symbol: symbol in known if not symbol.is_Symbol else symbol not in inputs
@@ -159,13 +156,14 @@ class _Walk:
                 f"{body.masscenter}: connect them with set_pos, or give the central inertia"
             )
 
-    def add_load(self, location: Any, vector: Any, kind: str = "load", where: str = "") -> None:
-        where = where or f"the load on {location}"
-        self.add_vector(kind, where, vector)
-        if isinstance(location, Point):
-            self._add_point(location, where)
-        else:
-            self._turning.setdefault(location, where)
+    def add_loads(self, kind: str, what: str, loads: Iterable[Pair]) -> None:
+        for location, vector in loads:
+            where = f"{what} on {location}"
+            self.add_vector(kind, where, vector)
+            if isinstance(location, Point):
+                self._add_point(location, where)
+            else:
+                self._turning.setdefault(location, where)
 
     def add_reaction(self, where: str, reaction: Reaction, model: SystemDescription) -> None:
         """Its frame and positions; a point without positions is reported with the reactions."""

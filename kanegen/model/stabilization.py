@@ -138,13 +138,11 @@ def _decay_problems(G1: Any, G2: Any, G: Any) -> list[str]:
     if G1 is not None and G2 is not None:
         sizes = {value.shape[0] for value in (G1, G2) if value.ndim == 2}
         if len(sizes) > 1:
-            problems.append(f"G1 has the shape {G1.shape} and G2 {G2.shape}: expected the same size")
-        else:
-            n = sizes.pop() if sizes else 1
-            g1, g2 = (value if value.ndim == 2 else np.eye(n) * value for value in (G1, G2))
-            companion = np.block([[np.zeros((n, n)), np.eye(n)], [g2, g1]])
-            advice = "make alpha and beta positive (G1 and G2 negative: G1 = -2 alpha, G2 = -beta**2)"
-            problems += _unstable(companion, "phi'' - G1 phi' - G2 phi = 0", advice)
+            return [f"G1 has the shape {G1.shape} and G2 {G2.shape}: expected the same size"]
+        eye = np.eye(sizes.pop() if sizes else 1)
+        g1, g2 = (value if value.ndim == 2 else eye * value for value in (G1, G2))
+        advice = "make alpha and beta positive (G1 and G2 negative: G1 = -2 alpha, G2 = -beta**2)"
+        problems += _unstable(np.block([[0.0 * eye, eye], [g2, g1]]), "phi'' - G1 phi' - G2 phi = 0", advice)
     if G is not None:
         problems += _unstable(np.atleast_2d(G), "psi' - G psi = 0", "make alpha positive (G negative: G = -alpha)")
     return problems

@@ -58,18 +58,14 @@ class Motions:
             for order, rate in enumerate(rates, start=1):
                 keys = [Derivative(item, (t, order)) for item in items]
                 symbols.update(zip(keys, nodes[rate], strict=True))
-        self._input_rates = self._rates_of_inputs(symbols)
-        for item, node in zip(given.inputs, self._input_rates, strict=True):
-            symbols[Derivative(item.symbol, t)] = node
-        return symbols
-
-    def _rates_of_inputs(self, symbols: Mapping[Any, Node]) -> tuple[Node, ...]:
-        """The rate of each input; one that is not known is any number."""
+        # The rate of an input that is not known is any number.
         lowering = Lowering(self.graph, symbols)
-        return tuple(
+        self._input_rates = tuple(
             unknown if item.rate is None else lowering.lower(item.rate)
-            for item, unknown in zip(self.model.inputs, self.nodes["rdot"], strict=True)
+            for item, unknown in zip(given.inputs, nodes["rdot"], strict=True)
         )
+        rates = (Derivative(item.symbol, t) for item in given.inputs)
+        return symbols | dict(zip(rates, self._input_rates, strict=True))
 
     def lower(self, expression: Any) -> Node:
         return self._lowering.lower(expression)
@@ -95,14 +91,14 @@ class Motions:
 
     def states(self, count: int = 2, order: int = 1) -> list[Values]:
         """Up to ``count`` states with positions, rates and, for ``order`` 2, accelerations of a possible motion."""
-        nodes = self.nodes
-        speeds = [*self._velocities, *map(self.rate, self._positions)]
-        solvers = [Newton(self._positions, nodes["q"]), Newton(speeds, (*nodes["qdot"], *nodes["u"]))]
-        if order == 2:
-            solvers.append(Newton([*map(self.rate, speeds)], (*nodes["qddot"], *nodes["udot"])))
-        return self._solved(solvers, count)
+        velocities = [*self._velocities, *map(self.rate, self._positions)]
+        return self._solved(velocities, count, [*map(self.rate, velocities)] if order == 2 else ())
 
-    def _solved(self, solvers: Sequence[Newton], count: int) -> list[Values]:
+    def _solved(self, velocities: Sequence[Node], count: int, accelerations: Sequence[Node] = ()) -> list[Values]:
+        nodes = self.nodes
+        solvers = [Newton(self._positions, nodes["q"]), Newton(velocities, (*nodes["qdot"], *nodes["u"]))]
+        if accelerations:
+            solvers.append(Newton(accelerations, (*nodes["qddot"], *nodes["udot"])))
         generator, states = random.Random(20031), list[Values]()
         for draw in range(DRAWS * count):
             state: Values | None = self._draw(generator, signed=draw % 2 == 1)
@@ -129,14 +125,15 @@ class Motions:
         The first ``enforced`` position constraints are constraints of these motions themselves, and left out of the
         result. Decided in rank, at states on the manifold of all positions; None where no such state is found.
         """
-        nodes = self.nodes
-        speeds = (*nodes["qdot"], *nodes["u"])
         held, implied = ([*map(self.rate, part)] for part in (self._positions[:enforced], self._positions[enforced:]))
         velocities = [*self._velocities, *held]
-        states = self._solved([Newton(self._positions, nodes["q"]), Newton(velocities, speeds)], 2)
+        states = self._solved(velocities, 2)
         if not states:
             return None
-        rows = [gradient([node], [self.graph.one], speeds) for node in (*velocities, *implied)]
+        rows = [
+            gradient([node], [self.graph.one], (*self.nodes["qdot"], *self.nodes["u"]))
+            for node in (*velocities, *implied)
+        ]
         follows = [True] * len(implied)
         for state in states:
             values = np.array(evaluate([*implied, *(x for row in rows for x in row)], state))

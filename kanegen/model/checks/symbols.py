@@ -63,13 +63,9 @@ def symbol_problems(model: SystemDescription, places: Sequence[Place], unknown_s
 
 
 def _groups(model: SystemDescription) -> dict[str, tuple[Any, ...]]:
-    return {
-        "coordinates": model.coordinates,
-        "speeds": model.speeds,
-        "former speeds": model.former_speeds,
-        "auxiliary_speeds": model.auxiliary_speeds,
-        "inputs": tuple(item.symbol for item in model.inputs),
-    }
+    groups = {"coordinates": model.coordinates, "speeds": model.speeds, "former speeds": model.former_speeds}
+    inputs = tuple(item.symbol for item in model.inputs)
+    return groups | {"auxiliary_speeds": model.auxiliary_speeds, "inputs": inputs}
 
 
 def _duplicates(model: SystemDescription) -> Iterator[str]:
@@ -88,7 +84,7 @@ def _duplicates(model: SystemDescription) -> Iterator[str]:
 def _ambiguous_names(model: SystemDescription) -> Iterator[str]:
     symbols: dict[Any, str] = {}
     for group, members in (*_groups(model).items(), ("parameters", tuple(model.parameters))):
-        symbols = dict.fromkeys(members, group) | symbols
+        symbols |= {symbol: group for symbol in members if symbol not in symbols}
     by_name: dict[str, list[str]] = {}
     for symbol, group in symbols.items():
         by_name.setdefault(symbol_name(symbol), []).append(group)
@@ -101,10 +97,8 @@ def _ambiguous_names(model: SystemDescription) -> Iterator[str]:
 
 
 def _kind(model: SystemDescription) -> dict[Any, str]:
-    kinds = dict.fromkeys(model.coordinates, "q")
-    kinds.update(dict.fromkeys((*model.all_speeds, *model.auxiliary_speeds), "u"))
-    kinds.update({item.symbol: "r" for item in model.inputs})
-    return kinds
+    speeds = dict.fromkeys((*model.all_speeds, *model.auxiliary_speeds), "u")
+    return dict.fromkeys(model.coordinates, "q") | speeds | {item.symbol: "r" for item in model.inputs}
 
 
 def _unknown(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
@@ -116,16 +110,14 @@ def _unknown(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]
             if base not in kinds and not isinstance(base, sympy.Symbol) and not is_multiplier(base):
                 first.setdefault(base, place.where)
     for base in sorted(first, key=str):
+        where = f"(in {first[base]})"
         if is_time_function(base):
-            yield (
-                f"{symbol_name(base)} (in {first[base]}) is neither a coordinate, a speed nor an input: "
-                f"add it to one of them{_hint(symbol_name(base), map(symbol_name, kinds))}"
-            )
+            name = symbol_name(base)
+            advice = f"add it to one of them{_hint(name, map(symbol_name, kinds))}"
+            yield f"{name} {where} is neither a coordinate, a speed nor an input: {advice}"
         else:
-            yield (
-                f"{base} (in {first[base]}) is an undefined function of something other than time: "
-                "use kg.Function or kg.Spline, which have a value"
-            )
+            advice = "use kg.Function or kg.Spline, which have a value"
+            yield f"{base} {where} is an undefined function of something other than time: {advice}"
 
 
 def _misplaced(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
@@ -169,13 +161,9 @@ def _missing_rates(model: SystemDescription, places: Sequence[Place]) -> Iterato
     for item in model.inputs:
         order, where = needed.get(item.symbol, (0, ""))
         if order > (0 if item.rate is None else 1 if item.acceleration is None else 2):
-            what, advice = "its rate", "rate=..."
-            if order == 2:
-                what, advice = "its rate and acceleration", "rate=..., acceleration=..."
-            yield (
-                f"input {item.name} is differentiated, which needs {what}, because of {where}: "
-                f"give kg.Input({item.name}, {advice})"
-            )
+            what, further = ("its rate", "") if order == 1 else ("its rate and acceleration", ", acceleration=...")
+            advice = f"give kg.Input({item.name}, rate=...{further})"
+            yield f"input {item.name} is differentiated, which needs {what}, because of {where}: {advice}"
 
 
 def _constant_inputs(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
