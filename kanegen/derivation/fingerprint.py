@@ -65,9 +65,8 @@ def _package_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, byte
 
 
 def _spelled(node: Node) -> str:
-    if node.op == "call":
-        return f"call {node.payload.content} {[a.index for a in node.args]};"
-    return f"{node.op} {node.payload!r} {[a.index for a in node.args]};"
+    payload = node.payload.content if node.op == "call" else repr(node.payload)
+    return f"{node.op} {payload} {[a.index for a in node.args]};"
 
 
 class Reader:

@@ -356,17 +356,10 @@ def resolved_contacts(
     for k, record in enumerate(records):
         if record is not None:
             # Names are counted by kind: a further latch leaves "friction 1" what it was.
-            number = sum(isinstance(other, type(record)) for other in records[: k + 1])
-            own = _fields(record, number)
-            contacts.append(
-                Contact(
-                    **own,
-                    level=level(own["gap"]) if "gap" in own else 2,
-                    where=f"contacts[{k}]",
-                    first_row=sum(contact.n_rows for contact in contacts),
-                    applied_at=record.applied_at,
-                )
-            )
+            own = _fields(record, sum(isinstance(other, type(record)) for other in records[: k + 1]))
+            own |= {"where": f"contacts[{k}]", "applied_at": record.applied_at}
+            own["level"] = level(own["gap"]) if "gap" in own else 2
+            contacts.append(Contact(**own, first_row=sum(contact.n_rows for contact in contacts)))
     return tuple(contacts)
 
 

@@ -82,16 +82,14 @@ def scalars(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
 
 def time_functions(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """The dynamic symbols of a list of coordinates or speeds."""
-    symbols = []
-    for k, item in enumerate(sequence(value, what, problems)):
-        if is_time_function(item):
-            symbols.append(item)
-            continue
+    items = sequence(value, what, problems)
+    for k, item in enumerate(items):
         advice = "expected a dynamic symbol, dynamicsymbols('q')"
         if isinstance(item, sympy.Derivative):
             advice = "a derivative is not allowed here; name it: u = dynamicsymbols('u') with the kinematics q' - u"
-        problems.append(f"{what}[{k}] is {item}: {advice}")
-    return tuple(symbols)
+        if not is_time_function(item):
+            problems.append(f"{what}[{k}] is {item}: {advice}")
+    return tuple(filter(is_time_function, items))
 
 
 def kinematics(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
@@ -194,14 +192,13 @@ def _entries(item: Any, where: str, problems: list[str]) -> tuple[tuple[Any, ...
 
 
 def _components(vector: Any, frame: Any, where: str, problems: list[str]) -> tuple[Any, ...]:
-    if not isinstance(vector, Vector):
-        problems.append(f"{where} is ({vector!r}, {frame}): expected (vector, frame)")
-        return (sympy.S.Zero,) * 3
     try:
-        return tuple(vector.to_matrix(frame))
+        if isinstance(vector, Vector):
+            return tuple(vector.to_matrix(frame))
+        problems.append(f"{where} is ({vector!r}, {frame}): expected (vector, frame)")
     except ValueError as error:
         problems.append(f"{where} cannot be measured in {frame}: {error}")
-        return (sympy.S.Zero,) * 3
+    return (sympy.S.Zero,) * 3
 
 
 def parameter_values(
@@ -214,8 +211,7 @@ def parameter_values(
     if not expect(given, Mapping | None, "parameters", "a mapping from a symbol to its value", problems):
         given = None
     by_name = {symbol_name(symbol): symbol for symbol in symbols}
-    values: dict[Any, float | None] = {}
-    unknown_symbols: list[Any] = []
+    values, unknown_symbols = dict[Any, float | None](), list[Any]()
     for key, value in (given or {}).items():
         symbol = by_name.get(key, key) if isinstance(key, str) else key
         if symbol not in by_name.values():
@@ -224,7 +220,7 @@ def parameter_values(
         if symbol in values:
             problems.append(f"parameter {symbol} is given twice, by its symbol and by its name: give it once")
         values[symbol] = number_or_none(value, f"the value of parameter {symbol_name(symbol)}", problems)
-    return {**values, **{symbol: None for symbol in symbols if symbol not in values}}, tuple(unknown_symbols)
+    return values | {symbol: None for symbol in symbols if symbol not in values}, tuple(unknown_symbols)
 
 
 def number_or_none(value: Any, what: str, problems: list[str]) -> float | None:

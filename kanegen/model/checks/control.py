@@ -26,8 +26,7 @@ def _controls(model: SystemDescription, servo: Servo) -> tuple[Any, ...]:
 
 def _control_problems(model: SystemDescription, servo: Servo) -> Iterator[str]:
     by_symbol = {item.symbol: item for item in model.inputs}
-    controls = _controls(model, servo)
-    known = ", ".join(item.name for item in model.inputs) or "none"
+    controls, known = _controls(model, servo), symbol_names(by_symbol) or "none"
     if not controls:
         yield "the model has no controls: declare inputs=, which loads contain, and name them in controls="
     for symbol in dict.fromkeys(controls):

@@ -64,8 +64,8 @@ class Motions:
             unknown if item.rate is None else lowering.lower(item.rate)
             for item, unknown in zip(given.inputs, nodes["rdot"], strict=True)
         )
-        rates = (Derivative(item.symbol, t) for item in given.inputs)
-        return symbols | dict(zip(rates, self._input_rates, strict=True))
+        keys = [Derivative(item.symbol, t) for item in given.inputs]
+        return symbols | dict(zip(keys, self._input_rates, strict=True))
 
     def lower(self, expression: Any) -> Node:
         return self._lowering.lower(expression)
@@ -130,10 +130,8 @@ class Motions:
         states = self._solved(velocities, 2)
         if not states:
             return None
-        rows = [
-            gradient([node], [self.graph.one], (*self.nodes["qdot"], *self.nodes["u"]))
-            for node in (*velocities, *implied)
-        ]
+        speeds = (*self.nodes["qdot"], *self.nodes["u"])
+        rows = [gradient([node], [self.graph.one], speeds) for node in (*velocities, *implied)]
         follows = [True] * len(implied)
         for state in states:
             values = np.array(evaluate([*implied, *(x for row in rows for x in row)], state))

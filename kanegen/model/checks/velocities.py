@@ -60,7 +60,9 @@ def motion_problems(model: SystemDescription) -> list[str]:
 
     Warns with :class:`ModelWarning` when no state is found at which they could be compared.
     """
-    claims = [*_velocities(model), *_angular_velocities(model), *_accelerations(model)]
+    claims = [*_velocities(model)]
+    for find in (_angular_claim, _accelerations):
+        claims += [claim for body in model.bodies for claim in find(model, body)]
     if not claims and not model.implied_constraints:
         return []
     norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
@@ -185,19 +187,15 @@ def _frames_of_bodies(model: SystemDescription, body: Any) -> list[Any]:
     return [frame for frame in dict.fromkeys(frames) if frame in model.geometry.rate_parents]
 
 
-def _angular_velocities(model: SystemDescription) -> Iterator[Claim]:
-    """Angular velocities of rigid bodies against the rates of their orientations, where these are known."""
-    for body in model.bodies:
-        if isinstance(body, RigidBody) and not is_ground(body, model.frame):
-            turns = path(model.geometry.rate_parents, body.frame)
-            vectors = [child._ang_vel_dict[parent] for parent, child in turns]
-            expressions = _read(model, vectors, [body.frame, *dyadic_frames(body.inertia[0])])
-            if expressions is not None:
-                yield _angular_claim(model, body, expressions)
-
-
-def _angular_claim(model: SystemDescription, body: Any, expressions: tuple[Any, ...]) -> Claim:
+def _angular_claim(model: SystemDescription, body: Any) -> Iterator[Claim]:
+    """The angular velocity of a rigid body against the rate of its orientation, where this is known."""
+    if not isinstance(body, RigidBody) or is_ground(body, model.frame):
+        return
     frame, dyadic = body.frame, body.inertia[0]
+    turning = [child._ang_vel_dict[parent] for parent, child in path(model.geometry.rate_parents, frame)]
+    expressions = _read(model, turning, [frame, *dyadic_frames(dyadic)])
+    if expressions is None:
+        return
 
     def allowed(snapshot: Snapshot, difference: Array) -> bool:
         """A spin about the axis of symmetry moves no mass, so that the orientation may leave it out."""
@@ -207,7 +205,7 @@ def _angular_claim(model: SystemDescription, body: Any, expressions: tuple[Any, 
         left = spin @ inertia - inertia @ spin
         return bool(np.abs(left).max() <= CONTRADICTION * np.abs(difference).max() * np.abs(inertia).max())
 
-    return Claim(
+    yield Claim(
         f"body {body.name}: the angular velocity of frame {frame} in {model.frame} contradicts its orientation",
         "the rate of the orientation",
         lambda: (frame.ang_vel_in(model.frame), _turning_text(frame, model.frame)),
@@ -225,18 +223,16 @@ def _turning_text(frame: Any, inertial: Any) -> Any:
     return spin[2, 1] * frame.x + spin[0, 2] * frame.y + spin[1, 0] * frame.z
 
 
-def _accelerations(model: SystemDescription) -> Iterator[Claim]:
+def _accelerations(model: SystemDescription, body: Any) -> Iterator[Claim]:
     """Accelerations that are set, also by ``a2pt_theory``, against the rates of velocities: KanesMethod reads them."""
-    frame = model.frame
-    for body in model.bodies:
-        point = body.masscenter
-        if frame in point._acc_dict and frame in point._vel_dict:
-            what = f"body {body.name}: the acceleration set for its mass center {point} in {frame} is not the rate of "
-            yield from _rate_claim(model, what + "its velocity", point._acc_dict[frame], point._vel_dict[frame])
-        if isinstance(body, RigidBody) and frame in body.frame._ang_acc_dict:
-            what = f"body {body.name}: the angular acceleration set for frame {body.frame} in {frame} is not the rate "
-            omega = body.frame.ang_vel_in(frame)
-            yield from _rate_claim(model, what + "of its angular velocity", body.frame._ang_acc_dict[frame], omega)
+    frame, point = model.frame, body.masscenter
+    if frame in point._acc_dict and frame in point._vel_dict:
+        what = f"body {body.name}: the acceleration set for its mass center {point} in {frame} is not the rate of its "
+        yield from _rate_claim(model, what + "velocity", point._acc_dict[frame], point._vel_dict[frame])
+    if isinstance(body, RigidBody) and frame in body.frame._ang_acc_dict:
+        what = f"body {body.name}: the angular acceleration set for frame {body.frame} in {frame} is not the rate of "
+        given, omega = body.frame._ang_acc_dict[frame], body.frame.ang_vel_in(frame)
+        yield from _rate_claim(model, what + "its angular velocity", given, omega)
 
 
 def _rate_claim(model: SystemDescription, message: str, given: Any, vector: Any) -> Iterator[Claim]:
