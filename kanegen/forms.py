@@ -73,9 +73,19 @@ _TABLE: Final = (
         definite=True,
         functions=("rank",),
     ),
-    FormSpec("momentum", "reduced momenta in place of speeds", momenta=True),
-    FormSpec("momentum_unreduced", "momenta of all speeds in place of speeds", momenta=True),
-    FormSpec("hamilton", "Hamilton's equations, for speeds u = q'", momenta=True),
+    FormSpec("momentum", "reduced momenta in place of speeds", momenta=True, functions=("Dm", "e")),
+    FormSpec(
+        "momentum_unreduced",
+        "momenta of all speeds in place of speeds",
+        momenta=True,
+        functions=("momentum", "Dm", "e"),
+    ),
+    FormSpec(
+        "hamilton",
+        "Hamilton's equations, for speeds u = q'",
+        momenta=True,
+        functions=("momentum", "Dm", "e"),
+    ),
 )
 
 FORMS: Final[Mapping[str, FormSpec]] = MappingProxyType({form.name: form for form in _TABLE})

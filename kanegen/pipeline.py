@@ -18,8 +18,8 @@ from kanegen.codegen.sources import Sources
 from kanegen.codegen.wrapper import Features
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.model import Baumgarte, Model, Projection
-from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
+from kanegen.program.options import BuildOptions
 from kanegen.solve import Solver
 
 EMITTED_METHODS = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
@@ -51,8 +51,8 @@ def build(
         Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
         constraints. Gains are inputs of the compiled code. Integrals a projection names are compiled with it.
     functions
-        What to compile; None means :data:`kanegen.options.DEFAULT_FUNCTIONS`, ``"all"`` adds those that are compiled on
-        request only: A1, A2, N, L, F, Dm, e, rank, parts, underactuation, integrals and Jacobians.
+        What to compile; None means :data:`kanegen.program.catalogue.DEFAULT_FUNCTIONS`, ``"all"`` adds those that are
+        compiled on request only: A1, A2, N, L, F, Dm, e, rank, parts, underactuation, integrals and Jacobians.
     compiler
         Compiler and flags; None takes the machine's C compiler.
     backend

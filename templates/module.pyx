@@ -4,7 +4,7 @@
 """A compiled mechanical model: evaluation and integration.
 
 This text does not depend on the model, which describes itself through ``kg_get_model`` (kg_model.h). NAME, DIGEST,
-COORDINATES, SPEEDS, INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) tell what was compiled.
+COORDINATES, SPEEDS, INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) say what was compiled.
 """
 
 import numpy

@@ -66,7 +66,7 @@ cdef object _contact_memory():
 
 
 def contacts_after_impulse(Prepared prepared not None, double t, q, u_before, u, r):
-    """What contacts add where a blow has changed the speeds from ``u_before`` to ``u``.
+    """What contacts add where an impulse has changed the speeds from ``u_before`` to ``u``.
 
     Returns the status of kg_contacts_after_impulse(); when it is negative the index of the contact it is about and a `Conflict`, or
     None; the speeds after (n_u,) and the impulses of the contact rows (n_rows,).

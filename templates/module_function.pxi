@@ -36,12 +36,12 @@ cdef class Prepared:
     cdef int check_constants(self, allowed) except -1:
         """Refuse parameters under which constants that are not allowed to be so are not finite."""
         cdef int i, first = MODEL.n_p + MODEL.n_g
-        found = []
+        undefined = []
         for i in range(first, MODEL.n_prepared):
             if self.values[i] - self.values[i] != 0.0:
-                found.append(i - first)
-        self.undefined = tuple(found)
-        if found and not set(found) <= set(allowed):
+                undefined.append(i - first)
+        self.undefined = tuple(undefined)
+        if undefined and not set(undefined) <= set(allowed):
             raise SolveError(f"the equations of {NAME!r} {self.complaint}")
         return 0
 

@@ -18,7 +18,7 @@ def integrate(
     project the state onto the constraints and the integrals of motion named after every so many steps; any_rank: rows
     may become dependent on the way. ``events``: indices of the model's
     events to look for; None: all. ``modes``: index of contact to mode at the start. Wrong arguments raise SolveError;
-    everything that happens later is told by the Outcome, which holds all results up to there.
+    whatever happens later is reported by the Outcome, which holds all results up to there.
     """
     cdef kg_stepper_options options
     cdef Run run

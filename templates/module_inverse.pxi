@@ -53,7 +53,7 @@ cdef class Inverse:
 
         ``times`` (n_t,); ``q``, ``qdot``, ``qddot`` (n_t, n_q). In the dict: ``u``, ``udot``, ``residual`` (n_t, n_u),
         ``controls`` (n_t, n_tau), ``multipliers``, ``violation`` (n_t, n_c), ``slip`` (n_t, n_q), ``rank`` (n_t,), and
-        each function named in ``others``, (n_t, its length), evaluated with the controls that were found.
+        each function named in ``others``, (n_t, its length), evaluated with the controls of the motion.
         """
         cdef Run run = Run(Function("control_forces", prepared), inputs)
         cdef kg_inverse_result result
@@ -71,18 +71,18 @@ cdef class Inverse:
             u=MODEL.n_u, udot=MODEL.n_u, residual=MODEL.n_u, controls=self.model.controls.rows, multipliers=n_c,
             violation=n_c, slip=MODEL.n_q,
         )
-        found = {name: numpy.full((n_t, width), numpy.nan) for name, width in widths.items()}
+        arrays = {name: numpy.full((n_t, width), numpy.nan) for name, width in widths.items()}
         functions = [Function(name, prepared) for name in others]
-        found.update({f.name: numpy.full((n_t, (<Function>f).n_out), numpy.nan) for f in functions})
+        arrays.update({f.name: numpy.full((n_t, (<Function>f).n_out), numpy.nan) for f in functions})
         statuses, ranks = numpy.zeros(n_t, dtype=numpy.intc), numpy.zeros(n_t, dtype=numpy.intc)
         for i in range(<int>n_t):
             t, at_q = _data(t_)[i], _data(q_) + i * MODEL.n_q
-            at_u, at_udot = _data(found["u"]) + i * MODEL.n_u, _data(found["udot"]) + i * MODEL.n_u
-            result.tau = _data(found["controls"]) + i * self.model.controls.rows
-            result.multipliers = _data(found["multipliers"]) + i * n_c
-            result.violation = _data(found["violation"]) + i * n_c
-            result.residual = _data(found["residual"]) + i * MODEL.n_u
-            result.slip = _data(found["slip"]) + i * MODEL.n_q
+            at_u, at_udot = _data(arrays["u"]) + i * MODEL.n_u, _data(arrays["udot"]) + i * MODEL.n_u
+            result.tau = _data(arrays["controls"]) + i * self.model.controls.rows
+            result.multipliers = _data(arrays["multipliers"]) + i * n_c
+            result.violation = _data(arrays["violation"]) + i * n_c
+            result.residual = _data(arrays["residual"]) + i * MODEL.n_u
+            result.slip = _data(arrays["slip"]) + i * MODEL.n_q
             status = _fill_inputs(&run.evaluation, t)
             if status == STATUS_PYTHON:
                 raise run.error
@@ -99,5 +99,5 @@ cdef class Inverse:
                 continue
             ranks[i] = result.rank
             for f in functions:
-                _value_of(<Function>f, t, at_q, at_u, run.evaluation.r, _data(found[f.name]) + i * (<Function>f).n_out)
-        return dict(found, status=statuses, rank=ranks)
+                _value_of(<Function>f, t, at_q, at_u, run.evaluation.r, _data(arrays[f.name]) + i * (<Function>f).n_out)
+        return dict(arrays, status=statuses, rank=ranks)

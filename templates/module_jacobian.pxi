@@ -9,7 +9,7 @@ cdef struct Slopes:
     const kg_function *in_t
     double direction  # of the run: differences in time stay within it
     double *memory
-    double *found  # one Jacobian before its columns go to their places
+    double *block  # one Jacobian before its columns go to their places
     double *work
 
 
@@ -32,7 +32,7 @@ cdef int _open_slopes(Slopes *s, Function function, double direction) except -1:
     s.memory = <double *>malloc((size + max(s.in_q.work, s.in_u.work, s.in_t.work) + 1) * sizeof(double))
     if s.memory == NULL:
         raise MemoryError
-    s.found, s.work, s.direction = s.memory, s.memory + size, direction
+    s.block, s.work, s.direction = s.memory, s.memory + size, direction
     return 0
 
 
@@ -41,12 +41,12 @@ cdef int _columns(
 ) noexcept nogil:
     """One Jacobian into the columns of J (n x n) that start where it points."""
     cdef Slopes *s = <Slopes *>e.slopes
-    cdef int status = function.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, s.found)
+    cdef int status = function.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, s.block)
     cdef int i
     if status < 0:
         return status
     for i in range(n):
-        memcpy(J + <size_t>i * n, s.found + <size_t>i * function.cols, function.cols * sizeof(double))
+        memcpy(J + <size_t>i * n, s.block + <size_t>i * function.cols, function.cols * sizeof(double))
     return KG_OK
 
 

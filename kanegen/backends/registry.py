@@ -12,7 +12,12 @@ from typing import Final, cast
 from kanegen.backends.protocol import Backend
 from kanegen.errors import BuildError
 
-BACKENDS: Final[Mapping[str, str]] = MappingProxyType({"cython": "kanegen.backends.cython"})
+BACKENDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "cython": "kanegen.backends.cython",
+        "interpreted": "kanegen.backends.interpreted",
+    }
+)
 """Name of a back end, and the package whose function ``build_model`` it is."""
 
 

@@ -136,7 +136,7 @@ def _summary(file: Any, motion: _Motion) -> Table:
     ]
     states = [(solution.t[k], solution.q[k], solution.u[k]) for k in range(len(solution.t))]
     r = file.start().get("r")
-    if solver.description.potential_energy:
+    if "energy" in solver.description.functions:
         energy = np.array([solver.energy(*state, r) for state in states])
         rows.append(("energy", f"{energy[0]:.6g} J at the start, within {np.max(np.abs(energy - energy[0])):.2e} J"))
     position, velocity = solver.residuals(*states[-1], r)

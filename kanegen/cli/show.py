@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.table import Table
 
 from kanegen.cli.arguments import Target, model_arguments, read_target
+from kanegen.derivation import Equations, derive
+from kanegen.program.catalogue import ATTRIBUTES
 
-QUANTITIES = (
-    "qdot", "udot", "Q", "P", "F", "L", "N", "J", "b", "A", "B", "A1", "A2", "T", "V",
-    "momentum", "kinetic_energy", "potential_energy", "energy",
-)  # fmt: skip
+QUANTITIES = ("qdot", "udot", *(name for name in ATTRIBUTES if hasattr(Equations, name)))
+"""The quantities of the catalogue that the equations have without a form."""
+
 UNCONSTRAINED = ("qdot", "Q", "P")
 CONSTRAINED = ("qdot", "Q", "P", "J", "b")
 LARGEST_SHOWN = 400
@@ -41,8 +42,6 @@ def show(
 ) -> None:
     """Show the derived equations as text or LaTeX, with sizes and operation counts."""
     model = read_target(target, options).model
-    from kanegen.derivation import derive
-
     equations = derive(model)
     constrained = bool(model.holonomic_constraints or model.nonholonomic_constraints or model.acceleration_constraints)
     names = quantities or (CONSTRAINED if constrained else UNCONSTRAINED)

@@ -24,11 +24,10 @@ from kanegen.model.checks.symbols import spare_parameters
 from kanegen.model.expressions import symbol_name
 from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
-from kanegen.program.functions.control.inverse_dynamics import path_controls
+from kanegen.program.functions.control.plant import path_controls
 from kanegen.program.functions.integrals import ENERGY, why_not
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.reads import reads
-from kanegen.program.passes.undefined import fallible_constants
 from kanegen.program.records import Program
 
 NO_LIMITS = (-math.inf, math.inf)
@@ -55,8 +54,8 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         servo=_servo(equations),
         control_constraints=_control_constraints(equations),
         path_controls=path_controls(equations) if "control_forces" in functions else (),
-        potential_energy=model.has_potential,
         functions=functions,
+        unavailable=FrozenMapping(program.unavailable),
         outputs=FrozenMapping((name, quantity.shape) for name, quantity in equations.outputs.items()),
         no_integrals=_no_integrals(equations),
         cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
@@ -64,9 +63,9 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
 
 
 def _functions(program: Program) -> FrozenMapping[str, FunctionEntry]:
-    read, fallible = reads(program), dict(fallible_constants(program))
+    read = reads(program)
     return FrozenMapping(
-        (f.name, FunctionEntry(operation_count(f, program.constants), *read[f.name], fallible.get(f.name, ())))
+        (f.name, FunctionEntry(operation_count(f, program.constants), *read[f.name]))
         for f in program.functions
         if not f.internal
     )

@@ -121,11 +121,11 @@ class ControlConstraintLabels:
 class Description:
     """Names, sizes and labels of a built model; plain values only. Parameter values belong to the model.
 
-    ``dependent`` and ``independent`` are indices of speeds. ``functions`` are those that were compiled, ``outputs`` the
-    shapes of the outputs. ``no_integrals``: why a projection cannot keep the energy or an output. ``impulses`` are
-    names, ``cyclic_coordinates`` those of Hamilton's form. ``path_controls`` are the inputs that inverse dynamics
-    solves for. ``spare_parameters`` names the constants of the user's objects that no function reads; they may be given
-    a value.
+    ``dependent`` and ``independent`` are indices of speeds. ``functions`` are those that were compiled,
+    ``unavailable`` those that the model does not have, with the reason, ``outputs`` the shapes of the outputs.
+    ``no_integrals``: why a projection cannot keep the energy or an output. ``impulses`` are names,
+    ``cyclic_coordinates`` those of Hamilton's form. ``path_controls`` are the inputs that inverse dynamics solves for.
+    ``spare_parameters`` names the constants of the user's objects that no function reads; they may be given a value.
     """
 
     name: str
@@ -144,8 +144,8 @@ class Description:
     servo: ServoLabels | None = None
     control_constraints: ControlConstraintLabels | None = None
     path_controls: tuple[int, ...] = ()
-    potential_energy: bool
     functions: Mapping[str, FunctionEntry]
+    unavailable: Mapping[str, str] = field(default_factory=FrozenMapping)
     outputs: Mapping[str, tuple[int, ...]] = field(default_factory=FrozenMapping)
     no_integrals: Mapping[str, str] = field(default_factory=FrozenMapping)
     cyclic_coordinates: tuple[str, ...] = ()

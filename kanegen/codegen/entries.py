@@ -14,7 +14,7 @@ from kanegen.program.passes.code import Code, Gather
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.schedule import schedule
 from kanegen.program.passes.split import split
-from kanegen.program.records import Function, Guard, Invoke, Program
+from kanegen.program.records import Function, Program
 
 ARGUMENTS = ("t", "q", "u", "r", "p", "work", "out")
 GATHERED = ("sine", "cosine")
@@ -85,7 +85,7 @@ def in_order_of_use(program: Program) -> list[Function]:
 
     def visit(function: Function) -> None:
         if function.name not in result:
-            for called in _called(function, program):
+            for called in program.callees(function):
                 visit(called)
             result[function.name] = function
 
@@ -95,13 +95,6 @@ def in_order_of_use(program: Program) -> list[Function]:
     return list(result.values())
 
 
-def _called(function: Function, program: Program) -> list[Function]:
-    """The functions of the program that a function calls."""
-    names = [step.otherwise for step in function.steps if isinstance(step, Guard) and step.otherwise is not None]
-    names += [step.function.name for step in function.steps if isinstance(step, Invoke)]
-    return [program.function(name) for name in names]
-
-
 def _arrays(function: Function, code: Code) -> dict[str, int]:
     """The arrays of a function in ``work``, in order, with their lengths."""
     return {**function.arrays, "kept": len(code.kept)} if code.kept else dict(function.arrays)
@@ -109,7 +102,7 @@ def _arrays(function: Function, code: Code) -> dict[str, int]:
 
 def _work(function: Function, program: Program, codes: dict[str, Code]) -> int:
     """Work values of a function: its own arrays, then those of the largest function it calls."""
-    called = [_work(other, program, codes) for other in _called(function, program)]
+    called = [_work(other, program, codes) for other in program.callees(function)]
     return sum(_arrays(function, codes[function.name]).values()) + max(called, default=0)
 
 

@@ -8,19 +8,8 @@ from itertools import groupby
 
 from kanegen.codegen.printer import Printer, literal
 from kanegen.codegen.text import comment, wrapped
-from kanegen.program.passes.code import (
-    Code,
-    FunctionCall,
-    Gather,
-    Judge,
-    KernelCall,
-    Leave,
-    Let,
-    Part,
-    Put,
-    Statement,
-    Value,
-)
+from kanegen.program.passes.code import Code, Gather, Let, Part, Statement, Value
+from kanegen.program.records import Call, Check, Guard, Invoke, Store
 
 
 @dataclass(frozen=True)
@@ -69,10 +58,9 @@ def body(code: Code, calls: Calls, labels: Sequence[str] = ()) -> Body:
         Lines(comment(section.title), tuple(writer.lines(section.statements))) for section in code.sections
     )
     passes_arguments = any(
-        isinstance(s, Part | FunctionCall) or (isinstance(s, Leave) and s.otherwise is not None)
-        for s in code.statements
+        isinstance(s, Part | Invoke) or (isinstance(s, Guard) and s.otherwise is not None) for s in code.statements
     )
-    has_result = any(isinstance(s, KernelCall | FunctionCall | Judge) for s in code.statements)
+    has_result = any(isinstance(s, Call | Invoke | Check) for s in code.statements)
     return Body(sections, writer.arrays, has_result, passes_arguments)
 
 
@@ -97,48 +85,48 @@ class _Writer:
 
     def lines(self, statements: Iterable[Statement]) -> list[str]:
         result: list[str] = []
-        for straight, run in groupby(statements, lambda statement: isinstance(statement, Let | Put)):
+        for straight, run in groupby(statements, lambda statement: isinstance(statement, Let | Store)):
             group = list(run)
-            ranges = _zero_ranges([s for s in group if isinstance(s, Let | Put)]) if straight else []
+            ranges = _zero_ranges([s for s in group if isinstance(s, Let | Store)]) if straight else []
             for array, first, end in ranges:
                 self._printer.arrays.add(array)
                 result.append(f"for (int i = {first}; i < {end}; ++i) {{ {array}[i] = KG_C(0.0); }}")
             cleared = {(array, index) for array, first, end in ranges for index in range(first, end)}
             for statement in group:
-                if not (isinstance(statement, Put) and _is_zero(statement) and _place(statement) in cleared):
+                if not (isinstance(statement, Store) and _is_zero(statement) and _place(statement) in cleared):
                     result.extend(self._lines(statement))
         return result
 
     def _lines(self, statement: Statement) -> list[str]:
         if isinstance(statement, Let):
             return self._let(statement)
-        if isinstance(statement, Put):
+        if isinstance(statement, Store):
             self._printer.arrays.add(statement.array)
             value = self._printer.expression(statement.value)
             return [f"{statement.array}[{statement.index}] = {value};{self._label(statement)}"]
-        if isinstance(statement, KernelCall):
+        if isinstance(statement, Call):
             self._printer.arrays.update(a for a in statement.arguments if isinstance(a, str))
             arguments = ", ".join(str(a) for a in statement.arguments)
             return [f"KG_CALL(result, kg_{statement.kernel}({arguments}));"]
-        if isinstance(statement, FunctionCall):
+        if isinstance(statement, Invoke):
             self._printer.arrays.add(statement.array)
-            return [f"KG_CALL(result, {self._calls.evaluate(statement.function, statement.array)});"]
-        if isinstance(statement, Leave):
+            return [f"KG_CALL(result, {self._calls.evaluate(statement.function.name, statement.array)});"]
+        if isinstance(statement, Guard):
             holds = self._printer.holds(statement.condition)
             otherwise = statement.otherwise
             result = "KG_SINGULAR" if otherwise is None else self._calls.evaluate(otherwise, "out")
             reason = wrapped(f"Valid where {statement.reason}." if statement.reason else "")
             return [*reason, f"if (!({holds})) {{ return {result}; }}"]
-        if isinstance(statement, Judge):
+        if isinstance(statement, Check):
             reason = wrapped(f"Singular unless {statement.reason}." if statement.reason else "")
             return [*reason, f"result = ({self._printer.holds(statement.condition)}) ? result : KG_SINGULAR;"]
         if isinstance(statement, Part):
             return [f"{self._calls.parts[statement.number]};"]
         return self._gather(statement)
 
-    def _label(self, put: Put) -> str:
+    def _label(self, store: Store[Value]) -> str:
         """The comment on a value of the function."""
-        text = self._labels[put.index] if put.array == "out" and put.index < len(self._labels) else ""
+        text = self._labels[store.index] if store.array == "out" and store.index < len(self._labels) else ""
         return f"  /* {text} */" if text else ""
 
     def _let(self, let: Let) -> list[str]:
@@ -164,25 +152,25 @@ class _Writer:
 # -- zeros --------------------------------------------------------------------------------------------------------
 
 
-def _is_zero(put: Put) -> bool:
-    return put.value.op == "const" and literal(put.value.payload) == "KG_C(0.0)"
+def _is_zero(store: Store[Value]) -> bool:
+    return store.value.op == "const" and literal(store.value.payload) == "KG_C(0.0)"
 
 
-def _place(put: Put) -> tuple[str, int]:
-    return put.array, put.index
+def _place(store: Store[Value]) -> tuple[str, int]:
+    return store.array, store.index
 
 
-def _zero_ranges(statements: Sequence[Let | Put]) -> list[tuple[str, int, int]]:
+def _zero_ranges(statements: Sequence[Let | Store[Value]]) -> list[tuple[str, int, int]]:
     """Ranges (array, first, end) to fill with zeros before these statements, which then store the other values.
 
     A range holds zeros for the most part, and only places that the statements store to; none of them reads the array.
     """
-    puts = [statement for statement in statements if isinstance(statement, Put)]
-    zeros = {_place(put) for put in puts if _is_zero(put)}
+    stores = [statement for statement in statements if isinstance(statement, Store)]
+    zeros = {_place(store) for store in stores if _is_zero(store)}
     if len(zeros) < FEWEST_ZEROS:
         return []
     read = _arrays_read(statement.value for statement in statements)
-    stored = sorted({_place(put) for put in puts if put.array not in read})
+    stored = sorted({_place(store) for store in stores if store.array not in read})
     result = []
     for _, run in groupby(enumerate(stored), lambda item: (item[1][0], item[1][1] - item[0])):
         places = [place for _, place in run]

@@ -9,7 +9,6 @@ from kanegen.codegen.printer import literal
 from kanegen.codegen.text import comment
 from kanegen.graph.derivatives import reachable
 from kanegen.graph.functions import Spline
-from kanegen.program.passes.hoist import roots
 from kanegen.program.records import Program
 
 
@@ -45,7 +44,7 @@ class UserCode:
 
 def user_code(program: Program) -> UserCode:
     """What the calls of a program need, in the order in which the graph first called them."""
-    nodes = reachable(root for function in program.functions for root in roots(function))
+    nodes = reachable(root for function in program.functions for root in function.roots)
     called = dict.fromkeys(node.payload for node in nodes if node.op == "call")
     names: dict[object, str] = {}
     functions: list[UserFunction] = []

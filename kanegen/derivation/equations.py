@@ -203,6 +203,14 @@ class Equations:
         return self._vector("momentum", energies.momentum(self.system, self.bodies, self.system.u))
 
     @cached_property
+    def linear_momentum(self) -> Quantity:
+        """``sum m v`` of all bodies, (3,), kg m/s, components in the inertial frame."""
+        points, frames = self.system.points, self.system.frames
+        motions = [(body.mass, points.motion(body.point)) for body in self.bodies if not body.mass.is_zero]
+        velocities = [(mass, frames.express({x.frame: x.velocity}, frames.inertial)) for mass, x in motions]
+        return self._vector("linear_momentum", [self.graph.sum(m * v[k] for m, v in velocities) for k in range(3)])
+
+    @cached_property
     def kinetic_energy(self) -> Quantity:
         return self._scalar("kinetic_energy", energies.kinetic_energy(self.system, self.bodies))
 

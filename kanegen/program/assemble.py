@@ -10,8 +10,7 @@ from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError
 from kanegen.forms import AUTO, FORMS
 from kanegen.model.expressions import symbol_name
-from kanegen.options import BuildOptions
-from kanegen.program.functions import momentum_form
+from kanegen.program.catalogue import CATALOGUE, reason_against
 from kanegen.program.functions.contacts import (
     add_contacts,
     contact_table,
@@ -20,16 +19,13 @@ from kanegen.program.functions.contacts import (
     require_speeds,
 )
 from kanegen.program.functions.control.control_constraints import control_constraints
-from kanegen.program.functions.integrals import integrals
-from kanegen.program.functions.jacobians import FUNCTIONS as JACOBIANS
-from kanegen.program.functions.jacobians import Jacobians
-from kanegen.program.functions.quantities import exists, outputs, quantity
-from kanegen.program.functions.reactions import reactions
+from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
+from kanegen.program.options import BuildOptions
 from kanegen.program.passes.count import cost_estimate
 from kanegen.program.passes.hoist import hoist
 from kanegen.program.records import Program, Symbols
-from kanegen.program.registry import Functions
+from kanegen.program.registry import Functions, FunctionSpec
 
 
 def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]:
@@ -38,32 +34,39 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     With ``form="auto"`` that is the form of the least estimated cost.
     """
     form = cheapest(equations) if options.form == AUTO else options.form
+    of_form = [spec.name for spec in CATALOGUE.values() if form in spec.forms]
+    names = dict.fromkeys((*options.functions, *of_form, *needed_by_events(equations.model)))
     if FORMS[form].momenta:
         require_speeds(equations.model, form)
-    functions = Functions(equations, "reduced" if FORMS[form].momenta else form)
+    functions = Functions(equations, "reduced" if FORMS[form].momenta else form, CATALOGUE, names)
     right_hand_side(functions, stabilized=False)
     if functions.stabilizable:
         right_hand_side(functions, stabilized=True)
-    jacobians = Jacobians(functions)
-    for name in dict.fromkeys((*options.functions, *needed_by_events(equations.model))):
-        if name == "outputs":
-            outputs(functions)
-        elif name == "reactions":
-            reactions(functions)
-        elif name == "integrals":
-            integrals(functions)
-        elif name in JACOBIANS:
-            if jacobians.exists(name):
-                jacobians.add(name)
-        elif name != "rhs" and exists(functions, name):
-            functions.add(replace(quantity(functions, name), internal=False))
     if FORMS[form].momenta:
-        momentum_form.add_momentum_form(functions, form)
+        add_momentum_form(functions, form)
+    reasons = {name: _add(functions, CATALOGUE[name], form) for name in names}
     add_contacts(functions)
     motion = equations.once(ControlledMotion.of)
     if motion is not None:
         control_constraints(functions, motion)
-    return hoist(program_of(functions)), form
+    # A reason that takes derivation is not worth the time where nobody asked for the function.
+    others = (spec for spec in CATALOGUE.values() if spec.name not in names and not (spec.derives and not spec.forms))
+    reasons |= {spec.name: reason_against(functions, spec, form) for spec in others}
+    unavailable = tuple((name, reason) for name, reason in reasons.items() if reason is not None)
+    return hoist(replace(program_of(functions), unavailable=unavailable)), form
+
+
+def _add(functions: Functions, spec: FunctionSpec, form: str) -> str | None:
+    """Make the function of an entry of the catalogue, or its members; returns why the model has none."""
+    reason = reason_against(functions, spec, form)
+    if reason is not None:
+        return reason
+    if spec.members is not None:
+        for name, fragment in spec.members(functions).items():
+            functions.add(f"{spec.prefix}{name}", fragment, spec.summary.format(name))
+    elif spec.make is not None:
+        functions.function(spec.name)
+    return None
 
 
 def program_of(functions: Functions) -> Program:
@@ -97,7 +100,7 @@ def form_costs(equations: Equations, forms: Iterable[str] = tuple(RIGHT_SIDES)) 
     """`cost_estimate` of the right-hand side in each form; forms that refuse the model are left out."""
     costs = {}
     for form in forms:
-        functions = Functions(equations, form)
+        functions = Functions(equations, form, CATALOGUE)
         try:
             function = right_hand_side(functions, stabilized=False)
         except BuildError:

@@ -10,7 +10,8 @@ from math import prod
 from typing import Any
 
 from kanegen.graph.interpret import PYTHON, Context, evaluate
-from kanegen.program.kernels.linear import KERNELS, OK, SINGULAR
+from kanegen.program.kernels.records import OK, SINGULAR
+from kanegen.program.kernels.table import KERNELS
 from kanegen.program.records import Block, Call, Check, Function, Invoke, Program
 
 
@@ -72,7 +73,7 @@ def _store(block: Block, arrays: dict[str, Any], context: Context) -> None:
 
 
 def _call(call: Call, arrays: dict[str, Any]) -> int:
-    return KERNELS[call.kernel].function(*(arrays[a] if isinstance(a, str) else a for a in call.arguments))
+    return KERNELS[call.kernel].twin(*(arrays[a] if isinstance(a, str) else a for a in call.arguments))
 
 
 def _holds(condition: Any) -> bool:

@@ -1,25 +1,29 @@
 """The program: what is computed, as straight-line blocks over the graph and calls of runtime kernels.
 
 A program knows nothing of C. A work array is an input array of the graph (``Graph.input(name, i)``) for the blocks
-after the step that filled it, so the interpreter and the printer read the same records.
+after the step that filled it, so the interpreter and the printer read the same records. The steps ``Store``, ``Guard``
+and ``Check`` hold nodes of the graph here, and lowered values in :mod:`kanegen.program.passes.code`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from kanegen.graph.nodes import Graph, Node
 
+Operand = TypeVar("Operand")
+"""What a step computes with: a node of the graph, or a lowered value."""
+
 
 @dataclass(frozen=True)
-class Store:
+class Store(Generic[Operand]):
     """``array[index] = value``; the array is ``out``, ``c`` (in prepare) or a work array of the function."""
 
     array: str
     index: int
-    value: Node
+    value: Operand
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Block:
     """Straight-line stores. ``title`` names the section in the generated code."""
 
     title: str
-    stores: tuple[Store, ...]
+    stores: tuple[Store[Node], ...]
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,13 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Guard:
+class Guard(Generic[Operand]):
     """Unless ``condition`` holds (not zero, not NaN) the function ``otherwise`` is evaluated in place of the rest.
 
     With ``otherwise`` None the function ends as singular. ``reason`` says in words what the condition tests.
     """
 
-    condition: Node
+    condition: Operand
     otherwise: str | None
     reason: str = ""
 
@@ -62,22 +66,22 @@ class Invoke:
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Generic[Operand]):
     """The function ends as singular unless ``condition`` holds; everything is computed either way, without a branch.
 
     ``reason`` says in words what the condition tests.
     """
 
-    condition: Node
+    condition: Operand
     reason: str = ""
 
 
-Step: TypeAlias = "Block | Call | Guard | Invoke | Check"
+Step: TypeAlias = "Block | Call | Guard[Node] | Invoke | Check[Node]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Function:
-    """One function of the generated code.
+    """One function of the generated code, compared by identity.
 
     ``shape``: () scalar, (rows,) or (rows, cols). ``arrays``: work arrays and their lengths. ``section`` and
     ``legend`` describe it to the reader of the C. Internal functions (fallbacks) are not listed in the table.
@@ -89,6 +93,17 @@ class Function:
     arrays: Mapping[str, int]
     summary: str
     internal: bool = False
+
+    @property
+    def roots(self) -> list[Node]:
+        """Every node the function needs, in the order of its steps: stored values and conditions."""
+        nodes: list[Node] = []
+        for step in self.steps:
+            if isinstance(step, Block):
+                nodes.extend(store.value for store in step.stores)
+            elif isinstance(step, Guard | Check):
+                nodes.append(step.condition)
+        return nodes
 
 
 @dataclass(frozen=True)
@@ -137,7 +152,10 @@ class EventEntry:
 
 @dataclass(frozen=True)
 class Program:
-    """All functions of one model over one graph, with the constants ``prepare`` fills in array ``c``."""
+    """All functions of one model over one graph, with the constants ``prepare`` fills in array ``c``.
+
+    ``unavailable``: functions of the catalogue that the model does not have, with the reason.
+    """
 
     name: str
     graph: Graph
@@ -146,6 +164,13 @@ class Program:
     constants: tuple[Node, ...] = ()
     contacts: tuple[ContactEntry, ...] = ()
     events: tuple[EventEntry, ...] = ()
+    unavailable: tuple[tuple[str, str], ...] = ()
 
     def function(self, name: str) -> Function:
         return next(f for f in self.functions if f.name == name)
+
+    def callees(self, function: Function) -> list[Function]:
+        """The functions that ``function`` calls itself: those it falls back to, then those it invokes."""
+        names = [step.otherwise for step in function.steps if isinstance(step, Guard) and step.otherwise is not None]
+        names += [step.function.name for step in function.steps if isinstance(step, Invoke)]
+        return [self.function(name) for name in names]

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.quantity import Quantity
-from kanegen.graph import Graph, Node
-from kanegen.program.reasons import explained
-from kanegen.program.records import Function, Guard, Invoke, Step, Store
-
-Made: TypeAlias = tuple[tuple[Step, ...], tuple[int, ...], dict[str, int]]
-"""Steps, shape and work arrays of a function."""
+from kanegen.derivation.sensitivities import Sensitivities
+from kanegen.forms import FORMS
+from kanegen.graph import Node
+from kanegen.program.fragment import Fragment
+from kanegen.program.passes.reasons import explained
+from kanegen.program.records import Function
 
 
 class Functions:
-    """Functions of a model's program by name, with what their makers share."""
+    """Functions of a model's program by name, with what their makers share.
 
-    def __init__(self, equations: Equations, form: str) -> None:
+    ``form`` is that of the right-hand side. ``catalogue`` makes the functions that others evaluate; those that are not
+    ``public`` are internal.
+    """
+
+    def __init__(
+        self,
+        equations: Equations,
+        form: str,
+        catalogue: Mapping[str, FunctionSpec],
+        public: Collection[str] = frozenset(),
+    ) -> None:
         self.equations = equations
         self.form = form
+        self.catalogue = catalogue
+        self.public = frozenset(public)
         self.graph = equations.graph
         self.n_q = len(equations.system.q)
         self.n_u = len(equations.system.u)
         self.n_c = len(equations.constraints.rows)
+        self.any_rank = FORMS[form].any_rank
         self.stabilizable = bool(equations.gain_names)
         self.known: dict[str, Function] = {}
 
@@ -34,19 +49,45 @@ class Functions:
         """The servo-constraints with their controls; ModelError where the controls cannot enforce them."""
         return self.equations.once(servo_equations)
 
-    def add(self, function: Function) -> Function:
-        self.known[function.name] = explained(function, self.equations)
-        return self.known[function.name]
+    @cached_property
+    def sensitivities(self) -> Sensitivities:
+        """The derivatives behind the Jacobians."""
+        return Sensitivities(self.equations)
 
-    def once(self, name: str, make: Callable[[], Function]) -> Function:
-        """The function of that name, made when it is first asked for."""
-        if name not in self.known:
-            self.add(make())
+    def fragment(self) -> Fragment:
+        """A function without steps yet."""
+        return Fragment(self.graph)
+
+    def add(self, name: str, fragment: Fragment, summary: str, internal: bool = False) -> Function:
+        self.known[name] = explained(fragment.function(name, summary, internal), self.equations)
         return self.known[name]
 
-    def array(self, name: str, length: int) -> list[Node]:
-        """The elements of a work array as nodes."""
-        return [self.graph.input(name, i) for i in range(length)]
+    def function(self, name: str) -> Function:
+        """A function of the catalogue, which others may evaluate."""
+        if name not in self.known:
+            spec = self.catalogue[name]
+            if spec.make is None:
+                raise KeyError(f"{name} is not made by itself")
+            self.add(name, spec.make(self), spec.summary, internal=name not in self.public)
+        return self.known[name]
+
+    def internal(self, name: str, summary: str, make: Callable[[], Fragment]) -> Function:
+        """A function that only others evaluate, made when it is first asked for."""
+        return self.known[name] if name in self.known else self.add(name, make(), summary, internal=True)
+
+    def guarded(
+        self, name: str, summary: str, fast: Callable[[str], Fragment], general: Callable[[], Fragment]
+    ) -> Fragment:
+        """The fragment of ``name`` from ``fast``, which gets the name of the function that its guards hand over to.
+
+        ``general`` makes that function, ``<name>_general``, with this summary, where there is such a guard.
+        """
+        otherwise = f"{name}_general"
+        # First the general one: it evaluates Q, P and J, whose nodes the fast one then shares.
+        fallback, fragment = general(), fast(otherwise)
+        if fragment.calls(otherwise):
+            self.internal(otherwise, summary, lambda: fallback)
+        return fragment
 
     def loaded(self, array: str, quantity: Quantity) -> list[list[Node]]:
         """A matrix or column from a work array; what does not change during a run is not read from there."""
@@ -54,26 +95,69 @@ class Functions:
         columns = quantity.shape[1] if len(quantity.shape) == 2 else 1
         return [nodes[i : i + columns] for i in range(0, len(nodes), columns)] if columns else []
 
-    def accelerations(self) -> tuple[Invoke, list[Node]]:
-        """The step that evaluates the right-hand side into the array ``a`` (n_q + n_u), and u' there."""
+    def accelerations(self, s: Fragment) -> list[Node]:
+        """u', from the right-hand side in the array ``a`` (n_q + n_u), with the gains given."""
         function = self.known["rhs_stabilized" if self.stabilizable else "rhs"]
-        return Invoke(function, "a"), self.array("a", self.n_q + self.n_u)[self.n_q :]
+        return s.invoke(function, "a", self.n_q + self.n_u)[self.n_q :]
 
-    def pivot_guard(self, limit: float, otherwise: str | None, *conditions: Node) -> tuple[Step, ...]:
-        """Guard that the pivots of the model's own partition exceed ``limit`` of their rows, and ``conditions``."""
-        held = [pivot.holds(limit) for pivot in self.equations.partition.pivots]
-        condition = all_hold(self.graph, [*(c for c in held if c is not None), *conditions])
-        return () if condition is None else (Guard(condition, otherwise),)
-
-
-def stores(array: str, nodes: Sequence[Node], offset: int = 0) -> tuple[Store, ...]:
-    return tuple(Store(array, offset + i, node) for i, node in enumerate(nodes))
+    def pivots(self, limit: float) -> list[Node]:
+        """That the pivots of the model's own partition exceed ``limit`` of their rows."""
+        held = (pivot.holds(limit) for pivot in self.equations.partition.pivots)
+        return [condition for condition in held if condition is not None]
 
 
-def all_hold(graph: Graph, conditions: Sequence[Node]) -> Node | None:
-    """One condition that all hold; None where there is none."""
-    # What is constant during a run (masses that are not negative) stands together: prepare() decides it once.
-    combined: Node | None = None
-    for condition in sorted(conditions, key=lambda node: not node.constant):
-        combined = condition if combined is None else graph.apply("and", combined, condition)
-    return combined
+Maker: TypeAlias = Callable[[Functions], Fragment]
+Reason: TypeAlias = Callable[[Functions], "str | None"]
+
+
+@dataclass(frozen=True)
+class FunctionSpec:
+    """One entry of the catalogue: a function that the user may ask for.
+
+    Parameters
+    ----------
+    name, summary
+        As the user names it, and one line for the reader of the generated code.
+    make
+        The fragment of the function, from the functions of the program. None for functions that are made in any case,
+        and for entries with ``members``.
+    members
+        Fragments of the functions ``<prefix><name>`` that the entry stands for, by the names that the user chose.
+        ``summary`` contains ``{}`` for the name.
+    requires
+        None, or the reason why this model has no such function, in the user's terms.
+    group
+        A name for several functions in ``functions=``.
+    default
+        It is compiled unless the user names others.
+    forms
+        The forms of the equations that have it, with which it is always compiled; empty: all forms.
+    companions
+        Functions that are compiled with it.
+    shape
+        Names of the sizes of the result; () for a number.
+    attribute
+        A solver has an attribute of this name, a function of (t, q, u, r=None, out=None).
+    on_request
+        It is evaluated when the user asks for it, not within an integration or another method of the solver.
+    every_run
+        It may be evaluated in every integration.
+    derives
+        ``requires`` derives equations, and is asked only when the user names the function.
+    """
+
+    name: str
+    summary: str
+    make: Maker | None = None
+    members: Callable[[Functions], Mapping[str, Fragment]] | None = None
+    requires: Reason = lambda f: None
+    prefix: str = ""
+    group: str = ""
+    default: bool = False
+    forms: tuple[str, ...] = ()
+    companions: tuple[str, ...] = ()
+    shape: tuple[str, ...] = ()
+    attribute: bool = False
+    on_request: bool = False
+    every_run: bool = False
+    derives: bool = False

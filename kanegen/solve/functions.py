@@ -11,43 +11,9 @@ from numpy.typing import NDArray
 from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
-from kanegen.forms import FORMS
-from kanegen.options import DEFAULT_FUNCTIONS, EXTRA_FUNCTIONS
-from kanegen.program.functions.control.servo import MAKERS as SERVO
+from kanegen.program.catalogue import CATALOGUE, spec_of
 
 Array = NDArray[np.float64]
-
-_NEED_POTENTIAL = ("potential_energy", "energy", "hamiltonian", "jacobi_integral")
-_NEED_PARTITION = frozenset({"T", "V", "A", "B", "A1", "A2"})
-_ON_REQUEST = frozenset(
-    (
-        *("rhs", "rhs_stabilized", "T", "V", "Q", "P", "J", "b", "A", "B", "A1", "A2", "N", "L", "F", "Dm", "e"),
-        *("momentum", "constraint_force", "multipliers", "kinetic_energy", "potential_energy", "energy"),
-        *(
-            "hamiltonian",
-            "jacobi_integral",
-            "rank",
-            "acceleration_parts",
-            "old_speeds",
-            "new_speeds",
-            "jacobian_r",
-            "jacobian_p",
-        ),
-    )
-)
-_OF_USERS = ("output:", "reaction:", "outputs_")
-"""Functions that are evaluated when the user asks for them, not from within a run."""
-_KNOWN = frozenset((*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS, "rhs_stabilized", "reduced_momentum"))
-"""Functions that a user may ask for; the others belong to runs."""
-_OF_FORMS = {
-    "hamiltonian": ("hamilton",),
-    "jacobi_integral": ("hamilton",),
-    "reduced_momentum": ("momentum",),
-    **dict.fromkeys(
-        ("speeds_from_momentum", "momentum_rhs"), tuple(form.name for form in FORMS.values() if form.momenta)
-    ),
-}
-"""Functions that belong to forms of the equations, not to a list of functions."""
 
 
 class Functions:
@@ -75,8 +41,8 @@ class Functions:
         """Constants that nothing but functions evaluated on request needs."""
         requested, inside = set[int](), set[int]()
         for name, entry in self.description.functions.items():
-            on_request = name in _ON_REQUEST or _is_users(name)
-            (requested if on_request else inside).update(entry.fallible_constants)
+            spec = spec_of(name)
+            (requested if spec and spec.on_request else inside).update(entry.fallible_constants)
         return requested - inside
 
     def get(self, name: str) -> Any:
@@ -121,7 +87,8 @@ class Functions:
 
     def in_run(self, *names: str) -> tuple[str, ...]:
         """These functions and those that every run of the model calls: contacts, guards of events, impulses."""
-        return (*names, *(name for name in self.module.FUNCTIONS if name not in _KNOWN and not _is_users(name)))
+        specs = {name: spec_of(name) for name in self.module.FUNCTIONS}
+        return (*names, *(name for name, spec in specs.items() if spec is None or spec.every_run))
 
     def _values_by_default(self, names: Sequence[str]) -> Array:
         """Default inputs (n_r,): zero for inputs that are not read, NaN for those that are and have no default."""
@@ -140,30 +107,8 @@ class Functions:
     def problem(self, name: str) -> str | None:
         """Why the function cannot be called; None when it can."""
         model, public = self.description.name, name.removeprefix("output:")
-        if name in _NEED_POTENTIAL and not self.description.potential_energy:
-            return (
-                f"{name} is not known: the model {model!r} has no potential energy. Give potential_energy= "
-                "or gravity= "
-                "to kanegen.Model (a load that looks like a weight is not taken for one)"
-            )
-        if name in SERVO and self.description.servo is None:
-            return (
-                f"{name} does not exist: the model {model!r} has no servo-constraints. Give control=kg.Servo(...) to "
-                "kanegen.Model"
-            )
-        if name in _OF_FORMS and self.description.form not in _OF_FORMS[name]:
-            forms = " or ".join(f"form={form!r}" for form in _OF_FORMS[name])
-            return f"{name} was not built for the model {model!r} in {self.description.form} form: build with {forms}"
-        if name in _NEED_PARTITION and not self.description.dependent and not self.description.independent:
-            return (
-                f"{name} does not exist for the model {model!r}: its constraints are redundant, so that no choice of "
-                f"dependent speeds solves them; rhs, constraint_force, multipliers and rank go on without"
-            )
-        if name == "underactuation" and name not in self.module.FUNCTIONS:
-            return (
-                f"underactuation was not built for the model {model!r}: name it in functions= of kanegen.build; there "
-                "is none where a model has no controls, or they reach every degree of freedom"
-            )
+        if name in self.description.unavailable:
+            return f"{public} does not exist for the model {model!r}: {self.description.unavailable[name]}"
         if name not in self.module.FUNCTIONS:
             return (
                 f"{public} was not built for the model {model!r}: name it in functions= of kanegen.build. "
@@ -183,20 +128,15 @@ class Functions:
     def call(self, name: str, method: str = "value") -> Callable[..., Any]:
         """A bound method of the compiled function; where there is none, a function that raises why."""
         d = self.description
-        n_i, n_u = len(d.independent), len(d.speeds)
-        shape = {"A": (len(d.dependent), n_i), "A2": (n_i, n_u), "reduced_momentum": (n_i,)}.get(name)
-        if shape is not None and d.dependent and not d.independent:
+        sizes = CATALOGUE[name].shape if name in CATALOGUE else ()
+        if "n_i" in sizes and d.dependent and not d.independent:
             # C has no arrays without elements: where nothing is free to move there is nothing to compile.
-            return _empty(shape)
+            return _empty(tuple({"n_i": 0, "n_d": len(d.dependent), "n_u": len(d.speeds)}[size] for size in sizes))
         problem = self.problem(name)
         if problem is not None:
             return refusal(problem)
         call: Callable[..., Any] = getattr(self.get(name), method)
         return call
-
-
-def _is_users(name: str) -> bool:
-    return name.startswith(_OF_USERS)
 
 
 def check_names(module: Evaluator, description: Description) -> None:

@@ -15,7 +15,9 @@ from kanegen.errors import SolveError
 from kanegen.graph.ranks import independent_rows
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
-from kanegen.program.kernels import linear as kernels
+from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
+from kanegen.program.kernels import linear
+from kanegen.program.kernels.records import OK
 from kanegen.solve.analysis.linearize import Differentiable
 from kanegen.solve.analysis.structure import AccelerationParts
 from kanegen.solve.consistent import make_consistent
@@ -32,14 +34,6 @@ from kanegen.solve.values import gain_values, parameter_values
 
 Array = NDArray[np.float64]
 Names = tuple[str, ...]
-
-QUANTITIES = (
-    *("T", "V", "Q", "P", "J", "b", "A", "B", "A1", "A2", "N", "L", "F"),
-    *("constraint_force", "multipliers", "kinetic_energy", "potential_energy", "energy", "momentum"),
-    *("Dm", "e", "reduced_momentum", "hamiltonian", "jacobi_integral"),
-    *("old_speeds", "new_speeds"),
-)
-"""Attributes of a solver that are functions of (t, q, u, r=None, out=None); the user chooses what is built."""
 
 
 class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, NamedResults):
@@ -58,29 +52,8 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     Attributes
     ----------
     rhs
-        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilization of the solver. Like all that
-        follow with contacts open, unless ``r`` holds their multipliers behind the inputs; :meth:`contacts` decides.
-    T, V
-        ``T u' = V``, (n_u, n_u) and (n_u,): constraint rows in the order of the dependent speeds, then
-        momentum rows in that of the independent.
-    Q, P, L, F, N
-        Kinetic-energy matrix (n_u, n_u); ``P = F - L``, inertia remainder, active forces, ``d K/d u = Q u +
-        N``: (n_u,).
-    J, b
-        Constraints ``J u' = b``, (n_c, n_u) and (n_c,), rows in the order of ``description.constraints.rows``.
-    A, B, A1, A2
-        ``u_D' = A u_I' + B``, (n_d, n_i), (n_d,); ``A1`` (n_d, n_u), ``A2`` (n_i, n_u), with ``A1 A2^T = 0``.
-    constraint_force, multipliers
-        ``Q u' = P + J^T lambda``: ``J^T lambda`` (n_u,) and lambda (n_c,).
-    kinetic_energy, potential_energy, energy, momentum
-        J; momentum is ``Q u + N``, (n_u,).
-    old_speeds, new_speeds
-        Of a model from ``with_speeds``: the former speeds from the new ones, and, with ``u`` the former ones, back.
-    Dm, e
-        Velocity form ``Q u' + Dm u = e + J^T lambda``, (n_u, n_u) and (n_u,).
-    reduced_momentum, hamiltonian, jacobi_integral
-        ``A2 (Q u + N)``, (n_i,), of ``form="momentum"``; ``K2 - K0 + V`` and ``sum q' K_q' - K + V``, J, of
-        ``form="hamilton"``.
+        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilization of the solver. Like all
+        quantities with contacts open, unless ``r`` holds their multipliers behind the inputs; :meth:`contacts` decides.
     momentum_rhs, speeds_from_momentum
         Of (t, q, mom, r=None) in the momentum forms: ``(q', mom')`` and u (n_u,).
     ode
@@ -90,6 +63,11 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         NaN at the start, and its LSODA reports success.)
     description, extension, parameters, stabilization
         What it was made from; ``parameters`` maps names to values, None where one is missing.
+
+    The quantities follow, with their shapes; energies are in J. Rows of T and V are those of the constraints in the
+    order of the dependent speeds, then the momentum rows in that of the independent ones; rows of J and b are in the
+    order of ``description.constraints``. ``A1 A2^T = 0``, ``P = F - L``.
+
     """
 
     description: Description
@@ -98,34 +76,8 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     stabilization: Baumgarte | Projection | None
     rhs: Callable[..., tuple[Array, Array]]
     ode: Callable[..., Array]
-    T: Callable[..., Array]
-    V: Callable[..., Array]
-    Q: Callable[..., Array]
-    P: Callable[..., Array]
-    J: Callable[..., Array]
-    b: Callable[..., Array]
-    A: Callable[..., Array]
-    B: Callable[..., Array]
-    A1: Callable[..., Array]
-    A2: Callable[..., Array]
-    N: Callable[..., Array]
-    L: Callable[..., Array]
-    F: Callable[..., Array]
-    constraint_force: Callable[..., Array]
-    multipliers: Callable[..., Array]
-    momentum: Callable[..., Array]
-    Dm: Callable[..., Array]
-    e: Callable[..., Array]
-    reduced_momentum: Callable[..., Array]
     speeds_from_momentum: Callable[..., Array]
     momentum_rhs: Callable[..., tuple[Array, Array]]
-    hamiltonian: Callable[..., float]
-    jacobi_integral: Callable[..., float]
-    kinetic_energy: Callable[..., float]
-    old_speeds: Callable[..., Array]
-    new_speeds: Callable[..., Array]
-    potential_energy: Callable[..., float]
-    energy: Callable[..., float]
     _functions: Functions
     _rhs_name: str
     _residuals: Callable[..., Array]
@@ -156,8 +108,17 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
             _residuals=functions.call("residuals"),
             **functions_of_momenta(functions, rhs_name),
             **servo_attributes(functions),
-            **{name: functions.call(name) for name in QUANTITIES},
         )
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """A quantity of the catalogue, as a function of (t, q, u, r=None, out=None); made when it is first used."""
+        if name not in ATTRIBUTES:
+            raise AttributeError(f"a Solver has no attribute {name!r}", name=name, obj=self)
+        function = self.__dict__[name] = self._functions.call(name)
+        return function
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *ATTRIBUTES})
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(
@@ -245,7 +206,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         J = self.J(t, q, u, r)
         n_c, n_u = J.shape
         order = [0] * n_u
-        if kernels.partition(n_u, n_c, J.ravel().tolist(), order) != kernels.OK:
+        if linear.partition(n_u, n_c, J.ravel().tolist(), order) != OK:
             raise SolveError(f"the constraints are redundant at t = {t!r} s: no choice of dependent speeds solves them")
         names = [description.speeds[i] for i in order]
         return tuple(names[:n_c]), tuple(names[n_c:])
@@ -292,3 +253,13 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:
         return (Solver, (self.extension, self.description, self.parameters, self.stabilization))
+
+
+def _quantities() -> str:
+    """The lines about the quantities of the catalogue in the docstring of `Solver`."""
+    specs = [CATALOGUE[name] for name in ATTRIBUTES]
+    shapes = [f"({', '.join(spec.shape)})" if len(spec.shape) != 1 else f"({spec.shape[0]},)" for spec in specs]
+    return "".join(f"    {x.name} {shape}\n        {x.summary}.\n" for x, shape in zip(specs, shapes, strict=True))
+
+
+Solver.__doc__ = f"{(Solver.__doc__ or '').rstrip()}\n\n{_quantities()}"

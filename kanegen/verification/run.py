@@ -11,9 +11,9 @@ from kanegen.derivation import derive
 from kanegen.errors import VerificationError
 from kanegen.forms import AUTO, FORMS
 from kanegen.model import Model
-from kanegen.options import BuildOptions
 from kanegen.pipeline import build
 from kanegen.program.assemble import assemble
+from kanegen.program.options import BuildOptions
 from kanegen.verification import compiled, differences, jacobians, principles
 from kanegen.verification.arithmetic import DIGITS
 from kanegen.verification.kinematics import velocities

@@ -202,7 +202,7 @@ static inline void kg_finder_mark(kg_finder *f, int first) {
 }
 
 /* Ends the last step at its first event. `adjust` (or NULL) is called with its context after the step has been taken
- * again, for what the host does to every accepted step; it returns 0 or a negative status. Afterwards `fired` tells
+ * again, for what the host does to every accepted step; it returns 0 or a negative status. Afterwards `fired` says
  * which guards have their event here, and `g` holds the guards. Returns KG_AT_EVENT or a negative outcome. */
 static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(void *), void *context) {
   const int first = kg_finder_earliest(f);

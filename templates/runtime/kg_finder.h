@@ -19,7 +19,7 @@ extern "C" {
  * explicit steps at the limit of stability make it. */
 #define KG_FINDER_FLAT KG_C(10.0)
 #define KG_FINDER_SWING KG_C(1e3)
-/* Smaller values, as fractions of the change by one unit of tolerance, cannot be told from zero. */
+/* Smaller values, as fractions of the change by one unit of tolerance, count as zero. */
 #define KG_FINDER_NOISE KG_C(1e-2)
 /* Tolerance, relative and absolute, of runs with fixed steps that have none. */
 #define KG_FINDER_TOLERANCE KG_C(1e-10)
@@ -192,7 +192,7 @@ static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
 }
 
 /* Goes on after an event. `jumped`: y has changed. Guards that fired are on their surface and may leave it.
- * Returns KG_OK; KG_AT_EVENT when the jump made other guards change their sign, `fired` then tells which; or a negative
+ * Returns KG_OK; KG_AT_EVENT when the jump made other guards change their sign, `fired` then says which; or a negative
  * status. */
 static inline int kg_finder_restart(kg_finder *f, const kg_stepper *s, int jumped) {
   int status = kg_finder_evaluate(f, s->t, s->y, 1, f->scratch), again = 0;

@@ -48,7 +48,7 @@ typedef struct {
   void *context;
   int rule;         /* KG_FALLING ... KG_CONDITION */
   int side;         /* sign before the piece that is looked at; 0: on the surface g = 0, which it may leave */
-  kg_real noise;    /* values below this cannot be told from zero */
+  kg_real noise;    /* values below this count as zero */
   kg_real unit;     /* extrema closer to zero than this are touches */
   kg_real flat;     /* what is on the surface and ends a piece closer than this, after no more than */
   kg_real swing;    /* this, does not leave it */

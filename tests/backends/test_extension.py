@@ -111,7 +111,7 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
         build(pendulum())
 
 
-def test_a_cc_that_is_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cc_that_is_not_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "false")
     with raises(BuildError, "false", "1") as caught:
         build(pendulum())

@@ -1,4 +1,4 @@
-"""Which compiler is taken, what identifies it, and how its failures are told."""
+"""Which compiler is taken, what identifies it, and how its failures are reported."""
 
 from __future__ import annotations
 

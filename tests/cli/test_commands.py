@@ -16,16 +16,15 @@ from handmade import pendulum
 from messages import says
 from systems import EXAMPLES
 
+import kanegen
 from kanegen._version import __version__
 from kanegen.backends.cython import open_cache
 from kanegen.bench.modelfile import read_model_file
 from kanegen.cli import main
 from kanegen.cli.show import QUANTITIES
 from kanegen.codegen.methods.table import METHODS
-from kanegen.codegen.project import emit_project
 from kanegen.derivation import Equations
 from kanegen.errors import ModelError
-from kanegen.pipeline import sources_of
 
 FILE = """
 import sympy as sm
@@ -152,11 +151,15 @@ def test_show_as_text_and_as_latex(cache: Path, file: Path) -> None:
     assert "J[0, 0]" not in output(cache, "show", file, "-o", "rod=False")
 
 
+def written(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_emit_writes_sources(cache: Path, file: Path, tmp_path: Path) -> None:
     text = output(cache, "emit", file, tmp_path / "generated")
     folder = tmp_path / "generated"
-    project = emit_project(sources_of(read_model_file(file).model))
-    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} == set(project.files)
+    kanegen.emit(read_model_file(file).model, tmp_path / "by hand")
+    assert written(folder) == written(tmp_path / "by hand")
     assert "cli_pendulum.c" in text
     kernel = [C_COMPILER.command, "-std=c99", "-fsyntax-only", "-Wall", "-Werror", "cli_pendulum.c"]
     subprocess.run(kernel, cwd=next(folder.rglob("cli_pendulum.c")).parent, check=True, capture_output=True)
@@ -175,24 +178,26 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "message"),
+    ("arguments", "status", "names"),
     [
-        (("run", "absent.py"), 2, "no file 'absent.py'"),
-        (("run", "{file}", "-o", "n"), 2, "name=value"),
-        (("run", "{file}", "-o", "rod=1", "-o", "rod=2"), 2, "given twice"),
-        (("run", "{file}", "--output", "motion.txt"), 2, ".csv or .npz"),
-        (("show", "{file}", "-o", "n=3"), 1, "unexpected keyword argument 'n'"),
-        (("show", "{file}:absent"), 1, "no function 'absent'"),
-        (("show", "{file}:wrong"), 1, "frame is 3"),
-        (("run", "{file}", "-p", "mass=3"), 1, "mass"),
-        (("run", "{file}", "--method", "rk4"), 1, "step"),
-        (("bench", "--examples", "nowhere"), 1, "nowhere"),
+        (("run", "absent.py"), 2, ("'absent.py'",)),
+        (("run", "{file}", "-o", "n"), 2, ("name=value",)),
+        (("run", "{file}", "-o", "rod=1", "-o", "rod=2"), 2, ("rod", "twice")),
+        (("run", "{file}", "--output", "motion.txt"), 2, (".csv", ".npz")),
+        (("show", "{file}", "-o", "n=3"), 1, ("'n'",)),
+        (("show", "{file}:absent"), 1, ("'absent'",)),
+        (("show", "{file}:wrong"), 1, ("frame", "3")),
+        (("run", "{file}", "-p", "mass=3"), 1, ("mass",)),
+        (("run", "{file}", "--method", "rk4"), 1, ("step",)),
+        (("bench", "--examples", "nowhere"), 1, ("nowhere",)),
     ],
 )
-def test_errors_are_one_message(cache: Path, file: Path, arguments: tuple[str, ...], status: int, message: str) -> None:
+def test_errors_are_one_message(
+    cache: Path, file: Path, arguments: tuple[str, ...], status: int, names: tuple[str, ...]
+) -> None:
     result = invoke(cache, *(argument.format(file=file) for argument in arguments))
     assert result.exit_code == status
-    assert message in result.output
+    says(result.output, *names)
     assert "Traceback" not in result.output
 
 

@@ -151,7 +151,7 @@ def test_bytes_do_not_depend_on_the_hash_seed(seed: str) -> None:
     assert done.stdout.split() == [files_digest(emit_sources(p, digest=DIGEST).files) for p in programs]
 
 
-def test_nothing_in_the_kernel_dates_it() -> None:
+def test_the_kernel_contains_no_date() -> None:
     text = sources_of("pendulum").text("pendulum.c")
     assert "form reduced *<U+002F>" in text
     assert DIGEST in text

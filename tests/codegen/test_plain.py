@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
+from messages import raises
 
 from kanegen.codegen.plain import from_plain, to_plain
 from kanegen.model.records import FrozenMapping
@@ -37,9 +38,13 @@ def test_records_survive_json(record: Whole) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"name": 1, "more": 2}, {"parts": [{"limits": [0.0, 1.0]}]}, {"parts": [{"limits": [0.0], "default": None}]}],
+    ("change", "name"),
+    [
+        ({"name": 1, "more": 2}, "more"),
+        ({"parts": [{"limits": [0.0, 1.0]}]}, "default"),
+        ({"parts": [{"limits": [0.0], "default": None}]}, "shorter"),
+    ],
 )
-def test_other_structures_are_refused(change: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"expected|shorter"):
+def test_other_structures_are_refused(change: dict[str, object], name: str) -> None:
+    with raises(ValueError, name):
         from_plain(Whole, {**to_plain(WHOLE), **change})

@@ -17,10 +17,10 @@ from tolerances import EVALUATION, SOLVE
 
 import kanegen as kg
 from kanegen.graph import mpmath_context
-from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
 from kanegen.program.functions import columns
 from kanegen.program.interpret import interpret
+from kanegen.program.options import BuildOptions
 from kanegen.program.records import Program
 
 Array = NDArray[np.float64]

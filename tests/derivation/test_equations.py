@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from mechanisms import blocks
 from messages import raises
 from systems import SYSTEMS, model_of
 from tolerances import EVALUATION
@@ -129,51 +130,27 @@ def test_euler_parameters_keep_their_norm_out_of_the_constraint_rows():
     assert np.allclose(udot, euler, rtol=EVALUATION, atol=EVALUATION)
 
 
-def two_particles(**options: object) -> kg.Model:
-    """Two free particles on a line, with the constraints given as functions of their coordinates and speeds."""
-    x, y, u, v = me.dynamicsymbols("x y u v")
-    inertial = me.ReferenceFrame("N")
-    origin = me.Point("O")
-    origin.set_vel(inertial, 0)
-    bodies = [
-        me.Particle(name, origin.locatenew(name, coordinate * inertial.x), 1)
-        for name, coordinate in (("first", x), ("second", y))
-    ]
-    given = {name: make(x, y, u, v) if callable(make) else make for name, make in options.items()}
-    return kg.Model(
-        name="two particles",
-        frame=inertial,
-        coordinates=[x, y],
-        speeds=[u, v],
-        kinematics=[x.diff(t) - u, y.diff(t) - v],
-        bodies=bodies,
-        **given,
-    )
-
-
 def test_redundant_constraint_is_named_with_what_to_do():
-    model = two_particles(holonomic_constraints=lambda x, y, u, v: [x - y, 2 * x - 2 * y])
+    model = blocks(lambda x, y: [x - y, 2 * x - 2 * y])
     with raises(kg.BuildError, "2*x", "pseudoinverse"):
         _ = kg.derive(model).partition
 
 
 def test_dependent_speeds_that_the_constraints_do_not_determine():
-    model = two_particles(
-        nonholonomic_constraints=lambda x, y, u, v: [u - sm.sin(t)], dependent_speeds=lambda x, y, u, v: [v]
-    )
+    model = blocks(nonholonomic_constraints=lambda x, y, u, v: [u - sm.sin(t)], dependent_speeds=lambda x, y, u, v: [v])
     with raises(kg.BuildError, "dependent_speeds", "v"):
         _ = kg.derive(model).partition
 
 
 def test_rheonomic_constraint_has_its_bias():
-    model = two_particles(holonomic_constraints=lambda x, y, u, v: [x - y - sm.sin(3 * t)])
+    model = blocks(lambda x, y: [x - y - sm.sin(3 * t)])
     equations = kg.derive(model)
     assert equations.b.to_sympy()[0] == -9 * sm.sin(3 * t)
     assert equations.velocities.to_sympy()[0].has(sm.cos(3 * t))
 
 
 def test_gains_multiply_the_residuals():
-    model = two_particles(holonomic_constraints=lambda x, y, u, v: [x - y])
+    model = blocks(lambda x, y: [x - y])
     equations = kg.derive(model)
     x, y, u, v = (*model.coordinates, *model.speeds)
     first, second = sm.Symbol("G1[0, 0]"), sm.Symbol("G2[0, 0]")
@@ -191,8 +168,8 @@ def test_common_subexpressions_come_back_with_replacements():
 
 def test_input_rate_enters_the_bias():
     r, r1, r2 = me.dynamicsymbols("r r1 r2")
-    model = two_particles(
-        holonomic_constraints=lambda x, y, u, v: [x - y - r],
+    model = blocks(
+        lambda x, y: [x - y - r],
         inputs=[kg.Input(r, rate=r1, acceleration=r2)],
     )
     equations = kg.derive(model)

@@ -161,5 +161,5 @@ def test_spline_derivative_is_a_spline():
     assert found == pytest.approx((spline.python(1.3 + 1e-6) - spline.python(1.3 - 1e-6)) / 2e-6, rel=1e-8)
 
 
-def test_gradient_of_nothing_is_nothing():
+def test_gradient_of_no_outputs_is_empty():
     assert gradient([], [], []) == []

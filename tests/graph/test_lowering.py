@@ -188,9 +188,9 @@ def test_expressions_deeper_than_the_recursion_limit(lowering):
     assert lowering.lower(expression).op == "sub"
 
 
-stranger = sm.Symbol("k")
+unknown = sm.Symbol("k")
 ERRORS = {
-    "unknown symbol": (m * (stranger + 1), ("k", "m*(k + 1)")),
+    "unknown symbol": (m * (unknown + 1), ("k", "m*(k + 1)")),
     "other assumptions": (
         sm.Symbol("m") * q1,
         ("m", "positive=True"),
@@ -223,12 +223,12 @@ def test_error_names_what_was_found_and_where(lowering, case):
 
 def test_a_failed_lowering_leaves_the_next_one_alone(lowering):
     with pytest.raises(DerivationError):
-        lowering.lower(sm.sin(stranger))
+        lowering.lower(sm.sin(unknown))
     assert lowering.lower(sm.sin(q1)).op == "sin"
 
 
 def test_large_expressions_are_quoted_in_part(lowering):
-    swollen = sum(sm.sin(k * q1) * sm.cos(k * q2) for k in range(1, 200)) + m * stranger
+    swollen = sum(sm.sin(k * q1) * sm.cos(k * q2) for k in range(1, 200)) + m * unknown
     with pytest.raises(DerivationError) as caught:
         lowering.lower(swollen)
     says(caught.value, "k", "k*m")

@@ -1,7 +1,7 @@
 /* The linear algebra of the kernels on numbers that count what is done with them.
  *
- * Every function returns the number of additions, products, divisions, roots, magnitudes and comparisons of one call, or
- * the status if the kernel refuses.
+ * Every function returns the number of additions, products, divisions, roots, magnitudes and comparisons of one call,
+ * or the status if the kernel refuses.
  */
 #include <cfloat>
 #include <cmath>
@@ -59,10 +59,9 @@ static inline bool counted_isfinite(kg_real x) { return judged(std::isfinite(x.v
 #define KG_ISFINITE(x) counted_isfinite(x)
 #define KG_EPSILON kg_real(DBL_EPSILON)
 #define KG_TINY kg_real(DBL_MIN)
+#include "kg_control.h"
 #include "kg_generalized.h"
-#include "kg_limit.h"
 #include "kg_linalg.h"
-#include "kg_servo.h"
 
 #define COUNTED(name, parameters, arguments)          \
   extern "C" long name parameters {                   \

@@ -13,8 +13,8 @@ from messages import raises, says
 
 import kanegen as kg
 from kanegen.derivation import fingerprint, lower_model
-from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
+from kanegen.program.options import BuildOptions
 
 x, z, u, w = me.dynamicsymbols("x z u w")
 e, mu = sm.symbols("e mu")

@@ -48,7 +48,7 @@ def test_a_velocity_with_the_wrong_frame_is_named_with_both_expressions() -> Non
     assert arm.model(check_kinematics=False).name == "pendulum"
 
 
-def test_a_sign_is_enough() -> None:
+def test_a_velocity_with_the_wrong_sign_is_refused() -> None:
     arm = Pendulum()
     arm.P.set_vel(arm.N, -length * u1 * arm.A.y)
     with raises(kg.ModelError, "mass center", "P", "N", "O"):
@@ -134,7 +134,7 @@ def test_a_rolling_body_of_revolution_keeps_the_spin_that_was_set(factor: int) -
     assert sm.simplify(mass_matrix(rolling(factor * u2)) - expected) == sm.zeros(3)
 
 
-def test_an_angular_velocity_that_is_no_rate_of_the_orientation() -> None:
+def test_an_angular_velocity_that_contradicts_the_orientation() -> None:
     arm = Pendulum()
     arm.B.set_ang_vel(arm.A, u2 * arm.A.x)
     body = me.RigidBody("rod", arm.Q, arm.B, m, (me.inertia(arm.B, 1, 2, 3), arm.Q))
@@ -168,7 +168,7 @@ def test_unit_quaternions() -> None:
         top(1)
 
 
-def test_an_acceleration_that_is_no_rate_of_the_velocity() -> None:
+def test_an_acceleration_that_contradicts_the_velocity() -> None:
     """a2pt_theory about a contact point, which is not fixed in the wheel: KanesMethod would take it as it is."""
     wheel = me.ReferenceFrame("R")
     N = me.ReferenceFrame("N")

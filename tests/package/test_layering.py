@@ -18,7 +18,6 @@ ORDER = (
     "errors",
     "forms",
     "codes",
-    "options",
     "resources",
     "graph",
     "model",

@@ -10,7 +10,7 @@ from ccompile import COMPILERS, compile_source, host_source
 from messages import raises
 from tolerances import OPERATIONS_OF_ITERATIONS, OPERATIONS_OF_SOLVES
 
-from kanegen.program.kernels.linear import KERNELS
+from kanegen.program.kernels.table import KERNELS
 from kanegen.program.passes.count import operation_count
 from kanegen.program.records import Call, Function
 
@@ -74,20 +74,7 @@ def formula(name: str, sizes: tuple[int, ...]) -> int:
     return operation_count(Function("f", (), (Call(name, sizes),), {}, ""))
 
 
-KERNEL_CASES = [
-    pytest.param(
-        name,
-        marks=pytest.mark.xfail(
-            name == "constrained_solve",
-            reason="the formula multiplies by the unit blocks of [I, A], which the C code does not: it should be "
-            "2 n_c (n_i + 1) (n_u + n_i) to reduce the mass matrix and 2 n_c n_i for the dependent accelerations",
-        ),
-    )
-    for name in sorted(KERNELS)
-]
-
-
-@pytest.mark.parametrize("name", KERNEL_CASES)
+@pytest.mark.parametrize("name", sorted(KERNELS))
 def test_the_formula_of_every_kernel_agrees_with_the_operations_of_the_c_code(counting: ctypes.CDLL, name: str) -> None:
     allowed = OPERATIONS_OF_ITERATIONS if name in ITERATIONS else OPERATIONS_OF_SOLVES
     rng = np.random.default_rng(1)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import pendulum, random_inputs, random_program, solver_program, stores
 from simulated import Simulation
+from systems import model_of
 from tolerances import RANDOM_PROGRAM
 
+from kanegen.forms import FORMS
 from kanegen.graph.interpret import evaluate
 from kanegen.graph.nodes import Graph, Node
+from kanegen.pipeline import sources_of
 from kanegen.program.interpret import interpret
+from kanegen.program.kernels.table import KERNELS
 from kanegen.program.passes import split as splitting
-from kanegen.program.passes.code import Gather, Leave, Let, Put
+from kanegen.program.passes.code import Gather, Let
 from kanegen.program.passes.count import operation_count, operation_counts
 from kanegen.program.passes.hoist import hoist
 from kanegen.program.passes.lower import lower
 from kanegen.program.passes.schedule import MAX_DEPTH, MAX_OPERATIONS, schedule
-from kanegen.program.records import Block, Call, Function, Program, Symbols
+from kanegen.program.records import Block, Call, Function, Guard, Program, Store, Symbols
+from kanegen.resources import template_folder
 
 
 def program_of(values: list[Node], arrays: dict[str, int] | None = None) -> Program:
@@ -85,9 +94,9 @@ def test_a_block_that_overwrites_what_it_reads_stores_last() -> None:
     )  # fmt: skip
     statements = schedule(function, ()).statements
     kinds = [type(s) for s in statements]
-    assert kinds == [Let, Let, Put, Put, Put]
+    assert kinds == [Let, Let, Store, Store, Store]
     last = statements[-1]
-    assert isinstance(last, Put)
+    assert isinstance(last, Store)
     assert last.value.op == "input"
 
 
@@ -116,7 +125,7 @@ def test_expressions_stay_short() -> None:
         inner = [extent(a, False) for a in value.args]
         return 1 + sum(n for n, _ in inner), 1 + max(d for _, d in inner)
 
-    extents = [extent(s.value) for s in code.statements if isinstance(s, Let | Put)]
+    extents = [extent(s.value) for s in code.statements if isinstance(s, Let | Store)]
     assert len(extents) > 1
     assert max(n for n, _ in extents) <= MAX_OPERATIONS
     assert max(d for _, d in extents) <= MAX_DEPTH
@@ -127,7 +136,7 @@ def test_dead_code_is_not_emitted() -> None:
     q = g.input("q", 0)
     g.apply("exp", q)
     code = schedule(program_of([q * q]).functions[0], ())
-    assert [type(s) for s in code.statements] == [Put]
+    assert [type(s) for s in code.statements] == [Store]
 
 
 def test_operations_are_counted_after_hoisting() -> None:
@@ -136,6 +145,51 @@ def test_operations_are_counted_after_hoisting() -> None:
     assert operation_counts(program)["rhs"] == 3
     assert operation_count(program.function("rhs")) == 4
     assert operation_count(program.function("energy"), program.constants) < operation_count(program.function("energy"))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_record_of_a_kernel_has_the_arguments_of_the_c_function(name: str) -> None:
+    kernel = KERNELS[name]
+    header = (template_folder() / "runtime" / kernel.header).read_text(encoding="utf-8")
+    declared = re.search(rf"\bint kg_{name}\(([^)]*)\)", header)
+    assert declared is not None
+    arguments = declared[1].split(",")
+    assert ["*" in argument for argument in arguments] == [False] * len(kernel.sizes) + [True] * len(kernel.arrays)
+    assert len(inspect.signature(kernel.twin).parameters) == len(arguments)
+    assert set(kernel.results) <= set(kernel.arrays)
+    sizes = (5, 3, 2)[: len(kernel.sizes)]
+    assert kernel.operations(*sizes) > 0
+    assert kernel.lengths(*sizes).keys() == kernel.arrays.keys()
+    assert ("work" in kernel.arrays) == (kernel.work(*sizes) > 0)
+
+
+def test_each_function_is_lowered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting, cost estimates, reads, undefined constants, scheduling and emission share one lowered form."""
+    lowerings = []
+
+    def counted(*arguments: Any) -> Any:
+        lowerings.append(arguments)
+        return lower(*arguments)
+
+    monkeypatch.setattr("kanegen.program.passes.lower.lower", counted)
+    functions = sources_of(model_of("rolling_disk")).text("rolling_disk.c").count("static int evaluate_")
+    forms = sum(form.candidate for form in FORMS.values())
+    assert 0 < len(lowerings) <= functions + forms + 1  # a right-hand side in each form, and prepare
+
+
+def test_operations_without_hoisting_are_those_of_the_whole_expressions() -> None:
+    for seed in range(20):
+        program = random_program(seed, 4)
+        for function in program.functions:
+            order = lower(function.roots, {}).order
+            kernels = sum(KERNELS[step.kernel].operations(*step.arguments[:1]) for step in calls(function))
+            guards = sum(isinstance(step, Guard) for step in function.steps)
+            own = sum(value.op not in ("const", "input") for value in order)
+            assert operation_count(function) == own + kernels + guards
+
+
+def calls(function: Function) -> list[Call]:
+    return [step for step in function.steps if isinstance(step, Call)]
 
 
 def simulate(program: Program, name: str, inputs: dict[str, list[float]], parts: bool) -> list[float]:
@@ -169,7 +223,7 @@ def test_lowered_code_computes_what_the_program_says(seed: int, parts: bool) -> 
 def test_guards_name_what_they_need_before_they_leave() -> None:
     program = solver_program()
     code = schedule(program.function("rhs"), program.constants)
-    (guard,) = (s for s in code.statements if isinstance(s, Leave))
+    (guard,) = (s for s in code.statements if isinstance(s, Guard))
     assert guard.otherwise == "rhs fallback"
     before = code.statements[: code.statements.index(guard)]
     assert any(isinstance(s, Gather) for s in before)

@@ -19,9 +19,9 @@ from tolerances import SOLVE
 import kanegen as kg
 from kanegen.derivation.control.servo import servo_equations
 from kanegen.graph import mpmath_context
-from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
 from kanegen.program.interpret import interpret
+from kanegen.program.options import BuildOptions
 
 TIME = me.dynamicsymbols._t
 CONTROLS = me.dynamicsymbols("c1 c2")

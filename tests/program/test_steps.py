@@ -15,8 +15,7 @@ from tolerances import EVALUATION
 from kanegen.codegen.kernel import emit_sources
 from kanegen.graph import Graph, mpmath_context
 from kanegen.program.interpret import interpret
-from kanegen.program.kernels.generalized import canonical_work, udwadia_kalaba_many_work, udwadia_kalaba_work
-from kanegen.program.kernels.limit import udwadia_kalaba_limit_work
+from kanegen.program.kernels.table import KERNELS
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.hoist import hoist
 from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Program, Store, Symbols
@@ -74,7 +73,7 @@ def kernel_functions(graph: Graph) -> tuple[Function, ...]:
         "general",
         (6,),
         (block("Q", "P", "J", "b"), call, result),
-        {**arrays, "scratch": udwadia_kalaba_work(N_U, N_C), "a": 3, "m": 2, "k": 1},
+        {**arrays, "scratch": KERNELS["udwadia_kalaba"].work(N_U, N_C), "a": 3, "m": 2, "k": 1},
         "",
     )
     sides = [
@@ -91,7 +90,7 @@ def kernel_functions(graph: Graph) -> tuple[Function, ...]:
             Call("udwadia_kalaba_many", (N_U, N_C, 2, "Q", "J", "X", "scratch")),
             Block("", stored(graph, "out", "X", 6)),
         ),
-        {"Q": 9, "J": 6, "X": 10, "scratch": udwadia_kalaba_many_work(N_U, N_C, 2)},
+        {"Q": 9, "J": 6, "X": 10, "scratch": KERNELS["udwadia_kalaba_many"].work(N_U, N_C, 2)},
         "",
     )
     parts = Function(
@@ -102,7 +101,7 @@ def kernel_functions(graph: Graph) -> tuple[Function, ...]:
             Call("canonical", (N_U, N_C, "Q", "Qdot", "P", "J", "b", "v", "scratch", "x")),
             Block("", stored(graph, "out", "x", 12)),
         ),
-        {**lengths, "scratch": canonical_work(N_U, N_C), "x": 12},
+        {**lengths, "scratch": KERNELS["canonical"].work(N_U, N_C), "x": 12},
         "",
     )
     numbers = {"G": (20, 6), "h": (26, 2), "v": (29, 3)}  # those of Qdot are free
@@ -118,7 +117,16 @@ def kernel_functions(graph: Graph) -> tuple[Function, ...]:
             Call("udwadia_kalaba_limit", (N_U, N_C, "Q", "P", "J", "b", "v", "G", "h", "scratch", "a", "m", "k")),
             result,
         ),
-        {**arrays, "G": 6, "h": 2, "v": 3, "scratch": udwadia_kalaba_limit_work(N_U, N_C), "a": 3, "m": 2, "k": 1},
+        {
+            **arrays,
+            "G": 6,
+            "h": 2,
+            "v": 3,
+            "scratch": KERNELS["udwadia_kalaba_limit"].work(N_U, N_C),
+            "a": 3,
+            "m": 2,
+            "k": 1,
+        },
         "",
     )
     return general, many, parts, limit

@@ -19,16 +19,10 @@ from contact_rows import (
     Case,
     Contact,
     Runtime,
-    runtime_of_session,
 )
 from tolerances import CONTACT_SOLVE
 
 G = 9.81
-
-
-@pytest.fixture(scope="session")
-def runtime() -> Runtime:
-    return runtime_of_session()
 
 
 def test_guards_are_positive_after_settling_and_say_what_they_mean(runtime: Runtime) -> None:
@@ -111,7 +105,7 @@ def test_violated_stabilized_gap_stays_violated_when_its_force_vanishes(runtime:
     assert resumed.modes == [CLOSED]
 
 
-def test_gap_that_is_closed_for_good_hangs_at_zero(runtime: Runtime) -> None:
+def test_gap_of_a_lasting_contact_is_not_opened_by_rounding(runtime: Runtime) -> None:
     # Its exponential decay ends in rounding, which must not open it again and again.
     contact = Contact([1.0], law=STABILIZED, gap=-1e-13)
     resting = runtime(Case(np.eye(1), [-G], (contact,)), SETTLE | RHS | GUARDS)

@@ -27,7 +27,6 @@ from contact_rows import (
     Contact,
     Result,
     Runtime,
-    runtime_of_session,
     spd,
 )
 from hypothesis import given, settings
@@ -37,11 +36,6 @@ from tolerances import CONTACT_CONDITIONS, CONTACT_SOLVE
 
 seeds = some.integers(0, 2**32 - 1)
 G = 9.81
-
-
-@pytest.fixture(scope="session")
-def runtime() -> Runtime:
-    return runtime_of_session()
 
 
 def least_constraint(case: Case) -> np.ndarray:

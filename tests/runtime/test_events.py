@@ -88,7 +88,7 @@ def test_a_touch_is_reported_where_any_direction_counts(host: EventHost) -> None
         assert host.find([polynomial(0.3, 0.3, rule=rule)], 1.0, **WHOLE).t.size == 0
 
 
-def test_a_dip_below_or_above_zero_is_no_touch(host: EventHost) -> None:
+def test_a_dip_close_to_zero_is_two_crossings_or_no_event(host: EventHost) -> None:
     deep, missed = (GuardOf(eh.POLYNOMIAL, (1.0, -0.6, 0.09 + d)) for d in (-1e-8, 1e-8))
     run = host.find([deep], 1.0, **WHOLE)
     assert run.t == pytest.approx([0.2999, 0.3001], abs=FINE_INTEGRATION)
@@ -106,7 +106,9 @@ def test_simultaneous_events_are_reported_together(host: EventHost) -> None:
 
 @pytest.mark.parametrize("scale", [1.0, -1.0])
 @pytest.mark.parametrize("rule", [eh.FALLING, eh.ANY, eh.RISING])
-def test_leaving_the_surface_is_no_event_and_returning_is_one(host: EventHost, scale: float, rule: int) -> None:
+def test_a_guard_that_leaves_zero_gives_no_event_but_one_that_returns_does(
+    host: EventHost, scale: float, rule: int
+) -> None:
     falls = scale > 0
     counts = rule == eh.ANY or falls == (rule == eh.FALLING)
     returns = polynomial(0.0, 1e-5, scale=-scale, rule=rule)

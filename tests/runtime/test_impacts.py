@@ -26,7 +26,6 @@ from contact_rows import (
     Case,
     Contact,
     Runtime,
-    runtime_of_session,
     spd,
 )
 from hypothesis import given, settings
@@ -35,11 +34,6 @@ from tolerances import CONTACT_CONDITIONS, CONTACT_SOLVE, ENERGY_OF_IMPACT
 
 seeds = some.integers(0, 2**32 - 1)
 G = 9.81
-
-
-@pytest.fixture(scope="session")
-def runtime() -> Runtime:
-    return runtime_of_session()
 
 
 def energy(case: Case, u: np.ndarray) -> float:

@@ -14,7 +14,8 @@ from hypothesis import strategies as some
 from kernel_pairs import InC, Twins, orthogonal
 from tolerances import CONSTRAINED_SOLVE, LINEAR_SOLVE
 
-from kanegen.program.kernels.linear import KERNELS, OK, REPARTITIONED, SINGULAR
+from kanegen.program.kernels.records import OK, REPARTITIONED, SINGULAR
+from kanegen.program.kernels.table import KERNELS
 
 sizes = some.integers(1, 8)
 seeds = some.integers(0, 2**32 - 1)
@@ -249,7 +250,7 @@ def test_twins_work_in_fifty_digits() -> None:
         J, b = [*arrays[2]], [*arrays[3]]
         udot: list[Any] = [None] * 5
         work: list[Any] = [None] * KERNELS["constrained_solve"].work(5, 2)
-        assert KERNELS["constrained_solve"].function(5, 2, *arrays, work, udot) == REPARTITIONED
+        assert KERNELS["constrained_solve"].twin(5, 2, *arrays, work, udot) == REPARTITIONED
         for i in range(2):
             defect = mpmath.fsum(J[5 * i + j] * udot[j] for j in range(5)) - b[i]
             assert abs(defect) < mpmath.mpf(10) ** -35
@@ -258,9 +259,9 @@ def test_twins_work_in_fifty_digits() -> None:
         # A gap far below double precision is not singular in fifty digits.
         tiny = mpmath.mpf(10) ** -30
         a, x = [mpmath.mpf(1), mpmath.mpf(1), mpmath.mpf(1), 1 + tiny], [mpmath.mpf(2), 2 + tiny]
-        assert KERNELS["lu_solve"].function(2, a, x) == OK
+        assert KERNELS["lu_solve"].twin(2, a, x) == OK
         assert abs(x[0] - 1) + abs(x[1] - 1) < mpmath.mpf(10) ** -15
-    assert KERNELS["lu_solve"].function(2, [1.0, 1.0, 1.0, 1.0 + 1e-16], [2.0, 2.0]) == SINGULAR
+    assert KERNELS["lu_solve"].twin(2, [1.0, 1.0, 1.0, 1.0 + 1e-16], [2.0, 2.0]) == SINGULAR
 
 
 @pytest.mark.parametrize("compiler", SANITIZING, ids=str)

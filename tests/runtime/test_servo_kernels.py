@@ -14,9 +14,8 @@ from hypothesis import strategies as some
 from kernel_pairs import InC, Twins, orthogonal
 from tolerances import LINEAR_SOLVE
 
-from kanegen.program.kernels.control import INFEASIBLE
-from kanegen.program.kernels.generalized import RANK_DEFICIENT
-from kanegen.program.kernels.linear import KERNELS, OK
+from kanegen.program.kernels.records import INFEASIBLE, OK, RANK_DEFICIENT
+from kanegen.program.kernels.table import KERNELS
 
 sizes = some.integers(1, 5)
 seeds = some.integers(0, 2**32 - 1)
@@ -122,7 +121,7 @@ def test_the_least_controls_in_fifty_digits() -> None:
         A = [mpmath.mpf(1), mpmath.mpf(2), mpmath.mpf(3)]
         x = [mpmath.mpf(0)] * 3
         y = [mpmath.mpf(1) / 3] * 3
-        assert KERNELS["control_solve"].function(1, 3, A, [mpmath.mpf(1)], y, [], x) == OK
+        assert KERNELS["control_solve"].twin(1, 3, A, [mpmath.mpf(1)], y, [], x) == OK
         wrong = abs(sum(a * b for a, b in zip(A, x, strict=True)) - 1)
         assert wrong < mpmath.mpf(10) ** -48
 
@@ -131,10 +130,10 @@ def test_twins_in_fifty_digits() -> None:
     with mpmath.workdps(50):
         A = [mpmath.mpf(x) for x in (1, 2, 3, 4, 5, 7)]
         z, x, result = [mpmath.mpf(1), mpmath.mpf(-2)], [mpmath.mpf(0)] * 3, [mpmath.mpf(0)] * 3
-        assert KERNELS["control_feasibility"].function(2, 3, list(A), z, [], x, result) == OK
+        assert KERNELS["control_feasibility"].twin(2, 3, list(A), z, [], x, result) == OK
         residual = [sum(a * b for a, b in zip(A[3 * i : 3 * i + 3], x, strict=True)) - z[i] for i in range(2)]
         damped = [mpmath.mpf(0)] * 3
-        assert KERNELS["control_damped"].function(2, 3, list(A), z, [mpmath.mpf("1e-9")], [], damped) == OK
+        assert KERNELS["control_damped"].twin(2, 3, list(A), z, [mpmath.mpf("1e-9")], [], damped) == OK
         assert max(map(abs, residual)) < mpmath.mpf(10) ** -45
         assert max(abs(a - b) for a, b in zip(x, damped, strict=True)) < mpmath.mpf(10) ** -45
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from mechanisms import blocks
 from messages import raises
 from systems import NAMES, SYSTEMS, built_in_form, model_of, states
 from tolerances import EVALUATION, SOLVE
@@ -80,28 +81,9 @@ def test_range_space_has_no_branch() -> None:
         assert not re.search(r"\b(if|for|while|switch)\b|&&|\|\|", body.group())
 
 
-def two_blocks(constraints: Any = None, masses: tuple[int, int] = (1, 2), pushed: int = 0) -> kg.Model:
-    """Blocks on a line (1 kg and 2 kg, or other ``masses``), the one ``pushed`` by a force of 3 N."""
-    x, y, u, v = me.dynamicsymbols("x y u v")
-    inertial = me.ReferenceFrame("N")
-    origin = me.Point("O")
-    origin.set_vel(inertial, 0)
-    points = [origin.locatenew(name, c * inertial.x) for name, c in (("A", x), ("B", y))]
-    return kg.Model(
-        name="two blocks",
-        frame=inertial,
-        coordinates=[x, y],
-        speeds=[u, v],
-        kinematics=[x.diff(TIME) - u, y.diff(TIME) - v],
-        bodies=[me.Particle(f"block {p.name}", p, m) for p, m in zip(points, masses, strict=True)],
-        loads=[(points[pushed], 3 * inertial.x)],
-        holonomic_constraints=constraints(x, y) if constraints else [],
-    )
-
-
 @pytest.mark.parametrize("form", ["pseudoinverse", "canonical"])
 def test_duplicated_constraints_run_and_are_named(form: str) -> None:
-    model = two_blocks(lambda x, y: [x - y, 2 * x - 2 * y])
+    model = blocks(lambda x, y: [x - y, 2 * x - 2 * y])
     solver = kg.build(model, form=form)
     q, u = [0.5, 0.5], [0.2, 0.2]
     _, udot = solver.rhs(0.0, q, u)
@@ -117,7 +99,7 @@ def test_duplicated_constraints_run_and_are_named(form: str) -> None:
 
 @pytest.mark.parametrize("name", ["T", "A", "B", "V"])
 def test_what_needs_full_rank_says_so(name: str) -> None:
-    solver = kg.build(two_blocks(lambda x, y: [x - y, 2 * x - 2 * y]), form="pseudoinverse")
+    solver = kg.build(blocks(lambda x, y: [x - y, 2 * x - 2 * y]), form="pseudoinverse")
     with raises(kg.SolveError, name):
         getattr(solver, name)(0.0, [0.5, 0.5], [0.2, 0.2])
 
@@ -125,7 +107,7 @@ def test_what_needs_full_rank_says_so(name: str) -> None:
 @pytest.mark.parametrize("form", ["auto", "reduced", "nonminimal", "range_space"])
 def test_forms_that_need_full_rank_refuse_redundant_constraints(form: str) -> None:
     with raises(kg.BuildError, "2*x", "pseudoinverse"):
-        kg.build(two_blocks(lambda x, y: [x - y, 2 * x - 2 * y]), form=form)
+        kg.build(blocks(lambda x, y: [x - y, 2 * x - 2 * y]), form=form)
 
 
 def parallelogram() -> kg.Model:
@@ -177,7 +159,7 @@ def test_four_bar_runs_through_its_toggle() -> None:
 
 def massless_second(constraints: Any = None) -> kg.Model:
     """A mass on the first block alone, the second one pushed."""
-    return two_blocks(constraints, masses=(2, 0), pushed=1)
+    return blocks(constraints, masses=(2, 0), pushed=1)
 
 
 def test_massless_speed_is_named_where_nothing_determines_it() -> None:

@@ -128,7 +128,7 @@ def test_scalar_tables_and_splines_serve_one_input() -> None:
         assert given.at(0.5) == pytest.approx(LIFT[2])
 
 
-def test_beyond_the_ends_nothing_is_known() -> None:
+def test_inputs_are_not_extrapolated() -> None:
     mixed = inputs({"lift": SPLINE, "lift_rate": np.cos, "lift_acceleration": 0.0})
     with raises(SolveError, "0.0", "2.0", "2.5"):
         mixed.at(2.5)

@@ -73,7 +73,7 @@ def test_the_entry_and_the_state_are_named(
         assert "division by zero" in str(caught.value)
 
 
-def test_out_is_left_alone_by_a_right_hand_side_that_is_not_finite() -> None:
+def test_out_is_not_written_when_the_right_hand_side_is_not_finite() -> None:
     out = (np.array([7.0]), np.array([8.0]))
     with raises(kg.SolveError, "udot[0]"):
         slider().rhs(0.0, [-2.0], [0.5], out=out)

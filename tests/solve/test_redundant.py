@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import oracle
 import pytest
+import sympy as sm
 from mechanisms import BRICARD_START, blocks, bricard, four_bars, upright
 from messages import raises
 from oracle import Oracle
@@ -159,7 +160,8 @@ def test_accelerations_in_the_flat_position_are_those_of_the_motion(loops: int) 
 
 def test_rank_of_constraints_that_coincide_for_one_value_of_a_parameter() -> None:
     """x - y = 0 and d x - y = 0: both blocks are held, unless d = 1."""
-    model = blocks(lambda x, y, d: [x - y, d * x - y])
+    d = sm.Symbol("d")
+    model = blocks(lambda x, y: [x - y, d * x - y], parameters={d: 1.0})
     solver = kg.build(model, form="pseudoinverse")
     q = u = np.zeros(2)
     assert solver.rank(0.0, q, u) == 1
@@ -177,7 +179,9 @@ def test_rank_of_constraints_that_coincide_for_one_value_of_a_parameter() -> Non
 @pytest.mark.parametrize("q", [[0.5, 0.5], [1.0, 0.0], [1.0, 0.5]])
 def test_contradictory_constraints_have_no_start(q: list[float]) -> None:
     """x - y = 0 and d (x - y) = d^2 with d = 1 m: that they contradict each other depends on a parameter."""
-    solver = kg.build(blocks(lambda x, y, d: [x - y, d * (x - y) - d**2]), form="pseudoinverse")
+    d = sm.Symbol("d")
+    contradictory = blocks(lambda x, y: [x - y, d * (x - y) - d**2], parameters={d: 1.0})
+    solver = kg.build(contradictory, form="pseudoinverse")
     with raises(kg.SolveError, "violates", "residual"):
         solver.integrate((0.0, 1.0), q, [0.0, 0.0])
     with raises(kg.SolveError, "contradict"):
@@ -186,4 +190,4 @@ def test_contradictory_constraints_have_no_start(q: list[float]) -> None:
 
 def test_a_contradiction_in_numbers_is_an_error_of_the_model() -> None:
     with raises(kg.ModelError, "contradict"):
-        blocks(lambda x, y, d: [x - y, x - y - 1])
+        blocks(lambda x, y: [x - y, x - y - 1])

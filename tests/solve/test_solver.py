@@ -17,6 +17,7 @@ from messages import raises
 
 from kanegen.errors import BuildError, ModelError, SolveError
 from kanegen.model import Baumgarte
+from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve import Description, Solver
 
 Q, U = start()
@@ -154,9 +155,18 @@ def test_what_was_not_built_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["energy", "potential_energy"])
-def test_an_unknown_potential_is_no_guess(name: str) -> None:
-    with raises(SolveError, "potential_energy=", "gravity="):
-        getattr(solver(potential_energy=False), name)(0.0, Q, U)
+def test_a_function_that_the_model_does_not_have_is_refused_with_the_reason(name: str) -> None:
+    with raises(SolveError, name, "'track'", "it has no potential energy"):
+        getattr(solver(unavailable={name: "it has no potential energy"}), name)(0.0, Q, U)
+
+
+def test_quantities_are_attributes() -> None:
+    track = solver()
+    assert set(ATTRIBUTES) <= set(dir(track))
+    assert all(f"    {name} (" in (Solver.__doc__ or "") for name in ATTRIBUTES)
+    assert track.Q is track.Q
+    with raises(AttributeError, "'kinetic_enrgy'"):
+        getattr(track, "kinetic_enrgy")  # noqa: B009
 
 
 def test_stabilization_enters_the_right_hand_side() -> None:

@@ -50,7 +50,6 @@ DESCRIPTION = Description(
     dependent=(1,),
     independent=(0,),
     constraints=CONSTRAINTS,
-    potential_energy=True,
     outputs={"speed": (), "state": (2, 2)},
     functions={name: FunctionEntry(_OPERATIONS.get(name, 0), (0, 1, 2), (0, 1, 2)) for name in _FUNCTIONS},
 )

@@ -83,24 +83,26 @@ def upright(loops: int) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def blocks(constraints: Any) -> kg.Model:
-    """Two blocks of 1 kg and 2 kg on a line; ``constraints(x, y, d)`` with a parameter d (m)."""
+def blocks(constraints: Any = None, *, masses: tuple[int, int] = (1, 2), pushed: int = 0, **fields: Any) -> kg.Model:
+    """Two blocks (kg) on a line at x and y, the one ``pushed`` by 3 N; ``constraints(x, y)`` in positions.
+
+    Further ``fields`` of the model may be functions of the coordinates and speeds x, y, u, v.
+    """
     x, y, u, v = me.dynamicsymbols("x y u v")
-    d = sm.Symbol("d")
     N = me.ReferenceFrame("N")
     origin = me.Point("O")
     origin.set_vel(N, 0)
-    first, second = (origin.locatenew(name, c * N.x) for name, c in (("A", x), ("B", y)))
+    points = [origin.locatenew(name, c * N.x) for name, c in (("A", x), ("B", y))]
     return kg.Model(
         name="two blocks",
         frame=N,
         coordinates=[x, y],
         speeds=[u, v],
         kinematics=[x.diff(TIME) - u, y.diff(TIME) - v],
-        bodies=[me.Particle("first", first, sm.Integer(1)), me.Particle("second", second, sm.Integer(2))],
-        loads=[(first, 3 * N.x)],
-        holonomic_constraints=constraints(x, y, d),
-        parameters={d: 1.0},
+        bodies=[me.Particle(f"block {p.name}", p, m) for p, m in zip(points, masses, strict=True)],
+        loads=[(points[pushed], 3 * N.x)],
+        holonomic_constraints=constraints(x, y) if constraints else [],
+        **{name: make(x, y, u, v) if callable(make) else make for name, make in fields.items()},
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import sympy as sm
 import sympy.physics.mechanics as me
+from hypothesis import reject
 from hypothesis import strategies as st
 
 import kanegen as kg
@@ -147,19 +148,23 @@ def random_systems(draw: st.DrawFn) -> RandomSystem:
         builder.grow()
     u, kinematics = builder.kinematics()
     item = kg.Input(builder.input, rate=builder.rate, acceleration=builder.acceleration)
-    model = kg.Model(
-        name="random",
-        frame=builder.N,
-        coordinates=builder.q,
-        speeds=u,
-        kinematics=kinematics,
-        bodies=builder.bodies,
-        loads=builder.loads(u),
-        gravity=draw(st.sampled_from([None, -10 * builder.N.z, builder.N.x - 9 * builder.N.y])),
-        potential_energy=builder.stiffness * builder.q[0] ** 2 / 2,
-        inputs=(item,),
+    description = {
+        "name": "random",
+        "frame": builder.N,
+        "coordinates": builder.q,
+        "speeds": u,
+        "kinematics": kinematics,
+        "bodies": builder.bodies,
+        "loads": builder.loads(u),
+        "gravity": draw(st.sampled_from([None, -10 * builder.N.z, builder.N.x - 9 * builder.N.y])),
+        "potential_energy": builder.stiffness * builder.q[0] ** 2 / 2,
+        "inputs": (item,),
         **builder.constraints(u),
-    )
+    }
+    try:
+        model = kg.Model(**description)
+    except kg.ModelWarning:
+        reject()  # no state satisfies its constraints
     p = [draw(st.floats(0.5, 2.0, width=32)) for _ in model.parameters]
     q, speeds = ([draw(VALUES) for _ in range(len(u))] for _ in range(2))
     r = [draw(VALUES) for _ in model.inputs]

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from kanegen.graph.interpret import PYTHON
-from kanegen.program.kernels.linear import KERNELS
-from kanegen.program.passes.code import Code, Gather, KernelCall, Leave, Let, Part, Put, Statement, Value
-from kanegen.program.records import Function
+from kanegen.program.kernels.table import KERNELS
+from kanegen.program.passes.code import Code, Gather, Let, Part, Statement, Value
+from kanegen.program.records import Call, Function, Guard, Store
 
 
 class Simulation:
@@ -23,7 +23,7 @@ class Simulation:
     def run(self, code: Code) -> str | None:
         """The name of the fallback a guard chose, else None."""
         for statement in code.statements:
-            if isinstance(statement, Leave) and self._value(statement.condition) == 0:
+            if isinstance(statement, Guard) and self._value(statement.condition) == 0:
                 return statement.otherwise
             if isinstance(statement, Part):
                 self._part(statement, code)
@@ -42,15 +42,15 @@ class Simulation:
     def _execute(self, statement: Statement) -> None:
         if isinstance(statement, Let):
             self._names[statement.value] = self._operation(statement.value)
-        elif isinstance(statement, Put):
+        elif isinstance(statement, Store):
             self.arrays[statement.array][statement.index] = self._value(statement.value)
         elif isinstance(statement, Gather):
             angles = [self._value(angle) for angle in statement.angles]
             self.arrays["sine"] = [math.sin(x) for x in angles]
             self.arrays["cosine"] = [math.cos(x) for x in angles]
-        elif isinstance(statement, KernelCall):
+        elif isinstance(statement, Call):
             arguments = [self.arrays[a] if isinstance(a, str) else a for a in statement.arguments]
-            assert KERNELS[statement.kernel].function(*arguments) == 0
+            assert KERNELS[statement.kernel].twin(*arguments) == 0
 
     def _value(self, value: Value) -> float:
         return self._names[value] if value in self._names else self._operation(value)

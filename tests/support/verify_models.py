@@ -122,22 +122,3 @@ def spring_load(N: Any, x: Any, spring: kg.Function) -> dict[str, Any]:
         "holonomic_constraints": (),
         "parameters": {},
     }
-
-
-def blocks(*constraints: Any) -> kg.Model:
-    """Two blocks on a line, bound by constraints that may be redundant."""
-    x, y, u, v = me.dynamicsymbols("x y u v")
-    N = me.ReferenceFrame("N")
-    O = me.Point("O")
-    O.set_vel(N, 0)
-    first, second = O.locatenew("A", x * N.x), O.locatenew("B", y * N.x)
-    return kg.Model(
-        name="blocks",
-        frame=N,
-        coordinates=(x, y),
-        speeds=(u, v),
-        kinematics=(x.diff(TIME) - u, y.diff(TIME) - v),
-        bodies=(me.Particle("first", first, 1), me.Particle("second", second, 2)),
-        loads=((first, 3 * N.x),),
-        holonomic_constraints=[c.subs({sm.Symbol("x"): x, sm.Symbol("y"): y}) for c in constraints],
-    )

@@ -54,9 +54,9 @@ class Cache:
         """
         try:
             with self._lock(kind, key):
-                found = self.find(kind, key)
-                if found is not None:
-                    return found
+                folder = self.find(kind, key)
+                if folder is not None:
+                    return folder
                 return self._publish_locked(kind, key, name, fill)
         except OSError as error:
             raise _unwritable(self.root, error) from error
@@ -120,11 +120,11 @@ class Cache:
 
     def entries(self) -> tuple[CacheEntry, ...]:
         """All intact entries, ordered by kind, name and key."""
-        found = []
+        entries: list[CacheEntry] = []
         for kind in KINDS:
             folders = (self.root / kind).iterdir() if (self.root / kind).is_dir() else ()
-            found += [_entry(kind, folder) for folder in folders if _is_intact(folder)]
-        return tuple(sorted(found, key=lambda entry: (entry.kind, entry.name, entry.key)))
+            entries += [_entry(kind, folder) for folder in folders if _is_intact(folder)]
+        return tuple(sorted(entries, key=lambda entry: (entry.kind, entry.name, entry.key)))
 
     def clear(self) -> int:
         """Remove all entries and what killed builds left behind; bytes freed. Waits for running builds.

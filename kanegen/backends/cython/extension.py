@@ -182,9 +182,9 @@ def _wrapper_folder(job: _Job, available: Mapping[str, str], wrapper: Mapping[st
     headers = include_closure(wrapper, available)
     tools = (sys.version, _cython_version())
     key = job.key(files_digest(headers), files_digest(wrapper), *tools)
-    found = job.cache.find("wrappers", key)
-    if found is not None:
-        return found
+    folder = job.cache.find("wrappers", key)
+    if folder is not None:
+        return folder
     files = {**headers, **wrapper}
     return job.cache.publish("wrappers", key, MODULE, lambda work: _compile_wrapper(job, files, work))
 

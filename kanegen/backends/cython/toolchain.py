@@ -122,9 +122,9 @@ def cpu_identity() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
     except OSError:
         lines = []
-    found = [line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() in wanted]
-    # platform.processor() may start a program: only where the kernel does not tell.
-    return "\n".join([platform.machine(), *(found or [platform.processor()])])
+    features = [line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() in wanted]
+    # platform.processor() may start a program: only where the operating system does not say.
+    return "\n".join([platform.machine(), *(features or [platform.processor()])])
 
 
 def compile_object(

@@ -99,20 +99,20 @@ class Rosenbrock:
 
     def defects(self, trees: Sequence[Tree]) -> list[str]:
         """The conditions of ``trees`` that do not hold, as sentences; each up to the order claimed."""
-        found = []
+        problems = []
         embedded = _times((*self.m[:-1], Fraction(0)), self.Gamma)
         dense = [_times(row, self.Gamma) for row in self.dense]
         for tree in trees:
             size, weight, phi = order_of(tree), Fraction(1, density(tree)), self._weights(tree)
             if size <= self.order and self._is_wrong(_dot(self.b, phi) - weight):
-                found.append(f"the solution violates the condition of order {size} of the tree {tree}")
+                problems.append(f"the solution violates the condition of order {size} of the tree {tree}")
             if size < self.order and self._is_wrong(_dot(embedded, phi) - weight):
-                found.append(f"the embedded solution violates the condition of order {size} of the tree {tree}")
+                problems.append(f"the embedded solution violates the condition of order {size} of the tree {tree}")
             if size <= self.dense_order and not self._dense_holds(
                 _dot(self.b, phi), [_dot(row, phi) for row in dense], size, weight
             ):
-                found.append(f"the dense output violates the condition of order {size} of the tree {tree}")
-        return found
+                problems.append(f"the dense output violates the condition of order {size} of the tree {tree}")
+        return problems
 
     def _weights(self, tree: Tree) -> Row:
         """Elementary weights of the stages: a node with one branch passes through alpha + Gamma, others through
@@ -134,14 +134,14 @@ class Rosenbrock:
         return not any(self._is_wrong(y - x**size * weight) for x, y in zip(points, values, strict=True))
 
     def _shape_problems(self) -> list[str]:
-        s, found = self.stages, []
+        s, problems = self.stages, []
         if not len(self.a) == len(self.C) == len(self.d) == len(self.m) == s:
-            found.append(f"a, C, c, d and m are not of the same {s} stages")
+            problems.append(f"a, C, c, d and m are not of the same {s} stages")
         for name, matrix in (("a", self.a), ("C", self.C)):
-            found += [f"row {i} of {name} is not explicit" for i, row in enumerate(matrix) if len(row) > i]
+            problems += [f"row {i} of {name} is not explicit" for i, row in enumerate(matrix) if len(row) > i]
         if [len(row) for row in self.dense] != [s, s]:
-            found.append(f"the dense output has not two rows of {s} weights")
-        return found
+            problems.append(f"the dense output has not two rows of {s} weights")
+        return problems
 
     def _sum_problems(self) -> list[str]:
         sums = (("c", self.c, self.alpha), ("d", self.d, self.Gamma))

@@ -107,31 +107,31 @@ class Tableau:
 
     def defects(self, trees: Sequence[Tree]) -> list[str]:
         """The conditions of ``trees`` that do not hold, as sentences; each up to the order claimed."""
-        found = []
+        problems = []
         for tree in trees:
             size = order_of(tree)
             phi = self._weights.of_stages(tree)
             if size <= self.order and self._is_wrong(_dot(self.b, phi) - Fraction(1, density(tree))):
-                found.append(f"the solution violates the condition of order {size} of the tree {tree}")
-            found.extend(
+                problems.append(f"the solution violates the condition of order {size} of the tree {tree}")
+            problems.extend(
                 f"an error estimate does not annihilate the tree {tree} of order {size}"
                 for estimate in self.errors
                 if size <= estimate.order and self._is_wrong(_dot(estimate.weights, phi))
             )
             if size <= self.dense_order and not self._dense_holds(phi, size, Fraction(1, density(tree))):
-                found.append(f"the dense output violates the condition of order {size} of the tree {tree}")
-        return found
+                problems.append(f"the dense output violates the condition of order {size} of the tree {tree}")
+        return problems
 
     def _shape_problems(self) -> list[str]:
-        rows, found = len(self.a), []
+        rows, problems = len(self.a), []
         if len(self.c) != rows or not 0 < self.stages < rows:
-            found.append(f"{len(self.c)} nodes and {self.stages} stages do not fit {rows} rows")
-        found.extend(f"row {i} of a is not explicit" for i, row in enumerate(self.a) if len(row) > i)
-        found.extend(
+            problems.append(f"{len(self.c)} nodes and {self.stages} stages do not fit {rows} rows")
+        problems.extend(f"row {i} of a is not explicit" for i, row in enumerate(self.a) if len(row) > i)
+        problems.extend(
             f"an error estimate has {len(e.weights)} weights" for e in self.errors if len(e.weights) != self.stages + 1
         )
-        found.extend(f"a dense row has {len(row)} weights" for row in self.dense if len(row) != rows)
-        return found
+        problems.extend(f"a dense row has {len(row)} weights" for row in self.dense if len(row) != rows)
+        return problems
 
     def _row_sum_problems(self) -> list[str]:
         pairs = enumerate(zip(self.a, self.c, strict=True))

@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from kanegen.derivation import forms
 from kanegen.derivation.algebra.cholesky import factorize
 from kanegen.derivation.equations import PIVOT_LIMIT
-from kanegen.forms import FORMS
 from kanegen.graph import Node
-from kanegen.program.functions.quantities import quantity
-from kanegen.program.kernels.generalized import udwadia_kalaba_many_work
-from kanegen.program.records import Block, Call, Invoke, Step, Store
-from kanegen.program.registry import Functions, stores
+from kanegen.program.fragment import Fragment, flat, lower_triangle
+from kanegen.program.registry import Functions
 
 WRITTEN_OUT = 2500
 """Largest n_i^2 m for which the solve of n_i unknowns with m right sides is straight-line code.
@@ -23,70 +20,49 @@ unknowns and 31 columns.
 
 
 def reduced_columns(
-    f: Functions, rights: forms.Matrix, shifts: forms.Matrix, otherwise: str | None
-) -> tuple[list[tuple[Node, ...]], tuple[Step, ...], dict[str, int]]:
-    """Columns (m, n_u) of ``A2 Q A2^T x_I = right``, ``x_D = A x_I + shift``; the steps before, and their arrays.
+    f: Functions, s: Fragment, rights: forms.Matrix, shifts: forms.Matrix, otherwise: str | None
+) -> list[tuple[Node, ...]]:
+    """Columns (m, n_u) of ``A2 Q A2^T x_I = right``, ``x_D = A x_I + shift``.
 
     ``rights`` (m, n_i), ``shifts`` (m, n_d); where the partition fails the function named ``otherwise`` takes over.
     """
     e, part = f.equations, f.equations.partition
     lower, n, m = e.reduced(stabilized=False).lower, len(part.independent), len(rights)
-    arrays: dict[str, int] = {}
+    s.require(*f.pivots(PIVOT_LIMIT))
     if n * n * m <= WRITTEN_OUT:
         try:
             factor = factorize(lower)
         except ZeroDivisionError as error:
             raise e.massless(part.independent[error.args[0]]) from error
         solved = [factor.solve(right) for right in rights]
-        steps = f.pivot_guard(PIVOT_LIMIT, otherwise, *factor.conditions)
+        s.require(*factor.conditions)
+        s.guard(otherwise)
     else:
-        matrix = [Store("S", i * n + j, x) for i, row in enumerate(lower) for j, x in enumerate(row)]
-        sides = [Store("X", i * m + k, right[i]) for k, right in enumerate(rights) for i in range(n)]
-        block = Block("reduced mass matrix and right sides", (*matrix, *sides))
-        steps = (*f.pivot_guard(PIVOT_LIMIT, otherwise), block, Call("cholesky_solve_many", (n, m, "S", "X")))
-        arrays = {"S": n * n, "X": n * m}
-        X = f.array("X", n * m)
+        s.guard(otherwise)
+        sides = flat(list(zip(*rights, strict=True)))
+        names, title = {"a": "S", "b": "X"}, "reduced mass matrix and right sides"
+        X = s.call("cholesky_solve_many", n, m, title=title, names=names, a=lower_triangle(lower), b=sides)["b"]
         solved = [X[k::m] for k in range(m)]
-    columns = [forms.complete(f.graph, part, shift, x) for shift, x in zip(shifts, solved, strict=True)]
-    return columns, steps, arrays
+    return [forms.complete(f.graph, part, shift, x) for shift, x in zip(shifts, solved, strict=True)]
 
 
-def bordered_columns(
-    f: Functions, right: Sequence[Node], m: int
-) -> tuple[list[list[Node]], tuple[Step, ...], dict[str, int]]:
+def bordered_columns(f: Functions, s: Fragment, right: Sequence[Node], m: int) -> list[list[Node]]:
     """Columns (m, n_u) of ``[Q -J^T; J 0] [x; lambda] = right``, whatever speeds J determines.
 
-    By LU with row pivoting; in rank-revealing forms through singular values, for rows of any rank. ``right``
-    (n_u + n_c, m) is row-major.
+    By LU with row pivoting; in forms for rows of any rank through singular values. ``right`` (n_u + n_c, m) is
+    row-major.
     """
-    if FORMS[f.form].any_rank:
-        return _generalized_columns(f, right, m)
-    n_u, n = f.n_u, f.n_u + f.n_c
-    Q, J = f.loaded("Q", f.equations.Q), f.loaded("J", f.equations.J)
-    zeros = [f.graph.zero] * f.n_c
-    rows = [[*Q[i], *(-row[i] for row in J)] for i in range(n_u)] + [[*row, *zeros] for row in J]
-    steps = (
-        Invoke(quantity(f, "Q"), "Q"),
-        Invoke(quantity(f, "J"), "J"),
-        Block("[Q -J^T; J 0]", (*stores("K", [x for row in rows for x in row]), *stores("X", right))),
-        Call("lu_solve_many", (n, m, "K", "X")),
-    )
-    X = f.array("X", n * m)
-    arrays = {"Q": n_u * n_u, "J": f.n_c * n_u, "K": n * n, "X": n * m}
-    return [[X[i * m + k] for i in range(n_u)] for k in range(m)], steps, arrays
-
-
-def _generalized_columns(
-    f: Functions, right: Sequence[Node], m: int
-) -> tuple[list[list[Node]], tuple[Step, ...], dict[str, int]]:
     n_u, n_c = f.n_u, f.n_c
-    steps = (
-        Invoke(quantity(f, "Q"), "Q"),
-        Invoke(quantity(f, "J"), "J"),
-        Block("right sides", stores("X", right)),
-        Call("udwadia_kalaba_many", (n_u, n_c, m, "Q", "J", "X", "generalized")),
-    )
-    X = f.array("X", n_u * m)
-    arrays = {"Q": n_u * n_u, "J": n_c * n_u, "X": (n_u + n_c) * m}
-    arrays |= {"generalized": udwadia_kalaba_many_work(n_u, n_c, m)}
-    return [X[k::m] for k in range(m)], steps, arrays
+    if f.any_rank:
+        Q, J = f.function("Q"), f.function("J")
+        names = {"work": "generalized"}
+        X = s.call("udwadia_kalaba_many", n_u, n_c, m, title="right sides", names=names, Q=Q, J=J, X=right)["X"]
+        return [X[k : n_u * m : m] for k in range(m)]
+    s.invoke(f.function("Q"), "Q", n_u * n_u)
+    s.invoke(f.function("J"), "J", n_c * n_u)
+    rows_of_Q, rows_of_J = f.loaded("Q", f.equations.Q), f.loaded("J", f.equations.J)
+    zeros = [f.graph.zero] * n_c
+    K = [[*rows_of_Q[i], *(-row[i] for row in rows_of_J)] for i in range(n_u)] + [[*row, *zeros] for row in rows_of_J]
+    names = {"a": "K", "b": "X"}
+    X = s.call("lu_solve_many", n_u + n_c, m, title="[Q -J^T; J 0]", names=names, a=flat(K), b=right)["b"]
+    return [[X[i * m + k] for i in range(n_u)] for k in range(m)]

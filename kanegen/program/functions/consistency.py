@@ -7,34 +7,39 @@ natural metric: that of the kinetic energy for the first n_u components.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
 
-from kanegen.derivation.equations import Equations
 from kanegen.graph import Node, gradient
-from kanegen.program.records import Block
-from kanegen.program.registry import Functions, Made, stores
-
-SUMMARIES: Final = {
-    "displacements": "S of dq = S w: columns of C in q' = C u + D, then gradients of the invariants",
-    "position_level": "[phi_q S, phi] of the constraints at position level, invariants last",
-    "velocity_level": "[psi_u, psi] of the constraints at velocity level, phi' first",
-}
-"""The functions behind consistent states, with what they are."""
+from kanegen.program.fragment import Fragment
+from kanegen.program.registry import Functions
 
 
-def exists(equations: Equations, name: str) -> bool:
-    """Whether the model has constraints of the level; S belongs to positions."""
-    return bool((equations.velocities if name == "velocity_level" else equations.positions).nodes)
+def no_positions(f: Functions) -> str | None:
+    """Why there is nothing to correct positions by."""
+    return None if f.equations.positions.nodes else "it has no constraints at position level"
 
 
-def _displacements(f: Functions) -> Made:
+def no_velocities(f: Functions) -> str | None:
+    """Why there is nothing to correct speeds by."""
+    return None if f.equations.velocities.nodes else "it has no constraints at velocity level"
+
+
+def no_residuals(f: Functions) -> str | None:
+    """Why there are no residuals."""
+    e = f.equations
+    return None if e.positions.nodes or e.velocities.nodes else "it has no constraints at position or velocity level"
+
+
+def residuals(f: Functions) -> Fragment:
+    return f.fragment().output((*f.equations.positions.nodes, *f.equations.velocities.nodes))
+
+
+def displacements(f: Functions) -> Fragment:
     columns = _directions(f)
-    rows = [[column[i] for column in columns] for i in range(f.n_q)]
-    return _matrix(rows)
+    return f.fragment().rows([[column[i] for column in columns] for i in range(f.n_q)])
 
 
-def _position_level(f: Functions) -> Made:
+def position_level(f: Functions) -> Fragment:
     e = f.equations
     directions = _directions(f)
     invariants = directions[f.n_u :]
@@ -46,13 +51,13 @@ def _position_level(f: Functions) -> Made:
     zeros = [f.graph.zero] * f.n_u
     for slope, phi in zip(invariants, e.positions.nodes[len(rows) :], strict=True):
         rows.append([*zeros, *(_product(f, slope, direction) for direction in invariants), phi])
-    return _matrix(rows)
+    return f.fragment().rows(rows)
 
 
-def _velocity_level(f: Functions) -> Made:
+def velocity_level(f: Functions) -> Fragment:
     e = f.equations
     bound = (*e.constraints.holonomic, *e.constraints.nonholonomic)
-    return _matrix([[*row.J, psi] for row, psi in zip(bound, e.velocities.nodes, strict=True)])
+    return f.fragment().rows([[*row.J, psi] for row, psi in zip(bound, e.velocities.nodes, strict=True)])
 
 
 def _directions(f: Functions) -> list[list[Node]]:
@@ -68,15 +73,3 @@ def _slope(f: Functions, phi: Node, q: Sequence[Node]) -> list[Node]:
 
 def _product(f: Functions, a: Sequence[Node], b: Sequence[Node]) -> Node:
     return f.graph.sum(x * y for x, y in zip(a, b, strict=True) if not (x.is_zero or y.is_zero))
-
-
-def _matrix(rows: Sequence[Sequence[Node]]) -> Made:
-    nodes = [node for row in rows for node in row]
-    return (Block("", stores("out", nodes)),), (len(rows), len(rows[0])), {}
-
-
-MAKERS: Final[dict[str, Callable[[Functions], Made]]] = {
-    "displacements": _displacements,
-    "position_level": _position_level,
-    "velocity_level": _velocity_level,
-}

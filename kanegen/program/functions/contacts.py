@@ -6,23 +6,21 @@ closed rows alone. Its last sections are those of ``gaps``, which needs no accel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from kanegen.derivation import forms
 from kanegen.derivation.contact.rows import ContactRows, guards, lower_contacts
 from kanegen.derivation.forces.power import impulse_rows, require_places
 from kanegen.errors import BuildError
-from kanegen.forms import FORMS
 from kanegen.graph import Node, substitute
 from kanegen.model.contacts import is_multiplier
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms
+from kanegen.program.fragment import Fragment, flat
 from kanegen.program.functions.columns import bordered_columns, reduced_columns
-from kanegen.program.functions.quantities import quantity
-from kanegen.program.kernels.generalized import udwadia_kalaba_work
-from kanegen.program.records import Block, Call, ContactEntry, EventEntry, Function, Invoke, Step
-from kanegen.program.registry import Functions, stores
+from kanegen.program.records import ContactEntry, EventEntry
+from kanegen.program.registry import Functions
 
 SUMMARIES: Final = {
     "contacts": (
@@ -108,10 +106,10 @@ def add_contacts(f: Functions) -> None:
     """
     e, model = f.equations, f.equations.model
     if model.resolved_contacts:
-        found = lower_contacts(e.system, e.simplified)
-        require_places(e.system, found)
-        _add(f, "gaps", gap_nodes(found))
-        _add_rows(f, found)
+        contact_rows = lower_contacts(e.system, e.simplified)
+        require_places(e.system, contact_rows)
+        _add(f, "gaps", gap_nodes(contact_rows))
+        f.add("contacts", _contacts(f, contact_rows), SUMMARIES["contacts"])
         values = [value for contact in model.resolved_contacts for value in contact.run_values()]
         if values:
             _add(f, "contact_values", e.simplified([e.system.lower(value.expression) for value in values]))
@@ -119,16 +117,16 @@ def add_contacts(f: Functions) -> None:
         _add(f, "events", e.simplified(guards(e.system)))
     if model.impulses:
         rows = [e.simplified(row) for row in impulse_rows(e.system)]
-        _add(f, "impulses", [x for row in rows for x in row], (len(rows), f.n_u))
+        f.add("impulses", f.fragment().rows(rows), SUMMARIES["impulses"])
 
 
-def _add(f: Functions, name: str, nodes: Sequence[Node], shape: tuple[int, ...] | None = None) -> None:
-    f.add(Function(name, shape or (len(nodes),), (Block("", stores("out", nodes)),), {}, SUMMARIES[name]))
+def _add(f: Functions, name: str, nodes: Sequence[Node]) -> None:
+    f.add(name, f.fragment().output(nodes), SUMMARIES[name])
 
 
-def gap_nodes(found: ContactRows) -> list[Node]:
+def gap_nodes(contact_rows: ContactRows) -> list[Node]:
     """The sections of ``gaps``."""
-    rows, values = found.rows, found.values
+    rows, values = contact_rows.rows, contact_rows.values
     return [
         *(row.value for row in rows),
         *(row.rate for row in rows),
@@ -141,45 +139,34 @@ def gap_nodes(found: ContactRows) -> list[Node]:
     ]
 
 
-def _add_rows(f: Functions, found: ContactRows) -> None:
+def _contacts(f: Functions, contact_rows: ContactRows) -> Fragment:
     """``contacts``, with a function that takes over where the dependent speeds of the model fail."""
-    if FORMS[f.form].any_rank:
-        _add_function(f, "contacts", found, *_rank_revealing(f, found))
-        return
-    otherwise = None
-    if f.n_c:
-        otherwise = "contacts_general"
-        _add_function(f, otherwise, found, *_general(f, found), internal=True)
-    _add_function(f, "contacts", found, *_reduced(f, found, otherwise))
+
+    def made(columns: Callable[[Fragment], Columns]) -> Fragment:
+        s = f.fragment()
+        return _sections(f, s, contact_rows, columns(s))
+
+    if f.any_rank:
+        return made(lambda s: _any_rank(f, s, contact_rows))
+    if not f.n_c:
+        return made(lambda s: _reduced(f, s, contact_rows, None))
+    return f.guarded(
+        "contacts",
+        SUMMARIES["contacts"],
+        lambda otherwise: made(lambda s: _reduced(f, s, contact_rows, otherwise)),
+        lambda: made(lambda s: _general(f, s, contact_rows)),
+    )
 
 
-def _add_function(
-    f: Functions,
-    name: str,
-    found: ContactRows,
-    columns: Columns,
-    steps: tuple[Step, ...],
-    arrays: dict[str, int],
-    internal: bool = False,
-) -> None:
+def _sections(f: Functions, s: Fragment, contact_rows: ContactRows, columns: Columns) -> Fragment:
     """The sections from ``columns``: the accelerations without contact forces, then the response to each row."""
-    graph, rows = f.graph, found.rows
+    graph, rows = f.graph, contact_rows.rows
     a, responses = columns[0], columns[1:]
     lower = [forms.matrix_vector(graph, [row.W for row in rows[: i + 1]], x) for i, x in enumerate(responses)]
     D = [lower[max(i, j)][min(i, j)] for i in range(len(rows)) for j in range(len(rows))]
     free = [graph.sum([*(w * x for w, x in zip(row.W, a, strict=True)), row.remainder]) for row in rows]
-    sections = (
-        ("derivatives of the coordinates", f.equations.qdot.nodes),
-        ("accelerations without contact forces", a),
-        ("responses of the accelerations to the multipliers of the rows", [x for row in responses for x in row]),
-        ("D = W M W^T", D),
-        ("accelerations of the rows without contact forces", free),
-        ("gaps", gap_nodes(found)),
-    )
-    nodes = [node for _, part in sections for node in part]
-    summary = SUMMARIES["contacts"]
-    steps = (*steps, Block("contact rows", stores("out", nodes)))
-    f.add(Function(name, (len(nodes),), steps, arrays, summary, internal))
+    nodes = [*f.equations.qdot.nodes, *a, *flat(responses), *D, *free, *gap_nodes(contact_rows)]
+    return s.output(nodes, title="contact rows")
 
 
 def _free_force(f: Functions) -> list[Node]:
@@ -188,42 +175,35 @@ def _free_force(f: Functions) -> list[Node]:
     return substitute(f.equations.right_side, dict.fromkeys(system.hidden, f.graph.zero))
 
 
-def _reduced(
-    f: Functions, found: ContactRows, otherwise: str | None
-) -> tuple[Columns, tuple[Step, ...], dict[str, int]]:
+def _reduced(f: Functions, s: Fragment, contact_rows: ContactRows, otherwise: str | None) -> Columns:
     e, part = f.equations, f.equations.partition
     zeros = [f.graph.zero] * len(part.dependent)
     sides = [(_free_force(f), part.B_stabilized if f.stabilizable else part.B)]
-    sides += [(list(row.W), tuple(zeros)) for row in found.rows]
+    sides += [(list(row.W), tuple(zeros)) for row in contact_rows.rows]
     rights = [e.simplified(forms.reduced(f.graph, e.mass_matrix, P, part, B).right) for P, B in sides]
-    return reduced_columns(f, rights, [B for _, B in sides], otherwise)
+    return reduced_columns(f, s, rights, [B for _, B in sides], otherwise)
 
 
-def _general(f: Functions, found: ContactRows) -> tuple[Columns, tuple[Step, ...], dict[str, int]]:
+def _general(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:
     """Constraints and momentum rows together: whatever speeds the constraints determine."""
-    e, rows = f.equations, found.rows
+    e, rows = f.equations, contact_rows.rows
     right = [x for i, p in enumerate(_free_force(f)) for x in (p, *(row.W[i] for row in rows))]
     b = (e.b_stabilized if f.stabilizable else e.b).nodes
     right += [x for entry in b for x in (entry, *(f.graph.zero for _ in rows))]
-    return bordered_columns(f, right, 1 + len(rows))
+    return bordered_columns(f, s, right, 1 + len(rows))
 
 
-def _rank_revealing(f: Functions, found: ContactRows) -> tuple[Columns, tuple[Step, ...], dict[str, int]]:
+def _any_rank(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:
     """Generalized inverses, for constraints of any rank: the kernel once for each right side."""
-    e, n_u, n_c = f.equations, f.n_u, f.n_c
+    e = f.equations
     e.require_full_mass()
     b = (e.b_stabilized if f.stabilizable else e.b).nodes
-    sides = [(_free_force(f), b), *((row.W, (f.graph.zero,) * n_c) for row in found.rows)]
-    arrays = {"Q": n_u * n_u, "J": n_c * n_u, "scratch": udwadia_kalaba_work(n_u, n_c), "lambda": n_c, "rank": 1}
-    steps: list[Step] = []
+    zeros = (f.graph.zero,) * f.n_c
     columns = []
-    for k, (P, right) in enumerate(sides):
-        own = (f"P{k}", f"b{k}", f"a{k}")
-        arrays.update(zip(own, (n_u, n_c, n_u), strict=True))
+    for k, (P, right) in enumerate([(_free_force(f), b), *((row.W, zeros) for row in contact_rows.rows)]):
         # The kernel leaves factors in Q and J.
-        steps += [Invoke(quantity(f, "Q"), "Q"), Invoke(quantity(f, "J"), "J")]
-        steps.append(Block(f"right side {k}", (*stores(own[0], P), *stores(own[1], right))))
-        arguments = (n_u, n_c, "Q", own[0], "J", own[1], "scratch", own[2], "lambda", "rank")
-        steps.append(Call("udwadia_kalaba", arguments))
-        columns.append(f.array(own[2], n_u))
-    return columns, tuple(steps), arrays
+        names = {"P": f"P{k}", "b": f"b{k}", "udot": f"a{k}"}
+        Q, J, title = f.function("Q"), f.function("J"), f"right side {k}"
+        solved = s.call("udwadia_kalaba", f.n_u, f.n_c, title=title, names=names, Q=Q, J=J, P=P, b=right)
+        columns.append(solved["udot"])
+    return columns

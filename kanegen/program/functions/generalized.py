@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kanegen.derivation.limits import constraint_rates
-from kanegen.program.kernels.generalized import canonical_work, udwadia_kalaba_work
-from kanegen.program.kernels.limit import udwadia_kalaba_limit_work
-from kanegen.program.records import Block, Call, Step
-from kanegen.program.registry import Functions, stores
+from kanegen.graph import Node
+from kanegen.program.fragment import Fragment
+from kanegen.program.registry import Functions
+
+_TITLE = "Q u' = P + J^T lambda, J u' = b"
 
 
-def udwadia_kalaba_steps(f: Functions, stabilized: bool) -> tuple[tuple[Step, ...], dict[str, int]]:
-    """Steps after which ``a`` holds u', ``lambda`` the shortest multipliers and ``rank`` the rank; their arrays."""
-    n_u, n_c = f.n_u, f.n_c
-    if not n_c:
-        return _free_steps(f)
-    arrays = _arrays(f) | {"G": n_c * n_u, "h": n_c, "a": n_u, "lambda": n_c, "rank": 1}
-    arrays |= {"scratch": udwadia_kalaba_limit_work(n_u, n_c)}
+def udwadia_kalaba(f: Functions, s: Fragment, stabilized: bool) -> dict[str, list[Node]]:
+    """``udot``, the shortest multipliers ``lambda`` and the ``rank`` of the constraint rows."""
+    if not f.n_c:
+        return s.call("udwadia_kalaba", f.n_u, 0, title=_TITLE, **_system(f, stabilized=False))
     G, h = constraint_rates(f.equations, stabilized)
-    rates = Block("d/dt (J u' - b) = G u' + h + J u''", (*stores("G", G), *stores("h", h)))
-    arguments = (n_u, n_c, "Q", "P", "J", "b", "u", "G", "h", "scratch", "a", "lambda", "rank")
-    return (_system(f, stabilized), rates, Call("udwadia_kalaba_limit", arguments)), arrays
+    s.store(_TITLE, **_system(f, stabilized))
+    s.store("d/dt (J u' - b) = G u' + h + J u''", G=G, h=h)
+    return s.call("udwadia_kalaba_limit", f.n_u, f.n_c, Q="Q", P="P", J="J", b="b", u="u", G="G", h="h")
 
 
-def _free_steps(f: Functions) -> tuple[tuple[Step, ...], dict[str, int]]:
-    """The same without constraints, of which none can become dependent."""
-    arrays = _arrays(f) | {"scratch": udwadia_kalaba_work(f.n_u, 0), "a": f.n_u, "lambda": 0, "rank": 1}
-    call = Call("udwadia_kalaba", (f.n_u, 0, "Q", "P", "J", "b", "scratch", "a", "lambda", "rank"))
-    return (_system(f, stabilized=False), call), arrays
+def canonical(f: Functions, s: Fragment, stabilized: bool) -> list[Node]:
+    """The two parts of u' and the two of w', (4, n_u)."""
+    s.store(_TITLE, **_system(f, stabilized))
+    s.store("rate of the kinetic-energy matrix", Qdot=f.equations.Qdot.nodes)
+    return s.call("canonical", f.n_u, f.n_c, Q="Q", Qdot="Qdot", P="P", J="J", b="b", u="u")["parts"]
 
 
-def canonical_steps(f: Functions, stabilized: bool) -> tuple[tuple[Step, ...], dict[str, int]]:
-    """Steps after which ``parts`` holds the two parts of u' and the two of w'; their arrays."""
-    e, n_u, n_c = f.equations, f.n_u, f.n_c
-    arrays = _arrays(f) | {"Qdot": n_u * n_u, "scratch": canonical_work(n_u, n_c), "parts": 4 * n_u}
-    rate = Block("rate of the kinetic-energy matrix", stores("Qdot", e.Qdot.nodes))
-    call = Call("canonical", (n_u, n_c, "Q", "Qdot", "P", "J", "b", "u", "scratch", "parts"))
-    return (_system(f, stabilized), rate, call), arrays
-
-
-def _arrays(f: Functions) -> dict[str, int]:
-    return {"Q": f.n_u * f.n_u, "P": f.n_u, "J": f.n_c * f.n_u, "b": f.n_c}
-
-
-def _system(f: Functions, stabilized: bool) -> Block:
+def _system(f: Functions, stabilized: bool) -> dict[str, Any]:
     e = f.equations
     b = e.b_stabilized if stabilized else e.b
-    nodes = (*stores("Q", e.Q.nodes), *stores("P", e.P.nodes), *stores("J", e.J.nodes), *stores("b", b.nodes))
-    return Block("Q u' = P + J^T lambda, J u' = b", nodes)
+    return {"Q": e.Q.nodes, "P": e.P.nodes, "J": e.J.nodes, "b": b.nodes}

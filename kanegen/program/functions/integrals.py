@@ -6,10 +6,10 @@ from typing import Final
 
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.quantity import Quantity
-from kanegen.graph import Node, gradient, reachable
+from kanegen.graph import gradient, reachable
 from kanegen.model.description import SystemDescription
-from kanegen.program.records import Block, Function
-from kanegen.program.registry import Functions, stores
+from kanegen.program.fragment import Fragment
+from kanegen.program.registry import Functions
 
 ENERGY: Final = "energy"
 """The name of the model's own energy among the integrals; all others are outputs."""
@@ -44,22 +44,14 @@ def _not_conserved(model: SystemDescription) -> str:
     )
 
 
-def integrals(f: Functions) -> None:
-    """Makes the function [I_u | I] of the energy and of every output that a projection can keep."""
+def integrals(f: Functions) -> dict[str, Fragment]:
+    """[I_u | I] of the energy and of every output that a projection can keep."""
     e = f.equations
-    if ENERGY not in e.outputs and not why_not(e, ENERGY):
-        f.add(_integral(f, ENERGY, e.energy))
-    for name, found in e.outputs.items():
-        if not why_not(e, name):
-            f.add(_integral(f, name, found))
+    quantities = {ENERGY: e.energy} if ENERGY not in e.outputs and not why_not(e, ENERGY) else {}
+    quantities |= {name: quantity for name, quantity in e.outputs.items() if not why_not(e, name)}
+    return {name: _integral(f, quantity) for name, quantity in quantities.items()}
 
 
-def _integral(f: Functions, name: str, found: Quantity) -> Function:
-    u = f.equations.system.u
-    nodes: list[Node] = []
-    for value in found.nodes:
-        nodes += [*gradient([value], [f.graph.one], u), value]
-    shape = (len(found.nodes), len(u) + 1)
-    return Function(
-        f"integral:{name}", shape, (Block("", stores("out", nodes)),), {}, f"[I_u | I] of the integral {name}"
-    )
+def _integral(f: Functions, quantity: Quantity) -> Fragment:
+    u, one = f.equations.system.u, f.graph.one
+    return f.fragment().rows([[*gradient([value], [one], u), value] for value in quantity.nodes])

@@ -6,57 +6,44 @@ The speeds in all quantities are replaced by those that the momenta determine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from kanegen.derivation.algebra.cholesky import solve_symmetric
 from kanegen.derivation.equations import PIVOT_LIMIT, SQUARE_LIMIT
 from kanegen.derivation.forms import complete, matrix_vector
 from kanegen.derivation.momenta import Momenta
 from kanegen.graph import Node, substitute
-from kanegen.program.kernels.linear import constrained_work
-from kanegen.program.records import Block, Call, Function, Guard, Step, Store
-from kanegen.program.registry import Functions, Made, all_hold, stores
+from kanegen.program.fragment import Fragment, lower_triangle
+from kanegen.program.registry import Functions, Maker
 
 SINGULAR_LIMIT = 1e-12
 """Constraint pivots below this fraction of their row leave no correct digits: reduced momenta lose their meaning."""
 
-SUMMARIES: Final = {
-    "Dm": "matrix of the velocity form Q u' + Dm u = e, Q' = Dm + Dm^T",
-    "e": "right side of the velocity form Q u' + Dm u = e",
-}
-
 STATE = "argument u holds the momenta"
 
 
-@dataclass(frozen=True)
-class Recovered:
-    """Steps after which ``speeds`` (n_u,) are those of the momenta given in place of u, with work arrays."""
+def momenta_quantity(name: str) -> Maker:
+    """The maker of a quantity of `Momenta`."""
 
-    steps: tuple[Step, ...]
-    speeds: tuple[Node, ...]
-    arrays: dict[str, int]
-
-    def replaced(self, f: Functions, nodes: Sequence[Node]) -> list[Node]:
-        """The nodes with these speeds for u."""
-        return substitute(nodes, dict(zip(f.equations.system.u, self.speeds, strict=True)))
-
-
-def _quantity(name: str) -> Callable[[Functions], Made]:
-    def make(f: Functions) -> Made:
-        found = getattr(Momenta(f.equations), name)
-        return (Block("", stores("out", found.nodes)),), found.shape, {}
+    def make(f: Functions) -> Fragment:
+        quantity = getattr(Momenta(f.equations), name)
+        return f.fragment().output(quantity.nodes, quantity.shape)
 
     return make
 
 
-MAKERS: Final[Mapping[str, Callable[[Functions], Made]]] = {name: _quantity(name) for name in SUMMARIES}
-"""Quantities of the velocity form, for every form of the equations."""
+def reduced_momentum(f: Functions) -> Fragment:
+    return f.fragment().output(Momenta(f.equations).reduced.momenta)
+
+
+def no_reduced_momentum(f: Functions) -> str | None:
+    """Why there are no reduced momenta."""
+    return None if Momenta(f.equations).reduced.momenta else "its constraints leave no speed free"
 
 
 def add_momentum_form(f: Functions, form: str) -> None:
-    """The functions of a momentum form: ``momentum_rhs``, ``speeds_from_momentum`` and the momenta of a state.
+    """The functions that integrate a momentum form: ``speeds_from_momentum`` and ``momentum_rhs``.
 
     Raises
     ------
@@ -65,162 +52,121 @@ def add_momentum_form(f: Functions, form: str) -> None:
         (unreduced, Hamilton), speeds other than q' (Hamilton).
     """
     momenta = Momenta(f.equations)
-    for name in SUMMARIES:
-        found = getattr(momenta, name)
-        _add(f, name, SUMMARIES[name], found.nodes, found.shape)
     if form == "momentum":
         _add_reduced(f, momenta)
         return
     if form == "hamilton":
         momenta.require_canonical()
-        _add_hamilton(f, momenta)
     momenta.require_mass(form)
-    recovered = _unreduced_speeds(f, momenta)
-    _add_speeds(f, recovered)
-    _add(f, "momentum", "generalized momenta Q u + N", f.equations.momentum.nodes, (f.n_u,))
-    rate = momenta.canonical_rate if form == "hamilton" else momenta.rate
+    _add_speeds(f, lambda s: _unreduced_speeds(f, s, momenta))
     for stabilized in (False, True) if f.stabilizable else (False,):
-        _add_unreduced(f, recovered, rate, stabilized)
+        _add_unreduced(f, momenta, form, stabilized)
 
 
 def _add_reduced(f: Functions, momenta: Momenta) -> None:
-    form = momenta.reduced
-    recovered = _reduced_speeds(f, momenta)
-    _add_speeds(f, recovered)
-    if form.momenta:
-        _add(f, "reduced_momentum", "momenta A2 (Q u + N)", form.momenta, (len(form.momenta),))
-    nodes = recovered.replaced(f, [*f.equations.qdot.nodes, *form.rate])
-    result = Block("q' and mom' = e + ehat", stores("out", nodes))
-    shape = (f.n_q + len(form.rate),)
+    form, s = momenta.reduced, f.fragment()
+    _add_speeds(f, lambda s: _reduced_speeds(f, s, momenta))
+    speeds = _reduced_speeds(f, s, momenta)
+    nodes = _with_speeds(f, speeds, [*f.equations.qdot.nodes, *form.rate])
     summary = f"q' and mom' (reduced momentum form, {STATE})"
-    f.add(Function("momentum_rhs", shape, (*recovered.steps, result), recovered.arrays, summary))
+    f.add("momentum_rhs", s.output(nodes, title="q' and mom' = e + ehat"), summary)
 
 
-def _add_hamilton(f: Functions, momenta: Momenta) -> None:
-    model = f.equations.model
-    if model.has_potential:
-        _add(f, "hamiltonian", "H = K2 - K0 + V", momenta.hamiltonian.nodes, ())
-        _add(f, "jacobi_integral", "h = sum q' K_q' - K + V", momenta.jacobi_integral.nodes, ())
+def _add_speeds(f: Functions, speeds: Callable[[Fragment], Sequence[Node]]) -> None:
+    s = f.fragment()
+    f.add("speeds_from_momentum", s.output(speeds(s), title="speeds"), f"speeds u of the momenta ({STATE})")
 
 
-def _add(f: Functions, name: str, summary: str, nodes: Sequence[Node], shape: tuple[int, ...]) -> None:
-    f.add(Function(name, shape, (Block("", stores("out", nodes)),), {}, summary))
-
-
-def _add_speeds(f: Functions, recovered: Recovered) -> None:
-    result = Block("speeds", stores("out", recovered.speeds))
-    summary = f"speeds u of the momenta ({STATE})"
-    f.add(Function("speeds_from_momentum", (f.n_u,), (*recovered.steps, result), recovered.arrays, summary))
+def _with_speeds(f: Functions, speeds: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
+    """The nodes with these speeds for u."""
+    return substitute(nodes, dict(zip(f.equations.system.u, speeds, strict=True)))
 
 
 # -- speeds from momenta ----------------------------------------------------------------------------------------
 
 
-def _unreduced_speeds(f: Functions, momenta: Momenta) -> Recovered:
-    """``Q u = mom - N``."""
+def _unreduced_speeds(f: Functions, s: Fragment, momenta: Momenta) -> Sequence[Node]:
+    """u of ``Q u = mom - N``."""
     lower = [row[: i + 1] for i, row in enumerate(momenta.mass_matrix)]
     right = [mom - x for mom, x in zip(f.equations.system.u, momenta.N, strict=True)]
-    steps, speeds, arrays = _symmetric(f, lower, right, "Q u = mom - N", ())
-    return Recovered(steps, tuple(speeds), arrays)
+    return _solved(s, lower, right, "Q u = mom - N")
 
 
-def _reduced_speeds(f: Functions, momenta: Momenta) -> Recovered:
-    """``A2 Q A2^T u_I = mom - A2 (Q [0; Bv] + N)``, then ``u_D = A u_I + Bv``."""
+def _reduced_speeds(f: Functions, s: Fragment, momenta: Momenta) -> Sequence[Node]:
+    """u_I of ``A2 Q A2^T u_I = mom - A2 (Q [0; Bv] + N)``, then ``u_D = A u_I + Bv``."""
     form = momenta.reduced
     right = [mom - x for mom, x in zip(f.equations.system.u[: len(form.offset)], form.offset, strict=True)]
     pivots = (pivot.holds(SINGULAR_LIMIT) for pivot in form.partition.pivots)
-    held = f.equations.system.at_rest([condition for condition in pivots if condition is not None])
-    steps, independent, arrays = _symmetric(f, form.lower, right, "A2 Q A2^T u_I = mom - A2 (Q [0; Bv] + N)", held)
-    return Recovered(steps, complete(f.graph, form.partition, form.remainder, independent), arrays)
+    s.require(*f.equations.system.at_rest([condition for condition in pivots if condition is not None]))
+    independent = _solved(s, form.lower, right, "A2 Q A2^T u_I = mom - A2 (Q [0; Bv] + N)")
+    return complete(f.graph, form.partition, form.remainder, independent)
 
 
-def _symmetric(
-    f: Functions, lower: Sequence[Sequence[Node]], right: Sequence[Node], title: str, conditions: Sequence[Node]
-) -> tuple[tuple[Step, ...], list[Node], dict[str, int]]:
-    """Steps after which the nodes solve the symmetric positive definite system, written out where it is small."""
+def _solved(s: Fragment, lower: Sequence[Sequence[Node]], right: Sequence[Node], title: str) -> Sequence[Node]:
+    """The solution of a symmetric positive definite system, written out where it is small."""
     n = len(right)
     if n <= SQUARE_LIMIT:
         solution, definite = solve_symmetric(lower, right)
-        return _guard(f, [*conditions, *definite], None), solution, {}
-    block = Block(title, (*_square("M", lower), *stores("m", right)))
-    steps = (*_guard(f, conditions, None), block, Call("cholesky_solve", (n, "M", "m")))
-    return steps, f.array("m", n), {"M": n * n, "m": n}
-
-
-def _square(array: str, lower: Sequence[Sequence[Node]]) -> tuple[Store, ...]:
-    n = len(lower)
-    return tuple(Store(array, i * n + j, x) for i, row in enumerate(lower) for j, x in enumerate(row))
-
-
-def _guard(f: Functions, conditions: Sequence[Node], otherwise: str | None) -> tuple[Step, ...]:
-    condition = all_hold(f.graph, conditions)
-    return () if condition is None else (Guard(condition, otherwise),)
+        s.require(*definite)
+        s.guard(None)
+        return solution
+    s.guard(None)
+    return s.call("cholesky_solve", n, title=title, names={"a": "M", "b": "m"}, a=lower_triangle(lower), b=right)["b"]
 
 
 # -- the unreduced right-hand side ------------------------------------------------------------------------------
 
 
-def _add_unreduced(f: Functions, recovered: Recovered, rate: Sequence[Node], stabilized: bool) -> None:
+def _add_unreduced(f: Functions, momenta: Momenta, form: str, stabilized: bool) -> None:
     """``mom' = e + ehat + J^T lambda``, the constraint forces being ``Q u' - P``."""
+    rate = momenta.canonical_rate if form == "hamilton" else momenta.rate
+
+    def made(accelerations: Callable[[Fragment, Sequence[Node]], Sequence[Node]] | None) -> Fragment:
+        s, e, total = f.fragment(), f.equations, list(rate)
+        speeds = _unreduced_speeds(f, s, momenta)
+        if accelerations is not None:
+            inertia = matrix_vector(f.graph, e.mass_matrix, accelerations(s, speeds))
+            total = [x + (y - z) for x, y, z in zip(rate, inertia, e.right_side, strict=True)]
+        nodes = _with_speeds(f, speeds, [*e.qdot.nodes, *total])
+        return s.output(nodes, title="q' and mom' = e + ehat + J^T lambda")
+
     name = "momentum_rhs_stabilized" if stabilized else "momentum_rhs"
-    if not f.n_c:
-        _add_rates(f, name, recovered, rate, (), {}, False)
-        return
-    general = f"{name}_general"
-    _add_general(f, general, recovered, rate, stabilized)
-    e = f.equations
-    part, small = e.partition, e.reduced(stabilized)
-    B = part.B_stabilized if stabilized else part.B
-    n = len(small.right)
-    rows = [*(x for row in small.lower for x in row), *small.right]
-    pivots = [pivot.holds(PIVOT_LIMIT) for pivot in part.pivots]
-    held = [condition for condition in pivots if condition is not None]
+    kind = f"(unreduced momentum form, {STATE})"
+    if f.n_c:
+        fragment = f.guarded(
+            name,
+            f"q' and mom' with dependent speeds chosen by pivoting {kind}",
+            lambda otherwise: made(lambda s, speeds: _reduced_accelerations(f, s, speeds, stabilized, otherwise)),
+            lambda: made(lambda s, speeds: _any_accelerations(f, s, speeds, stabilized)),
+        )
+    else:
+        fragment = made(None)
+    f.add(name, fragment, f"q' and mom' {kind}")
+
+
+def _reduced_accelerations(
+    f: Functions, s: Fragment, speeds: Sequence[Node], stabilized: bool, otherwise: str
+) -> Sequence[Node]:
+    """u' by the model's own partition."""
+    part, small = f.equations.partition, f.equations.reduced(stabilized)
+    B, n = part.B_stabilized if stabilized else part.B, len(small.right)
     if n <= SQUARE_LIMIT:
         independent, definite = solve_symmetric(small.lower, small.right)
-        steps = _guard(f, recovered.replaced(f, [*held, *definite]), general)
-        arrays = {}
-    else:
-        values = iter(recovered.replaced(f, rows))
-        lower = [[next(values) for _ in row] for row in small.lower]
-        block = Block("reduced mass matrix and right side", (*_square("S", lower), *stores("f", list(values))))
-        guard = _guard(f, recovered.replaced(f, held), general)
-        steps = (*guard, block, Call("cholesky_solve", (n, "S", "f")))
-        independent, arrays = f.array("f", n), {"S": n * n, "f": n}
-    udot = complete(f.graph, part, B, independent)
-    inertia = matrix_vector(f.graph, e.mass_matrix, udot)
-    total = [x + (y - z) for x, y, z in zip(rate, inertia, e.right_side, strict=True)]
-    _add_rates(f, name, recovered, total, steps, arrays, False)
+        s.require(*_with_speeds(f, speeds, [*f.pivots(PIVOT_LIMIT), *definite]))
+        s.guard(otherwise)
+        return complete(f.graph, part, B, independent)
+    s.require(*_with_speeds(f, speeds, f.pivots(PIVOT_LIMIT)))
+    s.guard(otherwise)
+    values = iter(_with_speeds(f, speeds, [*(x for row in small.lower for x in row), *small.right]))
+    lower = [[next(values) for _ in row] for row in small.lower]
+    title, names = "reduced mass matrix and right side", {"a": "S", "b": "f"}
+    solved = s.call("cholesky_solve", n, title=title, names=names, a=lower_triangle(lower), b=list(values))
+    return complete(f.graph, part, B, solved["b"])
 
 
-def _add_general(f: Functions, name: str, recovered: Recovered, rate: Sequence[Node], stabilized: bool) -> None:
-    """The same with dependent speeds chosen at run time."""
-    e, n_u, n_c = f.equations, f.n_u, f.n_c
-    b = e.b_stabilized if stabilized else e.b
-    arrays = {"Q": n_u * n_u, "P": n_u, "J": n_c * n_u, "b": n_c}
-    values = iter(recovered.replaced(f, [*e.Q.nodes, *e.P.nodes, *e.J.nodes, *b.nodes]))
-    filled = [stores(array, [next(values) for _ in range(length)]) for array, length in arrays.items()]
-    steps = (
-        Block("Q, P, J and b", tuple(store for part in filled for store in part)),
-        Call("constrained_solve", (n_u, n_c, "Q", "P", "J", "b", "scratch", "a")),
-    )
-    inertia = matrix_vector(f.graph, e.mass_matrix, f.array("a", n_u))
-    total = [x + (y - z) for x, y, z in zip(rate, inertia, e.right_side, strict=True)]
-    arrays |= {"scratch": constrained_work(n_u, n_c), "a": n_u}
-    _add_rates(f, name, recovered, total, steps, arrays, True)
-
-
-def _add_rates(
-    f: Functions,
-    name: str,
-    recovered: Recovered,
-    rate: Sequence[Node],
-    steps: tuple[Step, ...],
-    arrays: dict[str, int],
-    internal: bool,
-) -> None:
-    nodes = recovered.replaced(f, [*f.equations.qdot.nodes, *rate])
-    result = Block("q' and mom' = e + ehat + J^T lambda", stores("out", nodes))
-    general = " with dependent speeds chosen by pivoting" if internal else ""
-    summary = f"q' and mom'{general} (unreduced momentum form, {STATE})"
-    every = {**recovered.arrays, **arrays}
-    f.add(Function(name, (f.n_q + f.n_u,), (*recovered.steps, *steps, result), every, summary, internal))
+def _any_accelerations(f: Functions, s: Fragment, speeds: Sequence[Node], stabilized: bool) -> Sequence[Node]:
+    """u' with dependent speeds chosen at run time."""
+    e = f.equations
+    parts = {"Q": e.Q, "P": e.P, "J": e.J, "b": e.b_stabilized if stabilized else e.b}
+    values: dict[str, Any] = {name: _with_speeds(f, speeds, quantity.nodes) for name, quantity in parts.items()}
+    return s.call("constrained_solve", f.n_u, f.n_c, title="Q, P, J and b", **values)["udot"]

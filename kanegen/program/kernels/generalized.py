@@ -1,29 +1,36 @@
-"""Twins of the C kernels of ``kg_generalized.h``: generalized inverses and the symmetric root, in any precision.
+"""Kernels of ``kg_generalized.h`` and their twins: constraints of any rank.
 
-They follow definitions, not the C text: pseudo-inverses through the eigenvectors of the Gram matrix of the rows.
+The twins follow definitions, not the C text: pseudo-inverses through singular values, roots of Q through eigenvectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-Array = MutableSequence[Any]
-Vector = Sequence[Any]
+import numpy as np
 
-OK: Final = 0
-RANK_DEFICIENT: Final = 3
-SINGULAR: Final = -1
+from kanegen.program.kernels.dense import (
+    Array,
+    Matrix,
+    cholesky_factor,
+    cholesky_substitute,
+    epsilon,
+    fill,
+    matrix,
+    singular_values,
+    symmetric_eigen,
+    vector,
+)
+from kanegen.program.kernels.linear import cholesky_operations
+from kanegen.program.kernels.records import OK, RANK_DEFICIENT, SINGULAR, Kernel
 
 SINGULAR_VALUE_TOLERANCE: Final = 1e-9
 """Singular values below this fraction of the largest count as zero, as in C."""
 
-_SWEEPS: Final = 60
-
-
-def udwadia_kalaba_work(n_u: int, n_c: int) -> int:
-    """Length of the work array of the kernel ``udwadia_kalaba``: ``KG_UDWADIA_KALABA_WORK``."""
-    return n_u + n_c * (n_c + 1)
+DISTANCE: Final = 1e-3
+RATE: Final = 1e-6
+"""How close to dependent rows are replaced, and how fast they must change: as in C."""
 
 
 def udwadia_kalaba(
@@ -39,154 +46,184 @@ def udwadia_kalaba(
     rank: Array,
 ) -> int:
     """u' of ``Q u' = P + J^T lambda``, ``J u' = b`` for constraints of any rank (Udwadia and Kalaba 1992)."""
-    frame = root_frame(n_u, Q)
-    if frame is None:
+    root = _inverse_root(n_u, Q)
+    if root is None:
         return SINGULAR
-    scaled = [along_frame(frame, J[k * n_u : (k + 1) * n_u]) for k in range(n_c)]
-    free = along_frame(frame, P)
-    rest = [b[k] - dot(scaled[k], free) for k in range(n_c)]
-    held, shortest, found = pseudoinverse(scaled, rest, n_u)
-    udot[:] = back_from_frame(frame, [x + y for x, y in zip(free, held, strict=True)], divide=True)
-    multipliers[:] = shortest
-    rank[0] = found
-    return RANK_DEFICIENT if found < n_c else OK
-
-
-def udwadia_kalaba_many_work(n_u: int, n_c: int, m: int) -> int:
-    """Length of the work array of the kernel ``udwadia_kalaba_many``: ``KG_UDWADIA_KALABA_MANY_WORK``."""
-    return 2 * n_u + n_c * (n_c + 3)
+    scaled, free = matrix(n_c, n_u, J) @ root, root.T @ vector(P)
+    held, shortest, rank[0] = pseudoinverse(scaled, vector(b) - scaled @ free)
+    fill(udot, root @ (free + held))
+    fill(multipliers, shortest)
+    return RANK_DEFICIENT if rank[0] < n_c else OK
 
 
 def udwadia_kalaba_many(n_u: int, n_c: int, m: int, Q: Array, J: Array, X: Array, work: Array) -> int:
     """The accelerations for m right sides X (n_u + n_c, m), which become its first n_u rows."""
-    found = [x * 0 for x in X[: n_u * m]]
+    right = matrix(n_u + n_c, m, X)
+    solved = right[:n_u].copy()
     for k in range(m):
-        column = list(X[k::m])
-        udot, multipliers, rank = column[:n_u], column[n_u:], column[:1]
-        arrays = (list(Q), column[:n_u], list(J), column[n_u:], work, udot, multipliers, rank)
-        if udwadia_kalaba(n_u, n_c, *arrays) == SINGULAR:
+        udot, shortest, rank = list(solved[:, k]), [0] * n_c, [0]
+        if udwadia_kalaba(n_u, n_c, Q, list(right[:n_u, k]), J, list(right[n_u:, k]), work, udot, shortest, rank) < 0:
             return SINGULAR
-        found[k::m] = udot
-    X[: n_u * m] = found
+        solved[:, k] = udot
+    fill(X, solved)
     return OK
-
-
-def canonical_work(n_u: int, n_c: int) -> int:
-    """Length of the work array of the kernel ``canonical``: ``KG_CANONICAL_WORK``."""
-    return n_u * (n_u + 7) + n_c * (n_c + 2)
 
 
 def canonical(
     n_u: int, n_c: int, Q: Array, Qdot: Array, P: Array, J: Array, b: Array, u: Array, work: Array, parts: Array
 ) -> int:
     """Constraint-enforcing and momentum-balance parts of u' and of w' (Bajodah and Chen 2018, eqs. 40 and 44)."""
-    frame = root_frame(n_u, Q)
-    if frame is None:
-        return SINGULAR
-    vectors, roots = frame
-    scaled = [along_frame(frame, J[k * n_u : (k + 1) * n_u]) for k in range(n_c)]
-    free = along_frame(frame, P)
-    held, _, found = pseudoinverse(scaled, list(b), n_u)
-    rate = [dot(row, u) for row in vectors]
-    images = [[dot(Qdot[i * n_u : (i + 1) * n_u], row) for i in range(n_u)] for row in vectors]
-    turning = [
-        sum((dot(images[i], vectors[j]) / (roots[i] + roots[j]) * rate[j] for j in range(n_u)), 0 * roots[i])
-        for i in range(n_u)
-    ]
-    balanced = _without_rows(scaled, free, n_u)
-    balanced_turning = _without_rows(scaled, turning, n_u)
-    enforced = [x + t - r for x, t, r in zip(held, turning, balanced_turning, strict=True)]
-    remaining = [x + r for x, r in zip(balanced, balanced_turning, strict=True)]
-    parts[:] = [
-        *back_from_frame(frame, held, divide=True),
-        *back_from_frame(frame, balanced, divide=True),
-        *back_from_frame(frame, enforced, divide=False),
-        *back_from_frame(frame, remaining, divide=False),
-    ]
-    return RANK_DEFICIENT if found < n_c else OK
-
-
-Frame = tuple[list[list[Any]], list[Any]]
-
-
-def root_frame(n: int, Q: Array) -> Frame | None:
-    """Eigenvectors (rows) of Q and the roots of its eigenvalues; None where Q is not positive definite."""
-    values, vectors = eigen([list(Q[i * n : (i + 1) * n]) for i in range(n)])
+    values, vectors = symmetric_eigen(matrix(n_u, n_u, Q))
     if not all(value > 1e-14 * max(values) for value in values):
+        return SINGULAR
+    roots = values**0.5
+    root = vectors.T / roots
+    scaled, free = matrix(n_c, n_u, J) @ root, root.T @ vector(P)
+    held, _, rank = pseudoinverse(scaled, vector(b))
+    rates = vectors @ matrix(n_u, n_u, Qdot) @ vectors.T / (roots[:, None] + roots)
+    turning = rates @ (vectors @ vector(u[:n_u]))
+    balanced, balanced_turning = _without_rows(scaled, free), _without_rows(scaled, turning)
+    enforced, remaining = held + turning - balanced_turning, balanced + balanced_turning
+    fill(parts, np.concatenate([root @ held, root @ balanced, vectors.T @ enforced, vectors.T @ remaining]))
+    return RANK_DEFICIENT if rank < n_c else OK
+
+
+def udwadia_kalaba_limit(
+    n_u: int,
+    n_c: int,
+    Q: Array,
+    P: Array,
+    J: Array,
+    b: Array,
+    u: Array,
+    G: Array,
+    h: Array,
+    work: Array,
+    udot: Array,
+    multipliers: Array,
+    rank: Array,
+) -> int:
+    """u' of ``Q u' = P + J^T lambda``, ``J u' = b``, with rows about to become dependent replaced by their rates.
+
+    ``d/dt (J u' - b) = G u' + h + J u''``. Where a singular value of ``J Q^-1/2`` is small, the row of its left vector
+    w is replaced by ``w^T (G u' + h) = 0`` (de l'Hospital's rule). Replaced rows have no multiplier.
+    """
+    root = _inverse_root(n_u, Q)
+    if root is None:
+        return SINGULAR
+    rows, rates, free = matrix(n_c, n_u, J) @ root, matrix(n_c, n_u, G) @ root, root.T @ vector(P)
+    rest = vector(b) - rows @ free
+    values, vectors = symmetric_eigen(rows @ rows.T)
+    directions, changes = vectors @ rows, vectors @ rates
+    replaced = _replaced(values, directions, changes, rates, max(abs(x) for x in u))
+    least = max(values) * max(SINGULAR_VALUE_TOLERANCE**2, 64 * epsilon(values))
+    independent = [k for k in range(n_c) if values[k] > least]
+    kept = [k for k in independent if k not in replaced]
+    weights = (vectors[kept] @ rest) / values[kept]
+    y = free + weights @ directions[kept]
+    if replaced:
+        bound = [(directions[k], values[k]) for k in kept]
+        missing = -(vectors[replaced] @ vector(h)) - changes[replaced] @ y
+        y = y + pseudoinverse(np.array([_without(changes[k], bound) for k in replaced]), missing)[0]
+    fill(udot, root @ y)
+    fill(multipliers, weights @ vectors[kept])
+    rank[0] = len(independent)
+    return RANK_DEFICIENT if len(independent) < n_c else OK
+
+
+def _replaced(values: Matrix, directions: Matrix, changes: Matrix, rates: Matrix, speed: Any) -> list[int]:
+    """Numbers of the singular values whose rows are replaced."""
+    limit = DISTANCE**2 * max(values)
+    least = RATE**2 * max(row @ row for row in rates)
+    bound = [(row, value) for row, value in zip(directions, values, strict=True) if value > limit]
+    replaced = []
+    for k, value in enumerate(values):
+        change = _without(changes[k], bound)
+        left = change @ change
+        if value < limit and left > least and value * speed**2 < DISTANCE**2 * left:
+            replaced.append(k)
+    return replaced
+
+
+def _without(x: Matrix, bound: Sequence[tuple[Matrix, Any]]) -> Matrix:
+    """The part of x orthogonal to rows that are orthogonal to each other, given with their squared lengths."""
+    for row, size in bound:
+        x = x - (row @ x) / size * row
+    return x
+
+
+def pseudoinverse(M: Matrix, z: Matrix) -> tuple[Matrix, Matrix, int]:
+    """``M^+ z``, the shortest y with ``M^T y`` equal to it, and the rank of M."""
+    if len(M) == 0:
+        return np.zeros(M.shape[1], dtype=int), np.zeros(0, dtype=int), 0
+    U, values, VT = singular_values(M)
+    rank = sum(1 for value in values if value > SINGULAR_VALUE_TOLERANCE * values[0])
+    along = (U[:, :rank].T @ z) / values[:rank]
+    return along @ VT[:rank], U[:, :rank] @ (along / values[:rank]), rank
+
+
+def _without_rows(M: Matrix, x: Matrix) -> Matrix:
+    """The part of x orthogonal to all rows of M."""
+    return x - pseudoinverse(M, M @ x)[0]
+
+
+def _inverse_root(n: int, Q: Array) -> Matrix | None:
+    """R (n, n) with ``R R^T = Q^-1``; None where Q is not positive definite."""
+    L = cholesky_factor(matrix(n, n, Q))
+    if L is None:
         return None
-    return vectors, [_root(value) for value in values]
+    # L^-T = Q^-1 L.
+    return np.array([cholesky_substitute(L, column) for column in L.T]).T
 
 
-def along_frame(frame: Frame, x: Vector) -> list[Any]:
-    return [dot(row, x) / root for row, root in zip(*frame, strict=True)]
+def _operations(n_u: int, n_c: int) -> int:
+    # Factor of Q, its substitution into every row, and about five sweeps of rotations of the rows.
+    return cholesky_operations(n_u) + n_c * n_u * n_u + 5 * n_c * n_c * (6 * n_u + 3 * n_c)
 
 
-def back_from_frame(frame: Frame, x: Vector, *, divide: bool) -> list[Any]:
-    vectors, roots = frame
-    weights = [value / root if divide else value for value, root in zip(x, roots, strict=True)]
-    return [dot(weights, column) for column in zip(*vectors, strict=True)]
+_SIZES: Final = ("n_u", "n_c")
+_Q, _J, _U, _C = ("n_u", "n_u"), ("n_c", "n_u"), ("n_u",), ("n_c",)
+_RESULTS: Final[dict[str, tuple[str | int, ...]]] = {"udot": _U, "lambda": _C, "rank": (1,)}
 
-
-def pseudoinverse(rows: list[list[Any]], z: Vector, n: int) -> tuple[list[Any], list[Any], int]:
-    """``M^+ z``, the shortest y with ``M^T y`` equal to it, and the rank of M, given by its rows."""
-    if not rows:
-        return [0.0] * n, [], 0
-    values, vectors = eigen([[dot(a, b) for b in rows] for a in rows])
-    limit = max(values) * SINGULAR_VALUE_TOLERANCE**2
-    # The Gram matrix squares the condition: what it cannot tell from rounding is zero.
-    kept = [k for k, value in enumerate(values) if value > max(limit, 64 * epsilon(value) * max(values))]
-    shortest = [0 * z[0]] * len(rows)
-    for k in kept:
-        along = dot(vectors[k], z) / values[k]
-        shortest = [y + along * v for y, v in zip(shortest, vectors[k], strict=True)]
-    return [dot(shortest, column) for column in zip(*rows, strict=True)], shortest, len(kept)
-
-
-def _without_rows(rows: list[list[Any]], x: list[Any], n: int) -> list[Any]:
-    """The part of x orthogonal to all rows."""
-    inside, _, _ = pseudoinverse(rows, [dot(row, x) for row in rows], n)
-    return [a - b for a, b in zip(x, inside, strict=True)]
-
-
-def eigen(S: list[list[Any]]) -> tuple[list[Any], list[list[Any]]]:
-    """Eigenvalues and eigenvectors (rows) of a symmetric matrix by cyclic Jacobi rotations."""
-    n = len(S)
-    vectors = [[S[0][0] * 0 + int(i == j) for j in range(n)] for i in range(n)]
-    for _ in range(_SWEEPS):
-        scale = max(abs(S[i][i]) for i in range(n))
-        pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if abs(S[i][j]) > epsilon(scale) * scale / 16]
-        if not pairs:
-            break
-        for i, j in pairs:
-            _annihilate(S, vectors, i, j)
-    return [S[i][i] for i in range(n)], vectors
-
-
-def _annihilate(S: list[list[Any]], vectors: list[list[Any]], i: int, j: int) -> None:
-    if S[i][j] == 0:
-        return
-    zeta = (S[j][j] - S[i][i]) / (2 * S[i][j])
-    tangent = 1 / (abs(zeta) + _root(1 + zeta * zeta))
-    tangent = -tangent if zeta < 0 else tangent
-    c = 1 / _root(1 + tangent * tangent)
-    s = c * tangent
-    for pair in (S, vectors):
-        a, b = pair[i], pair[j]
-        pair[i] = [c * x - s * y for x, y in zip(a, b, strict=True)]
-        pair[j] = [s * x + c * y for x, y in zip(a, b, strict=True)]
-    for row in S:
-        row[i], row[j] = c * row[i] - s * row[j], s * row[i] + c * row[j]
-
-
-def dot(a: Vector, b: Vector) -> Any:
-    return sum((x * y for x, y in zip(a, b, strict=True)), 0 * a[0] if len(a) else 0)
-
-
-def _root(x: Any) -> Any:
-    return x**0.5
-
-
-def epsilon(x: Any) -> Any:
-    """Relative rounding of the kind of number x is."""
-    context = getattr(x, "context", None)
-    return context.eps if context is not None else 2.220446049250313e-16
+KERNELS: Final = (
+    Kernel(
+        "udwadia_kalaba",
+        "kg_generalized.h",
+        _SIZES,
+        {"Q": _Q, "P": _U, "J": _J, "b": _C, "work": (), **_RESULTS},
+        tuple(_RESULTS),
+        udwadia_kalaba,
+        _operations,
+        lambda n_u, n_c: n_u + n_c * (n_c + 1),
+    ),
+    Kernel(
+        "udwadia_kalaba_limit",
+        "kg_generalized.h",
+        _SIZES,
+        {"Q": _Q, "P": _U, "J": _J, "b": _C, "u": _U, "G": _J, "h": _C, "work": (), **_RESULTS},
+        tuple(_RESULTS),
+        udwadia_kalaba_limit,
+        lambda n_u, n_c: _operations(n_u, n_c) + n_c * n_u * n_u,
+        lambda n_u, n_c: 2 * n_u + n_c * (2 * n_c + n_u + 4),
+    ),
+    Kernel(
+        "udwadia_kalaba_many",
+        "kg_generalized.h",
+        ("n_u", "n_c", "m"),
+        {"Q": _Q, "J": _J, "X": ("n_u + n_c", "m"), "work": ()},
+        ("X",),
+        udwadia_kalaba_many,
+        lambda n_u, n_c, m: _operations(n_u, n_c) + m * (2 * n_u * n_u + n_c * (2 * n_c + 4 * n_u)),
+        lambda n_u, n_c, m: 2 * n_u + n_c * (n_c + 3),
+    ),
+    Kernel(
+        "canonical",
+        "kg_generalized.h",
+        _SIZES,
+        {"Q": _Q, "Qdot": _Q, "P": _U, "J": _J, "b": _C, "u": _U, "work": (), "parts": (4, "n_u")},
+        ("parts",),
+        canonical,
+        lambda n_u, n_c: 60 * n_u**3 + _operations(n_u, n_c),
+        lambda n_u, n_c: n_u * (n_u + 7) + n_c * (n_c + 2),
+    ),
+)

@@ -1,10 +1,15 @@
-"""Lowered code: the statements of one C function, in order, with nothing left to decide but spelling."""
+"""Lowered code: the statements of one function, in order, with nothing left to decide but spelling.
+
+The steps of the program occur in it as they are, with lowered values in place of nodes of the graph.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from kanegen.program.records import Call, Check, Guard, Invoke, Store
 
 
 class Value:
@@ -36,15 +41,6 @@ class Let:
 
 
 @dataclass(frozen=True)
-class Put:
-    """``array[index] = value``."""
-
-    array: str
-    index: int
-    value: Value
-
-
-@dataclass(frozen=True)
 class Gather:
     """Sines and cosines of all ``angles`` in one call of the runtime."""
 
@@ -52,47 +48,14 @@ class Gather:
 
 
 @dataclass(frozen=True)
-class KernelCall:
-    """``status = kg_<kernel>(arguments)``."""
-
-    kernel: str
-    arguments: tuple[int | str, ...]
-
-
-@dataclass(frozen=True)
-class FunctionCall:
-    """``status = function(..., array)``: a function of the program at the same arguments."""
-
-    function: str
-    array: str
-
-
-@dataclass(frozen=True)
-class Leave:
-    """Unless ``condition`` holds, the result of the function ``otherwise`` is returned (None: singular)."""
-
-    condition: Value
-    otherwise: str | None
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class Judge:
-    """Unless ``condition`` holds, the function will end as singular."""
-
-    condition: Value
-    reason: str = ""
-
-
-@dataclass(frozen=True)
 class Part:
     """Temporaries and stores that stand in a C function of their own, to keep every function short."""
 
     number: int
-    statements: tuple[Let | Put, ...]
+    statements: tuple[Let | Store[Value], ...]
 
 
-Statement: TypeAlias = Let | Put | Gather | KernelCall | FunctionCall | Leave | Judge | Part
+Statement: TypeAlias = Let | Store[Value] | Gather | Call | Invoke | Guard[Value] | Check[Value] | Part
 
 
 @dataclass(frozen=True)
@@ -125,8 +88,8 @@ class Code:
 
 def needed(statement: Statement) -> tuple[Value, ...]:
     """The values a statement (not a part) spells out."""
-    if isinstance(statement, (Let, Put)):
+    if isinstance(statement, Let | Store):
         return (statement.value,)
     if isinstance(statement, Gather):
         return statement.angles
-    return (statement.condition,) if isinstance(statement, Leave | Judge) else ()
+    return (statement.condition,) if isinstance(statement, Guard | Check) else ()

@@ -6,18 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kanegen.graph.nodes import Node
-from kanegen.program.records import Block, Check, Function, Guard, Program
-
-
-def roots(function: Function) -> list[Node]:
-    """Every node a function needs, in the order of its steps: stored values and conditions."""
-    found: list[Node] = []
-    for step in function.steps:
-        if isinstance(step, Block):
-            found.extend(store.value for store in step.stores)
-        elif isinstance(step, Guard | Check):
-            found.append(step.condition)
-    return found
+from kanegen.program.records import Program
 
 
 def hoist(program: Program) -> Program:
@@ -28,7 +17,7 @@ def hoist(program: Program) -> Program:
     graph, in which operands come first.
     """
     wanted: dict[int, Node] = {}
-    for node in _changing((root for f in program.functions for root in roots(f)), wanted):
+    for node in _changing((root for f in program.functions for root in f.roots), wanted):
         for operand in node.args:
             _take(operand, wanted)
     return replace(program, constants=tuple(wanted[index] for index in sorted(wanted)))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from kanegen.graph.nodes import Node
 from kanegen.program.passes.code import Value
+from kanegen.program.records import Function
 
 LOADS = frozenset({"input", "const", "sine", "cosine"})
 """Operations that cost nothing: they name what is there already."""
@@ -36,9 +38,19 @@ class Lowered:
         return self.values[node.index]
 
 
-def constant_positions(constants: Sequence[Node]) -> dict[int, int]:
-    """Node index of each hoisted constant -> its index in the array ``c``."""
-    return {node.index: k for k, node in enumerate(constants)}
+_LOWERED: WeakKeyDictionary[Function, tuple[Sequence[Node], Lowered]] = WeakKeyDictionary()
+
+
+def lowered(function: Function, constants: Sequence[Node]) -> Lowered:
+    """The values of a function, with the ``constants`` of its program in the array ``c``.
+
+    Counting, cost estimates, what a function reads and its code share one result: it is kept with the function.
+    """
+    known = _LOWERED.get(function)
+    if known is None or known[0] is not constants:
+        known = constants, lower(function.roots, {node.index: k for k, node in enumerate(constants)})
+        _LOWERED[function] = known
+    return known[1]
 
 
 def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
@@ -48,8 +60,8 @@ def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
     than one numerator is inverted once: with the 36 quotients of an 8 by 8 factorization among 2,000 operations
     that takes 0.92 of the time, though it adds an operation per denominator.
     """
-    needed = _needed(roots, positions)
-    shared = _shared_denominators(needed, positions)
+    needed = needed_nodes(roots, positions)
+    shared = shared_denominators(needed, positions)
     gathered = _gathered_angles(needed, positions)
     values: dict[int, Value] = {}
     reciprocals: dict[int, Value] = {}
@@ -75,7 +87,8 @@ def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
     return Lowered(values, tuple(order), tuple(values[index] for index in gathered))
 
 
-def _needed(roots: Iterable[Node], positions: Mapping[int, int]) -> list[Node]:
+def needed_nodes(roots: Iterable[Node], positions: Mapping[int, int]) -> list[Node]:
+    """The nodes that the roots need, operands first; nodes in ``positions`` are not entered."""
     seen: dict[int, Node] = {}
     stack = list(roots)
     while stack:
@@ -87,7 +100,8 @@ def _needed(roots: Iterable[Node], positions: Mapping[int, int]) -> list[Node]:
     return [seen[index] for index in sorted(seen)]
 
 
-def _shared_denominators(order: Sequence[Node], positions: Mapping[int, int]) -> set[int]:
+def shared_denominators(order: Sequence[Node], positions: Mapping[int, int]) -> set[int]:
+    """Denominators of several quotients, by node index."""
     divided = Counter(node.args[1].index for node in order if node.op == "div" and node.index not in positions)
     return {index for index, count in divided.items() if count > 1}
 

@@ -12,21 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kanegen.graph.nodes import Node
-from kanegen.program.passes.code import (
-    Code,
-    FunctionCall,
-    Gather,
-    Judge,
-    KernelCall,
-    Leave,
-    Let,
-    Put,
-    Section,
-    Statement,
-    Value,
-)
-from kanegen.program.passes.hoist import roots
-from kanegen.program.passes.lower import LOADS, Lowered, constant_positions, lower
+from kanegen.program.passes.code import Code, Gather, Let, Section, Statement, Value
+from kanegen.program.passes.lower import LOADS, Lowered, lowered
 from kanegen.program.records import Block, Check, Function, Guard, Invoke, Program, Step, Store
 
 MAX_OPERATIONS = 7
@@ -41,8 +28,8 @@ ATOMIC_ARGUMENTS = frozenset({"min", "max", "reciprocal"})
 
 def schedule(function: Function, constants: Sequence[Node]) -> Code:
     """The lowered code of one function; ``constants`` are those of the hoisted program."""
-    lowered = lower(roots(function), constant_positions(constants))
-    scheduler = _Scheduler(lowered, _uses(function, lowered))
+    values = lowered(function, constants)
+    scheduler = _Scheduler(values, _uses(function, values))
     sections = [scheduler.angles(), *(scheduler.section(step) for step in function.steps)]
     return Code(tuple(_merged(s for s in sections if s.statements)))
 
@@ -56,7 +43,7 @@ def schedule_constants(program: Program) -> Code:
 
 def _uses(function: Function, lowered: Lowered) -> Counter[Value]:
     """How often each value is used: as an operand, stored, or as a condition."""
-    uses: Counter[Value] = Counter(lowered[node] for node in roots(function))
+    uses: Counter[Value] = Counter(lowered[node] for node in function.roots)
     uses.update(lowered.angles)
     for value in lowered.order:
         uses.update(value.args)
@@ -96,24 +83,24 @@ class _Scheduler:
             return Section(step.title, tuple(self._block(step)))
         if isinstance(step, Guard):
             condition = self._lowered[step.condition]
-            return Section("", (*self._evaluate(condition), Leave(condition, step.otherwise, step.reason)))
+            return Section("", (*self._evaluate(condition), Guard(condition, step.otherwise, step.reason)))
         if isinstance(step, Check):
             condition = self._lowered[step.condition]
-            return Section("", (*self._evaluate(condition), Judge(condition, step.reason)))
+            return Section("", (*self._evaluate(condition), Check(condition, step.reason)))
         if isinstance(step, Invoke):
             self._forget(frozenset((step.array,)))
-            return Section("", (FunctionCall(step.function.name, step.array),))
+            return Section("", (step,))
         self._forget(frozenset(a for a in step.arguments if isinstance(a, str)))
-        return Section("", (KernelCall(step.kernel, step.arguments),))
+        return Section("", (step,))
 
     def _block(self, block: Block) -> Iterator[Statement]:
         values = [self._lowered[store.value] for store in block.stores]
         read = frozenset().union(*(self._reads[value] for value in values))
-        late: list[Put] = []
+        late: list[Store[Value]] = []
         for store, value in zip(block.stores, values, strict=True):
             if store.array not in read:
                 yield from self._evaluate(value)
-                yield Put(store.array, store.index, value)
+                yield Store(store.array, store.index, value)
                 continue
             # The block still reads what this store overwrites: the store waits for the end of the block.
             if value.op in LOADS:
@@ -121,7 +108,7 @@ class _Scheduler:
                 yield self._let(value)
             else:
                 yield from self._evaluate(value, named=True)
-            late.append(Put(store.array, store.index, value))
+            late.append(Store(store.array, store.index, value))
         yield from late
         self._forget(frozenset(store.array for store in block.stores))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kanegen.program.passes.code import Code, Gather, Let, Part, Put, Section, Statement, Value, needed
+from kanegen.program.passes.code import Code, Gather, Let, Part, Section, Statement, Value, needed
+from kanegen.program.records import Store
 
 LONGEST = 6000
 """Temporaries and stores of a function that stays whole."""
@@ -21,7 +22,7 @@ time to compile and lose a twentieth at run time; with 2,000, nothing. -O2 and -
 
 def split(code: Code) -> Code:
     """``code`` with its temporaries and stores in parts where it is longer than `LONGEST`."""
-    if sum(isinstance(s, (Let, Put)) for s in code.statements) <= LONGEST:
+    if sum(isinstance(s, Let | Store) for s in code.statements) <= LONGEST:
         return code
     numbers = iter(range(len(code.statements)))
     sections = tuple(_cut_section(section, numbers) for section in code.sections)
@@ -36,14 +37,14 @@ def _cut_section(section: Section, numbers: Iterator[int]) -> Section:
 
 
 def _cut(statements: Iterable[Statement], numbers: Iterator[int]) -> Iterator[Statement]:
-    pending: list[Let | Put] = []
+    pending: list[Let | Store[Value]] = []
     for statement in statements:
-        if isinstance(statement, (Let, Put)):
+        if isinstance(statement, Let | Store):
             pending.append(statement)
-        if pending and (len(pending) == PART or not isinstance(statement, (Let, Put))):
+        if pending and (len(pending) == PART or not isinstance(statement, Let | Store)):
             yield Part(next(numbers), tuple(pending))
             pending.clear()
-        if not isinstance(statement, (Let, Put)):
+        if not isinstance(statement, Let | Store):
             yield statement
     if pending:
         yield Part(next(numbers), tuple(pending))

@@ -11,11 +11,11 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description, ServoLabels
 from kanegen.errors import SolveError
-from kanegen.program.functions.control.servo import MAKERS
+from kanegen.program.catalogue import group
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import numbers
 
-SERVO_FUNCTIONS: Final = tuple(name for name in MAKERS if name != "servo_gains")
+SERVO_FUNCTIONS: Final = tuple(name for name in group("servo") if name != "servo_gains")
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,7 @@ def test_ctrl_c_ends_the_run_and_keeps_the_results() -> None:
     assert 0.0 < outcome.last[0] < 100.0
 
 
-def test_failures_of_the_right_hand_side_are_told() -> None:
+def test_failures_of_the_right_hand_side_are_reported() -> None:
     module = pendulum_module()
     outcome = module.integrate(pendulum_function("singular"), module.Inputs.constant([0.0]), 0.0, 1.0, *START)
     assert outcome.status == module.STATUS_RHS_FAILED

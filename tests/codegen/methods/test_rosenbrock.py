@@ -34,7 +34,7 @@ def test_every_order_condition_up_to_the_claimed_order_holds() -> None:
     assert len(all_trees(RODAS.order)) == 8
 
 
-def test_the_method_is_no_better_than_it_claims() -> None:
+def test_claiming_a_higher_order_is_refused() -> None:
     with raises(ValueError, "solution"):
         replace(RODAS, order=RODAS.order + 1)
     with raises(ValueError, "dense output"):

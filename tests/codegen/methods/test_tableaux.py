@@ -35,7 +35,7 @@ def test_every_order_condition_up_to_the_claimed_order_holds(method: Tableau) ->
 
 
 @pytest.mark.parametrize("method", TABLEAUX.values(), ids=TABLEAUX)
-def test_no_method_is_better_than_it_claims(method: Tableau) -> None:
+def test_claiming_a_higher_order_is_refused(method: Tableau) -> None:
     with raises(ValueError, "solution"):
         replace(method, order=method.order + 1)
     with raises(ValueError, "dense output"):

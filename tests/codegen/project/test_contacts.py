@@ -38,8 +38,8 @@ def run(program: Path, *arguments: str, status: int = 0) -> subprocess.Completed
 def test_the_emitted_program_meets_contacts_and_events(program: Path) -> None:
     lines = run(program, "values.txt", "2", "0.1").stdout.splitlines()
     solution = block().integrate((0.0, 2.0), START[:2], START[2:], [7.0], method="rk4", step=0.1)
-    told = [line.removeprefix("# t = ").split(": ") for line in lines if line.startswith("#")]
-    times, words = zip(*told, strict=True)
+    records = [line.removeprefix("# t = ").split(": ") for line in lines if line.startswith("#")]
+    times, words = zip(*records, strict=True)
     expected = [f"{event.name} {'happens' if event.kind == 'user' else event.kind}" for event in solution.events]
     assert list(words) == expected
     np.testing.assert_allclose([float(t) for t in times], [event.t for event in solution.events], rtol=1e-9)

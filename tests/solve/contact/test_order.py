@@ -75,6 +75,6 @@ def test_an_entry_that_cannot_be_read_does_not_shift_the_numbers_of_others() -> 
     says(caught.value.problems[0], "kg.Unilateral", "kg.Friction", "kg.Latch")
 
 
-def test_one_record_alone_is_no_sequence() -> None:
+def test_contacts_must_be_a_sequence_of_records() -> None:
     with raises(kg.ModelError, "contacts", "Unilateral(", "list"):
         ball(contacts=kg.Unilateral(z))

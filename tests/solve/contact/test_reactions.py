@@ -15,8 +15,8 @@ from messages import raises
 from tolerances import SOLVE
 
 import kanegen as kg
-from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
+from kanegen.program.options import BuildOptions
 
 t = me.dynamicsymbols._t
 ROWS = ("tip", "tip slip", "bumper", "brake slip", "latch")

@@ -205,7 +205,7 @@ def test_feet_stick_if_and_only_if_some_forces_hold_them(directions: int, exampl
 
 
 def check_friction(case: Case, result: Result, directions: int) -> None:
-    """The forces that are told obey the law, and keep the box at rest."""
+    """The forces that are reported obey the law, and keep the box at rest."""
     forces = result.force.reshape(-1, 1 + directions)
     mu = case.contacts[0].friction[0]
     assert (np.linalg.norm(forces[:, 1:], axis=1) <= mu * forces[:, 0] + CONTACT_CONDITIONS * WEIGHT).all()

@@ -177,7 +177,7 @@ def test_a_target_out_of_reach_is_reported() -> None:
         assert "x(t) = -9.12" in run.control.warnings[1]
 
 
-def test_saturation_without_dense_output_is_told_to_the_steps() -> None:
+def test_without_dense_output_saturation_is_resolved_to_steps() -> None:
     run = hoist().integrate((0.0, 8.0), [-10.0], [0.0], limits=1.0, dense_output=False, **STRICT)
     assert run.control.saturation[0].t_end in run.t
     assert run.control.saturation[0].t_end == pytest.approx(np.sqrt(22.0) - 2.0, abs=0.5)

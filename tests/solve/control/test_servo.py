@@ -228,7 +228,7 @@ def test_controls_that_cannot_act_as_the_constraint_would(pushed: Callable[[str]
 
 
 @pytest.mark.parametrize("resolution", ["moore_penrose", "ideal"])
-def test_what_a_passive_constraint_fixes_at_a_state_is_left_alone(resolution: str) -> None:
+def test_controls_do_not_act_along_what_passive_constraints_fix(resolution: str) -> None:
     """A bead on a ring: where its tangent is upright, no force changes x. Close to it large forces do, and no noise."""
     x, y, v, w, F, G = me.dynamicsymbols("x y v w F G")
     N, O = me.ReferenceFrame("N"), me.Point("O")
@@ -353,7 +353,7 @@ def test_other_inputs_without_a_default_need_one() -> None:
 
 
 @pytest.mark.parametrize("y", [(1.0,), (1.0, 2.0, 3.0), [[1.0, 2.0]], "two", (1.0, float("nan"))])
-def test_y_that_is_no_vector_of_numbers(y: Any) -> None:
+def test_y_must_be_a_vector_of_numbers(y: Any) -> None:
     start = example("energy_servo").INITIAL
     with raises(kg.SolveError, "y", "2", "tau1", "tau2"):
         solver_for("energy_servo").control(0.0, start["q"], start["u"], y=y)

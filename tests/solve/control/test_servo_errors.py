@@ -191,7 +191,7 @@ def test_derivations(servo: Callable[[], Any], options: dict[str, Any], names: t
         build(servo(), **options)
 
 
-def test_a_coordinate_at_an_end_of_its_range_is_no_obstacle() -> None:
+def test_servo_constraints_that_are_singular_only_at_special_states_are_accepted() -> None:
     """Ranks are judged on the manifold, at generic states: these servo-constraints can be enforced."""
     build(kg.Servo(sm.log(x), STABLE))
     build(kg.Servo(x - y**2, STABLE, controls=(F,)), holonomic_constraints=(x**2 + y**2 - c**2,), parameters={c: 1.0})

@@ -16,10 +16,10 @@ from systems import example
 from tolerances import SERVO_LAW
 
 import kanegen as kg
-from kanegen.options import BuildOptions
 from kanegen.program.assemble import assemble
 from kanegen.program.interpret import interpret
-from kanegen.program.kernels.control import INFEASIBLE
+from kanegen.program.kernels.records import INFEASIBLE
+from kanegen.program.options import BuildOptions
 
 F1, F2, F3, wind, x1, v1 = me.dynamicsymbols("F1 F2 F3 wind x1 v1")
 TAU = sm.Matrix([F1, F2, F3])

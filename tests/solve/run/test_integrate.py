@@ -121,7 +121,9 @@ def test_stabilization_makes_a_violation_decay() -> None:
         (Q + 1.0, U + 1.0, [("2",), ("q0", "u0", "start_tolerance=")]),
     ],
 )
-def test_an_inconsistent_start_is_told_by_how_much(q: Any, u: Any, rows: list[tuple[str, ...]]) -> None:
+def test_the_message_about_an_inconsistent_start_gives_the_residuals(
+    q: Any, u: Any, rows: list[tuple[str, ...]]
+) -> None:
     for names in rows:
         with raises(SolveError, *names):
             solver().integrate((0.0, 1.0), q, u)
@@ -212,7 +214,7 @@ def test_too_many_steps_keep_the_results() -> None:
 
 
 @pytest.mark.parametrize("options", [{"method": "rk4", "step": 0.01}, {"method": "dopri5"}])
-def test_a_singular_position_is_told(options: dict[str, Any]) -> None:
+def test_a_singular_position_stops_the_run_and_is_reported(options: dict[str, Any]) -> None:
     error = failed(t_span=(999.5, 1000.5), **options)
     assert error.solution.status is Outcome.RIGHT_HAND_SIDE_FAILED
     says(error, "singular")

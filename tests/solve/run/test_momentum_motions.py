@@ -200,7 +200,7 @@ def test_momenta_of_other_speeds_give_the_same_motion(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["momentum", "momentum_unreduced", "hamilton"])
-def test_nothing_left_free(form: str) -> None:
+def test_a_model_without_free_speeds_in_momentum_form(form: str) -> None:
     """``u = cos t``: the reduced state has no momenta at all."""
     x, u = me.dynamicsymbols("x u")
     N, O = me.ReferenceFrame("N"), me.Point("O")

@@ -100,7 +100,7 @@ def test_energy_beside_the_constraints() -> None:
     assert np.abs(u2 + 2.0 * x * u1).max() < PROJECTED
 
 
-def test_at_rest_nothing_is_divided_by_zero() -> None:
+def test_projection_at_rest_does_not_divide_by_zero() -> None:
     solution = varying().integrate((0.0, 1.0), (0.0, 1.0), (0.0, 0.0), method="rk4", step=0.1)
     np.testing.assert_array_equal(solution.q[-1], [0.0, 1.0])
     np.testing.assert_array_equal(solution.u[-1], [0.0, 0.0])
@@ -173,7 +173,7 @@ def test_outputs_with_several_components_are_kept_each() -> None:
     assert solution.statistics.integrals_left == 0
 
 
-def test_an_integral_that_is_none_is_forced_and_its_drift_is_told() -> None:
+def test_a_quantity_that_is_not_conserved_is_kept_and_its_drift_reported() -> None:
     start = ((0.3, 0.2, -0.4), (0.01, 5.0, 0.02))
     kept = top().with_stabilization(kg.Projection(integrals=("H",)))
     options: dict[str, Any] = {"method": "rk4", "step": 0.005}
@@ -199,7 +199,7 @@ def test_an_integral_without_a_value_at_the_start() -> None:
         ("inverse_", ("'inverse_'", "'inverse'")),
     ],
 )
-def test_what_is_no_integral_is_refused(name: str, names: tuple[str, ...]) -> None:
+def test_outputs_that_cannot_be_integrals_are_refused(name: str, names: tuple[str, ...]) -> None:
     with raises(SolveError, *names):
         top().with_stabilization(kg.Projection(integrals=("H", name)))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kanegen.derivation.control.control_constraints import UNKNOWN, ControlledMotion
-from kanegen.program.kernels.control import control_work
-from kanegen.program.records import Block, Call, Function, Guard, Step
-from kanegen.program.registry import Functions, all_hold, stores
+from kanegen.graph import Node
+from kanegen.program.fragment import Fragment, flat
+from kanegen.program.registry import Functions
 
 RIGHT_HAND_SIDE = "rhs_controlled"
 GAINS = "control_gains"
@@ -13,57 +13,45 @@ GAINS = "control_gains"
 
 def control_constraints(f: Functions, motion: ControlledMotion) -> None:
     """Add the functions of a model with control constraints."""
-    f.add(_right_hand_side(f, motion))
-    if motion.levels:
-        f.add(_residuals(f, motion))
-    if any(level.held for level in motion.levels):
-        f.add(_held(f, motion))
-    if any(motion.gains):
-        f.add(_gains(f, motion))
-
-
-def _guard(f: Functions, motion: ControlledMotion) -> tuple[Step, ...]:
-    condition = all_hold(f.graph, motion.conditions)
-    return () if condition is None else (Guard(condition, None),)
-
-
-def _right_hand_side(f: Functions, motion: ControlledMotion) -> Function:
-    """(q', u', z') of the state (q, u, z); z is read from its slots of r."""
-    m, n = len(motion.matrix), len(motion.unknowns)
-    steps: list[Step] = [*_guard(f, motion)]
-    arrays = {UNKNOWN: n}
-    if m:
-        entries = [x for row in motion.matrix for x in row]
-        system = (*stores("AA", entries), *stores("BB", motion.right_side), *stores("y", motion.free_part))
-        steps.append(Block("AA w = BB, w the highest derivatives of the controls; y: what it leaves free", system))
-        steps.append(Call("control_solve", (m, n, "AA", "BB", "y", "scratch", UNKNOWN)))
-        arrays |= {"AA": m * n, "BB": m, "y": n, "scratch": control_work(m, n)}
-    else:
-        steps.append(Block("highest derivatives of the controls", stores(UNKNOWN, motion.free_part)))
-    rates = (*motion.qdot, *motion.udot, *motion.state_rates)
-    steps.append(Block("derivatives of the coordinates, speeds and controls", stores("out", rates)))
     summary = "q', u' and the derivatives of the controls under the control constraints"
-    return Function(RIGHT_HAND_SIDE, (len(rates),), tuple(steps), arrays, summary)
-
-
-def _residuals(f: Functions, motion: ControlledMotion) -> Function:
-    nodes = [level.residual for level in motion.levels]
-    steps = (*_guard(f, motion), Block("", stores("out", nodes)))
-    return Function("control_residuals", (len(nodes),), steps, {}, "residuals of the control constraints")
-
-
-def _held(f: Functions, motion: ControlledMotion) -> Function:
+    f.add(RIGHT_HAND_SIDE, _right_hand_side(f, motion), summary)
+    if motion.levels:
+        residuals = _guarded(f, motion).output([level.residual for level in motion.levels])
+        f.add("control_residuals", residuals, "residuals of the control constraints")
     rows = [(*motion.slopes(level.residual), level.residual) for level in motion.levels if level.held]
-    steps = (*_guard(f, motion), Block("", stores("out", [x for row in rows for x in row])))
-    summary = "[d phi/dz, phi] of the control constraints and derivatives that the controls of the state can satisfy"
-    return Function("control_level", (len(rows), len(motion.slots) + 1), steps, {}, summary)
+    if rows:
+        summary = (
+            "[d phi/dz, phi] of the control constraints and derivatives that the controls of the state can satisfy"
+        )
+        f.add("control_level", _guarded(f, motion).rows(rows), summary)
+    if any(motion.gains):
+        summary = "number of gains and Theta1, Theta2, ... of the control constraints whose errors decay"
+        f.add(GAINS, f.fragment().rows(_gains(f, motion)), summary)
 
 
-def _gains(f: Functions, motion: ControlledMotion) -> Function:
+def _guarded(f: Functions, motion: ControlledMotion) -> Fragment:
+    s = f.fragment()
+    s.require(*motion.conditions)
+    s.guard(None)
+    return s
+
+
+def _right_hand_side(f: Functions, motion: ControlledMotion) -> Fragment:
+    """(q', u', z') of the state (q, u, z); z is read from its slots of r."""
+    s, m, n = _guarded(f, motion), len(motion.matrix), len(motion.unknowns)
+    if m:
+        title = "AA w = BB, w the highest derivatives of the controls; y: what it leaves free"
+        names = {"A": "AA", "z": "BB", "x": UNKNOWN}
+        A, z, y = flat(motion.matrix), motion.right_side, motion.free_part
+        s.call("control_solve", m, n, title=title, names=names, A=A, z=z, y=y)
+    else:
+        s.store("highest derivatives of the controls", **{UNKNOWN: motion.free_part})
+    rates = (*motion.qdot, *motion.udot, *motion.state_rates)
+    return s.output(rates, title="derivatives of the coordinates, speeds and controls")
+
+
+def _gains(f: Functions, motion: ControlledMotion) -> list[list[Node]]:
     """One row for each constraint that is to decay: how many gains, the gains Theta1, ..., Thetak, zeros."""
     present = [gains for gains in motion.gains if gains]
     width = max(map(len, present))
-    rows = [(f.graph.const(len(gains)), *gains, *[f.graph.zero] * (width - len(gains))) for gains in present]
-    steps = (Block("", stores("out", [x for row in rows for x in row])),)
-    summary = "number of gains and Theta1, Theta2, ... of the control constraints whose errors decay"
-    return Function(GAINS, (len(rows), width + 1), steps, {}, summary)
+    return [[f.graph.const(len(gains)), *gains, *[f.graph.zero] * (width - len(gains))] for gains in present]

@@ -8,34 +8,27 @@ function of the same name with the ending ``_general`` takes over and decides by
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from kanegen.derivation.algebra.cholesky import Factor, factorize
 from kanegen.derivation.control.servo import Compliance, compliance, lowered
-from kanegen.derivation.equations import Equations
 from kanegen.graph import Node
+from kanegen.program.fragment import Fragment, flat
 from kanegen.program.functions.control.servo_change import least_change
 from kanegen.program.functions.control.servo_systems import (
     ROW_LIMIT,
     Linear,
     Rows,
     ServoLinear,
-    Solved,
     by_kernels,
     in_metric,
     metric_of,
     product,
     scaled_rows,
-    stored_rows,
     straight_line,
     without_free,
 )
-from kanegen.program.kernels.control import control_work
-from kanegen.program.kernels.servo import control_feasibility_work
-from kanegen.program.records import Block, Call, Function, Guard, Step
-from kanegen.program.registry import Functions, Made, all_hold, stores
-
-Matrix: TypeAlias = tuple[tuple[Node, ...], ...]
+from kanegen.program.registry import Functions, Maker
 
 WRITTEN_OUT: Final = 4
 """Most servo-constraints (and degrees of freedom, for ideal controls) whose solve is written out."""
@@ -44,36 +37,28 @@ GRAM_LIMIT: Final = 1e-6
 """Pivots of ``S S^T`` below this fraction of their diagonal go to the singular values: the square of the condition
 costs six digits at most."""
 
-SUMMARIES: Final = {
-    "control": "controls tau that enforce the servo-constraints",
-    "servo_matrix": "S of S tau = z",
-    "servo_right_side": "z of S tau = z",
-    "servo_residuals": "psi of the servo-constraints, then psi' of the holonomic ones",
-    "servo_gains": "Theta1, Theta2 of holonomic servo-constraints, Theta, 0 of nonholonomic ones",
-    "feasibility": "rank of the equations of the controls, residual, smallest singular value, 1 for a solution",
-}
+
+def no_servo(f: Functions) -> str | None:
+    """Why there are no controls to compute."""
+    if f.equations.model.servo is not None:
+        return None
+    return "it has no servo-constraints. Give control=kg.Servo(...) to kanegen.Model"
 
 
-def exists(equations: Equations) -> bool:
-    return equations.model.servo is not None
+def control(f: Functions) -> Fragment:
+    def general() -> Fragment:
+        s = f.fragment()
+        return s.output(_general(f, s), title="controls")
 
-
-def _control(f: Functions) -> Made:
-    tau = _shape_of_tau(f)
     inverse = _written_out(f)
     if inverse is None or f.servo.feedback:
-        return _finished(_general(f), tau)
+        return general()
+    s = f.fragment()
     try:
-        fast = _fast(f, straight_line(f, inverse), inverse)
+        tau = _fast(f, s, straight_line(f, s, inverse), inverse)
     except ZeroDivisionError:  # rows that depend on each other everywhere
-        fast = None
-    if fast is None:
-        return _finished(_general(f), tau)
-    return _guarded(f, "control", fast, _general(f), tau)
-
-
-def _shape_of_tau(f: Functions) -> tuple[int, ...]:
-    return (len(f.servo.controls.slots),)
+        tau = None
+    return general() if tau is None else _guarded(f, "control", s, tau, general)
 
 
 def _written_out(f: Functions) -> Compliance | None:
@@ -81,45 +66,44 @@ def _written_out(f: Functions) -> Compliance | None:
     return compliance(f.equations) if f.equations.has_partition else None
 
 
-def _finished(solved: Solved, shape: tuple[int, ...]) -> Made:
-    return (*solved.steps, Block("controls", stores("out", solved.tau))), shape, solved.arrays
+def _guarded(
+    f: Functions,
+    name: str,
+    s: Fragment,
+    nodes: Sequence[Node],
+    general: Callable[[], Fragment],
+    shape: tuple[int, ...] | None = None,
+) -> Fragment:
+    """The nodes where the conditions of the fragment hold, else the function ``<name>_general``."""
 
+    def fast(otherwise: str) -> Fragment:
+        s.guard(otherwise)
+        return s.output(nodes, shape, "controls")
 
-def _guarded(f: Functions, name: str, fast: Solved, general: Solved, shape: tuple[int, ...]) -> Made:
-    """The fast way where its conditions hold, else the function ``<name>_general``."""
-    condition = all_hold(f.graph, fast.conditions)
-    if condition is None:
-        return _finished(fast, shape)
-    steps, _, arrays = _finished(general, shape)
-    other = f.once(
-        f"{name}_general",
-        lambda: Function(f"{name}_general", shape, steps, arrays, f"{SUMMARIES[name]}, by kernels", internal=True),
-    )
-    steps, _, arrays = _finished(fast, shape)
-    return (Guard(condition, other.name), *steps), shape, arrays
+    return f.guarded(name, f"{f.catalogue[name].summary}, by kernels", fast, general)
 
 
 # -- straight-line code -------------------------------------------------------------------------------------------
 
 
-def _fast(f: Functions, linear: ServoLinear, inverse: Compliance) -> Solved | None:
+def _fast(f: Functions, s: Fragment, linear: ServoLinear, inverse: Compliance) -> Sequence[Node] | None:
     """The controls by straight-line code; None where the systems are too large for it."""
     servo, n_s = f.servo.servo, len(linear.system.right)
     if n_s > WRITTEN_OUT or (servo.damping is not None and n_s > 1):
         return None
     if servo.is_ideal:
-        return _fast_ideal(f, linear, inverse)
+        return _fast_ideal(f, s, linear, inverse)
     metric = metric_of(f)
     y, system = f.servo.free, in_metric(linear.system, metric)
     unique = n_s == len(y) and servo.damping is None
     right = linear.system.right if unique else without_free(f, linear.system)
     damping = None if servo.damping is None else lowered(f.equations, [servo.damping])[0]
+    s.require(*(() if metric is None else metric.conditions))
+    s.require(*(() if damping is not None else _not_zero(f, linear.system)))
     change, conditions = _least_norm(f, system.rows, right, damping)
+    s.require(*conditions)
     moved = change if metric is None else metric.colored(change)
-    tau = tuple(moved) if unique else tuple(a + b for a, b in zip(y, moved, strict=True))
-    held = () if metric is None else metric.conditions
-    present = () if damping is not None else _not_zero(f, linear.system)
-    return Solved((), {}, (*linear.conditions, *held, *present, *conditions), tau)
+    return moved if unique else [a + b for a, b in zip(y, moved, strict=True)]
 
 
 def _least_norm(
@@ -144,8 +128,8 @@ def _not_zero(f: Functions, system: Linear) -> tuple[Node, ...]:
     """That no row of S is rounding of the terms it is a sum of, or fixed by the passive constraints."""
     limit = f.graph.const(ROW_LIMIT**2)
     squares = (product(f.graph, row, row) for row in system.rows)
-    found = (f.graph.apply("lt", limit * x, y) for x, y in zip(system.sizes, squares, strict=True))
-    return tuple(condition for condition in (*found, *system.movable) if condition.op != "const")
+    present = (f.graph.apply("lt", limit * x, y) for x, y in zip(system.sizes, squares, strict=True))
+    return tuple(condition for condition in (*present, *system.movable) if condition.op != "const")
 
 
 def _regular(f: Functions, gram: Rows, factors: Factor) -> tuple[Node, ...]:
@@ -155,21 +139,22 @@ def _regular(f: Functions, gram: Rows, factors: Factor) -> tuple[Node, ...]:
     return (*factors.conditions, *(graph.apply("lt", x, graph.one) for x in tests if x.op != "const"))
 
 
-def _fast_ideal(f: Functions, linear: ServoLinear, inverse: Compliance) -> Solved | None:
+def _fast_ideal(f: Functions, s: Fragment, linear: ServoLinear, inverse: Compliance) -> Sequence[Node] | None:
     """``A2 G tau = A2 J_s^T mu`` with ``(J_s M J_s^T) mu = z``: the controls take the place of multipliers."""
-    e, graph, found = f.equations, f.graph, f.servo
-    n_i, n_tau = len(e.partition.independent), len(found.controls.slots)
+    e, graph, law = f.equations, f.graph, f.servo
+    n_i, n_tau = len(e.partition.independent), len(law.controls.slots)
     if max(n_i, n_tau) > WRITTEN_OUT:
         return None
     gram = [row[: i + 1] for i, row in enumerate(linear.gram)]
     factors = factorize(gram)
     mu = factors.solve(linear.system.right)
-    force = [product(graph, column, mu) for column in zip(*found.J, strict=True)]
-    columns = [e.simplified(inverse.reduced(column)) for column in found.controls.columns]
+    force = [product(graph, column, mu) for column in zip(*law.J, strict=True)]
+    columns = [e.simplified(inverse.reduced(column)) for column in law.controls.columns]
     rows = tuple(zip(*columns, strict=True))
     tau, conditions = _solved_ideal(f, rows, columns, inverse.reduced(force))
-    free = (condition for condition in linear.system.movable if condition.op != "const")
-    return Solved((), {}, (*linear.conditions, *free, *_regular(f, gram, factors), *conditions), tau)
+    s.require(*(condition for condition in linear.system.movable if condition.op != "const"))
+    s.require(*_regular(f, gram, factors), *conditions)
+    return tau
 
 
 def _solved_ideal(
@@ -206,42 +191,29 @@ def _consistent(f: Functions, rows: Rows, right: Sequence[Node], tau: Sequence[N
 # -- kernels ------------------------------------------------------------------------------------------------------
 
 
-def _general(f: Functions) -> Solved:
+def _general(f: Functions, s: Fragment) -> Sequence[Node]:
     """The controls by singular values, which also tell where there are none."""
-    return _general_ideal(f) if f.servo.servo.is_ideal else least_change(f)
+    if not f.servo.servo.is_ideal:
+        return least_change(f, s)
+    rows, right, _ = _ideal_system(f, s, "control_solve")
+    y, title = f.servo.free, "M G tau = M J_s^T mu"
+    return s.call("control_solve", len(rows), len(y), title=title, names={"x": "tau"}, A=flat(rows), z=right, y=y)["x"]
 
 
-def _general_ideal(f: Functions) -> Solved:
-    """``M G tau = M J_s^T mu``, the same equations without a choice of independent speeds."""
-    y = f.servo.free
-    steps, arrays, rows, right = _ideal_system(f, "control_solve")
-    m, n = len(rows), len(y)
-    arrays |= {"A": m * n, "z": m, "y": n, "solving": control_work(m, n), "tau": n}
-    block = Block("M G tau = M J_s^T mu", (*stored_rows("A", rows), *stores("z", right), *stores("y", y)))
-    call = Call("control_solve", (m, n, "A", "z", "y", "solving", "tau"))
-    return Solved((*steps, block, call), arrays, (), tuple(f.array("tau", n)))
+def _ideal_system(f: Functions, s: Fragment, kernel: str) -> tuple[Rows, Sequence[Node], Node]:
+    """M G (n_u, n_tau) and M J_s^T mu: the same equations without a choice of independent speeds; whether mu exists.
 
-
-def _ideal_system(f: Functions, kernel: str) -> tuple[list[Step], dict[str, int], Matrix, tuple[Node, ...]]:
-    """Steps that find the multipliers mu of the servo-constraints by a kernel, then M G (n_u, n_tau) and M J_s^T mu."""
-    linear = by_kernels(f, controls=True)
-    n = len(linear.system.right)
-    arrays = dict(linear.arrays) | {"N": n * n, "rest": n, "multipliers": n}
-    rows = _movable_rows(f, linear)
-    block = Block("J_s M J_s^T mu = z", (*stored_rows("N", rows), *stores("rest", linear.system.right)))
-    steps = [*linear.steps, block]
-    if kernel == "control_solve":
-        arrays |= {"zero": n, "finding": control_work(n, n)}
-        steps += [
-            Block("", stores("zero", [f.graph.zero] * n)),
-            Call(kernel, (n, n, "N", "rest", "zero", "finding", "multipliers")),
-        ]
-    else:
-        arrays |= {"finding": control_feasibility_work(n, n), "found": 3}
-        steps.append(Call(kernel, (n, n, "N", "rest", "finding", "multipliers", "found")))
-    mu = f.array("multipliers", n)
-    right = tuple(product(f.graph, mu, column) for column in zip(*linear.responses, strict=True))
-    return steps, arrays, tuple(zip(*linear.driven, strict=True)), right
+    The kernel finds the multipliers mu of the servo-constraints. Whether they exist is known after
+    ``control_feasibility`` only.
+    """
+    linear = by_kernels(f, s, controls=True)
+    rows, right = _movable_rows(f, linear), linear.system.right
+    n, names = len(right), {"A": "N", "z": "rest", "y": "zero", "x": "multipliers", "result": "possible"}
+    inputs = {"A": flat(rows), "z": right} | ({"y": [f.graph.zero] * n} if kernel == "control_solve" else {})
+    results = s.call(kernel, n, n, title="J_s M J_s^T mu = z", names=names, **inputs)
+    force = [product(f.graph, results["x"], column) for column in zip(*linear.responses, strict=True)]
+    possible = results["result"][2] if "result" in results else f.graph.one
+    return list(zip(*linear.driven, strict=True)), force, possible
 
 
 def _movable_rows(f: Functions, linear: ServoLinear) -> Rows:
@@ -255,67 +227,55 @@ def _movable_rows(f: Functions, linear: ServoLinear) -> Rows:
     ]
 
 
-# -- what else is asked --------------------------------------------------------------------------------------------
+# -- other functions ----------------------------------------------------------------------------------------------
 
 
-def _feasibility(f: Functions) -> Made:
+def feasibility(f: Functions) -> Fragment:
     """Rank, residual, smallest singular value and the answer: of S, its rows scaled, or of M G for ideal controls."""
-    graph, n = f.graph, len(f.servo.free)
-    steps: list[Step]
+    s, graph, n = f.fragment(), f.graph, len(f.servo.free)
     if f.servo.servo.is_ideal:
-        steps, arrays, rows, right = _ideal_system(f, "control_feasibility")
-        scaled = Linear(rows, right, ())
-        possible = f.array("found", 3)[2]
+        rows, right, possible = _ideal_system(f, s, "control_feasibility")
+        scaled = Linear(tuple(map(tuple, rows)), tuple(right), ())
     else:
-        linear = by_kernels(f)
-        steps, arrays, rows, right = list(linear.steps), dict(linear.arrays), linear.system.rows, linear.system.right
-        scaled, possible = scaled_rows(f, linear.system), graph.one
-    m = len(rows)
-    arrays |= {"A": m * n, "z": m, "solving": control_feasibility_work(m, n), "tau": n, "verdict": 3}
-    steps += [
-        Block("equations of the controls", (*stored_rows("A", scaled.rows), *stores("z", scaled.right))),
-        Call("control_feasibility", (m, n, "A", "z", "solving", "tau", "verdict")),
-    ]
-    tau, (rank, smallest, feasible) = f.array("tau", n), f.array("verdict", 3)
+        linear = by_kernels(f, s)
+        rows, right, possible = linear.system.rows, linear.system.right, graph.one
+        scaled = scaled_rows(f, linear.system)
+    title, names = "equations of the controls", {"x": "tau", "result": "verdict"}
+    A, z = flat(scaled.rows), scaled.right
+    results = s.call("control_feasibility", len(rows), n, title=title, names=names, A=A, z=z)
+    tau, (rank, smallest, feasible) = results["x"], results["result"]
     missing = [graph.apply("abs", z - product(graph, row, tau)) for row, z in zip(rows, right, strict=True)]
     residual = missing[0]
     for x in missing[1:]:
         residual = graph.apply("max", residual, x)
-    steps.append(Block("", stores("out", [rank, residual, smallest, feasible * possible])))
-    return tuple(steps), (4,), arrays
+    return s.output([rank, residual, smallest, feasible * possible])
 
 
-def _part(name: str, chosen: Callable[[Linear], Sequence[Node]]) -> Callable[[Functions], Made]:
-    """The maker of S or z."""
+def system_part(name: str) -> Maker:
+    """The maker of S (``servo_matrix``) or z (``servo_right_side``)."""
 
-    def make(f: Functions) -> Made:
-        servo = f.servo
-        shape = (len(servo.J), len(servo.free)) if name == "servo_matrix" else (len(servo.J),)
-        general, inverse = by_kernels(f), _written_out(f)
-        slow = Solved(general.steps, dict(general.arrays), (), tuple(chosen(general.system)))
+    def chosen(linear: ServoLinear) -> Sequence[Node]:
+        return flat(linear.system.rows) if name == "servo_matrix" else linear.system.right
+
+    def make(f: Functions) -> Fragment:
+        law = f.servo
+        shape = (len(law.J), len(law.free)) if name == "servo_matrix" else (len(law.J),)
+
+        def general() -> Fragment:
+            s = f.fragment()
+            return s.output(chosen(by_kernels(f, s)), shape, "controls")
+
+        inverse, s = _written_out(f), f.fragment()
         if inverse is None:
-            return _finished(slow, shape)
-        fast = straight_line(f, inverse)
-        return _guarded(f, name, Solved((), {}, fast.conditions, tuple(chosen(fast.system))), slow, shape)
+            return general()
+        return _guarded(f, name, s, chosen(straight_line(f, s, inverse)), general, shape)
 
     return make
 
 
-def _residuals(f: Functions) -> Made:
-    nodes = f.servo.residuals
-    return (Block("", stores("out", nodes)),), (len(nodes),), {}
+def residuals(f: Functions) -> Fragment:
+    return f.fragment().output(f.servo.residuals)
 
 
-def _gains(f: Functions) -> Made:
-    gains = f.servo.gains
-    return (Block("", stored_rows("out", gains)),), (len(gains), 2), {}
-
-
-MAKERS: Final[dict[str, Callable[[Functions], Made]]] = {
-    "control": _control,
-    "servo_matrix": _part("servo_matrix", lambda system: [x for row in system.rows for x in row]),
-    "servo_right_side": _part("servo_right_side", lambda system: system.right),
-    "servo_residuals": _residuals,
-    "servo_gains": _gains,
-    "feasibility": _feasibility,
-}
+def gains(f: Functions) -> Fragment:
+    return f.fragment().rows(f.servo.gains)

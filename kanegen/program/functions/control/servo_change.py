@@ -12,75 +12,59 @@ from dataclasses import replace
 
 from kanegen.derivation.control.servo import lowered
 from kanegen.graph import Node
+from kanegen.program.fragment import Fragment, Source, flat
 from kanegen.program.functions.control.servo_systems import (
-    Solved,
     by_kernels,
     in_metric,
     metric_of,
     product,
     scaled_rows,
-    stored_rows,
     without_free,
 )
-from kanegen.program.kernels.control import control_work
-from kanegen.program.kernels.servo import control_damped_work
-from kanegen.program.records import Block, Call, Check, Step
-from kanegen.program.registry import Functions, all_hold, stores
+from kanegen.program.registry import Functions
 
 
-def least_change(f: Functions) -> Solved:
+def least_change(f: Functions, s: Fragment) -> Sequence[Node]:
     """The controls of the resolutions that start from y, by singular values, which also tell where there are none."""
-    law, changes = f.servo, _Changes(f)
+    law, changes = f.servo, _Changes(f, s)
     moved = changes.to("change", changes.system.right)
-    nearest = tuple(a + b for a, b in zip(law.free, moved, strict=True))
+    nearest = [a + b for a, b in zip(law.free, moved, strict=True)]
     if not law.feedback:
-        return Solved(tuple(changes.steps), changes.arrays, (), nearest)
+        return nearest
     n = len(nearest)
     kept = []
     for j, column in enumerate(law.feedback):
         lost = changes.to(f"change{j}", [product(f.graph, row, column) for row in changes.system.rows])
         kept.append([a - b for a, b in zip(column, lost, strict=True)])
-    matrix = [[(f.graph.one if i == j else f.graph.zero) - kept[j][i] for j in range(n)] for i in range(n)]
-    steps = (
-        *changes.steps,
-        Block("(I - (I - S^+ S) Y) tau = S^+ z + (I - S^+ S) y0", (*stored_rows("K", matrix), *stores("tau", nearest))),
-        Call("lu_solve", (n, "K", "tau")),
-    )
-    return Solved(steps, {**changes.arrays, "K": n * n, "tau": n}, (), tuple(f.array("tau", n)))
+    K = [(f.graph.one if i == j else f.graph.zero) - kept[j][i] for i in range(n) for j in range(n)]
+    title, names = "(I - (I - S^+ S) Y) tau = S^+ z + (I - S^+ S) y0", {"a": "K", "b": "tau"}
+    return s.call("lu_solve", n, title=title, names=names, a=K, b=nearest)["b"]
 
 
 class _Changes:
     """L times vectors (n_s,), each by one call of a kernel; ``system`` is ``S change = z - S y0`` with scaled rows."""
 
-    def __init__(self, f: Functions) -> None:
-        self._f, self._metric = f, metric_of(f)
-        servo, linear = f.servo.servo, by_kernels(f)
-        damped = servo.damping is not None
+    def __init__(self, f: Functions, s: Fragment) -> None:
+        self._f, self._s, self._metric = f, s, metric_of(f)
+        law, linear = f.servo, by_kernels(f, s)
+        damping = law.servo.damping
         rest = replace(linear.system, right=without_free(f, linear.system))
-        self.system = rest if damped else scaled_rows(f, rest)
-        m, n = len(rest.right), len(f.servo.free)
-        self._sizes = m, n
-        work = control_damped_work(m, n) if damped else control_work(m, n)
-        self.arrays = {**linear.arrays, "A": m * n, "z": m, "solving": work}
-        self.steps: list[Step] = list(linear.steps)
-        if self._metric is not None and (held := all_hold(f.graph, self._metric.conditions)) is not None:
-            self.steps.append(Check(held))
+        self.system = rest if damping is not None else scaled_rows(f, rest)
+        if self._metric is not None:
+            s.require(*self._metric.conditions)
+            s.check()
         # The last input of the kernel: the damping, or the vector that it is to start from.
-        self._kernel, self._extra, values = (
-            ("control_damped", "damping", lowered(f.equations, [servo.damping]))
-            if damped
-            else ("control_solve", "zero", (f.graph.zero,) * n)
-        )
-        self.arrays[self._extra] = len(values)
-        self.steps.append(Block("", stores(self._extra, values)))
+        self._last: dict[str, Source]
+        if damping is not None:
+            self._kernel, self._last = "control_damped", {"damping": "damping"}
+            s.store("", damping=lowered(f.equations, [damping]))
+        else:
+            self._kernel, self._last = "control_solve", {"y": "zero"}
+            s.store("", zero=(f.graph.zero,) * len(law.free))
 
-    def to(self, name: str, right: Sequence[Node]) -> tuple[Node, ...]:
+    def to(self, name: str, right: Sequence[Node]) -> Sequence[Node]:
         """``L right``, which passes through a work array of this name."""
-        (m, n), rows = self._sizes, in_metric(self.system, self._metric).rows
-        self.arrays[name] = n
-        self.steps += [
-            Block("S (tau - y) = z - S y", (*stored_rows("A", rows), *stores("z", right))),
-            Call(self._kernel, (m, n, "A", "z", self._extra, "solving", name)),
-        ]
-        change = self._f.array(name, n)
-        return tuple(change) if self._metric is None else tuple(self._metric.colored(change))
+        rows, n = in_metric(self.system, self._metric).rows, len(self._f.servo.free)
+        title, A = "S (tau - y) = z - S y", flat(rows)
+        solved = self._s.call(self._kernel, len(rows), n, title=title, names={"x": name}, A=A, z=right, **self._last)
+        return solved["x"] if self._metric is None else self._metric.colored(solved["x"])

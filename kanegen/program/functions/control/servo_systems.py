@@ -10,12 +10,9 @@ from kanegen.derivation.algebra.cholesky import Factor, factorize
 from kanegen.derivation.control.servo import Compliance, compliance, lowered, servo_system
 from kanegen.derivation.equations import PIVOT_LIMIT
 from kanegen.derivation.forms import matrix_vector
-from kanegen.forms import FORMS
 from kanegen.graph import Graph, Node
-from kanegen.program.kernels.generalized import udwadia_kalaba_work
-from kanegen.program.kernels.linear import constrained_work
-from kanegen.program.records import Block, Call, Check, Step, Store
-from kanegen.program.registry import Functions, all_hold, stores
+from kanegen.program.fragment import Fragment
+from kanegen.program.registry import Functions
 
 Rows = Sequence[Sequence[Node]]
 
@@ -38,70 +35,52 @@ class Linear:
 
 @dataclass(frozen=True)
 class ServoLinear:
-    """What the resolutions start from, after ``steps`` and where ``conditions`` hold.
+    """What the resolutions start from: S and z.
 
-    S and z; ``responses`` the rows of J_s M (n_s, n_u), ``gram`` J_s M J_s^T, ``driven`` the columns of M G if wanted.
+    ``responses`` the rows of J_s M (n_s, n_u), ``gram`` J_s M J_s^T, ``driven`` the columns of M G if wanted.
     """
 
-    steps: tuple[Step, ...]
-    arrays: dict[str, int]
-    conditions: tuple[Node, ...]
     system: Linear
     responses: tuple[tuple[Node, ...], ...]
     gram: tuple[tuple[Node, ...], ...]
     driven: tuple[tuple[Node, ...], ...] = ()
 
 
-@dataclass(frozen=True)
-class Solved:
-    """Steps after which ``tau`` are the controls, where ``conditions`` hold."""
-
-    steps: tuple[Step, ...]
-    arrays: dict[str, int]
-    conditions: tuple[Node, ...]
-    tau: tuple[Node, ...]
-
-
-def straight_line(f: Functions, inverse: Compliance) -> ServoLinear:
-    """S and z by straight-line code with the model's own dependent speeds."""
-    e, found = f.equations, f.servo
+def straight_line(f: Functions, s: Fragment, inverse: Compliance) -> ServoLinear:
+    """S and z by straight-line code with the model's own dependent speeds; under conditions of the fragment."""
+    e, law = f.equations, f.servo
     system = servo_system(e, inverse)
-    pivots = (pivot.holds(PIVOT_LIMIT) for pivot in e.partition.pivots)
-    conditions = (*(condition for condition in pivots if condition is not None), *inverse.factor.conditions)
-    gram = tuple(e.simplified(matrix_vector(f.graph, found.J, row)) for row in system.responses)
-    linear = _judged(f, system.S, system.z, system.responses, gram)
-    return ServoLinear((), {}, conditions, linear, system.responses, gram)
+    s.require(*f.pivots(PIVOT_LIMIT), *inverse.factor.conditions)
+    gram = tuple(e.simplified(matrix_vector(f.graph, law.J, row)) for row in system.responses)
+    linear = _with_sizes(f, system.S, system.z, system.responses, gram)
+    return ServoLinear(linear, system.responses, gram)
 
 
-def by_kernels(f: Functions, controls: bool = False) -> ServoLinear:
+def by_kernels(f: Functions, s: Fragment, controls: bool = False) -> ServoLinear:
     """S and z for any dependent speeds and redundant constraints: accelerations that single forces cause."""
-    e, found = f.equations, f.servo
+    e, law = f.equations, f.servo
     if not f.n_c:
         inverse = compliance(e)
-        plain = straight_line(f, inverse)
-        held = all_hold(f.graph, plain.conditions)
-        steps = () if held is None else (Check(held),)
-        driven = tuple(inverse.times(column) for column in found.controls.columns if controls)
-        return ServoLinear(steps, {}, (), plain.system, plain.responses, plain.gram, driven)
-    answers = Accelerations(f)
+        linear = straight_line(f, s, inverse)
+        s.check()
+        return replace(linear, driven=tuple(inverse.times(column) for column in law.controls.columns if controls))
     zeros = [f.graph.zero] * f.n_c
-    responses = tuple(answers.to(f"row{k}", row, zeros) for k, row in enumerate(found.J))
-    free = answers.to("unforced", found.controls.free, e.b_stabilized.nodes)
-    S = tuple(tuple(matrix_vector(f.graph, found.controls.columns, row)) for row in responses)
-    z = tuple(b - x for b, x in zip(found.bias, matrix_vector(f.graph, found.J, free), strict=True))
-    gram = tuple(tuple(matrix_vector(f.graph, found.J, row)) for row in responses)
-    columns = enumerate(found.controls.columns if controls else ())
-    driven = tuple(answers.to(f"control{k}", column, zeros) for k, column in columns)
-    linear = _judged(f, S, z, responses, gram)
-    return ServoLinear(tuple(answers.steps), answers.arrays, (), linear, responses, gram, driven)
+    responses = tuple(_accelerations(f, s, f"row{k}", row, zeros) for k, row in enumerate(law.J))
+    free = _accelerations(f, s, "unforced", law.controls.free, e.b_stabilized.nodes)
+    S = tuple(tuple(matrix_vector(f.graph, law.controls.columns, row)) for row in responses)
+    z = tuple(b - x for b, x in zip(law.bias, matrix_vector(f.graph, law.J, free), strict=True))
+    gram = tuple(tuple(matrix_vector(f.graph, law.J, row)) for row in responses)
+    columns = enumerate(law.controls.columns if controls else ())
+    driven = tuple(_accelerations(f, s, f"control{k}", column, zeros) for k, column in columns)
+    return ServoLinear(_with_sizes(f, S, z, responses, gram), responses, gram, driven)
 
 
-def _judged(f: Functions, S: Rows, z: Sequence[Node], responses: Rows, gram: Rows) -> Linear:
-    """The system with what tells its rows from rounding."""
-    graph, found = f.graph, f.servo
-    sizes = (term_size(graph, row, found.controls.columns) for row in responses)
+def _with_sizes(f: Functions, S: Rows, z: Sequence[Node], responses: Rows, gram: Rows) -> Linear:
+    """The system with what distinguishes its rows from rounding."""
+    graph, law = f.graph, f.servo
+    sizes = (term_size(graph, row, law.controls.columns) for row in responses)
     movable: list[Node] = []
-    for k, row in enumerate(found.J if f.n_c else ()):
+    for k, row in enumerate(law.J if f.n_c else ()):
         # Where passive constraints fix psi, J_s M is rounding throughout, and so are the terms of its products: J_s is
         # compared with what is left of it, in the metric of the masses.
         masses = (f.equations.mass_matrix[i][i] for i in range(f.n_u))
@@ -110,34 +89,14 @@ def _judged(f: Functions, S: Rows, z: Sequence[Node], responses: Rows, gram: Row
     return Linear(tuple(map(tuple, S)), tuple(z), tuple(sizes), tuple(movable))
 
 
-class Accelerations:
-    """u' under given forces and right sides of the passive constraints, each by one call of a kernel."""
-
-    def __init__(self, f: Functions) -> None:
-        self._f = f
-        n_u, n_c = f.n_u, f.n_c
-        self._any_rank = FORMS[f.form].any_rank
-        work = udwadia_kalaba_work(n_u, n_c) if self._any_rank else constrained_work(n_u, n_c)
-        self.steps: list[Step] = []
-        self.arrays = {"Q": n_u * n_u, "P": n_u, "J": n_c * n_u, "b": n_c, "scratch": work}
-        if self._any_rank:
-            self.arrays |= {"lambda": n_c, "rank": 1}
-
-    def to(self, name: str, force: Sequence[Node], right: Sequence[Node]) -> tuple[Node, ...]:
-        """u' of ``Q u' = force + J^T lambda``, ``J u' = right``, in a work array of this name."""
-        f, e = self._f, self._f.equations
-        system = (
-            *stores("Q", e.Q.nodes),
-            *stores("P", force),
-            *stores("J", e.J.nodes),
-            *stores("b", right),
-        )
-        arguments: tuple[int | str, ...] = (f.n_u, f.n_c, "Q", "P", "J", "b", "scratch", name)
-        kernel = "udwadia_kalaba" if self._any_rank else "constrained_solve"
-        call = Call(kernel, (*arguments, "lambda", "rank") if self._any_rank else arguments)
-        self.steps += [Block(f"accelerations of {name}", system), call]
-        self.arrays[name] = f.n_u
-        return tuple(f.array(name, f.n_u))
+def _accelerations(
+    f: Functions, s: Fragment, name: str, force: Sequence[Node], right: Sequence[Node]
+) -> tuple[Node, ...]:
+    """u' of ``Q u' = force + J^T lambda``, ``J u' = right``, in a work array of this name."""
+    e, kernel = f.equations, "udwadia_kalaba" if f.any_rank else "constrained_solve"
+    title, names = f"accelerations of {name}", {"udot": name}
+    system = {"Q": e.Q.nodes, "P": force, "J": e.J.nodes, "b": right}
+    return tuple(s.call(kernel, f.n_u, f.n_c, title=title, names=names, **system)["udot"])
 
 
 def term_size(graph: Graph, row: Sequence[Node], columns: Rows) -> Node:
@@ -185,7 +144,3 @@ def scaled_rows(f: Functions, system: Linear) -> Linear:
 def without_free(f: Functions, system: Linear) -> tuple[Node, ...]:
     """``z - S y``: what the free vector leaves to be done."""
     return tuple(z - x for z, x in zip(system.right, matrix_vector(f.graph, system.rows, f.servo.free), strict=True))
-
-
-def stored_rows(array: str, rows: Rows) -> tuple[Store, ...]:
-    return stores(array, [x for row in rows for x in row])

@@ -1,0 +1,274 @@
+"""The catalogue: every function of a model that a user may ask for, once.
+
+A new quantity of the equations needs a property of :class:`~kanegen.derivation.equations.Equations` and an entry here.
+``functions=`` of :func:`kanegen.build`, the attributes of a solver, ``kanegen show`` and the messages about functions
+that a model does not have all read this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from kanegen.forms import FORMS
+from kanegen.program.functions import consistency, integrals, momentum_form, outputs, quantities
+from kanegen.program.functions.control import plant, servo
+from kanegen.program.functions.jacobians import jacobian_specs
+from kanegen.program.functions.momentum_form import momenta_quantity
+from kanegen.program.functions.quantities import T, V, partitioned, plain
+from kanegen.program.registry import Functions, FunctionSpec, Maker, Reason
+
+MOMENTUM_FORMS: Final = tuple(form.name for form in FORMS.values() if form.momenta)
+
+
+def _no_potential(f: Functions) -> str | None:
+    if f.equations.model.has_potential:
+        return None
+    return (
+        "it has no potential energy. Give potential_energy= or gravity= to kanegen.Model (a load that looks like a "
+        "weight is not taken for one)"
+    )
+
+
+def _no_partition(f: Functions) -> str | None:
+    if f.equations.has_partition:
+        return None
+    return (
+        "its constraints are redundant, so that no choice of dependent speeds solves them; rhs, constraint_force, "
+        "multipliers and rank go on without"
+    )
+
+
+def _nothing_free(f: Functions) -> str | None:
+    reason = _no_partition(f)
+    return reason or (None if f.equations.partition.independent else "its constraints leave no speed free")
+
+
+def _no_speed_change(f: Functions) -> str | None:
+    return None if f.equations.model.speed_change is not None else "it was not made by Model.with_speeds"
+
+
+def _quantity(name: str, shape: str, summary: str, make: Maker, **more: Any) -> FunctionSpec:
+    """A quantity that the user evaluates as an attribute of the solver."""
+    return FunctionSpec(
+        name, summary, make, shape=tuple(shape.split()), **{"attribute": True, "on_request": True, **more}
+    )
+
+
+def _servo(name: str, shape: str, summary: str, make: Maker, **more: Any) -> FunctionSpec:
+    return FunctionSpec(name, summary, make, requires=servo.no_servo, group="servo", shape=tuple(shape.split()), **more)
+
+
+def _level(name: str, summary: str, make: Maker, requires: Reason) -> FunctionSpec:
+    """What consistent states need."""
+    return FunctionSpec(name, summary, make, requires=requires, group="consistency", derives=True)
+
+
+_DEFAULT: Final = (
+    FunctionSpec("rhs", "q' and u'", on_request=True),
+    _quantity("T", "n_u n_u", "T of T u' = V: rows of the constraints, then momentum rows", T, requires=_no_partition),
+    _quantity("V", "n_u", "V of T u' = V, stabilized with the gains given", V, requires=_no_partition),
+    _quantity("Q", "n_u n_u", "kinetic-energy matrix", plain("Q"), group="consistency"),
+    _quantity("P", "n_u", "generalized active forces less inertia forces at u' = 0", plain("P")),
+    _quantity("J", "n_c n_u", "constraint rows at acceleration level", plain("J")),
+    _quantity("b", "n_c", "right sides of J u' = b, stabilized with the gains given", plain("b_stabilized")),
+    _quantity("A", "n_d n_i", "A of u_D' = A u_I' + B", partitioned("A"), requires=_nothing_free),
+    _quantity(
+        "B",
+        "n_d",
+        "B of u_D' = A u_I' + B, stabilized with the gains given",
+        partitioned("B_stabilized"),
+        requires=_no_partition,
+    ),
+    _quantity("constraint_force", "n_u", "generalized constraint forces", quantities.constraint_force, group="forces"),
+    _quantity(
+        "multipliers",
+        "n_c",
+        "multipliers of the constraint rows, Q u' = P + J^T lambda",
+        quantities.multipliers,
+        group="forces",
+    ),
+    _quantity("kinetic_energy", "", "kinetic energy", plain("kinetic_energy"), group="energies"),
+    _quantity(
+        "potential_energy", "", "potential energy", plain("potential_energy"), group="energies", requires=_no_potential
+    ),
+    _quantity("energy", "", "kinetic and potential energy", plain("energy"), group="energies", requires=_no_potential),
+    _quantity("momentum", "n_u", "generalized momenta Q u + N", plain("momentum")),
+    _level(
+        "residuals",
+        "residuals of the constraints: phi and invariants, then phi' and psi",
+        consistency.residuals,
+        consistency.no_residuals,
+    ),
+    _level(
+        "displacements",
+        "S of dq = S w: columns of C in q' = C u + D, then gradients of the invariants",
+        consistency.displacements,
+        consistency.no_positions,
+    ),
+    _level(
+        "position_level",
+        "[phi_q S, phi] of the constraints at position level, invariants last",
+        consistency.position_level,
+        consistency.no_positions,
+    ),
+    _level(
+        "velocity_level",
+        "[psi_u, psi] of the constraints at velocity level, phi' first",
+        consistency.velocity_level,
+        consistency.no_velocities,
+    ),
+    FunctionSpec("outputs", "output {}", members=outputs.outputs, prefix="output:", on_request=True),
+    FunctionSpec(
+        "reactions", "reaction {}: force, torque", members=outputs.reactions, prefix="reaction:", on_request=True
+    ),
+    _quantity(
+        "old_speeds",
+        "n_u",
+        "generalized speeds before the change of speeds",
+        plain("old_speeds"),
+        requires=_no_speed_change,
+    ),
+    _quantity(
+        "new_speeds",
+        "n_u",
+        "generalized speeds from those before the change, which u holds",
+        plain("new_speeds"),
+        requires=_no_speed_change,
+    ),
+    _servo(
+        "control",
+        "n_tau",
+        "controls tau that enforce the servo-constraints",
+        servo.control,
+        companions=("servo_gains",),  # tested whenever parameters change
+    ),
+    _servo("servo_matrix", "n_s n_tau", "S of S tau = z", servo.system_part("servo_matrix")),
+    _servo("servo_right_side", "n_s", "z of S tau = z", servo.system_part("servo_right_side")),
+    _servo("servo_residuals", "", "psi of the servo-constraints, then psi' of the holonomic ones", servo.residuals),
+    _servo(
+        "servo_gains",
+        "n_s 2",
+        "Theta1, Theta2 of holonomic servo-constraints, Theta, 0 of nonholonomic ones",
+        servo.gains,
+    ),
+    _servo(
+        "feasibility",
+        "4",
+        "rank of the equations of the controls, residual, smallest singular value, 1 for a solution",
+        servo.feasibility,
+    ),
+    FunctionSpec(
+        "control_forces",
+        "generalized forces of unit controls, a row for each",
+        plant.control_forces,
+        requires=plant.no_path_controls,
+        derives=True,
+    ),
+    FunctionSpec(
+        "kinematics",
+        "[C D c] of q' = C u + D and q'' = C u' + c",
+        plant.kinematics,
+        requires=plant.no_path_controls,
+        derives=True,
+    ),
+)
+
+_ON_REQUEST: Final = (
+    _quantity("A1", "n_d n_u", "A1 = [-A I]", partitioned("A1"), requires=_no_partition),
+    _quantity("A2", "n_i n_u", "A2 = [I A^T]", partitioned("A2"), requires=_no_partition),
+    _quantity("N", "n_u", "part of the momenta that is left at u = 0", plain("N")),
+    _quantity("L", "n_u", "inertia forces at u' = 0", plain("L")),
+    _quantity("F", "n_u", "generalized active forces", plain("F")),
+    _quantity("linear_momentum", "3", "sum m v of all bodies, in the inertial frame", plain("linear_momentum")),
+    _quantity("Dm", "n_u n_u", "matrix of the velocity form Q u' + Dm u = e, Q' = Dm + Dm^T", momenta_quantity("Dm")),
+    _quantity("e", "n_u", "right side of the velocity form Q u' + Dm u = e", momenta_quantity("e")),
+    FunctionSpec("rank", "number of independent constraint rows", quantities.rank, on_request=True),
+    FunctionSpec(
+        "acceleration_parts",
+        "u' and w' = (Q^1/2 u)': constraint-enforcing part, momentum-balance part, for each",
+        quantities.acceleration_parts,
+        shape=("4", "n_u"),
+        on_request=True,
+    ),
+    FunctionSpec(
+        "integrals", "[I_u | I] of the integral {}", members=integrals.integrals, prefix="integral:", every_run=True
+    ),
+    FunctionSpec(
+        "underactuation",
+        "[R c] of R u' = c: the equations of motion along the directions that no control reaches",
+        plant.underactuation,
+        requires=plant.fully_actuated,
+        derives=True,
+    ),
+    *jacobian_specs(),
+)
+
+_OF_FORMS: Final = (
+    FunctionSpec("speeds_from_momentum", "speeds u of the momenta", forms=MOMENTUM_FORMS, every_run=True),
+    FunctionSpec("momentum_rhs", "q' and mom' of the momenta", forms=MOMENTUM_FORMS, every_run=True),
+    _quantity(
+        "reduced_momentum",
+        "n_i",
+        "momenta A2 (Q u + N)",
+        momentum_form.reduced_momentum,
+        requires=momentum_form.no_reduced_momentum,
+        forms=("momentum",),
+        on_request=False,
+        derives=True,
+    ),
+    _quantity(
+        "hamiltonian",
+        "",
+        "H = K2 - K0 + V",
+        momenta_quantity("hamiltonian"),
+        requires=_no_potential,
+        forms=("hamilton",),
+    ),
+    _quantity(
+        "jacobi_integral",
+        "",
+        "h = sum q' K_q' - K + V",
+        momenta_quantity("jacobi_integral"),
+        requires=_no_potential,
+        forms=("hamilton",),
+    ),
+)
+
+CATALOGUE: Final[Mapping[str, FunctionSpec]] = MappingProxyType(
+    {spec.name: spec for spec in (*(replace(spec, default=True) for spec in _DEFAULT), *_ON_REQUEST, *_OF_FORMS)}
+)
+"""Every function by name, in the order of the generated code."""
+
+DEFAULT_FUNCTIONS: Final = tuple(spec.name for spec in _DEFAULT)
+"""What :func:`kanegen.build` compiles unless the user names others."""
+
+EXTRA_FUNCTIONS: Final = tuple(spec.name for spec in _ON_REQUEST)
+"""What is compiled on request only."""
+
+ATTRIBUTES: Final = tuple(spec.name for spec in CATALOGUE.values() if spec.attribute)
+"""Functions of (t, q, u, r=None, out=None) that are attributes of a solver."""
+
+
+def group(name: str) -> tuple[str, ...]:
+    """The functions that a group, or a function, stands for; () for an unknown name."""
+    return tuple(spec.name for spec in CATALOGUE.values() if name in (spec.group, spec.name))
+
+
+def spec_of(function: str) -> FunctionSpec | None:
+    """The entry behind a compiled function, members such as ``output:speed`` included; None for a function of runs."""
+    prefix, colon, _ = function.partition(":")
+    if colon:
+        return next((spec for spec in CATALOGUE.values() if spec.prefix == prefix + colon), None)
+    return CATALOGUE.get("rhs" if function == "rhs_stabilized" else function)
+
+
+def reason_against(f: Functions, spec: FunctionSpec, form: str) -> str | None:
+    """Why the model does not have this function in this form; None where it has."""
+    if not spec.forms or form in spec.forms:
+        return spec.requires(f)
+    of_model = None if spec.derives else spec.requires(f)
+    forms = " or ".join(f"form={name!r}" for name in spec.forms)
+    return of_model or f"it was built in {form} form; build with {forms}"

@@ -1,0 +1,60 @@
+"""What a user may choose at build time, checked once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kanegen.errors import BuildError
+from kanegen.forms import AUTO, FORMS
+from kanegen.program.catalogue import CATALOGUE, DEFAULT_FUNCTIONS, EXTRA_FUNCTIONS, group
+
+KNOWN = (*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS)
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """Form of the equations and functions to compile.
+
+    ``form``: ``"auto"`` or one of :data:`kanegen.forms.FORMS`; ``"auto"`` takes the one with the least estimated cost.
+    ``functions``: names to compile, in the order of the catalogue; ``None`` means :data:`DEFAULT_FUNCTIONS`; ``"all"``
+    adds :data:`EXTRA_FUNCTIONS`; ``rhs`` is always among them.
+    """
+
+    form: str = AUTO
+    functions: tuple[str, ...] = DEFAULT_FUNCTIONS
+
+    @classmethod
+    def of(cls, form: str = AUTO, functions: str | Iterable[str] | None = None) -> BuildOptions:
+        """The options in normal form.
+
+        Raises
+        ------
+        BuildError
+            For a form or function that does not exist, with the nearest that does.
+        """
+        if form != AUTO and form not in FORMS:
+            raise BuildError(f"form is {form!r}: expected one of {', '.join((AUTO, *FORMS))}")
+        wanted = {"rhs"} if form == AUTO else {"rhs", *FORMS[form].functions}
+        if functions is None or functions == "all":
+            wanted.update(DEFAULT_FUNCTIONS if functions is None else KNOWN)
+            return cls(form, _ordered(wanted))
+        for name in [functions] if isinstance(functions, str) else functions:
+            members = group(name)
+            if not members or not set(members) <= set(KNOWN):
+                groups = (spec.group for spec in CATALOGUE.values() if spec.group)
+                near = difflib.get_close_matches(name, [*KNOWN, *groups], n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise BuildError(f"functions contains {name!r}: expected names among {', '.join(KNOWN)}{hint}")
+            wanted.update(members)
+            wanted.update(other for member in members for other in CATALOGUE[member].companions)
+        return cls(form, _ordered(wanted))
+
+    def including(self, *names: str) -> BuildOptions:
+        """These options with further functions."""
+        return replace(self, functions=_ordered({*self.functions, *names}))
+
+
+def _ordered(names: set[str]) -> tuple[str, ...]:
+    return tuple(name for name in CATALOGUE if name in names)
