@@ -25,7 +25,6 @@ from kanegen.derivation.geometry.system import System
 from kanegen.errors import DerivationError
 from kanegen.graph import Node
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import vector_terms
 from kanegen.model.geometry import Geometry
 from kanegen.resources import template_folder
 
@@ -143,7 +142,7 @@ class Reader:
             yield from self._vector(child._ang_vel_dict[parent])
 
     def _vector(self, vector: Any) -> Iterator[str]:
-        for components, frame in vector_terms(vector) if vector != 0 else ():
+        for components, frame in vector.args if vector != 0 else ():
             yield from self._object(frame)
             yield from map(self._node, components)
 

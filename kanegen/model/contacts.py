@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 
 from kanegen.model import normalize
 from kanegen.model.laws import LAWS, ContactLaw, Coulomb, Law, Restitution, Value, decay
-from kanegen.model.records import FrozenMapping, read_fields
+from kanegen.model.records import FrozenMapping, Loads, read_fields
 
 _MULTIPLIER = sympy.Function("lambda", real=True)
 
@@ -67,7 +67,7 @@ def _normal(value: Any, where: str, problems: list[str]) -> Any:
     return (_read if isinstance(value, Bilateral) else normalize.scalar)(value, where, problems)
 
 
-def _applied_at(value: Any, where: str, problems: list[str]) -> tuple[tuple[tuple[Any, Any], ...], ...]:
+def _applied_at(value: Any, where: str, problems: list[str]) -> tuple[Loads, ...]:
     """For each row the pairs (point, direction) and (frame, axis)."""
     rows = normalize.sequence(_pairs(value), where, problems)
     return tuple(normalize.loads(_pairs(row), f"{where}[{k}]", problems) for k, row in enumerate(rows))
@@ -83,7 +83,7 @@ def _flag(value: Any, where: str, problems: list[str]) -> bool:
 
 
 def _names(value: Any, where: str, problems: list[str]) -> tuple[str, ...]:
-    names = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
+    names = normalize.listed(value)
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
         problems.append(f"{where} contains {wrong[0]!r}: expected names of latches")
@@ -239,7 +239,7 @@ def _contact(item: Any, where: str, problems: list[str]) -> Any:
     if isinstance(item, sympy.Expr):
         item = Unilateral(item)
     wanted = "a kg.Unilateral, kg.Friction or kg.Latch, or the expression of a gap"
-    if not normalize.expect(item, Unilateral | Friction | Latch, where, wanted, problems):
+    if not normalize.expect(item, ContactRecord, where, wanted, problems):
         return None
     before, record = len(problems), _read(item, where, problems)
     return None if any(problem.startswith(f"{where}.gap ") for problem in problems[before:]) else record
@@ -257,7 +257,7 @@ def normalized_events(value: Any, what: str, problems: list[str]) -> tuple[Event
     return tuple(events)
 
 
-def normalized_impulses(value: Any, what: str, problems: list[str]) -> FrozenMapping[str, tuple[tuple[Any, Any], ...]]:
+def normalized_impulses(value: Any, what: str, problems: list[str]) -> FrozenMapping[str, Loads]:
     """The pairs (point, impulse) and (frame, angular impulse) of each named impulse."""
     impulses = {}
     for name, item in normalize.named(value, what, "a list of (point, impulse)", problems):
@@ -268,6 +268,9 @@ def normalized_impulses(value: Any, what: str, problems: list[str]) -> FrozenMap
                 f"{what}[{name!r}] contains no impulse: give (point, impulse vector) or (frame, angular impulse)"
             )
     return FrozenMapping(impulses)
+
+
+ContactRecord: TypeAlias = Unilateral | Friction | Latch
 
 
 @dataclass(frozen=True)
@@ -283,7 +286,7 @@ class Contact:
     where: str
     kind: str
     first_row: int
-    applied_at: tuple[tuple[tuple[Any, Any], ...], ...]
+    applied_at: tuple[Loads, ...]
     gap: Any = None
     level: int = 2
     law: ContactLaw | None = None
@@ -306,7 +309,7 @@ class Contact:
         return (*([self.name] if self.gap is not None else []), *slip)
 
     @property
-    def forces(self) -> tuple[tuple[Any, Any], ...]:
+    def forces(self) -> Loads:
         """Place and direction of the forces of all rows."""
         return tuple(pair for pairs in self.applied_at for pair in pairs)
 
@@ -345,9 +348,7 @@ class Contact:
         return tuple(value for value in (*load, *self.values(), *order) if not value.expression.is_number)
 
 
-def resolved_contacts(
-    records: Sequence[Unilateral | Friction | Latch | None], level: Callable[[Any], int]
-) -> tuple[Contact, ...]:
+def resolved_contacts(records: Sequence[ContactRecord | None], level: Callable[[Any], int]) -> tuple[Contact, ...]:
     """The contacts of normalized records; None where one could not be read.
 
     ``level`` is that of an expression: 2 in positions, 1 in speeds.
@@ -363,7 +364,7 @@ def resolved_contacts(
     return tuple(contacts)
 
 
-def _fields(record: Unilateral | Friction | Latch, number: int) -> dict[str, Any]:
+def _fields(record: ContactRecord, number: int) -> dict[str, Any]:
     """What a record says of its contact, the ``number``-th one of this kind."""
     if isinstance(record, Latch):
         return {"name": record.name, "kind": "latch", "closed": record.closed, **_held(record)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -143,33 +143,23 @@ def _dynamics(theta: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...],
             "psi'' = Theta1 psi' + Theta2 psi for a holonomic one, Theta of psi' = Theta psi for a nonholonomic one"
         )
         return ()
-    entries = _listed(theta)
-    if n == 1 and len(entries) == 2 and not any(map(_is_sequence, entries)):
-        entries = [entries]  # a single pair need not be in a list
+    entries = normalize.listed(theta)
+    if n == 1 and len(entries) == 2 and not any(map(normalize.is_sequence, entries)):
+        entries = (entries,)  # a single pair need not be in a list
     if len(entries) != n:
         problems.append(f"theta has {len(entries)} entry(s) for {n} constraint(s): expected one for each")
         return ()
     problems.extend(
         f"theta[{k}] is {entry!r}: expected a number, or a pair (Theta1, Theta2)"
         for k, entry in enumerate(entries)
-        if len(_listed(entry)) not in (1, 2)
+        if len(normalize.listed(entry)) not in (1, 2)
     )
     return tuple(_coefficients(entry, k, problems) for k, entry in enumerate(entries))
 
 
 def _coefficients(entry: Any, k: int, problems: list[str]) -> tuple[Any, ...]:
     """The coefficients of constraint k, highest derivative first."""
-    return tuple(normalize.scalar(value, f"theta[{k}]", problems) for value in _listed(entry))
-
-
-def _is_sequence(value: Any) -> bool:
-    is_scalar = isinstance(value, str | sympy.Expr) or not isinstance(value, Iterable)
-    return isinstance(value, sympy.MatrixBase) or not is_scalar
-
-
-def _listed(value: Any) -> list[Any]:
-    """The entries of a sequence; anything else is the only entry."""
-    return [*value] if _is_sequence(value) else [value]
+    return tuple(normalize.scalar(value, f"theta[{k}]", problems) for value in normalize.listed(entry))
 
 
 def _resolution(resolution: Any, weight: Any, damping: Any, problems: list[str]) -> str:
@@ -189,10 +179,11 @@ def _resolution(resolution: Any, weight: Any, damping: Any, problems: list[str])
 
 def _weight(weight: Any, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
     """W as rows; a list is its diagonal."""
-    rows = weight.tolist() if isinstance(weight, sympy.MatrixBase) and min(weight.shape) > 1 else _listed(weight)
-    if not any(map(_is_sequence, rows)):
+    is_table = isinstance(weight, sympy.MatrixBase) and min(weight.shape) > 1
+    rows = weight.tolist() if is_table else normalize.listed(weight)
+    if not any(map(normalize.is_sequence, rows)):
         rows = [[entry if i == j else 0 for j in range(len(rows))] for i, entry in enumerate(rows)]
-    W = tuple(tuple(normalize.scalar(x, "weight", problems) for x in _listed(row)) for row in rows)
+    W = tuple(tuple(normalize.scalar(x, "weight", problems) for x in normalize.listed(row)) for row in rows)
     if any(len(row) != len(W) for row in W):
         problems.append(f"weight has rows of {[len(row) for row in W]} entries: expected a square matrix")
     elif any(W[i][j] != W[j][i] for i in range(len(W)) for j in range(i)):
@@ -205,7 +196,7 @@ def _weight(weight: Any, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
 def control_limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float], ...]:
     """Pairs (lowest, highest) of limits as a user writes them."""
     pairs = []
-    for k, item in enumerate(_listed(limits)):
+    for k, item in enumerate(normalize.listed(limits)):
         low, high = _limit(item)
         if not low < high:
             problems.append(
@@ -218,7 +209,7 @@ def control_limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float
 def _limit(item: Any) -> tuple[float, float]:
     """The pair of one limit; (nan, nan) for anything else."""
     try:
-        low, high = item if _is_sequence(item) else (None, None) if item is None else (-item, item)
+        low, high = item if normalize.is_sequence(item) else (None, None) if item is None else (-item, item)
         return -math.inf if low is None else float(low), math.inf if high is None else float(high)
     except (TypeError, ValueError):
         return math.nan, math.nan
@@ -309,7 +300,7 @@ def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ..
     """For each of n constraints the coefficients, highest derivative first; () for none."""
     if value is None:
         return ((),) * n
-    entries = [*value] if _is_sequence(value) else [value] * n
+    entries = tuple(value) if normalize.is_sequence(value) else (value,) * n
     if len(entries) != n:
         problems.append(f"theta has {len(entries)} entries for {n} constraint(s): expected one for each")
         return ((),) * n

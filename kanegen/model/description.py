@@ -12,11 +12,9 @@ import sympy
 from kanegen.model import normalize
 from kanegen.model.contacts import (
     Contact,
+    ContactRecord,
     Event,
-    Friction,
-    Latch,
     Multiplier,
-    Unilateral,
     normalized_contacts,
     normalized_events,
     normalized_impulses,
@@ -27,11 +25,9 @@ from kanegen.model.expressions import atoms, base_symbol, derivative_order
 from kanegen.model.geometry import Geometry, is_ground
 from kanegen.model.inputs import Input, InputLayout, normalized_inputs
 from kanegen.model.reactions import Reaction, normalized_reactions
-from kanegen.model.records import FrozenMapping, Output, read_fields
+from kanegen.model.records import FrozenMapping, Loads, Output, read_fields
 
 ControlLaw: TypeAlias = Servo | ControlConstraints
-Loads: TypeAlias = tuple[tuple[Any, Any], ...]
-"""Pairs (point, force) and (frame, torque)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +84,7 @@ class SystemDescription:
     outputs: Mapping[str, Output] = field(metadata={"read": normalize.outputs})
     auxiliary_speeds: tuple[Any, ...] = field(metadata=_TIME_FUNCTIONS)
     reactions: Mapping[str, Reaction] = field(metadata={"read": normalized_reactions})
-    contacts: tuple[Unilateral | Friction | Latch, ...] = field(metadata={"read": normalized_contacts})
+    contacts: tuple[ContactRecord, ...] = field(metadata={"read": normalized_contacts})
     events: tuple[Event, ...] = field(metadata={"read": normalized_events})
     impulses: Mapping[str, Loads] = field(metadata={"read": normalized_impulses})
     control: ControlLaw | None = field(metadata={"read": _control})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -101,15 +101,9 @@ def known_value(expr: Any, values: Mapping[Any, float]) -> float | None:
         return math.nan
 
 
-def vector_terms(vector: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """``((x, y, z), frame)`` of each frame in which a part of ``vector`` is written."""
-    for components, frame in vector.args:
-        yield tuple(components), frame
-
-
 def vector_expressions(vector: Any) -> tuple[Any, ...]:
     """The components of ``vector``, in the frames in which they are written."""
-    return tuple(component for components, _ in vector_terms(vector) for component in components)
+    return tuple(component for components, _ in vector.args for component in components)
 
 
 def vector_frames(vector: Any) -> tuple[Any, ...]:
@@ -132,8 +126,8 @@ def dyadic_matrix(dyadic: Any) -> dict[Any, list[list[Any]]]:
     """The 3 x 3 components of the part of ``dyadic`` written in each frame; mixed terms are left out."""
     blocks: dict[Any, list[list[Any]]] = {}
     for coefficient, left, right in dyadic.args:
-        for left_components, frame in vector_terms(left):
-            for right_components, other in vector_terms(right):
+        for left_components, frame in left.args:
+            for right_components, other in right.args:
                 if frame is not other and frame != other:
                     continue
                 block = blocks.setdefault(frame, [[sympy.S.Zero] * 3 for _ in range(3)])

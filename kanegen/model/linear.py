@@ -88,10 +88,8 @@ def is_affine(expr: Any, variables: frozenset[Any]) -> bool:
     try:
         function = numeric_function((expr,), symbols)
         for k, (start, t) in enumerate(states(symbols)):
-            steps = states(symbols, seed=k)[0][0]
-            near = [x + d * m for x, d, m in zip(start, steps, moving, strict=True)]
-            far = [x + 2 * d * m for x, d, m in zip(start, steps, moving, strict=True)]
-            values = [function(point, t)[0] for point in (start, near, far)]
+            step = np.multiply(states(symbols, seed=k)[0][0], moving)
+            values = [function((start + n * step).tolist(), t)[0] for n in range(3)]
             if abs(values[0] - 2 * values[1] + values[2]) > ROUNDING * (1.0 + max(map(abs, values))):
                 return False
     except ArithmeticError:
@@ -105,11 +103,8 @@ def coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any]:
     if by_variable is None:
         # SymPy confuses the derivatives by q' and q unless q' is a symbol of its own.
         stand_in = {variable: sympy.Dummy() for variable in atoms((expr,)) & variables}
-        replaced = expr.xreplace(stand_in)
-        by_variable = {
-            variable: replaced.diff(dummy).xreplace({d: v for v, d in stand_in.items()})
-            for variable, dummy in stand_in.items()
-        }
+        replaced, back = expr.xreplace(stand_in), {dummy: variable for variable, dummy in stand_in.items()}
+        by_variable = {variable: replaced.diff(dummy).xreplace(back) for dummy, variable in back.items()}
     return {key: value for key, value in by_variable.items() if key is not None and value != 0}
 
 
@@ -140,11 +135,8 @@ def in_span(expr: Any, basis: Sequence[Any], variables: frozenset[Any]) -> bool:
     try:
         function = numeric_function((expr, *basis), symbols)
         for k, (fixed, t) in enumerate(states(symbols)):
-            samples = [
-                [v if m else f for v, f, m in zip(varied, fixed, moving, strict=True)]
-                for varied, _ in states(symbols, count=sum(moving) + 2, seed=k)
-            ]
-            table = np.array([function(sample, t) for sample in samples])
+            samples = states(symbols, count=sum(moving) + 2, seed=k)
+            table = np.array([function(np.where(moving, varied, fixed).tolist(), t) for varied, _ in samples])
             target, columns = table[:, 0], table[:, 1:]
             residual = target - columns @ np.linalg.lstsq(columns, target, rcond=None)[0]
             if np.linalg.norm(residual) > ROUNDING * (1.0 + np.linalg.norm(target)):

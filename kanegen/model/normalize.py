@@ -12,7 +12,7 @@ from sympy.physics.vector import Vector
 
 from kanegen.errors import ModelError
 from kanegen.model.expressions import is_time_function, symbol_name
-from kanegen.model.records import FrozenMapping, Output
+from kanegen.model.records import FrozenMapping, Loads, Output
 
 
 def expect(value: Any, kinds: Any, what: str, wanted: str, problems: list[str]) -> bool:
@@ -74,6 +74,17 @@ def sequence(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def is_sequence(value: Any) -> bool:
+    """Whether a value has entries: a list, tuple or matrix, not a string or an expression."""
+    is_scalar = isinstance(value, str | sympy.Expr) or not isinstance(value, Iterable)
+    return isinstance(value, sympy.MatrixBase) or not is_scalar
+
+
+def listed(value: Any) -> tuple[Any, ...]:
+    """The entries of a sequence; anything else is the only entry."""
+    return tuple(value) if is_sequence(value) else (value,)
+
+
 def scalars(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """The expressions of a list of expressions or equations; a number counts as a list of one, as expressions do."""
     items = sequence((value,) if isinstance(value, int | float) else value, what, problems)
@@ -109,7 +120,7 @@ def bodies(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     return tuple(item for k, item in items if expect(item, kinds, f"{what}[{k}]", wanted, problems))
 
 
-def loads(value: Any, what: str, problems: list[str]) -> tuple[tuple[Any, Any], ...]:
+def loads(value: Any, what: str, problems: list[str]) -> Loads:
     """``(point, force)`` and ``(frame, torque)`` pairs from pairs, Force and Torque; zero vectors dropped."""
     pairs = []
     for k, item in enumerate(sequence(value, what, problems)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,7 +58,7 @@ class Reaction:
 
     def __post_init__(self) -> None:
         problems: list[str] = []
-        bodies, loads = _listed(self.bodies), None if self.loads is None else _listed(self.loads)
+        bodies, loads = normalize.listed(self.bodies), None if self.loads is None else normalize.listed(self.loads)
         if not bodies or not all(isinstance(body, str | Particle | RigidBody) for body in bodies):
             problems.append(f"bodies is {self.bodies!r}: expected names of bodies, or bodies, at least one")
         normalize.expect(self.point, Point, "point", "a sympy.physics.mechanics Point", problems)
@@ -76,10 +76,6 @@ class Reaction:
     def all_multiplier_loads(self) -> tuple[tuple[int, Any, Any], ...]:
         """Triples (row of J, point or frame, direction)."""
         return tuple((row, place, vector) for row, pairs in self.multipliers.items() for place, vector in pairs)
-
-
-def _listed(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
 
 
 def _multiplier_loads(value: Any, problems: list[str]) -> dict[int, MultiplierLoads]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from kanegen.errors import ModelError
 
 K = TypeVar("K")
 V = TypeVar("V")
+Loads: TypeAlias = tuple[tuple[Any, Any], ...]
+"""Pairs (point, force) and (frame, torque)."""
 
 
 class FrozenMapping(Mapping[K, V]):

@@ -11,7 +11,7 @@ import sympy
 from sympy.physics.mechanics import RigidBody
 
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import dyadic_frames, dyadic_matrix, known_value, vector_terms
+from kanegen.model.expressions import dyadic_frames, dyadic_matrix, known_value, vector_expressions
 from kanegen.model.geometry import breadth_first
 from kanegen.model.reactions import Reaction
 
@@ -72,19 +72,16 @@ def _weight_problems(model: SystemDescription) -> Iterator[str]:
     weights = {body.masscenter: body for body in model.bodies if body.mass is not None}
     for location, vector in model.loads:
         body = weights.get(location)
-        if body is not None and _same(vector, body.mass * model.gravity):
+        if body is not None and _is_zero(vector - body.mass * model.gravity):
             yield (
                 f"the load on {location} is the weight of body {body.name}, which gravity already adds: give "
                 "it once. Drop the load, or keep it and give potential_energy instead of gravity"
             )
 
 
-def _same(vector: Any, other: Any) -> bool:
-    """Whether two vectors are written with equal components in the same frames."""
-    left, right = ({frame: part for part, frame in vector_terms(item)} for item in (vector, other))
-    return set(left) == set(right) and all(
-        sympy.expand(x - y) == 0 for frame, part in left.items() for x, y in zip(part, right[frame], strict=True)
-    )
+def _is_zero(vector: Any) -> bool:
+    """Whether a vector has no components as they are written."""
+    return all(sympy.expand(x) == 0 for x in vector_expressions(vector))
 
 
 def reaction_problems(model: SystemDescription) -> Iterator[str]:

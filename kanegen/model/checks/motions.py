@@ -19,7 +19,6 @@ from kanegen.arrays import Array
 from kanegen.graph import Graph, Lowering, Newton, Node, Tangent, evaluate, gradient
 from kanegen.graph.ranks import RANK_TOLERANCE, off_span
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import vector_terms
 from kanegen.model.geometry import Geometry, Pair, path
 
 Values = dict[str, list[float]]
@@ -154,7 +153,7 @@ class Snapshot:
     def vector(self, vector: Any) -> tuple[Array, Array]:
         """A SymPy vector and its rate, (3,) each; the number 0 is the null vector."""
         value, rate = np.zeros(3), np.zeros(3)
-        for components, frame in vector_terms(vector) if vector != 0 else ():
+        for components, frame in vector.args if vector != 0 else ():
             axes, turning = self.axes(frame)
             parts = np.array([self._values[x] for x in components])
             value += axes @ parts[:, 0]

@@ -199,12 +199,10 @@ def spare_parameters(model: SystemDescription) -> frozenset[Any]:
 
 def _unneeded(model: SystemDescription) -> frozenset[Any]:
     """Symbols of frames and points that nothing of the model reaches, of bodies at rest, and of energies of bodies."""
-    bodies: list[Any] = []
-    for body in model.bodies:
-        bodies += (body.mass, body.potential_energy)
-        if isinstance(body, RigidBody):
-            bodies += dyadic_expressions(body.inertia[0])
-    symbols = connected_symbols(model.geometry) | atoms(sympy.sympify(x) for x in bodies if x is not None)
+    given = [x for body in model.bodies for x in (body.mass, body.potential_energy) if x is not None]
+    inertias = [body.inertia[0] for body in model.bodies if isinstance(body, RigidBody)]
+    given += [x for inertia in inertias for x in dyadic_expressions(inertia)]
+    symbols = connected_symbols(model.geometry) | atoms(map(sympy.sympify, given))
     return frozenset(base_symbol(atom) for atom in symbols)
 
 
