@@ -21,7 +21,7 @@ from kanegen.derivation.geometry.system import System
 from kanegen.errors import ModelError
 from kanegen.graph import Graph, Newton, Node, Tangent, evaluate, reachable, substitute
 from kanegen.graph.ranks import RANK_TOLERANCE, rank, unit_rows
-from kanegen.model.control.servo import Servo
+from kanegen.model.control import Servo
 
 State = Mapping[str, Sequence[float]]
 

@@ -17,7 +17,7 @@ from kanegen.derivation.geometry.vectors import Triple, cross, is_null, mapped, 
 from kanegen.derivation.inertia.bodies import Body, Force, Torque, inertia_torque, lower_loads, product
 from kanegen.errors import ModelError
 from kanegen.graph import Node, reachable, substitute
-from kanegen.model.geometry.routes import position_path
+from kanegen.model.geometry import position_path
 from kanegen.model.reactions import Reaction
 
 MULTIPLIERS = "multipliers"

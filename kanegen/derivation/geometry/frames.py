@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from kanegen.derivation.geometry.vectors import Matrix, Triple, cross, is_null, mapped, null, plus, times
 from kanegen.errors import DerivationError
 from kanegen.graph.nodes import Graph, Node
-from kanegen.model.geometry.routes import Geometry
+from kanegen.model.geometry import Geometry
 
 Frame: TypeAlias = Any  # sympy.physics.vector.ReferenceFrame
 FrameVector: TypeAlias = Mapping[Frame, Triple]

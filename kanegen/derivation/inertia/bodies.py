@@ -15,7 +15,7 @@ from kanegen.derivation.geometry.vectors import Triple, dot, minus, plus
 from kanegen.errors import ModelError
 from kanegen.graph.nodes import Node
 from kanegen.model.expressions import dyadic_frames
-from kanegen.model.geometry.routes import is_ground
+from kanegen.model.geometry import is_ground
 
 Inertia: TypeAlias = tuple[Node, Node, Node, Node, Node, Node]
 """xx, yy, zz, xy, xz, yz components of a symmetric tensor in one frame, kg m^2."""
