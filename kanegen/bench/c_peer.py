@@ -10,8 +10,8 @@ from sympy.printing.c import C99CodePrinter
 
 from kanegen.bench.harness import timed_library
 from kanegen.bench.kane import KaneEquations
-from kanegen.codegen.environment import render, runtime_headers
-from kanegen.codegen.text import comment
+from kanegen.codegen.printer import comment
+from kanegen.codegen.sources import render, runtime_headers
 
 
 def peer_source(equations: KaneEquations) -> str:

@@ -20,8 +20,7 @@ from kanegen.backends.cython.toolchain import (
     run,
 )
 from kanegen.bench.timing import SAMPLE_SECONDS
-from kanegen.codegen.environment import render
-from kanegen.codegen.sources import write_files
+from kanegen.codegen.sources import render, write_files
 from kanegen.errors import BuildError, SolveError
 
 STATES = 16

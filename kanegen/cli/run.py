@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kanegen.cli.arguments import Target, model_arguments, parse_assignments, read_target
-from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
+from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 
 SHOWN_EVENTS = 30
 """Number of events that are printed; if there are more, the first and the last ones."""
@@ -93,8 +93,8 @@ def _simulate(
     start = file.start()
     t0 = float(start["t"])
     started = time.perf_counter()
-    # rodas needs the Jacobians, which are not built by default.
-    solver = build(file.model, functions="all" if settings["method"] == "rodas" else None)
+    # Implicit methods need the Jacobians, which are not built by default.
+    solver = build(file.model, functions="all" if settings["method"] in IMPLICIT else None)
     if parameters:
         solver = solver.with_parameters(parameters)
     built = time.perf_counter()

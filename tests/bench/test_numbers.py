@@ -31,7 +31,7 @@ from kanegen.bench.precision import WorkPoint, cheapest, relative_error, seconds
 from kanegen.bench.python_peer import METHODS, python_peer
 from kanegen.bench.results import Result, Target, seconds_text
 from kanegen.bench.timing import Timing, interleaved, statement_task
-from kanegen.codegen.environment import runtime_headers
+from kanegen.codegen.sources import runtime_headers
 from kanegen.errors import BuildError, ModelError, SolveError
 
 T = me.dynamicsymbols._t

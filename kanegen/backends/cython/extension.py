@@ -30,9 +30,7 @@ from kanegen.backends.cython.toolchain import (
 )
 from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
-from kanegen.codegen.environment import include_closure
-from kanegen.codegen.sources import Sources, files_digest, write_files
-from kanegen.codegen.wrapper import wrapper_files
+from kanegen.codegen.sources import Sources, files_digest, include_closure, wrapper_files, write_files
 from kanegen.errors import BuildError, SolveError
 
 MODULE = "module"
@@ -105,7 +103,7 @@ def build_wrapper(
 ) -> Path:
     """Compile the part of an extension that is the same for every model, unless the cache holds it.
 
-    ``headers``: the C runtime (kanegen.codegen.environment.runtime_headers). `build` does this itself; calling
+    ``headers``: the C runtime (kanegen.codegen.sources.runtime_headers). `build` does this itself; calling
     it in a thread while a model is derived hides the seconds it takes, once per machine. Returns the folder
     with the objects. Raises `BuildError`.
     """

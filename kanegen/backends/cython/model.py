@@ -10,9 +10,8 @@ from kanegen.backends.cython.extension import Extension, build, build_wrapper
 from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.backends.protocol import Generated, Request
 from kanegen.codegen.description import DESCRIPTION_FILE
-from kanegen.codegen.environment import runtime_headers
 from kanegen.codegen.kernel import emit_sources
-from kanegen.codegen.sources import Sources
+from kanegen.codegen.sources import Sources, runtime_headers
 
 
 def c_sources(generated: Generated, digest: str) -> Sources:

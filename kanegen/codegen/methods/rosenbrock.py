@@ -19,8 +19,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
-from kanegen.codegen.methods.tableaux import Row, all_trees
-from kanegen.codegen.methods.trees import Tree, density, order_of
+from kanegen.codegen.methods.tableaux import Row, Tree, all_trees, density, order_of
 
 Matrix: TypeAlias = tuple[Row, ...]
 
