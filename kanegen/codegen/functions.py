@@ -139,18 +139,9 @@ def _entry(
     own = sum(arrays.values())
     rest = f"work + {own}" if own else "work"
     others = {name: f"{c}(t, q, u, r, p, {rest}" for name, c in names.items()}
-    gathered = any(isinstance(statement, Gather) for statement in code.statements)
-    arguments = ", ".join(ARGUMENTS + GATHERED * gathered)
+    arguments = ", ".join(ARGUMENTS + _gathered(code))
     calls = Calls(users, others, {p.number: f"{identifier}_part_{p.number}({arguments})" for p in code.parts})
     stored, layout = _labels(function, program.symbols)
-    parts = []
-    for part in code.parts:
-        writer = _Writer(code.kept, calls, stored)
-        text = Body((Lines("", tuple(writer.lines(part.statements))),), writer.arrays)
-        unused = (*_unused(arrays, text), *(name for name in GATHERED * gathered if name not in text.arrays))
-        parts.append(
-            PartEntry(f"{identifier}_part_{part.number}", gathered, _locals(arrays, program, text), unused, text)
-        )
     text = body(code, calls, stored)
     rows, cols = (*function.shape, 0)[:2] if function.shape else (-1, 0)
     return Entry(
@@ -165,9 +156,27 @@ def _entry(
         internal=function.internal,
         locals=_locals(arrays, program, text),
         unused=() if text.passes_arguments else _unused(arrays, text),
-        parts=tuple(parts),
+        parts=_parts(identifier, code, arrays, program, calls, stored),
         body=text,
     )
+
+
+def _gathered(code: Code) -> tuple[str, ...]:
+    """The arrays of sines and cosines that the parts of a function get, if it gathers its angles."""
+    return GATHERED if any(isinstance(statement, Gather) for statement in code.statements) else ()
+
+
+def _parts(
+    identifier: str, code: Code, arrays: dict[str, int], program: Program, calls: Calls, stored: Sequence[str]
+) -> tuple[PartEntry, ...]:
+    result, gathered = [], _gathered(code)
+    for part in code.parts:
+        writer = _Writer(code.kept, calls, stored)
+        text = Body((Lines("", tuple(writer.lines(part.statements))),), writer.arrays)
+        unused = (*_unused(arrays, text), *(name for name in gathered if name not in text.arrays))
+        name, locals_ = f"{identifier}_part_{part.number}", _locals(arrays, program, text)
+        result.append(PartEntry(name, bool(gathered), locals_, unused, text))
+    return tuple(result)
 
 
 def _arrays(function: Function, code: Code) -> dict[str, int]:

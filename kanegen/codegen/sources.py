@@ -92,14 +92,17 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
         target.write_text(text, encoding="utf-8", newline="\n")
 
 
-def files_digest(files: Mapping[str, str]) -> str:
-    """SHA-256 over paths and texts; each is preceded by its length, so that no two sets of files collide."""
+def text_digest(parts: Iterable[str]) -> str:
+    """SHA-256 over texts; each is preceded by its length, so that no two sequences collide."""
     digest = sha256()
-    for path, text in sorted(files.items()):
-        for part in (path.encode(), text.encode()):
-            digest.update(len(part).to_bytes(8, "little"))
-            digest.update(part)
+    for part in parts:
+        digest.update(len(part.encode()).to_bytes(8, "little") + part.encode())
     return digest.hexdigest()
+
+
+def files_digest(files: Mapping[str, str]) -> str:
+    """SHA-256 over paths and texts."""
+    return text_digest(part for file in sorted(files.items()) for part in file)
 
 
 def _check_path(path: str) -> None:

@@ -13,9 +13,11 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from kanegen.codegen.sources import Sources
 from kanegen.errors import BuildError
@@ -63,24 +65,30 @@ class Cache:
 
     def _publish_locked(self, kind: str, key: str, name: str, fill: Callable[[Path], None]) -> Path:
         # The lock is ours: what earlier attempts for this key left behind belongs to nobody any more.
-        for leftover in (self.root / kind).glob(f".{key}.*"):
-            shutil.rmtree(leftover)
+        self._remove_leftovers(kind, key)
         work = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=self.root / kind))
         fill(work)
-        _write_manifest(work, name)
+        files = {path.relative_to(work).as_posix(): _checksum(path) for path in _files(work)}
+        _write(work / MANIFEST, json.dumps({"name": name, "files": files}, indent=1))
         final = self.root / kind / key
         if final.exists():
             # A folder cannot be replaced in one step: the damaged one moves aside and is removed below.
             final.rename(work.with_name(work.name + ".damaged"))
         work.rename(final)
-        for leftover in (self.root / kind).glob(f".{key}.*"):
-            shutil.rmtree(leftover)
+        self._remove_leftovers(kind, key)
         return final
 
-    def _lock(self, kind: str, key: str) -> _Lock:
+    def _remove_leftovers(self, kind: str, key: str) -> None:
+        for leftover in (self.root / kind).glob(f".{key}.*"):
+            shutil.rmtree(leftover)
+
+    def _lock(self, kind: str, key: str) -> AbstractContextManager[Any]:
+        """An exclusive lock between processes."""
+        from filelock import FileLock  # costs 70 ms
+
         for folder in (self.root / kind, self.root / "locks"):
             folder.mkdir(mode=0o700, exist_ok=True)
-        return _Lock(self.root / "locks" / f"{kind}-{key}.lock")
+        return FileLock(self.root / "locks" / f"{kind}-{key}.lock", mode=0o600)
 
     def load_sources(self, model_digest: str) -> Sources | None:
         """The sources generated earlier for a model digest, so that derivation can be skipped; else None."""
@@ -92,13 +100,8 @@ class Cache:
 
     def store_sources(self, sources: Sources) -> None:
         """Keep generated sources under their model digest. Raises `BuildError`."""
-        record = {"name": sources.name, "digest": sources.digest, "files": dict(sources.files)}
-        text = json.dumps(record, indent=0)
-
-        def fill(folder: Path) -> None:
-            (folder / "sources.json").write_text(text, encoding="utf-8")
-
-        self.publish("sources", sources.digest, sources.name, fill)
+        text = json.dumps({"name": sources.name, "digest": sources.digest, "files": dict(sources.files)}, indent=0)
+        self.publish("sources", sources.digest, sources.name, lambda folder: _write(folder / "sources.json", text))
 
     def read_note(self, name: str) -> dict[str, str]:
         """A small dictionary kept across sessions; empty when there is none or it cannot be read as one."""
@@ -120,11 +123,13 @@ class Cache:
 
     def entries(self) -> tuple[CacheEntry, ...]:
         """All intact entries, ordered by kind, name and key."""
-        entries: list[CacheEntry] = []
-        for kind in KINDS:
-            folders = (self.root / kind).iterdir() if (self.root / kind).is_dir() else ()
-            entries += [_entry(kind, folder) for folder in folders if _is_intact(folder)]
+        folders = [(kind, folder) for kind in KINDS for folder in self._folders(kind) if _is_intact(folder)]
+        entries = [_entry(kind, folder) for kind, folder in folders]
         return tuple(sorted(entries, key=lambda entry: (entry.kind, entry.name, entry.key)))
+
+    def _folders(self, kind: str) -> list[Path]:
+        """All that is there of one kind, also what killed builds left behind."""
+        return sorted((self.root / kind).iterdir()) if (self.root / kind).is_dir() else []
 
     def clear(self) -> int:
         """Remove all entries and what killed builds left behind; bytes freed. Waits for running builds.
@@ -134,33 +139,14 @@ class Cache:
         freed = 0
         try:
             for kind in KINDS:
-                folders = sorted((self.root / kind).iterdir()) if (self.root / kind).is_dir() else []
-                for folder in folders:
-                    key = folder.name.lstrip(".").split(".")[0]
-                    with self._lock(kind, key):
+                for folder in self._folders(kind):
+                    with self._lock(kind, folder.name.lstrip(".").split(".")[0]):
                         if folder.is_dir():
                             freed += _size(folder)
                             shutil.rmtree(folder)
         except OSError as error:
             raise _unwritable(self.root, error) from error
         return freed
-
-
-class _Lock:
-    """An exclusive lock between processes; filelock is imported here because its import costs 70 ms."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> _Lock:
-        from filelock import FileLock
-
-        self._lock = FileLock(self._path, mode=0o600)
-        self._lock.acquire()
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        self._lock.release()
 
 
 def cache_folder() -> Path:
@@ -211,9 +197,8 @@ def _unwritable(root: Path, error: OSError) -> BuildError:
     )
 
 
-def _write_manifest(folder: Path, name: str) -> None:
-    record = {"name": name, "files": {path: _checksum(folder / path) for path in _contents(folder)}}
-    (folder / MANIFEST).write_text(json.dumps(record, indent=1), encoding="utf-8")
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
 
 
 def _is_intact(folder: Path) -> bool:
@@ -230,12 +215,12 @@ def _checksum(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
-def _contents(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return sum(path.stat().st_size for path in _files(folder))
 
 
 def _entry(kind: str, folder: Path) -> CacheEntry:
