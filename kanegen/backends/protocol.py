@@ -189,7 +189,7 @@ class Evaluator(Protocol):
 class Build(Protocol):
     """A model that was built.
 
-    ``digest`` identifies what was built, from the generated C ``sources``; ``path`` is the file that was loaded, if any.
+    ``digest`` identifies what was built, from the generated C ``sources``; ``path`` is the loaded file, if any.
     """
 
     module: Evaluator
