@@ -71,7 +71,7 @@ cdef int _jacobian(
 cdef int _slope_in_time(
     Evaluation *e, double t, const double *y, const double *dydt, int n, double *dfdt
 ) noexcept nogil:
-    """df/dt with the change of the inputs, whose derivatives nobody gives: a difference quotient."""
+    """df/dt with the change of the inputs, as a difference quotient: the derivatives of the inputs are not given."""
     cdef double later = t + (<Slopes *>e.slopes).direction * sqrt(2.2e-16 * max(1e-5, fabs(t)))
     cdef int status = _right_hand_side(e, later, y, dfdt)
     cdef int i

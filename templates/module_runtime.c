@@ -1,4 +1,4 @@
-/* What runs beside the integrators as ordinary functions: it is called seldom, so compiling it fast matters more. */
+/* Functions of the runtime that are called seldom, so that compiling them fast matters more than their speed. */
 #include "module_runtime.h"
 
 size_t kg_module_consistent_work(const kg_manifold *manifold) { return kg_consistent_work(manifold); }
