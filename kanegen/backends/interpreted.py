@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, Final, NoReturn, Unpack, cast
 
@@ -179,6 +180,7 @@ class Interpreted:
         self.COORDINATES, self.SPEEDS = symbols.coordinates, symbols.speeds
         self.INPUTS, self.PARAMETERS, self.N_GAINS = symbols.inputs, symbols.parameters, len(symbols.gains)
         self.FUNCTIONS = {f.name: f.shape for f in program.functions if not f.internal}
+        self.Function = partial(Function, self)
 
     def Prepared(
         self, parameters: Any, gains: Any = None, allowed: Iterable[int] = (), partial: bool = False
@@ -191,10 +193,6 @@ class Interpreted:
         if not partial and not set(undefined) <= set(allowed):
             raise SolveError(f"the equations of {self.NAME!r} {prepared.complaint}")
         return replace(prepared, undefined=tuple(undefined))
-
-    def Function(self, name: str, prepared: Values, inputs: Any = None) -> Function:
-        """A function by name. Raises `SolveError` where it was not built."""
-        return Function(self, name, prepared, inputs)
 
     def checked_state(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """``q`` and ``u`` as new arrays. Raises `SolveError` for wrong sizes and values that are not finite."""

@@ -156,7 +156,7 @@ class Evaluator(Protocol):
     def integrate(
         self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, **options: Unpack[RunOptions]
     ) -> Any:
-        """Integrate a right-hand side; an ``Outcome`` with all that was computed, also where it stopped early."""
+        """Integrate a right-hand side; a ``RunResult`` with all that was computed, also where it stopped early."""
 
     def interpolate(self, t_old: Any, h: Any, coefficients: Any, times: Any) -> Array:
         """States (n_t, n) at ``times`` from the dense output of a run."""

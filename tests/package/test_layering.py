@@ -48,7 +48,7 @@ MOST_TYPE_CHECKING = 3
 LONGEST_C_FUNCTION = 60
 """Lines of a function in the C runtime; those that are rendered from tableaux are longer."""
 
-IN_TRANSITION_FUNCTIONS = {"program/kernels/linear.py:_kernels", "solve/functions.py:problem"}
+IN_TRANSITION_FUNCTIONS = {"program/kernels/linear.py:_kernels"}
 """Functions that are still being shortened."""
 
 SOURCE_SUFFIXES = {".py", ".jinja", ".h", ".c", ".pyx", ".pxi", ".pxd"}

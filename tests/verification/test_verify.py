@@ -27,8 +27,8 @@ from kanegen.derivation.quantity import Quantity
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.graph.ranks import independent_rows
 from kanegen.program.functions import right_sides
-from kanegen.verification import Check, Report, compiled, jacobians, subject
-from kanegen.verification.arithmetic import deviation
+from kanegen.verification import Check, Report, compiled, subject
+from kanegen.verification.report import deviation
 
 STATES = 3
 FORMS = ("nonminimal",)
@@ -214,7 +214,7 @@ def test_wrong_form_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_motion_that_is_not_least_constrained_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def pushed(Q: Any, J: Any, P: Any, b: Any) -> Any:
         udot, multipliers = original(Q, J, P, b)
-        return [x + 0.01 for x in udot], multipliers
+        return udot + 0.01, multipliers
 
     original = subject.kkt
     monkeypatch.setattr(subject, "kkt", pushed)
@@ -260,7 +260,7 @@ def test_compiled_function_that_refuses_fails(monkeypatch: pytest.MonkeyPatch) -
 
     original = compiled.Compiled.__call__
     monkeypatch.setattr(compiled.Compiled, "__call__", refusing)
-    assert failed_rows(cart("cart")) == {"compiled functions", jacobians.PRINCIPLE}
+    assert failed_rows(cart("cart")) == {"compiled functions", "Jacobians of q', u'"}
 
 
 # -- mistakes in models ----------------------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ def test_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     result = runner.invoke(main, ["verify", file, "--states", "2"])
     assert result.exit_code == 0, result.output
     assert "Lagrange" in result.output
-    monkeypatch.setattr(subject, "kkt", lambda Q, J, P, b: ([x * 0 + 1 for x in P], [x * 0 for x in b]))
+    monkeypatch.setattr(subject, "kkt", lambda Q, J, P, b: (0 * P + 1, 0 * b))
     result = runner.invoke(main, ["verify", file, "--states", "2"])
     assert result.exit_code == 1
     assert "FAILED" in result.output

@@ -12,8 +12,8 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -54,14 +54,8 @@ class Cache:
         ``fill`` works in a temporary folder below the cache; when it raises `BuildError` that folder is kept
         (the next attempt for the same key removes it). Raises `BuildError` when the cache cannot be written.
         """
-        try:
-            with self._lock(kind, key):
-                folder = self.find(kind, key)
-                if folder is not None:
-                    return folder
-                return self._publish_locked(kind, key, name, fill)
-        except OSError as error:
-            raise _unwritable(self.root, error) from error
+        with _usable(self.root), self._lock(kind, key):
+            return self.find(kind, key) or self._publish_locked(kind, key, name, fill)
 
     def _publish_locked(self, kind: str, key: str, name: str, fill: Callable[[Path], None]) -> Path:
         # The lock is ours: what earlier attempts for this key left behind belongs to nobody any more.
@@ -113,23 +107,21 @@ class Cache:
 
     def write_note(self, name: str, note: dict[str, str]) -> None:
         """Replace a note atomically. Raises `BuildError`."""
-        try:
+        with _usable(self.root):
             descriptor, path = tempfile.mkstemp(prefix=f".{name}.", dir=self.root)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump(note, file)
             os.replace(path, self.root / name)
-        except OSError as error:
-            raise _unwritable(self.root, error) from error
 
     def entries(self) -> tuple[CacheEntry, ...]:
         """All intact entries, ordered by kind, name and key."""
-        folders = [(kind, folder) for kind in KINDS for folder in self._folders(kind) if _is_intact(folder)]
-        entries = [_entry(kind, folder) for kind, folder in folders]
+        entries = [_entry(kind, folder) for kind, folder in self._folders() if _is_intact(folder)]
         return tuple(sorted(entries, key=lambda entry: (entry.kind, entry.name, entry.key)))
 
-    def _folders(self, kind: str) -> list[Path]:
-        """All that is there of one kind, also what killed builds left behind."""
-        return sorted((self.root / kind).iterdir()) if (self.root / kind).is_dir() else []
+    def _folders(self) -> list[tuple[str, Path]]:
+        """Kind and folder of all that is there, also of what killed builds left behind."""
+        kinds = [kind for kind in KINDS if (self.root / kind).is_dir()]
+        return [(kind, folder) for kind in kinds for folder in sorted((self.root / kind).iterdir())]
 
     def clear(self) -> int:
         """Remove all entries and what killed builds left behind; bytes freed. Waits for running builds.
@@ -137,15 +129,12 @@ class Cache:
         Extensions that are loaded keep working on Unix. Raises `BuildError` when something cannot be removed.
         """
         freed = 0
-        try:
-            for kind in KINDS:
-                for folder in self._folders(kind):
-                    with self._lock(kind, folder.name.lstrip(".").split(".")[0]):
-                        if folder.is_dir():
-                            freed += _size(folder)
-                            shutil.rmtree(folder)
-        except OSError as error:
-            raise _unwritable(self.root, error) from error
+        with _usable(self.root):
+            for kind, folder in self._folders():
+                with self._lock(kind, folder.name.lstrip(".").split(".")[0]):
+                    if folder.is_dir():
+                        freed += _size(folder)
+                        shutil.rmtree(folder)
         return freed
 
 
@@ -166,11 +155,9 @@ def open_cache(folder: Path | None = None) -> Cache:
     `BuildError`, like one that cannot be created.
     """
     root = cache_folder() if folder is None else folder
-    try:
+    with _usable(root):
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = os.stat(root)
-    except OSError as error:
-        raise _unwritable(root, error) from error
     if os.name == "posix":
         _check_owner(root, status)
     return Cache(root)
@@ -190,11 +177,16 @@ def _check_owner(root: Path, status: os.stat_result) -> None:
         )
 
 
-def _unwritable(root: Path, error: OSError) -> BuildError:
-    return BuildError(
-        f"the cache folder {root} cannot be used: {error}. Make room or make it writable, or set "
-        "KANEGEN_CACHE_DIR to a folder that you can write to."
-    )
+@contextmanager
+def _usable(root: Path) -> Iterator[None]:
+    """Makes `BuildError` of what the operating system reports about the cache folder."""
+    try:
+        yield
+    except OSError as error:
+        raise BuildError(
+            f"the cache folder {root} cannot be used: {error}. Make room or make it writable, or set "
+            "KANEGEN_CACHE_DIR to a folder that you can write to."
+        ) from error
 
 
 def _write(path: Path, text: str) -> None:

@@ -215,7 +215,8 @@ def _wrapper_folder(job: _Job, available: Mapping[str, str], wrapper: Mapping[st
 def _compile_wrapper(job: _Job, files: Mapping[str, str], work: Path) -> None:
     write_files(files, work)
     common = job.options.common
-    include = [str(work), *_python_headers()]
+    paths = sysconfig.get_paths()
+    include = list(dict.fromkeys([str(work), paths["include"], paths["platinclude"], np.get_include()]))
     with ThreadPoolExecutor(max_workers=len(_C_PARTS)) as pool:
 
         def start(part: str) -> Future[None]:
@@ -230,8 +231,3 @@ def _compile_wrapper(job: _Job, files: Mapping[str, str], work: Path) -> None:
         for compilation in pending:
             compilation.result()
     source.unlink()
-
-
-def _python_headers() -> list[str]:
-    paths = sysconfig.get_paths()
-    return list(dict.fromkeys([paths["include"], paths["platinclude"], np.get_include()]))

@@ -68,10 +68,6 @@ class Toolchain:
     command: tuple[str, ...]
     stamp: str
 
-    @property
-    def path(self) -> str:
-        return self.command[0]
-
 
 def find_toolchain(environment: Mapping[str, str] | None = None) -> Toolchain:
     """The compiler of ``CC``, else the one Python was built with, else ``cc``, ``gcc`` or ``clang``.
