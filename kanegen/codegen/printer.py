@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
@@ -141,44 +141,20 @@ class Printer:
 
     def _atom(self, value: Value) -> str:
         op, args = value.op, value.args
-        special = _ATOMS.get(op)
-        if special is not None:
-            return special(self, value)
-        inner = ", ".join(self.expression(x) for x in args)
-        if op == "call":
-            return f"{self._functions[value.payload]}({inner})"
-        return f"KG_{op.upper()}({inner})"
-
-    def load(self, value: Value) -> str:
-        """An element of an array, or the time."""
-        array, index = value.payload
-        if array == "t":
+        if op == "input" and value.payload[0] == "t":
             self.arrays.add("t")
             return "t"
-        return self._element(array, index)
-
-    def gathered(self, value: Value) -> str:
-        """A sine or cosine of the gathered angles."""
-        return self._element(value.op, value.payload)
+        if op == "input":
+            return self._element(*value.payload)
+        if op in ("sine", "cosine"):
+            return self._element(op, value.payload)
+        if op == "select":
+            return f"KG_SELECT({self.condition(args[0])}, {self.expression(args[1])}, {self.expression(args[2])})"
+        if op in _COMPARISON or op in _LOGICAL or op == "not":
+            return f"KG_TRUTH({self.condition(value)})"
+        inner = ", ".join(self.expression(x) for x in args)
+        return f"{self._functions[value.payload]}({inner})" if op == "call" else f"KG_{op.upper()}({inner})"
 
     def _element(self, array: str, index: int) -> str:
         self.arrays.add(array)
         return f"{array}[{index}]"
-
-    def select(self, value: Value) -> str:
-        """A choice between two values."""
-        condition, true, false = value.args
-        return f"KG_SELECT({self.condition(condition)}, {self.expression(true)}, {self.expression(false)})"
-
-    def truth(self, value: Value) -> str:
-        """A condition as a number, 1 or 0."""
-        return f"KG_TRUTH({self.condition(value)})"
-
-
-_ATOMS: Final[Mapping[str, Callable[[Printer, Value], str]]] = {
-    "input": Printer.load,
-    "sine": Printer.gathered,
-    "cosine": Printer.gathered,
-    "select": Printer.select,
-    **dict.fromkeys((*_COMPARISON, *_LOGICAL, "not"), Printer.truth),
-}
