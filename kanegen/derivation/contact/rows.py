@@ -21,7 +21,7 @@ from kanegen.derivation.inertia.bodies import Force, Torque, lowered
 from kanegen.errors import ModelError
 from kanegen.graph import Node, gradient
 from kanegen.graph.ranks import rank
-from kanegen.model.contact.records import Contact
+from kanegen.model.contacts import Contact
 from kanegen.model.expressions import symbol_name
 
 GAP: Final = sympy.Dummy("gap", real=True)

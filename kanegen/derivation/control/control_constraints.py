@@ -16,7 +16,7 @@ from kanegen.derivation import forms
 from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError, ModelError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
-from kanegen.model.control.control_constraints import ControlConstraints
+from kanegen.model.control import ControlConstraints
 from kanegen.model.inputs import Input
 
 UNKNOWN: Final = "w"

@@ -14,7 +14,7 @@ from kanegen.derivation.equations import Equations
 from kanegen.derivation.forms import complete, matrix_vector
 from kanegen.errors import ModelError
 from kanegen.graph import Graph, Node, Tangent, substitute
-from kanegen.model.control.servo import Servo
+from kanegen.model.control import Servo
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from kanegen.derivation.control.affine import AffineControls
 from kanegen.derivation.equations import Equations
 from kanegen.graph import Newton, Node, evaluate
 from kanegen.graph.ranks import RANK_TOLERANCE, rank, unit_rows
-from kanegen.model.control.servo import Servo
+from kanegen.model.control import Servo
 
 Matrix = Sequence[Sequence[Node]]
 State = Mapping[str, Sequence[float]]

@@ -18,7 +18,7 @@ from kanegen.derivation.inertia.bodies import Body, Force, Torque, lower_loads
 from kanegen.derivation.inertia.tensors import inertia_torque, product
 from kanegen.errors import ModelError
 from kanegen.graph import Node, reachable, substitute
-from kanegen.model.geometry.routes import position_path
+from kanegen.model.geometry import position_path
 from kanegen.model.reactions import Reaction
 
 MULTIPLIERS = "multipliers"

@@ -23,7 +23,7 @@ from kanegen.derivation.geometry.vectors import (
 )
 from kanegen.errors import DerivationError
 from kanegen.graph.nodes import Graph, Node
-from kanegen.model.geometry.routes import Geometry
+from kanegen.model.geometry import Geometry
 
 Frame: TypeAlias = Any  # sympy.physics.vector.ReferenceFrame
 FrameVector: TypeAlias = Mapping[Frame, Triple]

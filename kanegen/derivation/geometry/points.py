@@ -15,7 +15,7 @@ from kanegen.derivation.geometry.frames import Frame, Frames
 from kanegen.derivation.geometry.vectors import Triple, cross, is_null, mapped, null, plus, scaled, times
 from kanegen.errors import DerivationError
 from kanegen.graph.nodes import Graph, Node
-from kanegen.model.geometry.routes import Route, position_path
+from kanegen.model.geometry import Route, position_path
 
 Point: TypeAlias = Any  # sympy.physics.vector.Point
 

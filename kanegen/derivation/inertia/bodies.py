@@ -16,7 +16,7 @@ from kanegen.derivation.inertia.tensors import Inertia, is_negligible, prescribe
 from kanegen.errors import ModelError
 from kanegen.graph.nodes import Node
 from kanegen.model.expressions import dyadic_frames
-from kanegen.model.geometry.routes import is_ground
+from kanegen.model.geometry import is_ground
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from kanegen.derivation.contact.rows import ContactRows, guards, lower_contacts
 from kanegen.derivation.forces.power import impulse_rows, require_places
 from kanegen.errors import BuildError
 from kanegen.graph import Node, substitute
-from kanegen.model.contact.events import is_multiplier
+from kanegen.model.contacts import is_multiplier
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms
 from kanegen.program.fragment import Fragment, flat
