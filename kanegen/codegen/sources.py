@@ -274,3 +274,10 @@ def wrapper_files(features: Features = EVERYTHING) -> dict[str, str]:
             files[name] = render(name, has=features)
             waiting += _MODULE_FILE.findall(files[name])
     return dict(sorted(files.items()))
+
+
+@cache
+def wrapper_digest() -> str:
+    """SHA-256 of what the module with all features is rendered from: rendering it takes longer than loading a model."""
+    names = sorted(item.name for item in template_folder().iterdir() if item.name.startswith("module"))
+    return files_digest({"features": repr(EVERYTHING), **{name: _template_text(name) or "" for name in names}})

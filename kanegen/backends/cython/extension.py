@@ -36,6 +36,7 @@ from kanegen.codegen.sources import (
     include_closure,
     runtime_headers,
     text_digest,
+    wrapper_digest,
     wrapper_files,
     write_files,
 )
@@ -113,11 +114,10 @@ def build(sources: Sources, options: CompilerOptions | None = None, cache: Cache
     a cache that cannot be used, or a kernel made for another version of the C interface.
     """
     job = _job(options or CompilerOptions(), cache or open_cache())
-    wrapper = wrapper_files()
-    key = job.key(files_digest(sources.files), files_digest(wrapper))
+    key = job.key(files_digest(sources.files), wrapper_digest())
     folder = job.cache.find("extensions", key)
     if folder is None:
-        folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, wrapper, work))
+        folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, work))
     path = folder / _file_name(sources)
     return Extension(cast(Evaluator, load(path, key)), key, path, sources, options)
 
@@ -131,7 +131,7 @@ def build_wrapper(
     it in a thread while a model is derived hides the seconds it takes, once per machine. Returns the folder
     with the objects. Raises `BuildError`.
     """
-    return _wrapper_folder(_job(options or CompilerOptions(), cache or open_cache()), headers, wrapper_files())
+    return _wrapper_folder(_job(options or CompilerOptions(), cache or open_cache()), headers)
 
 
 def load(path: Path, digest: str) -> ModuleType:
@@ -184,13 +184,13 @@ def _file_name(sources: Sources) -> str:
     return sources.name + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
 
 
-def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path) -> None:
+def _compile(job: _Job, sources: Sources, work: Path) -> None:
     """Fill ``work`` with the sources and the shared library made of kernel, steppers and wrapper."""
     write_files(sources.files, work)
     kernel = work / f"{sources.name}.o"
     with ThreadPoolExecutor(max_workers=1) as pool:
         # The wrapper is compiled in its own processes: the kernel need not wait for it.
-        pending = pool.submit(_wrapper_folder, job, sources.files, wrapper)
+        pending = pool.submit(_wrapper_folder, job, sources.files)
         flags = (*job.options.common, *job.options.kernel)
         compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
         objects = pending.result()
@@ -199,12 +199,13 @@ def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path
     kernel.unlink()
 
 
-def _wrapper_folder(job: _Job, available: Mapping[str, str], wrapper: Mapping[str, str]) -> Path:
+def _wrapper_folder(job: _Job, available: Mapping[str, str]) -> Path:
     """The cached objects of the Cython module and the steppers."""
     from importlib.metadata import version
 
+    wrapper = wrapper_files()
     headers = include_closure(wrapper, available)
-    key = job.key(files_digest(headers), files_digest(wrapper), sys.version, version("cython"))
+    key = job.key(files_digest(headers), wrapper_digest(), sys.version, version("cython"))
     folder = job.cache.find("wrappers", key)
     if folder is not None:
         return folder
