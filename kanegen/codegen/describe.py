@@ -27,7 +27,7 @@ from kanegen.model.records import FrozenMapping
 from kanegen.program.functions.control.plant import path_controls
 from kanegen.program.functions.integrals import ENERGY, why_not
 from kanegen.program.passes.count import operation_count
-from kanegen.program.passes.reads import reads
+from kanegen.program.passes.lower import reads
 from kanegen.program.records import Program
 
 NO_LIMITS = (-math.inf, math.inf)

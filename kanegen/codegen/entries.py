@@ -10,10 +10,8 @@ from kanegen.codegen.labels import Labels, labels
 from kanegen.codegen.statements import Body, Calls, body, part_body
 from kanegen.codegen.text import comment, string
 from kanegen.codegen.users import UserCode
-from kanegen.program.passes.code import Code, Gather
 from kanegen.program.passes.count import operation_count
-from kanegen.program.passes.schedule import schedule
-from kanegen.program.passes.split import split
+from kanegen.program.passes.schedule import Code, Gather, schedule, split
 from kanegen.program.records import Function, Program
 
 ARGUMENTS = ("t", "q", "u", "r", "p", "work", "out")

@@ -12,7 +12,7 @@ from kanegen.codegen.statements import Calls, body
 from kanegen.codegen.text import comment, stem, string
 from kanegen.codegen.users import user_code
 from kanegen.codes import ContactLaw
-from kanegen.program.kernels.table import KERNELS
+from kanegen.program.kernels import KERNELS
 from kanegen.program.passes.schedule import schedule_constants
 from kanegen.program.records import Call, ContactEntry, EventEntry, Program
 
@@ -23,7 +23,7 @@ def emit_sources(program: Program, *, digest: str, options_text: str = "") -> So
     Parameters
     ----------
     program
-        After `kanegen.program.passes.hoist.hoist`.
+        After `kanegen.program.passes.lower.hoist`.
     digest
         Digest of the model, hexadecimal; printed and compiled in.
     options_text

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from kanegen.errors import BuildError
-from kanegen.program.passes.code import Value
+from kanegen.program.passes.lower import Value
 
 SUM, PRODUCT, PREFIX, ATOM = range(4)
 """Binding strength of an expression, weakest first."""

@@ -8,7 +8,8 @@ from itertools import groupby
 
 from kanegen.codegen.printer import Printer, literal
 from kanegen.codegen.text import comment, wrapped
-from kanegen.program.passes.code import Code, Gather, Let, Part, Statement, Value
+from kanegen.program.passes.lower import Value
+from kanegen.program.passes.schedule import Code, Gather, Let, Part, Statement
 from kanegen.program.records import Call, Check, Guard, Invoke, Store
 
 

@@ -23,7 +23,7 @@ from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
 from kanegen.program.options import BuildOptions
 from kanegen.program.passes.count import cost_estimate
-from kanegen.program.passes.hoist import hoist
+from kanegen.program.passes.lower import hoist
 from kanegen.program.records import Program, Symbols
 from kanegen.program.registry import Functions, FunctionSpec
 

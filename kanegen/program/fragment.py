@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from kanegen.graph import Graph, Node
-from kanegen.program.kernels.table import KERNELS
+from kanegen.program.kernels import KERNELS
 from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Step, Store
 
 Source: TypeAlias = "Sequence[Node | None] | Function | str"
@@ -130,10 +130,6 @@ class Fragment:
     def calls(self, name: str) -> bool:
         """Whether a guard hands over to the function of that name."""
         return any(isinstance(step, Guard) and step.otherwise == name for step in self.steps)
-
-    def function(self, name: str, summary: str, internal: bool = False) -> Function:
-        """The finished function."""
-        return Function(name, self.shape, tuple(self.steps), dict(self.arrays), summary, internal)
 
 
 def stores(array: str, values: Sequence[Node | None]) -> tuple[Store[Node], ...]:

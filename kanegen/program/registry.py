@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
+from kanegen.derivation.algebra.cholesky import PIVOT_THRESHOLD
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.quantity import Quantity
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.forms import FORMS
 from kanegen.graph import Node
+from kanegen.model.expressions import symbol_name
 from kanegen.program.fragment import Fragment
-from kanegen.program.passes.reasons import explained
-from kanegen.program.records import Function
+from kanegen.program.records import Check, Function, Guard
 
 
 class Functions:
@@ -59,7 +60,11 @@ class Functions:
         return Fragment(self.graph)
 
     def add(self, name: str, fragment: Fragment, summary: str, internal: bool = False) -> Function:
-        self.known[name] = explained(fragment.function(name, summary, internal), self.equations)
+        steps = tuple(
+            replace(step, reason=_reason(step.condition, self.equations)) if isinstance(step, Guard | Check) else step
+            for step in fragment.steps
+        )
+        self.known[name] = Function(name, fragment.shape, steps, dict(fragment.arrays), summary, internal)
         return self.known[name]
 
     def function(self, name: str) -> Function:
@@ -161,3 +166,31 @@ class FunctionSpec:
     on_request: bool = False
     every_run: bool = False
     derives: bool = False
+
+
+def _reason(condition: Node, equations: Equations) -> str:
+    """What a condition asks for: pivots that are not negligible, each kind of them named once.
+
+    Every condition of a program is a conjunction of comparisons ``fraction * scale < pivot``.
+    """
+    if condition.op == "and":
+        reasons = [part for operand in condition.args for part in _reason(operand, equations).split("; ")]
+        return "; ".join(dict.fromkeys(reasons))
+    fraction = _fraction(condition)
+    if fraction == PIVOT_THRESHOLD:
+        return f"the pivots of the mass matrix exceed {fraction:g} of its diagonal: it is positive definite"
+    if fraction is not None and equations.has_partition:
+        part = equations.partition
+        if any(pivot.holds(fraction) is condition for pivot in part.pivots):
+            speeds = ", ".join(symbol_name(equations.model.speeds[speed]) for speed in part.dependent)
+            return f"the pivots of the constraints for the dependent speeds {speeds} exceed {fraction:g} of their rows"
+    return "the pivots of the elimination are not negligible"
+
+
+def _fraction(test: Node) -> float | None:
+    """The constant factor on the left of ``fraction * scale < pivot``."""
+    if test.op != "lt":
+        return None
+    left = test.args[0]
+    factors = left.args if left.op == "mul" else (left,)
+    return next((float(factor.payload) for factor in factors if factor.op == "const"), None)

@@ -26,7 +26,7 @@ from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.sources import Sources
 from kanegen.graph.interpret import mpmath_context
 from kanegen.program.interpret import interpret
-from kanegen.program.passes import split as splitting
+from kanegen.program.passes import schedule as splitting
 from kanegen.program.records import Program
 
 GOLDENS = Path(__file__).parent / "goldens"

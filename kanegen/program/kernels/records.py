@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Final
+from typing import TypeAlias
 
-OK: Final = 0
-REPARTITIONED: Final = 1
-RANK_DEFICIENT: Final = 3
-SINGULAR: Final = -1
-INFEASIBLE: Final = -2
-"""Statuses, as in C: negative ones are failures."""
+Shapes: TypeAlias = Mapping[str, tuple[str | int, ...]]
+"""Shapes of arrays by name: numbers, names of sizes and sums of these names."""
 
 
 @dataclass(frozen=True)
@@ -21,29 +17,32 @@ class Kernel:
 
     Parameters
     ----------
-    name, header
-        The name without ``kg_``, and the header that defines the C function.
+    twin
+        The same function in Python, for numbers of any precision: it takes the same arguments and has the name of the
+        C function without ``kg_``.
+    header
+        The header that defines the C function.
     sizes
         Names of the leading integer arguments.
     arrays
-        Name and shape of every array argument, in order; a shape consists of numbers, names of sizes and sums of these
-        names. The array ``work`` has the shape () and the length that ``work`` gives.
+        Every array argument, in order. The array ``work`` has the shape () and the length that ``work`` gives.
     results
         The arrays that hold a result afterwards.
-    twin
-        The same function in Python, for numbers of any precision: it takes the same arguments.
     operations, work
         Operations of one call and the length of the array ``work``, as functions of the sizes.
     """
 
-    name: str
+    twin: Callable[..., int]
     header: str
     sizes: tuple[str, ...]
-    arrays: Mapping[str, tuple[str | int, ...]]
+    arrays: Shapes
     results: tuple[str, ...]
-    twin: Callable[..., int]
     operations: Callable[..., int]
     work: Callable[..., int] = lambda *_: 0
+
+    @property
+    def name(self) -> str:
+        return self.twin.__name__
 
     def lengths(self, *sizes: int) -> dict[str, int]:
         """The length of every array argument for these sizes."""
