@@ -24,8 +24,8 @@ from kanegen.model.checks.symbols import spare_parameters
 from kanegen.model.contact.laws import Value
 from kanegen.model.expressions import symbol_name
 from kanegen.model.records import FrozenMapping
-from kanegen.program.functions.control.plant import path_controls
-from kanegen.program.functions.integrals import ENERGY, why_not
+from kanegen.program.functions.consistency import ENERGY, why_not
+from kanegen.program.functions.controls import path_controls
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.lower import reads
 from kanegen.program.records import Program

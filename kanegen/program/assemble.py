@@ -18,7 +18,7 @@ from kanegen.program.functions.contacts import (
     needed_by_events,
     require_speeds,
 )
-from kanegen.program.functions.control.control_constraints import control_constraints
+from kanegen.program.functions.controls import control_constraints
 from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
 from kanegen.program.options import BuildOptions

@@ -112,6 +112,7 @@ class Functions:
 
 
 Maker: TypeAlias = Callable[[Functions], Fragment]
+Members: TypeAlias = Callable[[Functions], Mapping[str, Fragment]]
 Reason: TypeAlias = Callable[[Functions], "str | None"]
 
 
@@ -119,42 +120,26 @@ Reason: TypeAlias = Callable[[Functions], "str | None"]
 class FunctionSpec:
     """One entry of the catalogue: a function that the user may ask for.
 
-    Parameters
-    ----------
-    name, summary
-        As the user names it, and one line for the reader of the generated code.
-    make
-        The fragment of the function, from the functions of the program. None for functions that are made in any case,
-        and for entries with ``members``.
-    members
-        Fragments of the functions ``<prefix><name>`` that the entry stands for, by the names that the user chose.
-        ``summary`` contains ``{}`` for the name.
-    requires
-        None, or the reason why this model has no such function, in the user's terms.
-    group
-        A name for several functions in ``functions=``.
-    default
-        It is compiled unless the user names others.
-    forms
-        The forms of the equations that have it, with which it is always compiled; empty: all forms.
-    companions
-        Functions that are compiled with it.
-    shape
-        Names of the sizes of the result; () for a number.
-    attribute
-        A solver has an attribute of this name, a function of (t, q, u, r=None, out=None).
-    on_request
-        It is evaluated when the user asks for it, not within an integration or another method of the solver.
-    every_run
-        It may be evaluated in every integration.
-    derives
-        ``requires`` derives equations, and is asked only when the user names the function.
+    ``name``, ``summary``: as the user names it, and one line for the reader of the generated code.
+    ``make``: its fragment, from the functions of the program; None for functions that are made in any case, and for
+    entries with ``members``.
+    ``members``: fragments of the functions ``<prefix><name>`` that the entry stands for, by the names that the user
+    chose; ``summary`` contains ``{}`` for the name.
+    ``requires``: None, or the reason why this model has no such function, in the user's terms; where it ``derives``
+    equations to find out, it is asked only when the user names the function.
+    ``group``: a name for several functions in ``functions=``.
+    ``default``: it is compiled unless the user names others; ``companions`` are compiled with it.
+    ``forms``: the forms of the equations that have it, with which it is always compiled; empty: all forms.
+    ``shape``: names of the sizes of the result; () for a number.
+    ``attribute``: a solver has an attribute of this name, a function of (t, q, u, r=None, out=None).
+    ``on_request``: it is evaluated when the user asks for it, not within a method of the solver such as integrate.
+    ``every_run``: it may be evaluated in every integration.
     """
 
     name: str
     summary: str
     make: Maker | None = None
-    members: Callable[[Functions], Mapping[str, Fragment]] | None = None
+    members: Members | None = None
     requires: Reason = lambda f: None
     prefix: str = ""
     group: str = ""

@@ -18,7 +18,7 @@ from kanegen.model.contact.events import is_multiplier
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms
 from kanegen.program.fragment import Fragment, flat
-from kanegen.program.functions.columns import bordered_columns, reduced_columns
+from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
 from kanegen.program.records import ContactEntry, EventEntry
 from kanegen.program.registry import Functions
 

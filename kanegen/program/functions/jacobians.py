@@ -13,8 +13,8 @@ from kanegen.derivation import forms
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.graph import substitute
 from kanegen.program.fragment import Fragment, flat
-from kanegen.program.functions.columns import bordered_columns, reduced_columns
-from kanegen.program.functions.consistency import no_residuals
+from kanegen.program.functions.consistency import without
+from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
 from kanegen.program.records import Function
 from kanegen.program.registry import Functions, FunctionSpec
 
@@ -65,7 +65,7 @@ def _no_rates(f: Functions, argument: str) -> str | None:
 
 
 def _no_residuals(f: Functions, argument: str) -> str | None:
-    return no_residuals(f) or _nothing_to_vary(f, argument)
+    return without("position", "velocity")(f) or _nothing_to_vary(f, argument)
 
 
 def _no_outputs(f: Functions, argument: str) -> str | None:

@@ -10,7 +10,7 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, ControlLevel
 from kanegen.errors import SolveError
 from kanegen.model.control.control_constraints import largest_exponent
-from kanegen.program.functions.control.control_constraints import GAINS
+from kanegen.program.functions.controls import GAINS
 from kanegen.solve.functions import Functions
 from kanegen.solve.names import listed, numbers, positive
 
