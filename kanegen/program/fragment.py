@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial, reduce
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -20,18 +21,14 @@ ARRAY_NAMES: Final[Mapping[str, str]] = MappingProxyType({"work": "scratch", "ud
 class Fragment:
     """The steps of one function, while it is made.
 
-    Attributes
-    ----------
-    steps, arrays
-        The steps so far, and the work arrays they need with their lengths.
-    conditions
-        What must hold for the values to be right; :meth:`guard` and :meth:`check` turn them into a step.
-    shape
-        That of the output; known after :meth:`output`.
+    ``steps`` and ``arrays``: the steps so far, and the work arrays they need with their lengths. ``conditions``: what
+    must hold for the values to be right; :meth:`guard` and :meth:`check` turn them into a step. ``otherwise``: the
+    function that takes over where they do not hold. ``shape``: that of the output, known after :meth:`output`.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, otherwise: str | None = None) -> None:
         self.graph = graph
+        self.otherwise = otherwise
         self.steps: list[Step] = []
         self.arrays: dict[str, int] = {}
         self.conditions: list[Node] = []
@@ -97,25 +94,20 @@ class Fragment:
         """Collect conditions under which the values are right."""
         self.conditions.extend(conditions)
 
-    def guard(self, otherwise: str | None) -> None:
-        """Unless the conditions collected so far hold, go on in the function ``otherwise``; None: end as singular."""
-        condition = self._collected()
-        if condition is not None:
-            self.steps.append(Guard(condition, otherwise))
+    def guard(self) -> None:
+        """Unless the conditions collected so far hold, ``otherwise`` takes over, or the function ends as singular."""
+        self.steps += [Guard(condition, self.otherwise) for condition in self._collected()]
 
     def check(self) -> None:
         """Unless the conditions collected so far hold, the function ends as singular, without a branch."""
-        condition = self._collected()
-        if condition is not None:
-            self.steps.append(Check(condition))
+        self.steps += [Check(condition) for condition in self._collected()]
 
-    def _collected(self) -> Node | None:
+    def _collected(self) -> list[Node]:
+        """The conditions as one, if there are any."""
         # What is constant during a run (masses that are not negative) comes first: prepare() decides it once.
-        conditions, combined = sorted(self.conditions, key=lambda node: not node.constant), None
+        conditions = sorted(self.conditions, key=lambda node: not node.constant)
         self.conditions = []
-        for condition in conditions:
-            combined = condition if combined is None else self.graph.apply("and", combined, condition)
-        return combined
+        return [reduce(partial(self.graph.apply, "and"), conditions)] if conditions else []
 
     def output(self, nodes: Sequence[Node], shape: tuple[int, ...] | None = None, title: str = "") -> Fragment:
         """Store the output (a vector unless ``shape`` says otherwise); returns the fragment."""
@@ -126,10 +118,6 @@ class Fragment:
     def rows(self, rows: Sequence[Sequence[Node]], title: str = "") -> Fragment:
         """Store the output, a matrix given by its rows; returns the fragment."""
         return self.output(flat(rows), (len(rows), len(rows[0])), title)
-
-    def calls(self, name: str) -> bool:
-        """Whether a guard hands over to the function of that name."""
-        return any(isinstance(step, Guard) and step.otherwise == name for step in self.steps)
 
 
 def stores(array: str, values: Sequence[Node | None]) -> tuple[Store[Node], ...]:

@@ -18,6 +18,9 @@ from kanegen.model.expressions import symbol_name
 from kanegen.program.fragment import Fragment
 from kanegen.program.records import Check, Function, Guard
 
+Make: TypeAlias = Callable[[Fragment], Fragment]
+"""Adds the steps to an empty fragment and returns it."""
+
 
 class Functions:
     """Functions of a model's program by name, with what their makers share.
@@ -80,18 +83,17 @@ class Functions:
         """A function that only others evaluate, made when it is first asked for."""
         return self.known[name] if name in self.known else self.add(name, make(), summary, internal=True)
 
-    def guarded(
-        self, name: str, summary: str, fast: Callable[[str], Fragment], general: Callable[[], Fragment]
-    ) -> Fragment:
-        """The fragment of ``name`` from ``fast``, which gets the name of the function that its guards hand over to.
+    def guarded(self, name: str, summary: str, fast: Make, general: Make | None) -> Fragment:
+        """The fragment of ``name`` from ``fast``; None for ``general``: nothing takes over where its guards fail.
 
-        ``general`` makes that function, ``<name>_general``, with this summary, where there is such a guard.
+        Else ``general`` makes that function, ``<name>_general``, with this summary, where there is such a guard.
         """
-        otherwise = f"{name}_general"
+        if general is None:
+            return fast(self.fragment())
         # First the general one: it evaluates Q, P and J, whose nodes the fast one then shares.
-        fallback, fragment = general(), fast(otherwise)
-        if fragment.calls(otherwise):
-            self.internal(otherwise, summary, lambda: fallback)
+        fallback, fragment = general(self.fragment()), fast(Fragment(self.graph, f"{name}_general"))
+        if any(isinstance(step, Guard) for step in fragment.steps):
+            self.internal(f"{name}_general", summary, lambda: fallback)
         return fragment
 
     def loaded(self, array: str, quantity: Quantity) -> list[list[Node]]:

@@ -149,8 +149,8 @@ def scaled_momentum(*arguments: Any, original: Any = energies.momentum) -> Any:
     return tuple(node * 1.5 for node in original(*arguments))
 
 
-def wrong_form(f: Any, s: Any, stabilized: bool, otherwise: str | None) -> Any:
-    first, *others = right_sides.reduced(f, s, stabilized, otherwise)
+def wrong_form(f: Any, s: Any, stabilized: bool) -> Any:
+    first, *others = right_sides.reduced(f, s, stabilized)
     return [first * 1.001, *others]
 
 

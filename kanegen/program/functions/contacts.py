@@ -20,7 +20,7 @@ from kanegen.model.expressions import atoms
 from kanegen.program.fragment import Fragment, flat
 from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
 from kanegen.program.records import ContactEntry, EventEntry
-from kanegen.program.registry import Functions
+from kanegen.program.registry import Functions, Make
 
 SUMMARIES: Final = {
     "contacts": (
@@ -142,20 +142,11 @@ def gap_nodes(contact_rows: ContactRows) -> list[Node]:
 def _contacts(f: Functions, contact_rows: ContactRows) -> Fragment:
     """``contacts``, with a function that takes over where the dependent speeds of the model fail."""
 
-    def made(columns: Callable[[Fragment], Columns]) -> Fragment:
-        s = f.fragment()
-        return _sections(f, s, contact_rows, columns(s))
+    def made(columns: Callable[[Functions, Fragment, ContactRows], Columns]) -> Make:
+        return lambda s: _sections(f, s, contact_rows, columns(f, s, contact_rows))
 
-    if f.any_rank:
-        return made(lambda s: _any_rank(f, s, contact_rows))
-    if not f.n_c:
-        return made(lambda s: _reduced(f, s, contact_rows, None))
-    return f.guarded(
-        "contacts",
-        SUMMARIES["contacts"],
-        lambda otherwise: made(lambda s: _reduced(f, s, contact_rows, otherwise)),
-        lambda: made(lambda s: _general(f, s, contact_rows)),
-    )
+    fast, general = (_any_rank, None) if f.any_rank else (_reduced, _general if f.n_c else None)
+    return f.guarded("contacts", SUMMARIES["contacts"], made(fast), None if general is None else made(general))
 
 
 def _sections(f: Functions, s: Fragment, contact_rows: ContactRows, columns: Columns) -> Fragment:
@@ -175,13 +166,13 @@ def _free_force(f: Functions) -> list[Node]:
     return substitute(f.equations.right_side, dict.fromkeys(system.hidden, f.graph.zero))
 
 
-def _reduced(f: Functions, s: Fragment, contact_rows: ContactRows, otherwise: str | None) -> Columns:
+def _reduced(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:
     e, part = f.equations, f.equations.partition
     zeros = [f.graph.zero] * len(part.dependent)
     sides = [(_free_force(f), part.B_stabilized if f.stabilizable else part.B)]
     sides += [(list(row.W), tuple(zeros)) for row in contact_rows.rows]
     rights = [e.simplified(forms.reduced(f.graph, e.mass_matrix, P, part, B).right) for P, B in sides]
-    return reduced_columns(f, s, rights, [B for _, B in sides], otherwise)
+    return reduced_columns(f, s, rights, [B for _, B in sides])
 
 
 def _general(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:

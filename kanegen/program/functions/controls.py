@@ -39,7 +39,7 @@ def control_constraints(f: Functions, motion: ControlledMotion) -> None:
 def _guarded(f: Functions, motion: ControlledMotion) -> Fragment:
     s = f.fragment()
     s.require(*motion.conditions)
-    s.guard(None)
+    s.guard()
     return s
 
 
@@ -114,5 +114,5 @@ def underactuation(f: Functions) -> Fragment:
     s, result = f.fragment(), f.equations.once(underactuated)
     pivots = (pivot.holds(PIVOT_LIMIT) for pivot in result.pivots)
     s.require(*f.pivots(PIVOT_LIMIT), *(condition for condition in pivots if condition is not None))
-    s.guard(None)
+    s.guard()
     return s.output(result.equations.nodes, result.equations.shape)

@@ -108,28 +108,23 @@ def _outputs(f: Functions, argument: str) -> Fragment:
 
 def _rates(f: Functions, argument: str) -> Fragment:
     """u' by the reduced equations with the factorization shared by all columns, or for rows of any rank."""
-    if not f.n_c:
-        return _reduced(f, argument, None)
-    if f.any_rank:
-        return _general(f, argument)
+    fast, general = (_general, None) if f.any_rank and f.n_c else (_reduced, _general if f.n_c else None)
     return f.guarded(
         f"jacobian_{argument}",
         f"derivatives of q' and u' in the {NAMES[argument]}, constraints and momentum together",
-        lambda otherwise: _reduced(f, argument, otherwise),
-        lambda: _general(f, argument),
+        partial(fast, f, argument),
+        None if general is None else partial(general, f, argument),
     )
 
 
-def _reduced(f: Functions, argument: str, otherwise: str | None) -> Fragment:
-    s = f.fragment()
+def _reduced(f: Functions, argument: str, s: Fragment) -> Fragment:
     D1, D2 = _loaded(f, s, argument)
-    columns = reduced_columns(f, s, *f.sensitivities.reduced(D1, D2), otherwise)
+    columns = reduced_columns(f, s, *f.sensitivities.reduced(D1, D2))
     return _finished(f, s, argument, list(zip(*columns, strict=True)), f"derivatives in the {NAMES[argument]}")
 
 
-def _general(f: Functions, argument: str) -> Fragment:
+def _general(f: Functions, argument: str, s: Fragment) -> Fragment:
     """u' and the multipliers together by LU with row pivoting: whatever speeds the constraints determine."""
-    s = f.fragment()
     right = [-x for part in _loaded(f, s, argument) for row in part for x in row]
     columns = bordered_columns(f, s, right, _columns(f, argument))
     return _finished(f, s, argument, list(zip(*columns, strict=True)))

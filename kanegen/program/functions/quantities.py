@@ -30,7 +30,7 @@ def part_of(name: str) -> Maker:
     def make(f: Functions) -> Fragment:
         s, quantity = f.fragment(), getattr(f.equations, name)
         s.require(*f.pivots(SINGULAR_LIMIT))
-        s.guard(None)
+        s.guard()
         return s.output(quantity.nodes, quantity.shape)
 
     return make

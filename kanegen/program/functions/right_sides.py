@@ -30,44 +30,49 @@ unknowns and 31 columns.
 
 _TITLE: Final = "Q u' = P + J^T lambda, J u' = b"
 
-RightSide: TypeAlias = Callable[[Functions, Fragment, bool, "str | None"], Sequence[Node]]
-"""From (functions, the fragment that gets the steps, whether stabilized, the function that takes over where the
-partition fails) to u'."""
+RightSide: TypeAlias = Callable[[Functions, Fragment, bool], Sequence[Node]]
+"""From (functions, the fragment that gets the steps, whether stabilized) to u'."""
 
 
-def reduced(f: Functions, s: Fragment, stabilized: bool, otherwise: str | None) -> Sequence[Node]:
-    """u_I' from ``A2 Q A2^T``, written out up to SQUARE_LIMIT unknowns, then ``u_D' = A u_I' + B``."""
+def reduced(
+    f: Functions, s: Fragment, stabilized: bool, at: Callable[[Sequence[Node]], Sequence[Node]] = tuple
+) -> Sequence[Node]:
+    """u_I' from ``A2 Q A2^T``, written out up to SQUARE_LIMIT unknowns, then ``u_D' = A u_I' + B``.
+
+    ``at`` replaces the speeds in nodes where the state does not hold them.
+    """
     part, small = f.equations.partition, f.equations.reduced(stabilized)
-    B = part.B_stabilized if stabilized else part.B
     n = len(small.right)
     if n <= SQUARE_LIMIT:
         solution = f.equations.accelerations(stabilized)
-        s.require(*solution.conditions)
-        s.guard(otherwise)
+        s.require(*at(solution.conditions))
+        s.guard()
         return solution.udot
-    s.require(*f.pivots(PIVOT_LIMIT))
-    s.guard(otherwise)
+    s.require(*at(f.pivots(PIVOT_LIMIT)))
+    s.guard()
+    values = iter(at([*flat(small.lower), *small.right]))
+    lower = [[next(values) for _ in row] for row in small.lower]
     title, names = "reduced mass matrix and right side", {"a": "S", "b": "f"}
-    solved = s.call("cholesky_solve", n, title=title, names=names, a=lower_triangle(small.lower), b=small.right)
-    return complete(f.graph, part, B, solved["b"])
+    solved = s.call("cholesky_solve", n, title=title, names=names, a=lower_triangle(lower), b=list(values))
+    return complete(f.graph, part, part.B_stabilized if stabilized else part.B, solved["b"])
 
 
-def nonminimal(f: Functions, s: Fragment, stabilized: bool, otherwise: str | None) -> Sequence[Node]:
+def nonminimal(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """``T u' = V`` by LU with row pivoting."""
     e = f.equations
     e.require_mass()
     V = e.V_stabilized if stabilized else e.V
     s.require(*f.pivots(PIVOT_LIMIT))
-    s.guard(otherwise)
+    s.guard()
     return s.call("lu_solve", f.n_u, title="T u' = V", names={"a": "T", "b": "V"}, a=e.T.nodes, b=V.nodes)["b"]
 
 
-def range_space(f: Functions, s: Fragment, stabilized: bool, otherwise: str | None) -> Sequence[Node]:
+def range_space(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """Q u' = P + J^T lambda with ``J Q^-1 J^T`` for lambda: straight-line, no pivots, no branch."""
     return _with_multipliers(f, s, stabilized, range_space_accelerations)
 
 
-def augmented(f: Functions, s: Fragment, stabilized: bool, otherwise: str | None) -> Sequence[Node]:
+def augmented(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """The same with ``Q + J^T W J`` for Q: speeds may move no mass where the constraints determine them."""
     return _with_multipliers(f, s, stabilized, augmented_accelerations)
 
@@ -89,12 +94,12 @@ def _with_multipliers(
     return solution.udot
 
 
-def pseudoinverse(f: Functions, s: Fragment, stabilized: bool, otherwise: str | None) -> Sequence[Node]:
+def pseudoinverse(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """Constraints of any rank (Udwadia and Kalaba 1992): singular values decide."""
     return any_rank(f, s, stabilized)["udot"]
 
 
-def canonical(f: Functions, s: Fragment, stabilized: bool, otherwise: str | None) -> Sequence[Node]:
+def canonical(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """The sum of the constraint-enforcing and the momentum-balance part (Bajodah and Chen 2018)."""
     parts = acceleration_parts(f, s, stabilized)
     return [parts[i] + parts[f.n_u + i] for i in range(f.n_u)]
@@ -125,18 +130,14 @@ def right_hand_side(f: Functions, stabilized: bool) -> Function:
     if spec.definite:
         f.equations.require_full_mass()
 
-    def fast(otherwise: str | None) -> Fragment:
-        s = f.fragment()
-        return _rates(f, s, RIGHT_SIDES[f.form](f, s, stabilized, otherwise))
+    def fast(s: Fragment) -> Fragment:
+        return _rates(f, s, RIGHT_SIDES[f.form](f, s, stabilized))
 
-    def general() -> Fragment:
-        s = f.fragment()
+    def general(s: Fragment) -> Fragment:
         return _rates(f, s, any_partition(f, s, stabilized))
 
-    if f.n_c and spec.partitioned:
-        fragment = f.guarded(name, "q' and u' with dependent speeds chosen by pivoting", fast, general)
-    else:
-        fragment = fast(None)
+    summary = "q' and u' with dependent speeds chosen by pivoting"
+    fragment = f.guarded(name, summary, fast, general if f.n_c and spec.partitioned else None)
     gains = ", with stabilized constraints" if stabilized else ""
     return f.add(name, fragment, f"q' and u' ({f.form} form{gains})")
 
@@ -174,12 +175,10 @@ def _system(f: Functions, stabilized: bool) -> dict[str, Any]:
 # -- several right sides, with one factorization -------------------------------------------------------------------
 
 
-def reduced_columns(
-    f: Functions, s: Fragment, rights: Matrix, shifts: Matrix, otherwise: str | None
-) -> list[tuple[Node, ...]]:
+def reduced_columns(f: Functions, s: Fragment, rights: Matrix, shifts: Matrix) -> list[tuple[Node, ...]]:
     """Columns (m, n_u) of ``A2 Q A2^T x_I = right``, ``x_D = A x_I + shift``.
 
-    ``rights`` (m, n_i), ``shifts`` (m, n_d); where the partition fails the function named ``otherwise`` takes over.
+    ``rights`` (m, n_i), ``shifts`` (m, n_d).
     """
     e, part = f.equations, f.equations.partition
     lower, n, m = e.reduced(stabilized=False).lower, len(part.independent), len(rights)
@@ -191,9 +190,9 @@ def reduced_columns(
             raise e.massless(part.independent[error.args[0]]) from error
         solved = [factor.solve(right) for right in rights]
         s.require(*factor.conditions)
-        s.guard(otherwise)
+        s.guard()
     else:
-        s.guard(otherwise)
+        s.guard()
         sides = flat(list(zip(*rights, strict=True)))
         names, title = {"a": "S", "b": "X"}, "reduced mass matrix and right sides"
         X = s.call("cholesky_solve_many", n, m, title=title, names=names, a=lower_triangle(lower), b=sides)["b"]

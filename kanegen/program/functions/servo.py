@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import partial, reduce
+from typing import Final, TypeAlias
 
 from kanegen.derivation.algebra.cholesky import Factor, factorize
 from kanegen.derivation.control.servo import Compliance, compliance, lowered, servo_system
@@ -23,7 +24,8 @@ from kanegen.graph import Graph, Node
 from kanegen.program.fragment import Fragment, Source, flat
 from kanegen.program.registry import Functions, Maker
 
-Rows = Sequence[Sequence[Node]]
+Rows: TypeAlias = Sequence[Sequence[Node]]
+Matrix: TypeAlias = tuple[tuple[Node, ...], ...]
 
 WRITTEN_OUT: Final = 4
 """Most servo-constraints (and degrees of freedom, for ideal controls) whose solve is written out."""
@@ -44,41 +46,38 @@ def no_servo(f: Functions) -> str | None:
 
 
 def control(f: Functions) -> Fragment:
-    def general() -> Fragment:
-        s = f.fragment()
-        return s.output(_general(f, s), title="controls")
+    def fast(s: Fragment, inverse: Compliance) -> Sequence[Node] | None:
+        try:
+            return None if f.servo.feedback else _fast(f, s, straight_line(f, s, inverse), inverse)
+        except ZeroDivisionError:  # rows that depend on each other everywhere
+            return None
 
-    inverse = _written_out(f)
-    if inverse is None or f.servo.feedback:
-        return general()
-    s = f.fragment()
-    try:
-        tau = _fast(f, s, straight_line(f, s, inverse), inverse)
-    except ZeroDivisionError:  # rows that depend on each other everywhere
-        tau = None
-    return general() if tau is None else _guarded(f, "control", s, tau, general)
-
-
-def _written_out(f: Functions) -> Compliance | None:
-    """M by straight-line code, where the constraints are independent."""
-    return compliance(f.equations) if f.equations.has_partition else None
+    return _guarded(f, "control", fast, lambda s: _general(f, s))
 
 
 def _guarded(
     f: Functions,
     name: str,
-    s: Fragment,
-    nodes: Sequence[Node],
-    general: Callable[[], Fragment],
+    fast: Callable[[Fragment, Compliance], Sequence[Node] | None],
+    general: Callable[[Fragment], Sequence[Node]],
     shape: tuple[int, ...] | None = None,
 ) -> Fragment:
-    """The nodes where the conditions of the fragment hold, else the function ``<name>_general``."""
+    """Straight-line code where there is some and its conditions hold, else the function ``<name>_general``."""
 
-    def fast(otherwise: str) -> Fragment:
-        s.guard(otherwise)
-        return s.output(nodes, shape, "controls")
+    def slow(s: Fragment) -> Fragment:
+        return s.output(general(s), shape, "controls")
 
-    return f.guarded(name, f"{f.catalogue[name].summary}, by kernels", fast, general)
+    def guarded(_: Fragment) -> Fragment:
+        s.guard()
+        return s.output(nodes or (), shape, "controls")
+
+    s = Fragment(f.graph, f"{name}_general")
+    nodes = fast(s, compliance(f.equations)) if f.equations.has_partition else None
+    return (
+        slow(f.fragment())
+        if nodes is None
+        else f.guarded(name, f"{f.catalogue[name].summary}, by kernels", guarded, slow)
+    )
 
 
 # -- other functions ----------------------------------------------------------------------------------------------
@@ -89,40 +88,33 @@ def feasibility(f: Functions) -> Fragment:
     s, graph, n = f.fragment(), f.graph, len(f.servo.free)
     if f.servo.servo.is_ideal:
         rows, right, possible = _ideal_system(f, s, "control_feasibility")
-        scaled = Linear(tuple(map(tuple, rows)), tuple(right), ())
+        A, z = flat(rows), right
     else:
         linear = by_kernels(f, s)
-        rows, right, possible = linear.system.rows, linear.system.right, graph.one
-        scaled = scaled_rows(f, linear.system)
+        rows, right, possible, scaled = linear.rows, linear.right, graph.one, scaled_rows(f, linear)
+        A, z = flat(scaled.rows), scaled.right
     title, names = "equations of the controls", {"x": "tau", "result": "verdict"}
-    A, z = flat(scaled.rows), scaled.right
     results = s.call("control_feasibility", len(rows), n, title=title, names=names, A=A, z=z)
     tau, (rank, smallest, feasible) = results["x"], results["result"]
     missing = [graph.apply("abs", z - graph.dot(row, tau)) for row, z in zip(rows, right, strict=True)]
-    residual = missing[0]
-    for x in missing[1:]:
-        residual = graph.apply("max", residual, x)
+    residual = reduce(partial(graph.apply, "max"), missing)
     return s.output([rank, residual, smallest, feasible * possible])
 
 
 def system_part(name: str) -> Maker:
     """The maker of S (``servo_matrix``) or z (``servo_right_side``)."""
 
-    def chosen(linear: ServoLinear) -> Sequence[Node]:
-        return flat(linear.system.rows) if name == "servo_matrix" else linear.system.right
-
     def make(f: Functions) -> Fragment:
-        law = f.servo
-        shape = (len(law.J), len(law.free)) if name == "servo_matrix" else (len(law.J),)
+        def chosen(linear: Linear) -> Sequence[Node]:
+            return flat(linear.rows) if name == "servo_matrix" else linear.right
 
-        def general() -> Fragment:
-            s = f.fragment()
-            return s.output(chosen(by_kernels(f, s)), shape, "controls")
-
-        inverse, s = _written_out(f), f.fragment()
-        if inverse is None:
-            return general()
-        return _guarded(f, name, s, chosen(straight_line(f, s, inverse)), general, shape)
+        return _guarded(
+            f,
+            name,
+            lambda s, inverse: chosen(straight_line(f, s, inverse)),
+            lambda s: chosen(by_kernels(f, s)),
+            (len(f.servo.J), len(f.servo.free)) if name == "servo_matrix" else (len(f.servo.J),),
+        )
 
     return make
 
@@ -138,20 +130,20 @@ def gains(f: Functions) -> Fragment:
 # -- straight-line code -------------------------------------------------------------------------------------------
 
 
-def _fast(f: Functions, s: Fragment, linear: ServoLinear, inverse: Compliance) -> Sequence[Node] | None:
+def _fast(f: Functions, s: Fragment, linear: Linear, inverse: Compliance) -> Sequence[Node] | None:
     """The controls by straight-line code; None where the systems are too large for it."""
-    servo, n_s = f.servo.servo, len(linear.system.right)
+    servo, n_s = f.servo.servo, len(linear.right)
     if n_s > WRITTEN_OUT or (servo.damping is not None and n_s > 1):
         return None
     if servo.is_ideal:
         return _fast_ideal(f, s, linear, inverse)
     metric = metric_of(f)
-    y, system = f.servo.free, in_metric(linear.system, metric)
+    y, system = f.servo.free, in_metric(linear, metric)
     unique = n_s == len(y) and servo.damping is None
-    right = linear.system.right if unique else without_free(f, linear.system)
+    right = linear.right if unique else without_free(f, linear)
     damping = None if servo.damping is None else lowered(f.equations, [servo.damping])[0]
     s.require(*(() if metric is None else metric.conditions))
-    s.require(*(() if damping is not None else _not_zero(f, linear.system)))
+    s.require(*(() if damping is not None else _not_zero(f, linear)))
     change, conditions = _least_norm(f, system.rows, right, damping)
     s.require(*conditions)
     moved = change if metric is None else metric.colored(change)
@@ -191,7 +183,7 @@ def _regular(f: Functions, gram: Rows, factors: Factor) -> tuple[Node, ...]:
     return (*factors.conditions, *(graph.apply("lt", x, graph.one) for x in tests if x.op != "const"))
 
 
-def _fast_ideal(f: Functions, s: Fragment, linear: ServoLinear, inverse: Compliance) -> Sequence[Node] | None:
+def _fast_ideal(f: Functions, s: Fragment, linear: Linear, inverse: Compliance) -> Sequence[Node] | None:
     """``A2 G tau = A2 J_s^T mu`` with ``(J_s M J_s^T) mu = z``: the controls take the place of multipliers."""
     e, graph, law = f.equations, f.graph, f.servo
     n_i, n_tau = len(e.partition.independent), len(law.controls.slots)
@@ -199,12 +191,12 @@ def _fast_ideal(f: Functions, s: Fragment, linear: ServoLinear, inverse: Complia
         return None
     gram = [row[: i + 1] for i, row in enumerate(linear.gram)]
     factors = factorize(gram)
-    mu = factors.solve(linear.system.right)
+    mu = factors.solve(linear.right)
     force = [graph.dot(column, mu) for column in zip(*law.J, strict=True)]
     columns = [e.simplified(inverse.reduced(column)) for column in law.controls.columns]
     rows = tuple(zip(*columns, strict=True))
     tau, conditions = _solved_ideal(f, rows, columns, inverse.reduced(force))
-    s.require(*(condition for condition in linear.system.movable if condition.op != "const"))
+    s.require(*(condition for condition in linear.movable if condition.op != "const"))
     s.require(*_regular(f, gram, factors), *conditions)
     return tau
 
@@ -246,7 +238,7 @@ def _consistent(f: Functions, rows: Rows, right: Sequence[Node], tau: Sequence[N
 def _general(f: Functions, s: Fragment) -> Sequence[Node]:
     """The controls by singular values, which also tell where there are none."""
     if not f.servo.servo.is_ideal:
-        return least_change(f, s)
+        return _least_change(f, s)
     rows, right, _ = _ideal_system(f, s, "control_solve")
     y, title = f.servo.free, "M G tau = M J_s^T mu"
     return s.call("control_solve", len(rows), len(y), title=title, names={"x": "tau"}, A=flat(rows), z=right, y=y)["x"]
@@ -259,7 +251,7 @@ def _ideal_system(f: Functions, s: Fragment, kernel: str) -> tuple[Rows, Sequenc
     ``control_feasibility`` only.
     """
     linear = by_kernels(f, s, controls=True)
-    rows, right = _movable_rows(f, linear), linear.system.right
+    rows, right = _movable_rows(f, linear), linear.right
     n, names = len(right), {"A": "N", "z": "rest", "y": "zero", "x": "multipliers", "result": "possible"}
     inputs = {"A": flat(rows), "z": right} | ({"y": [f.graph.zero] * n} if kernel == "control_solve" else {})
     results = s.call(kernel, n, n, title="J_s M J_s^T mu = z", names=names, **inputs)
@@ -268,9 +260,9 @@ def _ideal_system(f: Functions, s: Fragment, kernel: str) -> tuple[Rows, Sequenc
     return list(zip(*linear.driven, strict=True)), force, possible
 
 
-def _movable_rows(f: Functions, linear: ServoLinear) -> Rows:
+def _movable_rows(f: Functions, linear: Linear) -> Rows:
     """J_s M J_s^T without what the passive constraints fix."""
-    graph, movable = f.graph, linear.system.movable
+    graph, movable = f.graph, linear.movable
     if not movable:
         return linear.gram
     return [
@@ -279,50 +271,39 @@ def _movable_rows(f: Functions, linear: ServoLinear) -> Rows:
     ]
 
 
-def least_change(f: Functions, s: Fragment) -> Sequence[Node]:
+def _least_change(f: Functions, s: Fragment) -> Sequence[Node]:
     """The controls of the resolutions that start from y, by singular values, which also tell where there are none."""
-    law, changes = f.servo, _Changes(f, s)
-    moved = changes.to("change", changes.system.right)
-    nearest = [a + b for a, b in zip(law.free, moved, strict=True)]
+    law, metric, linear, damping = f.servo, metric_of(f), by_kernels(f, s), f.servo.servo.damping
+    system = replace(linear, right=without_free(f, linear))
+    if damping is None:
+        system = scaled_rows(f, system)
+    if metric is not None:
+        s.require(*metric.conditions)
+        s.check()
+    # The last input of the kernel: the damping, or the vector that it is to start from.
+    last: dict[str, Source] = {"y": "zero"} if damping is None else {"damping": "damping"}
+    kernel = "control_solve" if damping is None else "control_damped"
+    zeros = (f.graph.zero,) * len(law.free)
+    s.store("", **({"zero": zeros} if damping is None else {"damping": lowered(f.equations, [damping])}))
+
+    def change(name: str, right: Sequence[Node]) -> Sequence[Node]:
+        """``L right`` by a call of the kernel; the result passes through a work array of this name."""
+        rows, title = in_metric(system, metric).rows, "S (tau - y) = z - S y"
+        sizes, names = (len(rows), len(law.free)), {"x": name}
+        x = s.call(kernel, *sizes, title=title, names=names, A=flat(rows), z=right, **last)["x"]
+        return x if metric is None else metric.colored(x)
+
+    nearest = [a + b for a, b in zip(law.free, change("change", system.right), strict=True)]
     if not law.feedback:
         return nearest
     n = len(nearest)
     kept = []
     for j, column in enumerate(law.feedback):
-        lost = changes.to(f"change{j}", [f.graph.dot(row, column) for row in changes.system.rows])
+        lost = change(f"change{j}", matrix_vector(f.graph, system.rows, column))
         kept.append([a - b for a, b in zip(column, lost, strict=True)])
     K = [(f.graph.one if i == j else f.graph.zero) - kept[j][i] for i in range(n) for j in range(n)]
     title, names = "(I - (I - S^+ S) Y) tau = S^+ z + (I - S^+ S) y0", {"a": "K", "b": "tau"}
     return s.call("lu_solve", n, title=title, names=names, a=K, b=nearest)["b"]
-
-
-class _Changes:
-    """L times vectors (n_s,), each by one call of a kernel; ``system`` is ``S change = z - S y0`` with scaled rows."""
-
-    def __init__(self, f: Functions, s: Fragment) -> None:
-        self._f, self._s, self._metric = f, s, metric_of(f)
-        law, linear = f.servo, by_kernels(f, s)
-        damping = law.servo.damping
-        rest = replace(linear.system, right=without_free(f, linear.system))
-        self.system = rest if damping is not None else scaled_rows(f, rest)
-        if self._metric is not None:
-            s.require(*self._metric.conditions)
-            s.check()
-        # The last input of the kernel: the damping, or the vector that it is to start from.
-        self._last: dict[str, Source]
-        if damping is not None:
-            self._kernel, self._last = "control_damped", {"damping": "damping"}
-            s.store("", damping=lowered(f.equations, [damping]))
-        else:
-            self._kernel, self._last = "control_solve", {"y": "zero"}
-            s.store("", zero=(f.graph.zero,) * len(law.free))
-
-    def to(self, name: str, right: Sequence[Node]) -> Sequence[Node]:
-        """``L right``, which passes through a work array of this name."""
-        rows, n = in_metric(self.system, self._metric).rows, len(self._f.servo.free)
-        title, A = "S (tau - y) = z - S y", flat(rows)
-        solved = self._s.call(self._kernel, len(rows), n, title=title, names={"x": name}, A=A, z=right, **self._last)
-        return solved["x"] if self._metric is None else self._metric.colored(solved["x"])
 
 
 # -- the systems S tau = z ----------------------------------------------------------------------------------------
@@ -330,41 +311,32 @@ class _Changes:
 
 @dataclass(frozen=True)
 class Linear:
-    """``rows tau = right``, (m, n) and (m,); ``sizes`` (m,): squared sizes of the terms each row is a sum of.
+    """``rows tau = right``: S and z, (m, n) and (m,), or what takes their place, with what the resolutions need.
 
-    ``movable``: conditions that the passive constraints leave each servo-constraint free; none without constraints.
+    ``sizes`` (m,): squared sizes of the terms each row is a sum of. ``movable``: conditions that the passive
+    constraints leave each servo-constraint free; none without constraints. ``responses`` the rows of J_s M (n_s, n_u),
+    ``gram`` J_s M J_s^T, ``driven`` the columns of M G if wanted.
     """
 
-    rows: tuple[tuple[Node, ...], ...]
+    rows: Matrix
     right: tuple[Node, ...]
     sizes: tuple[Node, ...]
     movable: tuple[Node, ...] = ()
+    responses: Matrix = ()
+    gram: Matrix = ()
+    driven: Matrix = ()
 
 
-@dataclass(frozen=True)
-class ServoLinear:
-    """What the resolutions start from: S and z.
-
-    ``responses`` the rows of J_s M (n_s, n_u), ``gram`` J_s M J_s^T, ``driven`` the columns of M G if wanted.
-    """
-
-    system: Linear
-    responses: tuple[tuple[Node, ...], ...]
-    gram: tuple[tuple[Node, ...], ...]
-    driven: tuple[tuple[Node, ...], ...] = ()
-
-
-def straight_line(f: Functions, s: Fragment, inverse: Compliance) -> ServoLinear:
+def straight_line(f: Functions, s: Fragment, inverse: Compliance) -> Linear:
     """S and z by straight-line code with the model's own dependent speeds; under conditions of the fragment."""
     e, law = f.equations, f.servo
     system = servo_system(e, inverse)
     s.require(*f.pivots(PIVOT_LIMIT), *inverse.factor.conditions)
     gram = tuple(e.simplified(matrix_vector(f.graph, law.J, row)) for row in system.responses)
-    linear = _with_sizes(f, system.S, system.z, system.responses, gram)
-    return ServoLinear(linear, system.responses, gram)
+    return _with_sizes(f, system.S, system.z, system.responses, gram)
 
 
-def by_kernels(f: Functions, s: Fragment, controls: bool = False) -> ServoLinear:
+def by_kernels(f: Functions, s: Fragment, controls: bool = False) -> Linear:
     """S and z for any dependent speeds and redundant constraints: accelerations that single forces cause."""
     e, law = f.equations, f.servo
     if not f.n_c:
@@ -380,10 +352,16 @@ def by_kernels(f: Functions, s: Fragment, controls: bool = False) -> ServoLinear
     gram = tuple(tuple(matrix_vector(f.graph, law.J, row)) for row in responses)
     columns = enumerate(law.controls.columns if controls else ())
     driven = tuple(_accelerations(f, s, f"control{k}", column, zeros) for k, column in columns)
-    return ServoLinear(_with_sizes(f, S, z, responses, gram), responses, gram, driven)
+    return replace(_with_sizes(f, S, z, responses, gram), driven=driven)
 
 
-def _with_sizes(f: Functions, S: Rows, z: Sequence[Node], responses: Rows, gram: Rows) -> Linear:
+def _with_sizes(
+    f: Functions,
+    S: Matrix,
+    z: tuple[Node, ...],
+    responses: Matrix,
+    gram: Matrix,
+) -> Linear:
     """The system with what distinguishes its rows from rounding."""
     graph, law = f.graph, f.servo
     sizes = (term_size(graph, row, law.controls.columns) for row in responses)
@@ -394,7 +372,7 @@ def _with_sizes(f: Functions, S: Rows, z: Sequence[Node], responses: Rows, gram:
         masses = (f.equations.mass_matrix[i][i] for i in range(f.n_u))
         whole = graph.sum(x * x / mass for x, mass in zip(row, masses, strict=True) if not (x.is_zero or mass.is_zero))
         movable.append(graph.apply("lt", graph.const(ROW_LIMIT**2) * whole, gram[k][k]))
-    return Linear(tuple(map(tuple, S)), tuple(z), tuple(sizes), tuple(movable))
+    return Linear(S, z, tuple(sizes), tuple(movable), responses, gram)
 
 
 def _accelerations(

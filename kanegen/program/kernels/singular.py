@@ -89,15 +89,25 @@ def canonical(
 
 
 def udwadia_kalaba_limit(
-    n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array, u: Array, G: Array, h: Array, _: Array, *results: Array
+    n_u: int,
+    n_c: int,
+    Q: Array,
+    P: Array,
+    J: Array,
+    b: Array,
+    u: Array,
+    G: Array,
+    h: Array,
+    work: Array,
+    udot: Array,
+    shortest: Array,
+    rank: Array,
 ) -> int:
     """u' of ``Q u' = P + J^T lambda``, ``J u' = b``, with rows about to become dependent replaced by their rates.
 
     ``d/dt (J u' - b) = G u' + h + J u''``. Where a singular value of ``J Q^-1/2`` is small, the row of its left vector
-    w is replaced by ``w^T (G u' + h) = 0`` (de l'Hospital's rule). Replaced rows have no multiplier. ``results`` are
-    those of :func:`udwadia_kalaba`.
+    w is replaced by ``w^T (G u' + h) = 0`` (de l'Hospital's rule). Replaced rows have no multiplier.
     """
-    udot, shortest, rank = results
     root = _inverse_root(n_u, Q)
     if root is None:
         return Status.SINGULAR
