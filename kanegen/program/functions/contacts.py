@@ -126,17 +126,9 @@ def _add(f: Functions, name: str, nodes: Sequence[Node]) -> None:
 
 def gap_nodes(contact_rows: ContactRows) -> list[Node]:
     """The sections of ``gaps``."""
-    rows, values = contact_rows.rows, contact_rows.values
-    return [
-        *(row.value for row in rows),
-        *(row.rate for row in rows),
-        *(row.target for row in rows),
-        *(x.load for x in values),
-        *(x.mu_s for x in values),
-        *(x.mu_k for x in values),
-        *(x.restitution for x in values),
-        *(x.creep for x in values),
-    ]
+    of_rows = [getattr(row, name) for name in ("value", "rate", "target") for row in contact_rows.rows]
+    names = ("load", "mu_s", "mu_k", "restitution", "creep")
+    return of_rows + [getattr(values, name) for name in names for values in contact_rows.values]
 
 
 def _contacts(f: Functions, contact_rows: ContactRows) -> Fragment:

@@ -11,11 +11,11 @@ from typing import Final
 
 from kanegen.derivation import forms
 from kanegen.derivation.forces.reactions import MULTIPLIERS
+from kanegen.derivation.quantity import Quantity
 from kanegen.graph import substitute
 from kanegen.program.fragment import Fragment, flat
 from kanegen.program.functions.consistency import without
 from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
-from kanegen.program.records import Function
 from kanegen.program.registry import Functions, FunctionSpec
 
 NAMES: Final = {"q": "coordinates", "u": "speeds", "r": "inputs", "p": "parameters", "t": "time"}
@@ -71,10 +71,7 @@ def _no_residuals(f: Functions, argument: str) -> str | None:
 def _no_outputs(f: Functions, argument: str) -> str | None:
     if not any(output.nodes for output in f.equations.outputs.values()):
         return "it has no outputs"
-    undetermined = _undetermined(f)
-    if undetermined and _outputs_accelerate(f):
-        return undetermined
-    return _nothing_to_vary(f, argument)
+    return (_undetermined(f) if _outputs_accelerate(f) else None) or _nothing_to_vary(f, argument)
 
 
 def _outputs_accelerate(f: Functions) -> bool:
@@ -140,19 +137,15 @@ def _finished(f: Functions, s: Fragment, argument: str, rows: forms.Matrix, titl
 def _loaded(f: Functions, s: Fragment, argument: str) -> tuple[forms.Matrix, forms.Matrix]:
     """The slopes of the momentum rows (n_u, m) and of the constraints (n_c, m) from the array ``D``."""
     balance = f.sensitivities.balance(argument)
-    s.invoke(_balance(f, argument), "D", len(balance.nodes))
+    summary = f"derivatives of Q u' - P - J^T lambda and J u' - b in the {NAMES[argument]}, u' and lambda fixed"
+    s.invoke(f.internal(f"balance_{argument}", summary, lambda: _balance(f, balance)), "D", len(balance.nodes))
     rows = f.loaded("D", balance)
     return rows[: f.n_u], rows[f.n_u :]
 
 
-def _balance(f: Functions, argument: str) -> Function:
+def _balance(f: Functions, slopes: Quantity) -> Fragment:
     """Slopes of ``Q u' - P - J^T lambda`` and ``J u' - b`` at the accelerations and multipliers of the state."""
-    summary = f"derivatives of Q u' - P - J^T lambda and J u' - b in the {NAMES[argument]}, u' and lambda fixed"
-    return f.internal(f"balance_{argument}", summary, lambda: _balance_slopes(f, argument))
-
-
-def _balance_slopes(f: Functions, argument: str) -> Fragment:
-    s, slopes = f.fragment(), f.sensitivities.balance(argument)
+    s = f.fragment()
     held = dict(zip(f.equations.system.udot, f.accelerations(s), strict=True))
     if f.n_c and f.any_rank:
         s.invoke(f.function("multipliers"), MULTIPLIERS, f.n_c)

@@ -18,8 +18,7 @@ from kanegen.program.kernels.dense import (
     cholesky_substitute,
     equilibrated,
     fill,
-    lu_factors,
-    lu_substitute,
+    lu_solution,
     matrix,
     rank_tolerance,
     vector,
@@ -37,11 +36,11 @@ def lu_solve_many(n: int, m: int, a: Array, b: Array) -> int:
     rows = equilibrated(np.hstack([matrix(n, n, a), matrix(n, m, b)]), n)
     if rows is None:
         return Status.SINGULAR
-    factors, pivots = lu_factors(rows[:, :n])
+    factors, solution = lu_solution(rows[:, :n], rows[:, n:])
     sizes, tolerance = np.abs(factors), rank_tolerance(n, rows)
     if not all(sizes[k, k] > tolerance * np.max(sizes[:k, k], initial=0) for k in range(n)):
         return Status.SINGULAR
-    fill(b, np.array([lu_substitute(factors, pivots, right) for right in rows[:, n:].T]).T)
+    fill(b, solution)
     return Status.OK
 
 
