@@ -10,6 +10,7 @@ from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError
 from kanegen.forms import AUTO, FORMS
 from kanegen.model.expressions import symbol_name
+from kanegen.program.builder import Functions, FunctionSpec
 from kanegen.program.catalogue import CATALOGUE, reason_against
 from kanegen.program.functions.contacts import (
     add_contacts,
@@ -25,7 +26,6 @@ from kanegen.program.options import BuildOptions
 from kanegen.program.passes.count import cost_estimate
 from kanegen.program.passes.lower import hoist
 from kanegen.program.records import Program, Symbols
-from kanegen.program.registry import Functions, FunctionSpec
 
 
 def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]:

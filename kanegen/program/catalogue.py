@@ -13,12 +13,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from kanegen.forms import FORMS
+from kanegen.program.builder import Functions, FunctionSpec, Maker, Members, Reason
 from kanegen.program.functions import consistency, controls, momentum_form, quantities, servo
 from kanegen.program.functions.consistency import displacements, integrals, position_level, residuals, velocity_level
 from kanegen.program.functions.jacobians import jacobian_specs
 from kanegen.program.functions.momentum_form import momenta_quantity
 from kanegen.program.functions.quantities import T, V, multipliers, part_of, plain
-from kanegen.program.registry import Functions, FunctionSpec, Maker, Members, Reason
 
 MOMENTUM_FORMS: Final = tuple(form.name for form in FORMS.values() if form.momenta)
 

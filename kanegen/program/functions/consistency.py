@@ -11,8 +11,7 @@ from typing import Final
 
 from kanegen.derivation.equations import Equations
 from kanegen.graph import Node, gradient, reachable
-from kanegen.program.fragment import Fragment
-from kanegen.program.registry import Functions, Reason
+from kanegen.program.builder import Fragment, Functions, Reason
 
 ENERGY: Final = "energy"
 """The name of the model's own energy among the integrals; all others are outputs."""

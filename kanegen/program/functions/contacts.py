@@ -17,10 +17,9 @@ from kanegen.graph import Node, substitute
 from kanegen.model.contact.events import is_multiplier
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms
-from kanegen.program.fragment import Fragment, flat
+from kanegen.program.builder import Fragment, Functions, Make, flat
 from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
 from kanegen.program.records import ContactEntry, EventEntry
-from kanegen.program.registry import Functions, Make
 
 SUMMARIES: Final = {
     "contacts": (

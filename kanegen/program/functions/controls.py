@@ -11,8 +11,7 @@ from kanegen.derivation.control.underactuation import underactuation as underact
 from kanegen.derivation.equations import PIVOT_LIMIT, Equations
 from kanegen.errors import ModelError
 from kanegen.graph import Node, reachable
-from kanegen.program.fragment import Fragment, flat
-from kanegen.program.registry import Functions
+from kanegen.program.builder import Fragment, Functions, flat
 
 RIGHT_HAND_SIDE = "rhs_controlled"
 GAINS = "control_gains"

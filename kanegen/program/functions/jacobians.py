@@ -13,10 +13,9 @@ from kanegen.derivation import forms
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.quantity import Quantity
 from kanegen.graph import substitute
-from kanegen.program.fragment import Fragment, flat
+from kanegen.program.builder import Fragment, Functions, FunctionSpec, flat
 from kanegen.program.functions.consistency import without
 from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
-from kanegen.program.registry import Functions, FunctionSpec
 
 NAMES: Final = {"q": "coordinates", "u": "speeds", "r": "inputs", "p": "parameters", "t": "time"}
 

@@ -15,9 +15,8 @@ from kanegen.derivation.equations import SQUARE_LIMIT
 from kanegen.derivation.forms import complete, matrix_vector
 from kanegen.derivation.momenta import Momenta
 from kanegen.graph import Node, substitute
-from kanegen.program.fragment import Fragment, lower_triangle
+from kanegen.program.builder import Fragment, Functions, Maker, lower_triangle
 from kanegen.program.functions.right_sides import reduced
-from kanegen.program.registry import Functions, Maker
 
 SINGULAR_LIMIT = 1e-12
 """Constraint pivots below this fraction of their row leave no correct digits: reduced momenta lose their meaning."""

@@ -6,9 +6,8 @@ from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.forms import matrix_product, matrix_vector
 from kanegen.derivation.quantity import Quantity
 from kanegen.graph import Node, reachable, substitute
-from kanegen.program.fragment import Fragment, flat
+from kanegen.program.builder import Fragment, Functions, Maker, flat
 from kanegen.program.functions import right_sides
-from kanegen.program.registry import Functions, Maker
 
 SINGULAR_LIMIT = 1e-12
 """Constraint pivots below this fraction of their row leave no correct digits: the named partition is singular."""

@@ -17,9 +17,8 @@ from kanegen.derivation.forms import (
 from kanegen.derivation.limits import constraint_rates
 from kanegen.forms import FORMS
 from kanegen.graph import Node
-from kanegen.program.fragment import Fragment, flat, lower_triangle
+from kanegen.program.builder import Fragment, Functions, flat, lower_triangle
 from kanegen.program.records import Function
-from kanegen.program.registry import Functions
 
 WRITTEN_OUT = 2500
 """Largest n_i^2 m for which the solve of n_i unknowns with m right sides is straight-line code.

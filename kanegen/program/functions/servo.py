@@ -21,8 +21,7 @@ from kanegen.derivation.control.servo import Compliance, compliance, lowered, se
 from kanegen.derivation.equations import PIVOT_LIMIT
 from kanegen.derivation.forms import matrix_vector
 from kanegen.graph import Graph, Node
-from kanegen.program.fragment import Fragment, Source, flat
-from kanegen.program.registry import Functions, Maker
+from kanegen.program.builder import Fragment, Functions, Maker, Source, flat
 
 Rows: TypeAlias = Sequence[Sequence[Node]]
 Matrix: TypeAlias = tuple[tuple[Node, ...], ...]

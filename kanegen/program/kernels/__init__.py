@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from kanegen.program.kernels import linear, singular
-from kanegen.program.kernels.records import Kernel
+from kanegen.program.records import Kernel
 
 KERNELS: Final[Mapping[str, Kernel]] = MappingProxyType(
     {kernel.name: kernel for kernel in (*linear.KERNELS, *singular.KERNELS)}

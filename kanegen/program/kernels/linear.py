@@ -23,7 +23,7 @@ from kanegen.program.kernels.dense import (
     rank_tolerance,
     vector,
 )
-from kanegen.program.kernels.records import Kernel
+from kanegen.program.records import Kernel
 
 
 def lu_solve(n: int, a: Array, b: Array) -> int:

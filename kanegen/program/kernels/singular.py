@@ -25,7 +25,7 @@ from kanegen.program.kernels.dense import (
     vector,
 )
 from kanegen.program.kernels.linear import cholesky_operations
-from kanegen.program.kernels.records import Kernel, Shapes
+from kanegen.program.records import Kernel, Shapes
 
 SINGULAR_VALUE_TOLERANCE: Final = 1e-9
 """Singular values below this fraction of the largest count as zero, as in C."""
