@@ -66,21 +66,10 @@ class Fragment:
     ) -> dict[str, list[Node]]:
         """Call a runtime kernel; all its arrays are allocated with the lengths of its record.
 
-        Parameters
-        ----------
-        kernel, sizes
-            The name of the kernel in `KERNELS` and its integer arguments.
-        title
-            Title of the block that stores the inputs given as nodes.
-        names
-            Names of arrays where they differ from the kernel's arguments; the array ``work`` is called ``scratch`` and
-            ``udot`` ``a`` anyway.
-        inputs
-            The kernel's inputs by argument. Functions are evaluated first, then nodes are stored.
-
-        Returns
-        -------
-        The elements of each result of the kernel, by argument.
+        ``kernel`` and ``sizes``: its name in `KERNELS` and its integer arguments. ``inputs``: its inputs by argument;
+        functions are evaluated first, then nodes are stored in a block with this ``title``. ``names``: names of arrays
+        where they differ from the arguments; ``work`` is called ``scratch`` and ``udot`` ``a`` anyway. Returns the
+        elements of each result, by argument.
         """
         record = KERNELS[kernel]
         lengths, name_of = record.lengths(*sizes), {**ARRAY_NAMES, **names}
@@ -155,11 +144,7 @@ class Functions:
     """
 
     def __init__(
-        self,
-        equations: Equations,
-        form: str,
-        catalogue: Mapping[str, FunctionSpec],
-        public: Collection[str] = frozenset(),
+        self, equations: Equations, form: str, catalogue: Mapping[str, FunctionSpec], public: Collection[str] = ()
     ) -> None:
         self.equations = equations
         self.form = form

@@ -18,7 +18,7 @@ from kanegen.program.records import Block, Call, Check, Function, Invoke, Progra
 def interpret(
     program: Program, name: str, inputs: Mapping[str, Sequence[Any]], context: Context | None = None
 ) -> tuple[int, list[Any]]:
-    """One evaluation of a function: its status and its output, row-major.
+    """The status of the C function and its output, row-major; after a negative status the output means nothing.
 
     Parameters
     ----------
@@ -28,10 +28,6 @@ def interpret(
         ``t`` (one element), ``q``, ``u``, ``r``, ``p`` and ``g``, as numbers of the context.
     context
         The arithmetic (:mod:`kanegen.graph.interpret`), that of Python floats by default.
-
-    Returns
-    -------
-    The status of the C function, and the output; after a negative status the output means nothing.
     """
     function = program.function(name)
     context = context or PYTHON

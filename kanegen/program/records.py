@@ -2,7 +2,7 @@
 
 A program knows nothing of C. A work array is an input array of the graph (``Graph.input(name, i)``) for the blocks
 after the step that filled it, so the interpreter and the printer read the same records. The steps ``Store``, ``Guard``
-and ``Check`` hold nodes of the graph here, and lowered values in :mod:`kanegen.program.passes.code`.
+and ``Check`` hold nodes of the graph here, and lowered values in :mod:`kanegen.program.passes.schedule`.
 """
 
 from __future__ import annotations

@@ -22,13 +22,10 @@ from kanegen.program.functions.right_sides import bordered_columns, reduced_colu
 from kanegen.program.records import ContactEntry, EventEntry
 
 SUMMARIES: Final = {
-    "contacts": (
-        "q', u' without contact forces, responses du'/dlambda (rows, n_u), D = W M W^T (rows, rows), row accelerations "
-        "without contact forces, then the gaps"
-    ),
-    "gaps": (
-        "of the contact rows: value, rate, target acceleration; of the contacts: load, mu_s, mu_k, restitution, creep"
-    ),
+    "contacts": "q', u' without contact forces, responses du'/dlambda (rows, n_u), D = W M W^T (rows, rows), row "
+    "accelerations without contact forces, then the gaps",
+    "gaps": "of the contact rows: value, rate, target acceleration; of the contacts: load, mu_s, mu_k, restitution, "
+    "creep",
     "contact_values": "values of the laws of contacts that parameters, time or state decide",
     "events": "guards of the events",
     "impulses": "generalized impulses of the named impulses",
@@ -77,13 +74,7 @@ def needed_by_events(model: SystemDescription) -> tuple[str, ...]:
 
 
 def require_speeds(model: SystemDescription, form: str) -> None:
-    """Refuse contacts, events and impulses for a form whose state are momenta: they are functions of the speeds.
-
-    Raises
-    ------
-    BuildError
-        Naming what the model has.
-    """
+    """Refuse contacts, events and impulses, functions of the speeds, for a form whose state are momenta: BuildError."""
     given = {"contacts": model.resolved_contacts, "events": model.events, "impulses": model.impulses}
     present = [what for what, items in given.items() if items]
     if present:
@@ -96,12 +87,8 @@ def require_speeds(model: SystemDescription, form: str) -> None:
 def add_contacts(f: Functions) -> None:
     """The functions of the contacts, events and impulses that the model has.
 
-    Raises
-    ------
-    ModelError
-        For gaps that no speed changes, and guards that are zero everywhere.
-    DerivationError
-        For contacts whose forces do not act where they say.
+    ModelError for gaps that no speed changes, and for guards that are zero everywhere; DerivationError for contacts
+    whose forces do not act where they say.
     """
     e, model = f.equations, f.equations.model
     if model.resolved_contacts:

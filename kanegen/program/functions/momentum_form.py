@@ -16,10 +16,8 @@ from kanegen.derivation.forms import complete, matrix_vector
 from kanegen.derivation.momenta import Momenta
 from kanegen.graph import Node, substitute
 from kanegen.program.builder import Fragment, Functions, Maker, lower_triangle
+from kanegen.program.functions.quantities import SINGULAR_LIMIT
 from kanegen.program.functions.right_sides import reduced
-
-SINGULAR_LIMIT = 1e-12
-"""Constraint pivots below this fraction of their row leave no correct digits: reduced momenta lose their meaning."""
 
 At: TypeAlias = Callable[[Sequence[Node]], Sequence[Node]]
 Accelerations: TypeAlias = Callable[[Functions, Fragment, bool, At], Sequence[Node]]
@@ -49,36 +47,25 @@ def no_reduced_momentum(f: Functions) -> str | None:
 def add_momentum_form(f: Functions, form: str) -> None:
     """The functions that integrate a momentum form: ``speeds_from_momentum`` and ``momentum_rhs``.
 
-    Raises
-    ------
-    BuildError
-        Where the form does not exist: constraints without a linear velocity level (reduced), a massless speed
-        (unreduced, Hamilton), speeds other than q' (Hamilton).
+    BuildError where the form does not exist: constraints without a linear velocity level (reduced), a massless speed
+    (unreduced, Hamilton), speeds other than q' (Hamilton).
     """
-    momenta = Momenta(f.equations)
-    if form == "momentum":
-        _add_reduced(f, momenta)
-        return
+    momenta, s = Momenta(f.equations), f.fragment()
     if form == "hamilton":
         momenta.require_canonical()
-    momenta.require_mass(form)
-    _add_speeds(f, lambda s: _unreduced_speeds(f, s, momenta))
+    if form != "momentum":
+        momenta.require_mass(form)
+    speeds_of = _reduced_speeds if form == "momentum" else _unreduced_speeds
+    s.output(speeds_of(f, s, momenta), title="speeds")
+    f.add("speeds_from_momentum", s, f"speeds u of the momenta ({STATE})")
+    if form == "momentum":
+        s = f.fragment()
+        nodes = _with_speeds(f, _reduced_speeds(f, s, momenta), [*f.equations.qdot.nodes, *momenta.reduced.rate])
+        s.output(nodes, title="q' and mom' = e + ehat")
+        f.add("momentum_rhs", s, f"q' and mom' (reduced momentum form, {STATE})")
+        return
     for stabilized in (False, True) if f.stabilizable else (False,):
         _add_unreduced(f, momenta, form, stabilized)
-
-
-def _add_reduced(f: Functions, momenta: Momenta) -> None:
-    form, s = momenta.reduced, f.fragment()
-    _add_speeds(f, lambda s: _reduced_speeds(f, s, momenta))
-    speeds = _reduced_speeds(f, s, momenta)
-    nodes = _with_speeds(f, speeds, [*f.equations.qdot.nodes, *form.rate])
-    summary = f"q' and mom' (reduced momentum form, {STATE})"
-    f.add("momentum_rhs", s.output(nodes, title="q' and mom' = e + ehat"), summary)
-
-
-def _add_speeds(f: Functions, speeds: Callable[[Fragment], Sequence[Node]]) -> None:
-    s = f.fragment()
-    f.add("speeds_from_momentum", s.output(speeds(s), title="speeds"), f"speeds u of the momenta ({STATE})")
 
 
 def _with_speeds(f: Functions, speeds: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:

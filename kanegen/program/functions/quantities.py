@@ -10,7 +10,7 @@ from kanegen.program.builder import Fragment, Functions, Maker, flat
 from kanegen.program.functions import right_sides
 
 SINGULAR_LIMIT = 1e-12
-"""Constraint pivots below this fraction of their row leave no correct digits: the named partition is singular."""
+"""Constraint pivots below this fraction of their row leave no correct digits: A, B and reduced momenta are lost."""
 
 
 def plain(name: str) -> Maker:

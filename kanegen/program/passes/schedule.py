@@ -147,8 +147,7 @@ class _Scheduler:
     """Emits each value on demand: depth first from the stores, the operand with the largest need first."""
 
     def __init__(self, lowered: Lowered, uses: Counter[Value]) -> None:
-        self._lowered = lowered
-        self._uses = uses
+        self._lowered, self._uses = lowered, uses
         self._inline, self._need = _expressions(lowered, uses)
         self._reads = _arrays_read(lowered)
         self._known: set[Value] = set()
@@ -169,10 +168,8 @@ class _Scheduler:
         if isinstance(step, Check):
             condition = self._lowered[step.condition]
             return Section("", (*self._evaluate(condition), Check(condition, step.reason)))
-        if isinstance(step, Invoke):
-            self._forget(frozenset((step.array,)))
-            return Section("", (step,))
-        self._forget(frozenset(a for a in step.arguments if isinstance(a, str)))
+        arrays = (step.array,) if isinstance(step, Invoke) else step.arguments
+        self._forget(frozenset(a for a in arrays if isinstance(a, str)))
         return Section("", (step,))
 
     def _block(self, block: Block) -> Iterator[Statement]:
@@ -260,10 +257,8 @@ def _arrays_read(lowered: Lowered) -> dict[Value, frozenset[str]]:
     """The arrays each value depends on."""
     reads: dict[Value, frozenset[str]] = {}
     for value in lowered.order:
-        if value.op == "input":
-            reads[value] = frozenset((value.payload[0],))
-        else:
-            reads[value] = frozenset().union(*(reads[a] for a in value.args))
+        own = (value.payload[0],) if value.op == "input" else ()
+        reads[value] = frozenset(own).union(*(reads[a] for a in value.args))
     return reads
 
 
