@@ -90,7 +90,8 @@ class Status(Code):
     )
     RHS_FAILED = (
         -13,
-        "the right-hand side failed: see its own status for the reason",
+        "the right-hand side failed, for the reason that its own status gives: look for redundant constraints "
+        '(form="pseudoinverse" solves them), speeds that move no mass or a negative one, or a singular position',
         "the right-hand side failed; its own status is in kg_stepper.rhs_status",
     )
     INTERRUPTED = (

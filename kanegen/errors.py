@@ -47,12 +47,7 @@ class BuildError(KanegenError, RuntimeError):
     """A failed build: ``command`` that failed, its full ``stderr`` and the ``folder`` that was kept."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        command: Sequence[str] = (),
-        stderr: str = "",
-        folder: Path | None = None,
+        self, message: str, *, command: Sequence[str] = (), stderr: str = "", folder: Path | None = None
     ) -> None:
         self.command = tuple(command)
         self.stderr = stderr

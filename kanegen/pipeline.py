@@ -10,7 +10,6 @@ from pathlib import Path
 from kanegen.backends.cython import CompilerOptions, c_sources
 from kanegen.backends.protocol import Generated, Request
 from kanegen.backends.registry import backend as backend_named
-from kanegen.codegen.describe import describe
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import METHODS
 from kanegen.codegen.project import Control, emit_project, write_project
@@ -94,8 +93,7 @@ def _without_collections() -> Iterator[None]:
 def generate(equations: Equations, options: BuildOptions) -> Generated:
     """The program of a model, with the description that a solver needs."""
     program, form = assemble(equations, options)
-    description = describe(equations, program, form)
-    return Generated(program, description, f"form {form}")
+    return Generated(program, Description.of(equations, program, form), f"form {form}")
 
 
 def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] | None = None) -> Sources:
@@ -137,7 +135,5 @@ def _sampled_controls(description: Description) -> list[Control]:
     servo = description.servo
     if servo is None or "control" not in description.functions:
         return []
-    return [
-        Control(slot, description.inputs[slot], *limits)
-        for slot, limits in zip(servo.controls, servo.limits, strict=True)
-    ]
+    limits = zip(servo.controls, servo.limits, strict=True)
+    return [Control(slot, description.inputs[slot], *pair) for slot, pair in limits]

@@ -3,20 +3,20 @@
 They are read, never constructed, by users: for annotations and ``isinstance`` only.
 """
 
-from kanegen.solve import AccelerationParts as AccelerationParts
-from kanegen.solve import ContactHistory as ContactHistory
-from kanegen.solve import Contacts as Contacts
-from kanegen.solve import ContactState as ContactState
-from kanegen.solve import ControlHistory as ControlHistory
-from kanegen.solve import Description as Description
-from kanegen.solve import EventRecord as EventRecord
-from kanegen.solve import Feasibility as Feasibility
-from kanegen.solve import Impulse as Impulse
-from kanegen.solve import InverseDynamics as InverseDynamics
-from kanegen.solve import Jacobian as Jacobian
-from kanegen.solve import Linearization as Linearization
-from kanegen.solve import Phase as Phase
-from kanegen.solve import Saturation as Saturation
-from kanegen.solve import Statistics as Statistics
-from kanegen.solve import Underactuation as Underactuation
-from kanegen.solve import Wrench as Wrench
+from kanegen.codegen.description import Description as Description
+from kanegen.solve.contacts import Contacts as Contacts
+from kanegen.solve.contacts import ContactState as ContactState
+from kanegen.solve.contacts import Impulse as Impulse
+from kanegen.solve.evaluation import AccelerationParts as AccelerationParts
+from kanegen.solve.evaluation import Wrench as Wrench
+from kanegen.solve.inverse_dynamics import InverseDynamics as InverseDynamics
+from kanegen.solve.linearize import Jacobian as Jacobian
+from kanegen.solve.linearize import Linearization as Linearization
+from kanegen.solve.servo import Feasibility as Feasibility
+from kanegen.solve.servo import Underactuation as Underactuation
+from kanegen.solve.solution import ContactHistory as ContactHistory
+from kanegen.solve.solution import ControlHistory as ControlHistory
+from kanegen.solve.solution import EventRecord as EventRecord
+from kanegen.solve.solution import Phase as Phase
+from kanegen.solve.solution import Saturation as Saturation
+from kanegen.solve.solution import Statistics as Statistics

@@ -192,7 +192,7 @@ cdef class HybridRun(Run):
 
 
 class HybridRecords:
-    """What a run with contacts or events adds to an Outcome.
+    """What a run with contacts or events adds to a RunResult.
 
     ``events`` (n, 3 + n_q + 2 n_u + n_rows): time, number of the kind in EVENT_KINDS, index of event or contact, q, u before, u
     after, impulses of the contact rows. ``phases`` (m, 1 + n_contacts): start, modes. ``forces`` (n_t, n_rows):

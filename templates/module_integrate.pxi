@@ -10,7 +10,7 @@ def integrate(
     step=None, first_step=None, max_step=None, max_steps=None, t_eval=None, bint dense=False, progress=None,
     projection=None, Control control=None, events=None, modes=None,
 ):
-    """Integrate a right-hand side from t0 to t1 without Python in the loop; returns an Outcome.
+    """Integrate a right-hand side from t0 to t1 without Python in the loop; returns a RunResult.
 
     ``method``: a key of METHODS. ``rtol``, ``atol``: numbers or (n_q + n_u,). ``step``: size of the fixed steps
     (s). ``t_eval``: increasing in the direction of the run: store there instead of at every step. ``progress``:

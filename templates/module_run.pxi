@@ -254,7 +254,7 @@ cdef class Run:
         steps = _to_array(&h.steps, (n_steps, 2))
         last = numpy.empty(self.n)
         memcpy(_data(last), self.stepper.y, self.n * sizeof(double))
-        return Outcome(
+        return RunResult(
             t=_to_array(&h.t, (h.t.count,)),
             y=_to_array(&h.y, (h.t.count, self.n)),
             last=(self.stepper.t, last),
@@ -280,7 +280,7 @@ cdef class Run:
         )
 
 
-class Outcome:
+class RunResult:
     """What `integrate` returns, whether the end was reached or not.
 
     ``t`` (n,) and ``y`` (n, n_q + n_u): the stored times and states; ``last``: (t, y) of the last accepted step;

@@ -183,7 +183,7 @@ class Evaluator(Protocol):
         events: Sequence[int] | None = ...,
         modes: Mapping[int, int] | None = ...,
     ) -> Any:
-        """Integrate a right-hand side; an ``Outcome`` with all that was computed, also where it stopped early."""
+        """Integrate a right-hand side; a ``RunResult`` with all that was computed, also where it stopped early."""
 
     def interpolate(self, t_old: Any, h: Any, coefficients: Any, times: Any) -> Array:
         """States (n_t, n) at ``times`` from the dense output of a run."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from rich.table import Table
 
-from kanegen.bench.harness import STATES, States, TimedFunction, check_agreement, states_near, timed_library
-from kanegen.bench.kane import input_values, parameter_values
+from kanegen.bench import timing
 from kanegen.bench.modelfile import ModelFile, label, read_model_file
-from kanegen.bench.timing import Timing, interleaved
+from kanegen.bench.peers import input_values, parameter_values
+from kanegen.bench.tables import make_table, seconds_text
 from kanegen.codegen.description import Description
 from kanegen.derivation import derive
 from kanegen.errors import BuildError
@@ -29,7 +30,6 @@ VARIANTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
 }
 """Options with which an example is measured; the other examples have none."""
 
-
 SAMPLE_SECONDS: Final = 0.001
 """Length of one sample: short, so that some samples are not disturbed by other load."""
 
@@ -42,7 +42,7 @@ class FormTime:
     """Operations of the right-hand side in one form, and its seconds per evaluation in C."""
 
     operations: int
-    timing: Timing
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,12 @@ class FormRow:
     @cached_property
     def fastest(self) -> str:
         """The fastest of the forms between which auto chooses by time: those that integrate speeds."""
-        return min((form for form in self.forms if not FORMS[form].momenta), key=self._seconds)
+        return min((form for form in self.forms if not FORMS[form].momenta), key=lambda form: self.forms[form].seconds)
 
     @property
     def ratio(self) -> float:
         """Time of auto's choice to that of the fastest form."""
-        return self._seconds(self.chosen) / self._seconds(self.fastest)
-
-    def _seconds(self, form: str) -> float:
-        return self.forms[form].timing.best
+        return self.forms[self.chosen].seconds / self.forms[self.fastest].seconds
 
 
 def example_files(folder: Path) -> Iterator[ModelFile]:
@@ -79,49 +76,55 @@ def example_files(folder: Path) -> Iterator[ModelFile]:
             yield read_model_file(path, options=options)
 
 
-def measure_forms(file: ModelFile, folder: Path, rounds: int) -> FormRow:
+def measure_forms(file: ModelFile, rounds: int) -> FormRow:
     """Time the right-hand side in every form that applies, interleaved.
 
-    The kernels are compiled in ``folder``. Forms of the momenta are timed at the momenta of the same states, for
-    (q', mom'). Raises `SolveError` when two forms disagree.
+    Forms of the momenta are timed at the momenta of the same states, for (q', mom'). Raises `SolveError` when two
+    forms disagree.
     """
     model = file.model
-    states = states_near(file.start(), input_values(model, file.start()), parameter_values(model))
+    states = timing.states_near(file.start(), input_values(model, file.start()), parameter_values(model))
     operations: dict[str, int] = {}
-    functions: dict[str, TimedFunction] = {}
+    functions: dict[str, timing.TimedFunction] = {}
     refusal: BuildError | None = None
     for form in FORMS:
         try:
-            operations[form], functions[form] = _timed(model, form, states, folder / form)
+            operations[form], functions[form] = _timed(model, form, states)
         except BuildError as error:
             # A form that does not apply is left out.
             refusal = refusal or error
     of_speeds = {form: function for form, function in functions.items() if not FORMS[form].momenta}
     if refusal is not None and not of_speeds:
         raise refusal
-    check_agreement(model.name, {form: function.evaluate(0) for form, function in of_speeds.items()})
+    timing.check_agreement(model.name, {form: function.evaluate(0) for form, function in of_speeds.items()})
     tasks = {form: function.task(SAMPLE_SECONDS) for form, function in functions.items()}
-    timings = interleaved(tasks, REPEATED * rounds)
-    times = {form: FormTime(operations[form], timings[form]) for form in functions}
+    seconds = timing.interleaved(tasks, REPEATED * rounds)
+    times = {form: FormTime(operations[form], seconds[form]) for form in functions}
     return FormRow(label(file.path.stem, file.options), cheapest(derive(model)), times)
 
 
-def _timed(model: Model, form: str, states: States, folder: Path) -> tuple[int, TimedFunction]:
+def _timed(model: Model, form: str, states: timing.States) -> tuple[int, timing.TimedFunction]:
     """Operations and the function to be timed of one form; `BuildError` where it does not apply."""
     momenta = FORMS[form].momenta
     sources = sources_of(model, form, ("rhs", "momentum") if momenta else ("rhs",))
-    library = timed_library(sources.files, sources.kernel, folder)
+    library = timing.timed_library(sources.files, sources.kernel)
     name = "momentum_rhs" if momenta else "rhs"
     if momenta:
-        mapping = TimedFunction(library, "reduced_momentum" if form == "momentum" else "momentum", states)
-        states = replace(states, u=_momenta(mapping, states))
-    return Description.from_sources(sources).functions[name].operations, TimedFunction(library, name, states)
+        mapping = timing.TimedFunction(library, "reduced_momentum" if form == "momentum" else "momentum", states)
+        # The momenta of the states, in an array of the size of their speeds.
+        reduced = np.array([mapping.evaluate(k) for k in range(timing.STATES)])
+        missing = states.u.shape[1] - reduced.shape[1]
+        states = replace(states, u=np.pad(reduced, ((0, 0), (0, missing))))
+    return Description.from_sources(sources).functions[name].operations, timing.TimedFunction(library, name, states)
 
 
-def _momenta(function: TimedFunction, states: States) -> Any:
-    """The momenta of the states, in arrays of the size of their speeds."""
-    momenta = np.zeros_like(states.u)
-    for k in range(STATES):
-        values = function.evaluate(k)
-        momenta[k, : values.size] = values
-    return momenta
+def forms_table(rows: Sequence[FormRow]) -> Table:
+    """Time and operations of the right-hand side in every form; what auto takes, and how good that is."""
+    forms = list(dict.fromkeys(form for row in rows for form in row.forms))
+    title = "Right-hand side in C: time, operations; auto's choice, its time to that of the fastest form with speeds"
+    cells = []
+    for row in rows:
+        found = [row.forms.get(form) for form in forms]
+        times = ["-" if form is None else f"{seconds_text(form.seconds)}\n{form.operations}" for form in found]
+        cells.append((row.name, *times, row.chosen, f"{row.ratio:.2f}"))
+    return make_table(title, ("model", *forms, "auto", "ratio"), cells, (*forms, "ratio"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,11 @@ def read_model_file(path: Path, function: str = "model", options: Mapping[str, A
             f"{path} defines no function {function!r}; expected model(**options) that returns a "
             f"kanegen.Model. It defines: {', '.join(defined) or 'no function'}"
         )
-    _check_options(path, function, make, options)
+    signature = inspect.signature(make)
+    try:
+        signature.bind(**options)
+    except TypeError as error:
+        raise ModelError(f"{function}{signature} of {path} cannot be called with {options}: {error}") from error
     model = make(**options)
     if not isinstance(model, Model):
         raise ModelError(f"{function}() of {path} returned {type(model).__name__}; expected a kanegen.Model")
@@ -66,16 +71,6 @@ def read_model_file(path: Path, function: str = "model", options: Mapping[str, A
 def label(name: str, options: Mapping[str, Any]) -> str:
     """The name of a file with the values of its options."""
     return f"{name}({', '.join(map(str, options.values()))})" if options else name
-
-
-def _check_options(path: Path, function: str, make: Any, options: Mapping[str, Any]) -> None:
-    import inspect
-
-    signature = inspect.signature(make)
-    try:
-        signature.bind(**options)
-    except TypeError as error:
-        raise ModelError(f"{function}{signature} of {path} cannot be called with {options}: {error}") from error
 
 
 def _module(path: Path) -> ModuleType:

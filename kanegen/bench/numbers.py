@@ -1,19 +1,28 @@
-"""The table of numbers with targets: `kanegen bench` without a file."""
+"""The table of numbers with targets: `kanegen bench` without a file. Waiting times are those of new processes."""
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from kanegen.bench.kane import PeerError, apply_kanes_method, build_from_kane
+from rich.table import Table
+
+import kanegen
+from kanegen.bench import probe
 from kanegen.bench.modelfile import ModelFile, label, read_model_file
 from kanegen.bench.pair import Evaluation, Pair, derive_seconds, evaluate_pair, integrate_pair, make_pair
-from kanegen.bench.results import Result, Target, seconds_text
-from kanegen.bench.startup import measure_startup
+from kanegen.bench.peers import PeerError, apply_kanes_method, build_from_kane
+from kanegen.bench.tables import make_table, number_text, seconds_text
+from kanegen.bench.timing import timed
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError
 from kanegen.pipeline import sources_of
@@ -28,12 +37,84 @@ CONSTRAINED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("slider_crank", {}),
     ("rolling_disk", {}),
 )
-ERRORS = (1e-6, 1e-8, 1e-10)
 ROLLING_SECONDS = 10.0
 TARGET_LINKS = 6
 """Number of links of the chain to which the target of the derivation applies."""
 STARTS = 5
 """Number of processes for each waiting time that is measured repeatedly."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The values a number shall reach: ``at_least`` and, better, ``goal``. If ``goal < at_least``, less is better."""
+
+    at_least: float
+    goal: float
+    unit: str
+
+    @property
+    def less_is_better(self) -> bool:
+        return self.goal < self.at_least
+
+    def verdict(self, measured: float) -> str:
+        """``"goal"``, ``"met"`` or ``"missed"``."""
+        sign = -1.0 if self.less_is_better else 1.0
+        if sign * measured >= sign * self.goal:
+            return "goal"
+        return "met" if sign * measured >= sign * self.at_least else "missed"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A measured number; ``measured`` is None when there is no peer, and ``detail`` says why.
+
+    ``judged`` is False for a smaller problem than the one that the target is for.
+    """
+
+    what: str
+    measured: float | None
+    target: Target
+    detail: str
+    judged: bool = True
+
+    @property
+    def verdict(self) -> str:
+        if self.measured is None:
+            return "no peer"
+        return self.target.verdict(self.measured) if self.judged else "not judged"
+
+
+def measure_startup(first: Path, following: Path, repetitions: int) -> tuple[float, float, float, dict[str, float]]:
+    """Seconds in new processes: ``first`` once, the others as the least of ``repetitions``.
+
+    For a whole process with an empty cache, interpreter and imports included, that builds the ``first`` model; for
+    building the ``following`` model in such a process; for loading the first one from the cache in a new process after
+    its imports; and for the imports of SymPy, NumPy and kanegen. Raises `BuildError` with the output of a process that
+    fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
+        cache = Path(folder) / "cache"
+        _, seconds = timed(partial(_run_probe, (first,), cache))
+        warm = [_run_probe((first,), cache) for _ in range(repetitions)]
+        # Each copy of the cache has the wrapper and the first model, but not the second one.
+        copies = [shutil.copytree(cache, Path(folder) / f"copy{k}") for k in range(repetitions)]
+        pairs = [_run_probe((first, following), copy) for copy in copies]
+    second = min(float(run["builds"][1]["build"]) for run in pairs)
+    cached = min(float(run["builds"][0]["build"]) for run in warm)
+    return seconds, second, cached, {name: min(run[name] for run in warm) for name in ("sympy", "numpy", "kanegen")}
+
+
+def _run_probe(files: Sequence[Path], cache: Path) -> dict[str, Any]:
+    # -P excludes the probe's folder from the path of its process; a checkout that is not installed needs PYTHONPATH.
+    package_parent = str(Path(kanegen.__file__).parents[1])
+    search_path = os.pathsep.join(filter(None, (package_parent, os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "KANEGEN_CACHE_DIR": str(cache), "PYTHONPATH": search_path}
+    command = [sys.executable, "-P", probe.__file__, *(str(file.resolve()) for file in files)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BuildError("a process that measures start-up failed", command=command, stderr=done.stderr)
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 @dataclass(frozen=True)
@@ -49,8 +130,7 @@ class Benchmark:
         return (
             (f"deriving spatial_chain({self.links})", self._derivation),
             ("counting operations", self._operations),
-            ("evaluating unconstrained systems", self._unconstrained),
-            ("evaluating constrained systems", self._constrained),
+            ("evaluating right-hand sides", self._evaluations),
             ("calling from Python", self._call),
             ("starting up", self._startup),
             ("integrating the rolling disk", self._integration),
@@ -71,92 +151,66 @@ class Benchmark:
 
     @cache  # noqa: B019  (a process has one benchmark)
     def _evaluation(self, name: str, **options: Any) -> Evaluation:
-        with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
-            return evaluate_pair(self._pair(name, **options), Path(folder), self.rounds)
+        return evaluate_pair(self._pair(name, **options), self.rounds)
 
     def _derivation(self) -> list[Result]:
         file = self._file("spatial_chain", n=self.links)
         derivation = apply_kanes_method(file.model, file.start())
-        kane = derivation.seconds
-        read = build_from_kane(derivation)
+        kane, (reading, _) = derivation.seconds, build_from_kane(derivation)
         ours = derive_seconds(file, self.rounds)
-        chain = f"spatial_chain({self.links})"
+        chain, judged = f"spatial_chain({self.links})", self.links >= TARGET_LINKS
+        against = f"{seconds_text(kane)} against {seconds_text(ours)}"
+        deriving = f"deriving {chain} against KanesMethod"
+        building = f"from_kane and build of the KanesMethod of {chain}"
+        took = f"on which kanes_equations took {seconds_text(kane)}"
         return [
-            Result(
-                f"deriving {chain} against KanesMethod",
-                kane / ours,
-                Target(500.0, 1000.0, "times"),
-                f"{seconds_text(kane)} against {seconds_text(ours)}",
-                judged=self.links >= TARGET_LINKS,
-            ),
-            Result(
-                f"from_kane and build of the KanesMethod of {chain}",
-                read.seconds,
-                Target(2.0, 1.0, "s"),
-                f"on which kanes_equations took {seconds_text(kane)}",
-                judged=self.links >= TARGET_LINKS,
-            ),
+            Result(deriving, kane / ours, Target(500.0, 1000.0, "times"), against, judged),
+            Result(building, reading, Target(2.0, 1.0, "s"), took, judged),
         ]
 
     def _operations(self) -> list[Result]:
         sources = sources_of(self._file("spatial_chain", n=4).model, functions=("rhs",))
-        count = Description.from_sources(sources).functions["rhs"].operations
+        count = float(Description.from_sources(sources).functions["rhs"].operations)
+        what = "operations of the right-hand side, spatial_chain(4)"
+        return [Result(what, count, Target(2300.0, 1900.0, ""), "C operations and function calls, the solve included")]
+
+    def _evaluations(self) -> list[Result]:
         return [
-            Result(
-                "operations of the right-hand side, spatial_chain(4)",
-                float(count),
-                Target(2300.0, 1900.0, ""),
-                "C operations and function calls, the solve included",
-            )
+            self._evaluated("spatial_chain", {"n": 4}, Target(2.5, 3.5, "times")),
+            self._evaluated("n_link_pendulum", {"n": 10}, Target(2.0, 2.5, "times")),
+            *(self._evaluated(name, options, Target(0.7, 0.5, "of its time")) for name, options in CONSTRAINED),
         ]
 
-    def _unconstrained(self) -> list[Result]:
-        cases = (("spatial_chain", 4, 2.5, 3.5), ("n_link_pendulum", 10, 2.0, 2.5))
-        results = []
-        for name, links, at_least, goal in cases:
-            evaluation = self._evaluation(name, n=links)
-            ratio = evaluation.c_peer.best / evaluation.kernel.best
-            what = f"C evaluation, {label(name, {'n': links})}"
-            results.append(Result(what, ratio, Target(at_least, goal, "times"), _against(evaluation)))
-        return results
-
-    def _constrained(self) -> list[Result]:
-        target = Target(0.7, 0.5, "of its time")
-        results = []
-        for name, options in CONSTRAINED:
-            what = f"C evaluation, {label(name, options)}"
-            try:
-                evaluation = self._evaluation(name, **options)
-            except PeerError as error:
-                results.append(Result(what, None, target, str(error)))
-            else:
-                results.append(
-                    Result(what, evaluation.kernel.best / evaluation.c_peer.best, target, _against(evaluation))
-                )
-        return results
+    def _evaluated(self, name: str, options: dict[str, Any], target: Target) -> Result:
+        """The evaluation in C: speed against the peer's, or time where less is better."""
+        what = f"C evaluation, {label(name, options)}"
+        try:
+            evaluation = self._evaluation(name, **options)
+        except PeerError as error:
+            return Result(what, None, target, str(error))
+        share = evaluation.kernel / evaluation.c_peer
+        against = f"{seconds_text(evaluation.kernel)} against {seconds_text(evaluation.c_peer)}"
+        return Result(what, share if target.less_is_better else 1.0 / share, target, against)
 
     def _call(self) -> list[Result]:
         evaluation = self._evaluation("rolling_disk")
-        extra = 1e9 * (evaluation.call.best - evaluation.kernel.best)
-        detail = (
-            f"rolling_disk: {seconds_text(evaluation.call.best)} against {seconds_text(evaluation.kernel.best)} in C"
-        )
+        extra = 1e9 * (evaluation.call - evaluation.kernel)
+        detail = f"rolling_disk: {seconds_text(evaluation.call)} against {seconds_text(evaluation.kernel)} in C"
         return [Result("solver.rhs(..., out=...) above the C evaluation", extra, Target(150.0, 60.0, "ns"), detail)]
 
     def _startup(self) -> list[Result]:
-        first, following = (self.examples / f"{name}.py" for name in ("rolling_disk", "slider_crank"))
-        startup = measure_startup(first, following, STARTS)
-        imports = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in startup.imports.items())
+        disk, crank = (self.examples / f"{name}.py" for name in ("rolling_disk", "slider_crank"))
+        first, following, cached, imported = measure_startup(disk, crank, STARTS)
+        imports = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in imported.items())
         without = f"kanegen.build in a new process; imports not included ({imports})"
         small = self._file("rolling_disk")
-        built = build_from_kane(apply_kanes_method(small.model, small.start()))
-        share = 100.0 * built.checking / built.seconds
-        times = f"{seconds_text(built.checking)} of {seconds_text(built.seconds)}"
+        reading, checking = build_from_kane(apply_kanes_method(small.model, small.start()))
+        share, times = 100.0 * checking / reading, f"{seconds_text(checking)} of {seconds_text(reading)}"
         return [
             Result("checking velocities against positions", share, Target(10.0, 5.0, "%"), f"rolling_disk, {times}"),
-            Result("first model on a machine", startup.first, Target(8.0, 4.0, "s"), "rolling_disk, a whole process"),
-            Result("the next model", startup.following, Target(0.6, 0.3, "s"), "slider_crank, kanegen.build"),
-            Result("a model from the cache", 1e3 * startup.cached, Target(50.0, 20.0, "ms"), without),
+            Result("first model on a machine", first, Target(8.0, 4.0, "s"), "rolling_disk, a whole process"),
+            Result("the next model", following, Target(0.6, 0.3, "s"), "slider_crank, kanegen.build"),
+            Result("a model from the cache", 1e3 * cached, Target(50.0, 20.0, "ms"), without),
         ]
 
     def _integration(self) -> list[Result]:
@@ -168,17 +222,22 @@ class Benchmark:
         ]
 
     def _equal_error(self, what: str, functions: str) -> Result:
-        repetitions = max(2, self.rounds // 3)
-        rows = integrate_pair(self._pair("rolling_disk"), ROLLING_SECONDS, ERRORS, repetitions, functions)
+        rows = integrate_pair(self._pair("rolling_disk"), ROLLING_SECONDS, max(2, self.rounds // 3), functions)
         worst = min(rows, key=lambda row: row.ratio)
         ratios = ", ".join(f"{row.error:.0e}: {row.ratio:.0f}" for row in rows)
-        detail = (
-            f"the least of the ratios at errors {ratios}; at {worst.error:.0e} "
-            f"{worst.python.method} {seconds_text(worst.python.seconds)}, {worst.compiled.method} "
-            f"{seconds_text(worst.compiled.seconds)}"
-        )
+        costs = ", ".join(f"{cost.method} {seconds_text(cost.seconds)}" for cost in (worst.python, worst.compiled))
+        detail = f"the least of the ratios at errors {ratios}; at {worst.error:.0e} {costs}"
         return Result(what, worst.ratio, Target(200.0, 300.0, "times"), detail)
 
 
-def _against(evaluation: Evaluation) -> str:
-    return f"{seconds_text(evaluation.kernel.best)} against {seconds_text(evaluation.c_peer.best)}"
+def numbers_table(results: Sequence[Result]) -> Table:
+    """One line per number: measured, at least, goal, and whether it is met."""
+    colors = {"goal": "green", "met": "green", "missed": "red", "no peer": "yellow", "not judged": "yellow"}
+    right = ("measured", "at least", "goal")
+    rows = []
+    for result in results:
+        target, color = result.target, colors[result.verdict]
+        measured = "-" if result.measured is None else f"{number_text(result.measured)} {target.unit}".rstrip()
+        numbers = (measured, number_text(target.at_least), number_text(target.goal))
+        rows.append((result.what, *numbers, f"[{color}]{result.verdict}[/{color}]", result.detail))
+    return make_table("Numbers", ("what", *right, "", "how"), rows, right)

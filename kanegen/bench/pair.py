@@ -1,61 +1,85 @@
-"""One model on both sides: kanegen's solver and the peers made by SymPy alone."""
+"""One model on both sides: kanegen's solver and the peers made by SymPy alone.
+
+Tolerances mean different things to different codes, so each method of integration is run over a range of them, the
+error of each run is measured against a much more precise reference, and costs are compared at equal measured error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from rich.table import Table
 
 from kanegen.arrays import Array
-from kanegen.bench.c_peer import peer_library
-from kanegen.bench.harness import States, TimedFunction, check_agreement, states_near, timed_library
-from kanegen.bench.kane import (
-    KaneEquations,
-    apply_kanes_method,
-    input_values,
-    kane_equations,
-    parameter_values,
-)
+from kanegen.bench import peers, timing
 from kanegen.bench.modelfile import ModelFile, read_model_file
-from kanegen.bench.precision import Cost, cheapest, work_precision
-from kanegen.bench.python_peer import METHODS, PythonPeer, python_peer
-from kanegen.bench.timing import Timing, interleaved, once, statement_task
+from kanegen.bench.tables import make_table, number_text, seconds_text
 from kanegen.derivation import Quantity, derive
 from kanegen.model import Model
 from kanegen.pipeline import build
 from kanegen.solve import Solver
 
 COMPILED_METHODS = ("dopri5", "dop853")
+
+ERRORS = (1e-6, 1e-8, 1e-10)
+"""Errors of the final state at which integrations are compared."""
+
 REFERENCE_TOLERANCE = 1e-13
+
+TOLERANCES = tuple(10.0**-k for k in range(2, 13))
+"""Relative tolerances from loose to tight."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A model with kanegen's ``solver`` and SymPy's ``equations``; ``kane_seconds`` is what deriving them took."""
+    """A model with kanegen's ``solver`` and SymPy's ``equations``; ``kane_seconds`` is what deriving them took.
+
+    ``inputs`` and ``parameters`` are the values at which both sides are evaluated.
+    """
 
     file: ModelFile
     solver: Solver
-    equations: KaneEquations
+    equations: peers.KaneEquations
     kane_seconds: float
+    inputs: tuple[float, ...]
+    parameters: tuple[float, ...]
 
-    @property
-    def states(self) -> States:
-        """The states at which the right-hand sides are timed."""
-        model, start = self.file.model, self.file.start()
-        return states_near(start, input_values(model, start), parameter_values(model))
+    def ode(self, functions: str = "math") -> peers.Ode:
+        """SymPy's equations in Python, see `python_peer`."""
+        return peers.python_peer(self.equations, self.inputs, self.parameters, functions)
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Seconds of one right-hand side: both sides in C, kanegen's called from Python, SymPy's in Python."""
 
-    kernel: Timing
-    c_peer: Timing
-    call: Timing
-    python: Timing
+    kernel: float
+    c_peer: float
+    call: float
+    python: float
+
+
+@dataclass(frozen=True)
+class WorkPoint:
+    """One run: ``error`` of the final state (see `relative_error`) and the least ``seconds`` of its repetitions."""
+
+    tolerance: float
+    error: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cheapest of several methods at an error: its name and ``seconds``."""
+
+    method: str
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -73,8 +97,10 @@ class ErrorRow:
 
 def make_pair(file: ModelFile) -> Pair:
     """Build and derive on both sides. Raises `PeerError` when ``KanesMethod`` cannot treat the model."""
-    derivation = apply_kanes_method(file.model, file.start())
-    return Pair(file, build(file.model), kane_equations(derivation), derivation.seconds)
+    model, start = file.model, file.start()
+    derivation = peers.apply_kanes_method(model, start)
+    values = peers.input_values(model, start), peers.parameter_values(model)
+    return Pair(file, build(model), peers.kane_equations(derivation), derivation.seconds, *values)
 
 
 def derive_seconds(file: ModelFile, repetitions: int) -> float:
@@ -83,7 +109,7 @@ def derive_seconds(file: ModelFile, repetitions: int) -> float:
     Each repetition reads the file again, since SymPy's frames and points remember what they have computed.
     """
     fresh = [read_model_file(file.path, file.function, file.options).model for _ in range(repetitions)]
-    return min(once(partial(_derive_all, model)) for model in fresh)
+    return min(timing.timed(partial(_derive_all, model))[1] for model in fresh)
 
 
 def _derive_all(model: Model) -> tuple[Quantity, Quantity, Quantity]:
@@ -91,75 +117,104 @@ def _derive_all(model: Model) -> tuple[Quantity, Quantity, Quantity]:
     return equations.qdot, equations.T, equations.V
 
 
-def evaluate_pair(pair: Pair, folder: Path, rounds: int) -> Evaluation:
+def evaluate_pair(pair: Pair, rounds: int) -> Evaluation:
     """Time one evaluation of (q', u') on all sides in turn. Raises `SolveError` when they disagree."""
-    states = pair.states
+    states = timing.states_near(pair.file.start(), pair.inputs, pair.parameters)
     sources = pair.solver.sources
-    kernel = TimedFunction(timed_library(sources.files, sources.kernel, folder / "kernel"), "rhs", states)
-    peer = TimedFunction(peer_library(pair.equations, folder / "peer"), "rhs", states)
-    python = _python_peer(pair)
+    kernel = timing.TimedFunction(timing.timed_library(sources.files, sources.kernel), "rhs", states)
+    peer = timing.TimedFunction(peers.peer_library(pair.equations), "rhs", states)
+    ode = pair.ode()
     t, q, u, r = states.t, states.q[0].copy(), states.u[0].copy(), states.r
     y = np.concatenate((q, u))
-    check_agreement(
-        pair.file.model.name,
-        {"SymPy in C": peer.evaluate(0), "kanegen": kernel.evaluate(0), "Python": python.ode(t, y)},
-    )
-    names = {
-        "rhs": pair.solver.rhs,
-        "t": t,
-        "q": q,
-        "u": u,
-        "r": r if r.size else None,
-        "out": (np.empty(q.size), np.empty(u.size)),
-        "ode": python.ode,
-        "y": y,
-    }
-    call = "rhs(t, q, u, r, out=out)" if r.size else "rhs(t, q, u, out=out)"
+    sides = {"SymPy in C": peer.evaluate(0), "kanegen": kernel.evaluate(0), "Python": ode(t, y)}
+    timing.check_agreement(pair.file.model.name, sides)
+    out = (np.empty(q.size), np.empty(u.size))
+    names = {"rhs": pair.solver.rhs, "t": t, "q": q, "u": u, "r": r, "out": out, "ode": ode, "y": y}
     tasks = {
         "kernel": kernel.task(),
         "c_peer": peer.task(),
-        "call": statement_task(call, names),
-        "python": statement_task("ode(t, y)", names),
+        "call": timing.statement_task("rhs(t, q, u, r, out=out)" if r.size else "rhs(t, q, u, out=out)", names),
+        "python": timing.statement_task("ode(t, y)", names),
     }
-    return Evaluation(**interleaved(tasks, rounds))
+    return Evaluation(**timing.interleaved(tasks, rounds))
 
 
-def integrate_pair(
-    pair: Pair, duration: float, errors: Sequence[float], repetitions: int, functions: str = "math"
-) -> list[ErrorRow]:
-    """The cost on each side of reaching each of ``errors`` after ``duration`` seconds of motion.
+def integrate_pair(pair: Pair, duration: float, repetitions: int, functions: str = "math") -> list[ErrorRow]:
+    """The cost on each side of reaching each of `ERRORS` after ``duration`` seconds of motion.
 
-    The reference is SciPy's DOP853 on SymPy's equations with rtol = `REFERENCE_TOLERANCE`, so that nothing of
-    kanegen judges itself. ``functions``: those `python_peer` evaluates with.
+    The reference is SciPy's DOP853 on SymPy's equations with rtol = `REFERENCE_TOLERANCE`, so that
+    kanegen does not judge its own results. ``functions``: those `python_peer` evaluates with.
     """
-    python, start = _python_peer(pair, functions), pair.file.start()
+    ode, start = pair.ode(functions), pair.file.start()
     t0 = float(start["t"])
     q0, u0 = (np.array(start[name], dtype=float) for name in ("q", "u"))
-    y0 = np.concatenate((q0, u0))
-    end = t0 + duration
-    reference = python.integrate(end, (t0, y0), "DOP853", REFERENCE_TOLERANCE)
-    r = np.array(input_values(pair.file.model, start)) if pair.file.model.inputs else None
+    y0, end = np.concatenate((q0, u0)), t0 + duration
+    reference = peers.integrate(ode, end, (t0, y0), "DOP853", REFERENCE_TOLERANCE)
+    r = np.array(pair.inputs) if pair.inputs else None
 
     def run_python(method: str, tolerance: float) -> Array:
-        return python.integrate(end, (t0, y0), method, tolerance)
+        return peers.integrate(ode, end, (t0, y0), method, tolerance)
 
     def run_compiled(method: str, tolerance: float) -> Array:
-        solution = pair.solver.integrate(
-            (t0, end), q0, u0, r=r, method=method, rtol=tolerance, atol=0.01 * tolerance, dense_output=False
-        )
+        options: dict[str, Any] = {"rtol": tolerance, "atol": 0.01 * tolerance, "dense_output": False}
+        solution = pair.solver.integrate((t0, end), q0, u0, r=r, method=method, **options)
         return np.concatenate((solution.q[-1], solution.u[-1]))
 
-    smallest = min(errors)
-    python_curves = {
-        method: work_precision(partial(run_python, method), reference, smallest, repetitions) for method in METHODS
-    }
-    compiled_curves = {
-        method: work_precision(partial(run_compiled, method), reference, smallest, 10 * repetitions)
-        for method in COMPILED_METHODS
-    }
-    return [ErrorRow(error, cheapest(python_curves, error), cheapest(compiled_curves, error)) for error in errors]
+    def curves(run: Callable[[str, float], Array], methods: Sequence[str], repetitions: int) -> Any:
+        return {method: work_precision(partial(run, method), reference, min(ERRORS), repetitions) for method in methods}
+
+    slow = curves(run_python, peers.METHODS, repetitions)
+    fast = curves(run_compiled, COMPILED_METHODS, 10 * repetitions)
+    return [ErrorRow(error, cheapest(slow, error), cheapest(fast, error)) for error in ERRORS]
 
 
-def _python_peer(pair: Pair, functions: str = "math") -> PythonPeer:
-    model = pair.file.model
-    return python_peer(pair.equations, input_values(model, pair.file.start()), parameter_values(model), functions)
+def relative_error(state: Array, reference: Array) -> float:
+    """The largest component of ``|state - reference| / (1 + |reference|)``."""
+    return float(np.max(np.abs(state - reference) / (1.0 + np.abs(reference))))
+
+
+def work_precision(
+    run: Callable[[float], Array], reference: Array, smallest_error: float, repetitions: int
+) -> tuple[WorkPoint, ...]:
+    """Runs ``run(tolerance)`` with tighter and tighter tolerances until the error falls below ``smallest_error``."""
+    points: list[WorkPoint] = []
+    for tolerance in TOLERANCES:
+        error = relative_error(run(tolerance), reference)
+        seconds = min(timing.timed(partial(run, tolerance))[1] for _ in range(repetitions))
+        points.append(WorkPoint(tolerance, error, seconds))
+        if error < smallest_error:
+            break
+    return tuple(points)
+
+
+def seconds_at_error(points: Sequence[WorkPoint], error: float) -> float:
+    """Cost of reaching ``error``: between two runs that enclose it, linear in the logarithms; inf if not reached."""
+    best = points[0].seconds if points and points[0].error <= error else math.inf
+    for loose, tight in pairwise(points):
+        if tight.error <= error <= loose.error and tight.error < loose.error:
+            part = math.log(loose.error / error) / math.log(loose.error / tight.error)
+            best = min(best, loose.seconds * (tight.seconds / loose.seconds) ** part)
+    return best
+
+
+def cheapest(curves: Mapping[str, Sequence[WorkPoint]], error: float) -> Cost:
+    """The cheapest method at ``error``; its cost is inf when no method reaches it."""
+    costs = [Cost(method, seconds_at_error(points, error)) for method, points in curves.items()]
+    return min(costs, key=lambda cost: cost.seconds)
+
+
+def comparison_table(
+    name: str, derivation: tuple[float, float], evaluation: Evaluation, rows: Sequence[ErrorRow]
+) -> Table:
+    """Pure Python against the compiled solver: ``derivation`` holds the seconds of both."""
+    pairs = {
+        "derivation": derivation,
+        "right-hand side, called from Python": (evaluation.python, evaluation.call),
+        "right-hand side in C (SymPy's cse)": (evaluation.c_peer, evaluation.kernel),
+    }
+    cells = [(what, *map(seconds_text, pair), number_text(pair[0] / pair[1])) for what, pair in pairs.items()]
+    for row in rows:
+        costs = (f"{seconds_text(cost.seconds)} {cost.method}" for cost in (row.python, row.compiled))
+        cells.append((f"integration to error {row.error:.0e}", *costs, number_text(row.ratio)))
+    right = ("pure Python", "kanegen", "ratio")
+    return make_table(f"{name}: SymPy and SciPy against kanegen", ("what", *right), cells, right)

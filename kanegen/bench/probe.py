@@ -9,40 +9,40 @@ from __future__ import annotations
 import json
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 
 def main(files: list[str]) -> None:
     """Print ``{"sympy":, "numpy":, "kanegen":, "builds": [{"model":, "build":}, ...]}``."""
     marks = [time.perf_counter()]
+
+    def lap() -> float:
+        """Seconds since the last lap."""
+        marks.append(time.perf_counter())
+        return marks[-1] - marks[-2]
+
     import sympy.physics.mechanics  # noqa: F401  (imported for the time it takes)
 
-    marks.append(time.perf_counter())
+    seconds: dict[str, Any] = {"sympy": lap()}
     import numpy  # noqa: F401  (imported for the time it takes)
 
-    marks.append(time.perf_counter())
+    seconds["numpy"] = lap()
     import kanegen
 
     kanegen.build  # noqa: B018  (a lazily imported part is loaded here)
-    marks.append(time.perf_counter())
-    imports = dict(zip(("sympy", "numpy", "kanegen"), _differences(marks), strict=True))
+    seconds["kanegen"] = lap()
     # A user's script does not import the reader of model files.
     from kanegen.bench.modelfile import read_model_file
 
-    builds = []
+    seconds["builds"] = []
     for file in files:
-        marks = [time.perf_counter()]
+        lap()
         model = read_model_file(Path(file)).model
-        marks.append(time.perf_counter())
+        reading = lap()
         kanegen.build(model)
-        marks.append(time.perf_counter())
-        builds.append(dict(zip(("model", "build"), _differences(marks), strict=True)))
-    print(json.dumps({**imports, "builds": builds}))
-
-
-def _differences(marks: list[float]) -> list[float]:
-    return [after - before for before, after in pairwise(marks)]
+        seconds["builds"].append({"model": reading, "build": lap()})
+    print(json.dumps(seconds))
 
 
 if __name__ == "__main__":

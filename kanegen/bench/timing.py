@@ -1,38 +1,62 @@
-"""Timing on a machine with other load: interleaved repetitions, of which the fastest counts."""
+"""Timing on a machine with other load: interleaved repetitions, of which the fastest counts.
+
+Generated kernels and their peers run in one timing loop in C; Python statements in that of `timeit`.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import platform
+import re
+import tempfile
 import time
 import timeit
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kanegen._version import __version__
+from kanegen.arrays import Array
+from kanegen.backends.cython import toolchain
+from kanegen.codegen.environment import render
+from kanegen.codegen.sources import write_files
+from kanegen.errors import BuildError, SolveError
+
+Made = TypeVar("Made")
 
 SAMPLE_SECONDS = 0.004
 """Length of one sample: long compared with the resolution of the clock, short compared with disturbances."""
 
+STATES = 16
+"""States evaluated in turn, so that branches and values vary."""
 
-@dataclass(frozen=True)
-class Timing:
-    """Seconds per call of every repetition. Other load on the machine only adds, so ``best`` estimates the cost."""
-
-    seconds: tuple[float, ...]
-
-    @property
-    def best(self) -> float:
-        return min(self.seconds)
+AGREEMENT = 1e-8
+"""Largest difference of two right-hand sides relative to their size: rounding times the condition number."""
 
 
-def interleaved(tasks: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Timing]:
+def timed(function: Callable[[], Made]) -> tuple[Made, float]:
+    """What one call returns, and the seconds it takes."""
+    started = time.perf_counter()
+    made = function()
+    return made, time.perf_counter() - started
+
+
+def interleaved(tasks: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
     """Run every task once per round, so that a slow period of the machine affects all of them.
 
-    A task measures itself and returns seconds per call.
+    A task measures itself and returns seconds per call. Other load on the machine only adds, so the least of its
+    seconds is what it costs.
     """
-    samples: dict[str, list[float]] = {name: [] for name in tasks}
+    best = dict.fromkeys(tasks, float("inf"))
     for _ in range(rounds):
         for name, task in tasks.items():
-            samples[name].append(task())
-    return {name: Timing(tuple(seconds)) for name, seconds in samples.items()}
+            best[name] = min(best[name], task())
+    return best
 
 
 def statement_task(statement: str, names: Mapping[str, Any]) -> Callable[[], float]:
@@ -43,8 +67,118 @@ def statement_task(statement: str, names: Mapping[str, Any]) -> Callable[[], flo
     return lambda: timer.timeit(calls) / calls
 
 
-def once(function: Callable[[], object]) -> float:
-    """Seconds one call takes."""
-    started = time.perf_counter()
-    function()
-    return time.perf_counter() - started
+@dataclass(frozen=True)
+class States:
+    """Arguments of the timed evaluations: t, q (n, n_q), u (n, n_u), r (n_r,), p (n_p,)."""
+
+    t: float
+    q: Array
+    u: Array
+    r: Array
+    p: Array
+
+
+def states_near(point: Mapping[str, Any], inputs: Sequence[float], parameters: Sequence[float]) -> States:
+    """`STATES` states within 0.01 of ``point``, the same in every run."""
+    generator = np.random.default_rng(2003)
+    q, u = (np.asarray(point[name], dtype=float) for name in ("q", "u"))
+    q, u = (array + generator.uniform(-0.01, 0.01, (STATES, array.size)) for array in (q, u))
+    return States(float(point["t"]) + 0.1, q, u, np.array(inputs, dtype=float), np.array(parameters, dtype=float))
+
+
+class TimedFunction:
+    """One function of a shared library that was linked with the timing loop."""
+
+    def __init__(self, library: ctypes.CDLL, name: str, states: States) -> None:
+        self._library = library
+        self._library.bench_seconds.restype = ctypes.c_double
+        sizes = (ctypes.c_int * 7)()
+        self._index = self._library.bench_find(name.encode(), sizes)
+        if self._index < 0:
+            raise BuildError(f"{Path(library._name).name} has no function {name!r} to be timed")
+        _, _, inputs, given, prepared, work, values = sizes
+        self._states = states
+        self._p = np.pad(states.p, (0, max(prepared, given) - states.p.size))
+        self._library.bench_prepare(_pointer(self._p))
+        self._r = np.pad(states.r, (0, max(inputs - states.r.size, 0)))
+        self._work = np.zeros(max(work, 1))
+        self._out = np.zeros(values)
+
+    def evaluate(self, state: int) -> Array:
+        """The function's values at one of the states."""
+        status = self._library.bench_evaluate(self._index, *self._arguments(state))
+        if status < 0:
+            raise SolveError(f"the timed function reports status {status} at state {state}")
+        return self._out.copy()
+
+    def task(self, sample_seconds: float = SAMPLE_SECONDS) -> Callable[[], float]:
+        """A task for `interleaved`: seconds per evaluation, sampled over about ``sample_seconds``."""
+        calls = 64
+        while (elapsed := self._seconds(calls)) < sample_seconds / 4:
+            calls *= 2
+        calls = max(1, int(calls * sample_seconds / elapsed))
+        return lambda: self._seconds(calls) / calls
+
+    def _arguments(self, state: int) -> tuple[Any, ...]:
+        arrays = (self._states.q[state:], self._states.u[state:], self._r, self._p, self._work, self._out)
+        return (ctypes.c_double(self._states.t), *map(_pointer, arrays))
+
+    def _seconds(self, calls: int) -> float:
+        seconds = self._library.bench_seconds(self._index, ctypes.c_long(calls), STATES, *self._arguments(0))
+        if seconds < 0.0:
+            raise SolveError(f"the timed function reports status {seconds:.0f}")
+        return float(seconds)
+
+
+def _pointer(array: Array) -> Any:
+    return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+
+
+def check_agreement(name: str, sides: Mapping[str, Array]) -> None:
+    """Raise `SolveError` if values that should be the same differ by more than rounding errors."""
+    (first, reference), *others = sides.items()
+    for other, values in others:
+        difference, size = float(np.max(np.abs(values - reference))), float(np.max(np.abs(reference)))
+        if not difference <= AGREEMENT * (1.0 + size):
+            raise SolveError(
+                f"{name}: the right-hand sides of {first} and {other} differ by {difference:.3g} (largest entry "
+                f"{size:.3g}); expected rounding errors. Is the start of the motion a singular position? If not, one "
+                "of them is wrong: please report the model."
+            )
+
+
+def timed_library(files: Mapping[str, str], kernel: str) -> ctypes.CDLL:
+    """Compile the C file ``kernel`` of ``files`` and the timing loop with kanegen's own flags, link and load them.
+
+    Kernel and loop are separate objects, so that no call is inlined. Raises `BuildError`.
+    """
+    options, tools = toolchain.CompilerOptions(), toolchain.find_toolchain()
+    with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as name:
+        folder = Path(name)
+        write_files({**files, "bench_timing.c": render("bench_timing.c.jinja")}, folder)
+        objects = [str(folder / "kernel.o"), str(folder / "timing.o")]
+        for source, target in zip((kernel, "bench_timing.c"), objects, strict=True):
+            flags = (*options.common, *options.kernel)
+            toolchain.compile_object(tools, flags, folder / source, Path(target), [str(folder)])
+        library = folder / f"{Path(kernel).stem}_timed.so"
+        toolchain.run(toolchain.link_command(tools, options, objects, str(library)), folder=folder)
+        return ctypes.CDLL(str(library))
+
+
+def processor_name() -> str:
+    """The processor's name as the operating system knows it."""
+    file = Path("/proc/cpuinfo")
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    names = re.findall(r"^model name\s*:\s*(.*\S)", text, re.MULTILINE)
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def machine_lines() -> tuple[str, ...]:
+    """Host and processor, system and versions, compiler and flags: one line each."""
+    options, tools = toolchain.CompilerOptions(), toolchain.find_toolchain()
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("SymPy", "NumPy", "SciPy"))
+    return (
+        f"{platform.node()}: {processor_name()}, {os.cpu_count()} processors, {platform.platform()}",
+        f"kanegen {__version__}, Python {platform.python_version()}, {libraries}",
+        f"{toolchain.compiler_version(tools).splitlines()[0]}, {' '.join((*options.common, *options.kernel))}",
+    )

@@ -1,27 +1,23 @@
-"""Arguments that several commands share."""
+"""Arguments that several commands share, each declared once, and how lines are printed."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from rich.console import Console
+
+from kanegen.bench.modelfile import read_model_file
+from kanegen.forms import AUTO, FORMS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Target:
-    """``FILE[:FUNCTION]`` of a command line."""
-
-    path: Path
-    function: str
-
-
-def parse_target(context: click.Context, parameter: click.Parameter, value: str | None) -> Target | None:
+def parse_target(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[Path, str] | None:
     """Callback of an argument ``FILE[:FUNCTION]``."""
     if value is None:
         return None
@@ -31,7 +27,7 @@ def parse_target(context: click.Context, parameter: click.Parameter, value: str 
         file, function = value, "model"
     if not Path(file).is_file():
         raise click.BadParameter(f"there is no file {file!r}", context, parameter)
-    return Target(Path(file), function)
+    return Path(file), function
 
 
 def parse_assignments(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, Any]:
@@ -50,27 +46,36 @@ def parse_assignments(context: click.Context, parameter: click.Parameter, values
     return assignments
 
 
-def option_of_model(command: Command) -> Command:
-    """Adds the repeatable ``-o NAME=VALUE`` as the mapping ``options``."""
-    return click.option(
-        "-o",
-        "--option",
-        "options",
-        multiple=True,
-        callback=parse_assignments,
-        metavar="NAME=VALUE",
-        help="Option of the model function, a Python literal: -o n=4.",
-    )(command)
+def assignments_option(*names: str, help: str) -> Callable[[Command], Command]:
+    """A repeatable option ``NAME=VALUE``, which arrives as a mapping."""
+    return click.option(*names, multiple=True, callback=parse_assignments, metavar="NAME=VALUE", help=help)
 
 
-def model_arguments(command: Command) -> Command:
-    """Adds ``FILE[:FUNCTION]`` as ``target``, and ``-o NAME=VALUE``."""
-    argument = click.argument("target", callback=parse_target, metavar="FILE[:FUNCTION]")
-    return argument(option_of_model(command))
+def model_argument(required: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds ``FILE[:FUNCTION]`` and ``-o NAME=VALUE``: the command gets the `ModelFile`, or None, as ``file``."""
+    metavar = "FILE[:FUNCTION]" if required else "[FILE[:FUNCTION]]"
+    argument = click.argument("target", callback=parse_target, metavar=metavar, required=required)
+    option = assignments_option(
+        "-o", "--option", "options", help="Option of the model function, a Python literal: -o n=4."
+    )
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def with_file(target: tuple[Path, str] | None, options: dict[str, Any], **others: Any) -> None:
+            command(file=None if target is None else read_model_file(*target, options), **others)
+
+        return argument(option(with_file))
+
+    return decorate
 
 
-def read_target(target: Target, options: Mapping[str, Any]) -> Any:
-    """The `ModelFile` of a command line. It imports SymPy here, so that ``kanegen --help`` starts fast."""
-    from kanegen.bench.modelfile import read_model_file
+form_option = click.option(
+    "--form", default="auto", show_default=True, help=f"Form of the equations: {', '.join((AUTO, *FORMS))}."
+)
 
-    return read_model_file(target.path, target.function, options)
+time_option = click.option("--time", "duration", type=float, default=10.0, show_default=True, help="Seconds of motion.")
+
+
+def print_line(text: str) -> None:
+    """Print one line as it is: not wrapped, without colors."""
+    Console().print(text, markup=False, highlight=False, soft_wrap=True)

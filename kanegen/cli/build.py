@@ -1,30 +1,32 @@
-"""``kanegen build`` and ``kanegen emit``: from a model to a compiled extension, or to C sources."""
+"""``kanegen build``, ``emit`` and ``verify``: what is made of a model; ``kanegen cache``: what is kept of it."""
 
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from kanegen.cli.arguments import Target, model_arguments, read_target
-from kanegen.forms import AUTO, FORMS
+from kanegen import pipeline
+from kanegen.backends.cython.cache import open_cache
+from kanegen.bench.modelfile import ModelFile
+from kanegen.bench.tables import make_table
+from kanegen.bench.timing import timed
+from kanegen.cli.arguments import form_option, model_argument, print_line
+from kanegen.errors import VerificationError
+from kanegen.verification import Report
+from kanegen.verification import verify as run_checks
 
 
 @click.command()
-@model_arguments
-@click.option("--form", default="auto", show_default=True, help=f"Form of the equations: {', '.join((AUTO, *FORMS))}.")
-def build(target: Target, options: dict[str, Any], form: str) -> None:
+@model_argument()
+@form_option
+def build(file: ModelFile, form: str) -> None:
     """Derive, compile and load the model, and say what was built."""
-    file = read_target(target, options)
-    from kanegen.pipeline import build as build_solver
-
-    started = time.perf_counter()
-    solver = build_solver(file.model, form=form)
-    elapsed = time.perf_counter() - started
+    solver, elapsed = timed(partial(pipeline.build, file.model, form=form))
     description = solver.description
     table = Table(show_header=False, box=None)
     for what, value in (
@@ -42,14 +44,65 @@ def build(target: Target, options: dict[str, Any], form: str) -> None:
 
 
 @click.command()
-@model_arguments
+@model_argument()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
-def emit(target: Target, options: dict[str, Any], directory: Path) -> None:
+def emit(file: ModelFile, directory: Path) -> None:
     """Write the C sources of the model to DIRECTORY."""
-    file = read_target(target, options)
-    from kanegen.pipeline import emit as emit_sources
-
-    emit_sources(file.model, directory)
-    console = Console()
+    pipeline.emit(file.model, directory)
     for path in sorted(item for item in directory.rglob("*") if item.is_file()):
-        console.print(f"{path}  ({path.stat().st_size} bytes)", highlight=False, soft_wrap=True)
+        print_line(f"{path}  ({path.stat().st_size} bytes)")
+
+
+@click.command()
+@model_argument()
+@click.option("--states", type=click.IntRange(min=1), default=10, show_default=True, help="Random states.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random states.")
+@form_option
+def verify(file: ModelFile, states: int, seed: int, form: str) -> None:
+    """Check the equations by other principles of mechanics, and the compiled code by interpreters.
+
+    States lie around the INITIAL of the file, if it has one. --form is built in full; of the other forms the
+    right-hand sides are compared with it. The exit status is 1 where something disagrees.
+    """
+    try:
+        report = run_checks(file.model, states=states, seed=seed, form=form, start=file.initial)
+    except VerificationError as error:
+        if not isinstance(error.report, Report):
+            raise
+        Console().print(error.report.table())
+        failed = ", ".join(check.principle for check in error.report.failed)
+        raise click.ClickException(f"{file.model.name!r} fails {failed}") from error
+    Console().print(report.table())
+
+
+@click.group()
+def cache() -> None:
+    """Show or empty the cache of derived sources and compiled models.
+
+    KANEGEN_CACHE_DIR names another folder than the user's cache folder.
+    """
+
+
+@cache.command("list")
+def list_entries() -> None:
+    """List the entries with their sizes."""
+    folder = open_cache()
+    entries = folder.entries()
+    rows = [
+        (entry.kind, entry.name, entry.key[:12], size_text(entry.size), time.strftime("%Y-%m-%d %H:%M", modified))
+        for entry, modified in ((entry, time.localtime(entry.modified)) for entry in entries)
+    ]
+    Console().print(make_table(f"{folder.root}", ("kind", "model", "key", "size", "modified"), rows, right=("size",)))
+    print_line(f"{len(entries)} entries, {size_text(sum(entry.size for entry in entries))}")
+
+
+@cache.command()
+def clear() -> None:
+    """Remove every entry; they are made again when they are needed."""
+    folder = open_cache()
+    print_line(f"{size_text(folder.clear())} freed in {folder.root}")
+
+
+def size_text(size: int) -> str:
+    """A number of bytes in kB or MB."""
+    return f"{size / 1e6:.1f} MB" if size >= 1_000_000 else f"{size / 1e3:.1f} kB"

@@ -8,11 +8,9 @@ import click
 
 from kanegen._version import __version__
 from kanegen.cli.bench import bench
-from kanegen.cli.build import build, emit
-from kanegen.cli.cache import cache
+from kanegen.cli.build import build, cache, emit, verify
 from kanegen.cli.run import run
 from kanegen.cli.show import show
-from kanegen.cli.verify import verify
 from kanegen.errors import KanegenError
 
 

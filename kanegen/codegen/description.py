@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache, cached_property
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
-from kanegen.codegen.plain import from_plain, to_plain
 from kanegen.codegen.sources import Sources
+from kanegen.derivation import Equations
+from kanegen.derivation.control.control_constraints import ControlledMotion
+from kanegen.derivation.control.servo import servo_equations
+from kanegen.derivation.momenta import Momenta
 from kanegen.errors import BuildError
+from kanegen.model.checks.symbols import spare_parameters
 from kanegen.model.contact.events import Event
 from kanegen.model.contact.laws import Value
+from kanegen.model.expressions import symbol_name
 from kanegen.model.inputs import InputLayout
 from kanegen.model.records import FrozenMapping
+from kanegen.program.functions.consistency import ENERGY, why_not
+from kanegen.program.functions.controls import path_controls
+from kanegen.program.passes.count import operation_count
+from kanegen.program.passes.lower import reads
+from kanegen.program.records import Program
 
 DESCRIPTION_FILE = "description.json"
 """Path of the description within the sources: a cached build then derives nothing."""
+
+REACTION = "reaction:"
+"""Prefix of the compiled functions of reactions."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +42,15 @@ class InputSlot:
     name: str
     default: float | None = None
     rate_of: int | None = None
+
+    @classmethod
+    def of(cls, equations: Equations, names: tuple[str, ...]) -> tuple[InputSlot, ...]:
+        """The inputs of a model, with their names in the program."""
+        inputs = equations.model.inputs
+        slots = {item.symbol: k for k, item in enumerate(inputs)}
+        rate_of = {slots[item.rate]: k for k, item in enumerate(inputs) if item.rate in slots}
+        named = enumerate(zip(names, inputs, strict=True))
+        return tuple(cls(name, item.default, rate_of.get(k)) for k, (name, item) in named)
 
 
 @dataclass(frozen=True)
@@ -40,6 +64,12 @@ class FunctionEntry:
     parameters: tuple[int, ...]
     inputs: tuple[int, ...]
     fallible_constants: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, program: Program) -> FrozenMapping[str, FunctionEntry]:
+        """The functions of a program that are called from outside."""
+        read, functions = reads(program), (f for f in program.functions if not f.internal)
+        return FrozenMapping((f.name, cls(operation_count(f, program.constants), *read[f.name])) for f in functions)
 
 
 @dataclass(frozen=True)
@@ -55,6 +85,29 @@ class ConstraintLabels:
     n_holonomic: int = 0
     n_nonholonomic: int = 0
 
+    @classmethod
+    def of(cls, equations: Equations) -> ConstraintLabels:
+        """The constraints of a model."""
+        constraints = equations.constraints
+        rates = tuple(f"d/dt ({row.label})" for row in constraints.holonomic)
+        return cls(
+            rows=tuple(row.label for row in constraints.rows),
+            positions=tuple(item.label for item in constraints.positions),
+            velocities=(*rates, *(row.label for row in constraints.nonholonomic)),
+            n_holonomic=len(constraints.holonomic),
+            n_nonholonomic=len(constraints.nonholonomic),
+        )
+
+    @property
+    def n_gains(self) -> int:
+        """The number of gains."""
+        return 2 * self.n_holonomic**2 + self.n_nonholonomic**2
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Labels of all entries of ``residuals``."""
+        return self.positions + self.velocities
+
 
 @dataclass(frozen=True)
 class ContactLabels:
@@ -65,6 +118,18 @@ class ContactLabels:
 
     rows: tuple[str, ...] = ()
     values: tuple[Value, ...] = ()
+
+    @classmethod
+    def of(cls, equations: Equations) -> ContactLabels:
+        """The contacts of a model."""
+        values = []
+        for contact in equations.model.resolved_contacts:
+            for value in contact.run_values():
+                expression = str(value.expression)
+                what = value.name if expression == value.name else f"{value.name} = {expression}"
+                name = f"contact {contact.name!r} has {what}"
+                values.append(replace(value, name=name, expression=expression))
+        return cls(equations.model.contact_rows, tuple(values))
 
 
 @dataclass(frozen=True)
@@ -99,6 +164,17 @@ class ServoLabels:
     orders: tuple[int, ...]
     free: bool
 
+    @classmethod
+    def of(cls, equations: Equations) -> ServoLabels | None:
+        """The servo-constraints of a model; None without."""
+        servo = equations.model.servo
+        if servo is None:
+            return None
+        rows = equations.once(servo_equations)
+        slots = rows.controls.slots
+        limits = servo.limits or ((-math.inf, math.inf),) * len(slots)
+        return cls(slots, limits, rows.labels, orders=tuple(map(len, servo.theta)), free=servo.y is None)
+
 
 @dataclass(frozen=True)
 class ControlLevel:
@@ -115,6 +191,14 @@ class ControlConstraintLabels:
 
     states: tuple[int, ...]
     levels: tuple[ControlLevel, ...]
+
+    @classmethod
+    def of(cls, equations: Equations) -> ControlConstraintLabels | None:
+        """The control constraints of a model; None without."""
+        motion = equations.once(ControlledMotion.of)
+        if motion is None:
+            return None
+        return cls(motion.slots, tuple(ControlLevel(x.label, x.held, x.decays) for x in motion.levels))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +243,36 @@ class Description:
                 f"independent {self.independent} speeds do not make up the {len(self.speeds)} speeds"
             )
 
+    @classmethod
+    def of(cls, equations: Equations, program: Program, form: str) -> Description:
+        """The description of a model, from its equations and the program that was made from them."""
+        model = equations.model
+        functions = FunctionEntry.of(program)
+        no_integrals = {name: why_not(equations, name) for name in (ENERGY, *equations.outputs)}
+        return cls(
+            name=model.name,
+            form=form,
+            coordinates=program.symbols.coordinates,
+            speeds=program.symbols.speeds,
+            parameters=program.symbols.parameters,
+            spare_parameters=tuple(sorted(map(symbol_name, spare_parameters(model)))),
+            input_slots=InputSlot.of(equations, program.symbols.inputs),
+            dependent=equations.partition.dependent if equations.has_partition else (),
+            independent=equations.partition.independent if equations.has_partition else (),
+            constraints=ConstraintLabels.of(equations),
+            contacts=ContactLabels.of(equations),
+            impulses=tuple(model.impulses),
+            events=tuple(map(EventLabel.of, model.events)),
+            servo=ServoLabels.of(equations),
+            control_constraints=ControlConstraintLabels.of(equations),
+            path_controls=path_controls(equations) if "control_forces" in functions else (),
+            functions=functions,
+            unavailable=FrozenMapping(program.unavailable),
+            outputs=FrozenMapping((name, quantity.shape) for name, quantity in equations.outputs.items()),
+            no_integrals=FrozenMapping((name, reason) for name, reason in no_integrals.items() if reason),
+            cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
+        )
+
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Names of the inputs."""
@@ -180,6 +294,11 @@ class Description:
         """Names of the independent speeds."""
         return tuple(self.speeds[i] for i in self.independent)
 
+    @cached_property
+    def reactions(self) -> tuple[str, ...]:
+        """Names of the reactions that were built."""
+        return tuple(name.removeprefix(REACTION) for name in self.functions if name.startswith(REACTION))
+
     def input_names(self, slots: tuple[int, ...]) -> tuple[str, ...]:
         """Names of the inputs with these indices."""
         return tuple(self.inputs[slot] for slot in slots)
@@ -192,19 +311,52 @@ class Description:
     def from_json(cls, text: str) -> Description:
         """The record :meth:`to_json` wrote. Raises `BuildError` for any other text."""
         try:
-            values: Any = json.loads(text)
-        except ValueError as error:
-            raise BuildError(f"{DESCRIPTION_FILE} is not JSON: {error}; clear the cache and build again") from error
-        try:
-            description: Description = from_plain(cls, values)
+            description: Description = from_plain(cls, json.loads(text))
         except (AttributeError, TypeError, ValueError) as error:
-            raise BuildError(
-                f"{DESCRIPTION_FILE} holds {error}; it was written by another version of kanegen: clear the cache and "
-                "build again"
-            ) from error
+            what = "is not JSON:" if isinstance(error, json.JSONDecodeError) else "of another version of kanegen holds"
+            raise BuildError(f"{DESCRIPTION_FILE} {what} {error}; clear the cache and build again") from error
         return description
 
     @classmethod
     def from_sources(cls, sources: Sources) -> Description:
         """The description stored with the sources. Raises `BuildError` when there is none."""
         return cls.from_json(sources.text(DESCRIPTION_FILE))
+
+
+def to_plain(value: Any) -> Any:
+    """Dictionaries, lists, numbers and strings in place of records, mappings and tuples; infinity as text."""
+    if is_dataclass(value):
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: to_plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [to_plain(item) for item in value]
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def from_plain(kind: Any, value: Any) -> Any:
+    """The value of type ``kind`` that :func:`to_plain` wrote. Raises `ValueError` for another structure.
+
+    Supported are dataclasses, ``tuple``, ``Mapping`` with text as keys, ``X | None``, float, and what JSON has itself.
+    """
+    origin, arguments = get_origin(kind), get_args(kind)
+    if isinstance(kind, type) and is_dataclass(kind):
+        types = _field_types(kind)
+        if not isinstance(value, dict) or set(value) != set(types):
+            given = sorted(value) if isinstance(value, dict) else type(value).__name__
+            raise ValueError(f"{given}, expected {sorted(types)}")
+        return kind(**{name: from_plain(types[name], item) for name, item in value.items()})
+    if NoneType in arguments:
+        return None if value is None else from_plain(arguments[0], value)
+    if origin is Mapping:
+        return FrozenMapping((key, from_plain(arguments[1], item)) for key, item in value.items())
+    if origin is tuple:
+        kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
+        return tuple(from_plain(each, item) for each, item in zip(kinds, value, strict=True))
+    return float(value) if kind is float else value
+
+
+@cache
+def _field_types(record: Any) -> dict[str, Any]:
+    types = get_type_hints(record)
+    return {field.name: types[field.name] for field in fields(record)}

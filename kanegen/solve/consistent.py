@@ -1,29 +1,43 @@
-"""Correction of states that violate the constraints."""
+"""States on the constraints, and controls on the control constraints: corrections, and what a start violates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.codegen.description import ControlConstraintLabels, Description
 from kanegen.codes import Status
 from kanegen.errors import SolveError
+from kanegen.forms import FORMS
 from kanegen.model import Baumgarte, Projection
-from kanegen.solve.functions import Functions
-from kanegen.solve.names import key_name, listed, positive, unknown
-from kanegen.solve.run.momentum import is_momentum_form
+from kanegen.model.control.control_constraints import largest_exponent
+from kanegen.program.functions.controls import GAINS
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.values import beyond, key_name, largest, listed, numbers, positive, require_none, unknown
 
-SATISFIED = 0
+_ITERATIONS = 50
+_SINGULAR = 1e-9
+"""Singular values below this fraction of the largest count as zero, as in kg_generalized.h."""
+
+
+class RunStart(NamedTuple):
+    """The start of a run, and how far it may violate the constraints (:func:`violations`); None: not checked."""
+
+    t: float
+    q: Any
+    u: Any
+    tolerance: float | None
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class Guess:
     """A state to be corrected, with its inputs and the functions of the constraints."""
 
-    functions: Functions
+    functions: CompiledFunctions
     t: float
     q: Any
     u: Any
@@ -32,66 +46,60 @@ class Start:
 
     def corrected(self, fixed: Iterable[int]) -> tuple[int, Array, Array]:
         """Status and state when the components ``fixed`` of (q, u) stay."""
-        module, prepared = self.functions.module, self.functions.prepared
-        status, q, u, _ = module.make_consistent(
-            prepared, self.t, self.q, self.u, self.r, sorted(fixed), self.tolerance
-        )
+        state = self.functions.prepared, self.t, self.q, self.u, self.r
+        status, q, u, _ = self.functions.module.make_consistent(*state, sorted(fixed), self.tolerance)
         return status, q, u
 
 
 def make_consistent(
-    functions: Functions, t: float, q: Any, u: Any, r: Any, fixed: str | Iterable[Any], tolerance: float
+    functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any, fixed: str | Iterable[Any], tolerance: float
 ) -> tuple[Array, Array]:
     """Correct a state; see :meth:`kanegen.Solver.make_consistent`, whose arguments these are."""
     description = functions.description
     stays = _fixed(fixed, (*description.coordinates, *description.speeds))
     positive(tolerance, "tolerance")
-    if not (description.constraints.positions or description.constraints.velocities):
+    if not description.constraints.levels:
         state: tuple[Array, Array] = functions.module.checked_state(t, q, u, r)
         return state
     needed = _require(functions)
     residuals = functions.get("residuals")
     residuals.value(t, q, u, r)  # checks the arguments
-    start = Start(functions, float(t), q, u, functions.inputs(r, needed), tolerance)
-    status, new_q, new_u = start.corrected(stays.values())
-    if status == SATISFIED:
+    guess = Guess(functions, float(t), q, u, functions.inputs(r, needed), tolerance)
+    status, new_q, new_u = guess.corrected(stays.values())
+    if status == Status.OK:
         return new_q, new_u
     if status != Status.INCONSISTENT:
         functions.require_finite(("Q", "position_level", "velocity_level", "displacements"), t, new_q, new_u, r)
         raise SolveError(f"the constraints cannot be evaluated at t = {t!r} s: status {status} of a function")
-    values = residuals.value(t, new_q, new_u, r)
-    raise SolveError(_impossible(start, stays, values))
+    raise SolveError(_impossible(guess, stays, residuals.value(t, new_q, new_u, r)))
 
 
-def projection_of(stabilization: Baumgarte | Projection | None, functions: Functions) -> Projection | None:
+def projection_of(stabilization: Baumgarte | Projection | None, functions: CompiledFunctions) -> Projection | None:
     """The projection, if that is the stabilization; None for the other kinds.
 
-    Raises
-    ------
-    SolveError
-        For a form whose state does not contain the speeds, and for a model built without the functions it needs.
+    Raises `SolveError` for a form whose state does not contain the speeds, and without the functions it needs.
     """
     if not isinstance(stabilization, Projection):
         return None
-    form = functions.description.form
-    if is_momentum_form(form):
+    form = FORMS[functions.description.form]
+    if form.momenta:
         raise SolveError(
-            f'the state of form="{form}" holds momenta, and Projection corrects speeds: use another form, or '
+            f'the state of form="{form.name}" holds momenta, and Projection corrects speeds: use another form, or '
             "integrate with_stabilization(None)"
         )
     if stabilization.integrals:
         functions.get("Q")
-    if functions.description.constraints.positions or functions.description.constraints.velocities:
+    if functions.description.constraints.levels:
         _require(functions)
     return stabilization
 
 
-def _require(functions: Functions) -> list[str]:
+def _require(functions: CompiledFunctions) -> list[str]:
     """Names of the functions of the constraints. Raises `SolveError` for a model that was built without them."""
-    description = functions.description
+    constraints = functions.description.constraints
     needed = ["Q", "residuals"]
-    needed += ["position_level", "displacements"] if description.constraints.positions else []
-    needed += ["velocity_level"] if description.constraints.velocities else []
+    needed += ["position_level", "displacements"] if constraints.positions else []
+    needed += ["velocity_level"] if constraints.velocities else []
     functions.require(needed)
     return needed
 
@@ -99,36 +107,42 @@ def _require(functions: Functions) -> list[str]:
 def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
     """Indices in (q, u) of the components that keep their values, by name."""
     names = [key_name(key) for key in ([fixed] if isinstance(fixed, str) else fixed)]
-    wrong = [unknown(name, known, "coordinate or speed") for name in names if name not in known]
-    if wrong:
-        raise SolveError("fixed: " + "; ".join(wrong))
+    require_none([unknown(name, known, "coordinate or speed") for name in names if name not in known], "fixed: ")
     return {name: known.index(name) for name in names}
 
 
-def _impossible(start: Start, stays: dict[str, int], residuals: Array) -> str:
+def violations(description: Description, residuals: tuple[Array, Array], q: Any, u: Any, tolerance: float) -> list[str]:
+    """A phrase on each constraint that a state violates at position and velocity level.
+
+    A row is violated when its residual, in the unit of the constraint, exceeds ``tolerance`` times the largest
+    coordinate (positions) or speed (velocities), which counts as 1 at least.
+    """
+    violated: list[str] = []
+    constraints = description.constraints
+    for level, labels, values, state in (
+        ("position", constraints.positions, residuals[0], q),
+        ("velocity", constraints.velocities, residuals[1], u),
+    ):
+        if not all(abs(value) <= tolerance for value in values.tolist()):  # no limit is smaller
+            violated += beyond([f"{label} at {level} level" for label in labels], values, tolerance * largest(state))
+    return violated
+
+
+def _impossible(guess: Guess, stays: dict[str, int], residuals: Array) -> str:
     """The message on the constraints that remain violated, with advice."""
-    description = start.functions.description
-    n = len(description.constraints.positions)
-    levels = ["position"] * n + ["velocity"] * len(description.constraints.velocities)
-    labels = (*description.constraints.positions, *description.constraints.velocities)
-    limits = [1e3 * start.tolerance * max(1.0, float(np.abs(x).max(initial=0.0))) for x in (start.q, start.u)]
-    satisfied = bool((np.abs(residuals[:n]) <= limits[0]).all())  # speeds are corrected at satisfied positions only
-    violated = [
-        f"{label} at {level} level: residual {value:.6g}"
-        for label, level, value in zip(labels, levels, residuals, strict=True)
-        if not abs(value) <= limits[level == "velocity"] and (level == "position" or satisfied)
-    ]
-    headline = f"the constraints cannot be satisfied at t = {start.t!r} s from the given state; the best state violates"
-    return listed(f"{headline} {len(violated)} of them", violated, _advice(start, stays))
+    description, tolerance = guess.functions.description, 1e3 * guess.tolerance
+    position, velocity = np.split(residuals, [len(description.constraints.positions)])
+    # Speeds are corrected at satisfied positions only.
+    violated = violations(description, (position, np.zeros_like(velocity)), guess.q, guess.u, tolerance)
+    violated = violated or violations(description, (position, velocity), guess.q, guess.u, tolerance)
+    headline = f"the constraints cannot be satisfied at t = {guess.t!r} s from the given state; the best state violates"
+    return listed(f"{headline} {len(violated)} of them", violated, _advice(guess, stays))
 
 
-def _advice(start: Start, stays: dict[str, int]) -> str:
-    if stays and start.corrected(())[0] == SATISFIED:
-        single = [
-            name
-            for name in stays
-            if start.corrected(index for other, index in stays.items() if other != name)[0] == SATISFIED
-        ]
+def _advice(guess: Guess, stays: dict[str, int]) -> str:
+    if stays and guess.corrected(())[0] == Status.OK:
+        others = {name: set(stays.values()) - {index} for name, index in stays.items()}
+        single = [name for name, rest in others.items() if guess.corrected(rest)[0] == Status.OK]
         if single:
             return f"the fixed values make it impossible: free one of {', '.join(single)}, or give it another value"
         return f"the fixed values make it impossible: free several of {', '.join(stays)}"
@@ -136,3 +150,96 @@ def _advice(start: Start, stays: dict[str, int]) -> str:
         "with nothing fixed it is impossible as well: give a guess nearer to a possible position, and look for "
         "constraints that contradict each other, and for lengths that cannot close a loop"
     )
+
+
+def control_constraints(functions: CompiledFunctions) -> ControlConstraintLabels:
+    """The control constraints of the model. Raises `SolveError` for a model without."""
+    d = functions.description
+    if d.control_constraints is None:
+        raise SolveError(
+            f"the model {d.name!r} has no control constraints: give control=kg.ControlConstraints(...) to kg.Model"
+        )
+    return d.control_constraints
+
+
+def with_states(labels: ControlConstraintLabels, r: Array, z: Array) -> Array:
+    """The inputs ``r`` (n_r,) with the controls ``z`` that are part of the state in their places."""
+    inputs = np.array(r, dtype=np.float64)
+    inputs[list(labels.states)] = z
+    return inputs
+
+
+def require_decay(functions: CompiledFunctions) -> None:
+    """Raise `SolveError` when the parameters of a solver give gains of control constraints under which errors grow."""
+    d = functions.description
+    if GAINS not in d.functions or functions.problem(GAINS) is not None:
+        return
+    rows = functions.of_parameters(GAINS)
+    problems = []
+    levels = d.control_constraints.levels if d.control_constraints else ()
+    labels = iter([level.label for level in levels if level.decays])
+    for count, *gains in rows:
+        theta = gains[: int(count)]
+        label, *_ = (next(labels) for _ in theta)
+        exponent = largest_exponent(theta)
+        if not exponent < 0.0:
+            values = ", ".join(f"{x:g}" for x in theta)
+            problems.append(f"theta = ({values}) of {label} has the exponent {exponent:.3g} 1/s")
+    require_none(
+        problems,
+        f"the control constraints of {d.name!r} are not stable with these parameters: ",
+        "; expected coefficients whose characteristic roots have negative real parts, or their errors grow",
+    )
+
+
+def consistent_controls(
+    functions: CompiledFunctions, t: float, q: Any, u: Any, tau: Any, r: Array, tolerance: float
+) -> Array:
+    """Controls nearest to ``tau`` that satisfy the control constraints; see :meth:`kanegen.Solver.consistent_controls`.
+
+    ``r`` (n_r,): all inputs; the entries of the controls are not read.
+    """
+    labels = control_constraints(functions)
+    names = functions.description.input_names(labels.states)
+    positive(tolerance, "tolerance")
+    z = np.zeros(len(names)) if tau is None else numbers(tau, "tau", names)
+    if "control_level" not in functions.description.functions:
+        return z
+    function = functions.get("control_level")
+    best, smallest = z, np.inf
+    for _ in range(_ITERATIONS):
+        rows = function.value(t, q, u, with_states(labels, r, z))
+        matrix, residual = rows[:, :-1], rows[:, -1]
+        scale = np.maximum(np.abs(matrix).max(axis=1, initial=0.0) * max(1.0, np.abs(z).max()), np.finfo(float).tiny)
+        size = float(np.abs(residual / scale).max())
+        if size >= smallest and smallest <= tolerance:
+            return best
+        best, smallest = (z, size) if size < smallest else (best, smallest)
+        if size == 0.0:
+            return z
+        z = z - np.linalg.lstsq(matrix, residual, rcond=_SINGULAR)[0]
+        if not np.isfinite(z).all():
+            break
+    if smallest <= tolerance:
+        return best
+    values = functions.get("control_residuals").value(t, q, u, with_states(labels, r, best))
+    held = [(level.label, value) for level, value in zip(labels.levels, values, strict=True) if level.held]
+    raise SolveError(
+        listed(
+            f"no controls satisfy the control constraints at t = {t!r} s; the residuals of the best ones are",
+            [f"{label}: residual {value:.6g}" for label, value in held],
+            "the controls do not enter them at this state, or they contradict each other: change the state or the "
+            "constraints, or give a nearer guess tau",
+        )
+    )
+
+
+def start_problems(functions: CompiledFunctions, start: RunStart, z: Array, r: Array) -> list[str]:
+    """The control constraints that a start violates and whose errors would not decay, because they have no theta."""
+    labels = control_constraints(functions)
+    if not labels.levels or start.tolerance is None:
+        return []
+    values = functions.get("control_residuals").value(*start[:3], with_states(labels, r, z))
+    rows = [k for k, level in enumerate(labels.levels) if not level.decays]
+    limit = start.tolerance * max(largest(z), largest(start.u))
+    return beyond([labels.levels[k].label for k in rows], values[rows], limit)

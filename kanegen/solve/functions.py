@@ -6,17 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
 from kanegen.program.catalogue import CATALOGUE, spec_of
 
-Array = NDArray[np.float64]
 
-
-class Functions:
+class CompiledFunctions:
     """Compiled functions by name.
 
     ``parameters`` (n_p,) in the order of the description, NaN where a value is missing; ``gains`` (n_g,).
@@ -27,15 +25,14 @@ class Functions:
     def __init__(self, extension: Build, description: Description, parameters: Array, gains: Array) -> None:
         self.module = module = extension.module
         check_names(module, description)
-        self._made_from = (extension, description, parameters, gains)
-        self.description = description
+        self._made_from, self.description = (extension, description, parameters, gains), description
         self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
         defaults = [np.nan if slot.default is None else slot.default for slot in description.input_slots]
         self._defaults = np.array(defaults, dtype=np.float64)
         self.prepared = module.Prepared(parameters, gains, self._avoidable(), bool(self._unset))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Functions, self._made_from
+        return CompiledFunctions, self._made_from
 
     def _avoidable(self) -> set[int]:
         """Constants that nothing but functions evaluated on request needs."""
@@ -53,15 +50,8 @@ class Functions:
     def require(self, names: Iterable[str]) -> None:
         """Raise `SolveError` telling why, where one of these functions cannot be called."""
         for name in names:
-            problem = self.problem(name)
-            if problem is not None:
+            if (problem := self.problem(name)) is not None:
                 raise SolveError(problem)
-
-    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The parameters without a value that some of these functions read."""
-        functions = self.description.functions
-        read = set[int]().union(*(functions[name].parameters for name in names))
-        return tuple(self.description.parameters[i] for i in sorted(self._unset & read))
 
     def inputs_read(self, names: Iterable[str]) -> frozenset[int]:
         """The indices of the inputs that some of these functions read."""
@@ -98,6 +88,11 @@ class Functions:
         values[unread] = np.nan_to_num(values[unread])
         return values
 
+    def of_parameters(self, name: str) -> Any:
+        """The value of a function that depends on the parameters only."""
+        d = self.description
+        return self.get(name).value(0.0, *map(np.zeros, (len(d.coordinates), len(d.speeds), len(d.inputs))))
+
     def require_finite(self, names: Iterable[str], t: float, q: Any, u: Any, r: Any) -> None:
         """Raise `SolveError` naming an entry that is not finite at a state, of those functions that were built."""
         for name in names:
@@ -114,14 +109,13 @@ class Functions:
                 f"{public} was not built for the model {model!r}: name it in functions= of kanegen.build. "
                 f"Built were {', '.join(self.module.FUNCTIONS)}"
             )
-        missing = self.missing([name])
-        if missing:
-            example = f"solver.with_parameters({{{missing[0]!r}: ...}})"
+        entry, parameters = self.description.functions[name], self.description.parameters
+        if missing := [parameters[i] for i in sorted(self._unset.intersection(entry.parameters))]:
             return (
-                f"{public} needs values of the parameters {', '.join(missing)}: give "
-                f"parameters= to kanegen.Model, or {example}"
+                f"{public} needs values of the parameters {', '.join(missing)}: give parameters= to kanegen.Model, or "
+                f"solver.with_parameters({{{missing[0]!r}: ...}})"
             )
-        if not set(self.description.functions[name].fallible_constants).isdisjoint(self.prepared.undefined):
+        if not set(entry.fallible_constants).isdisjoint(self.prepared.undefined):
             return f"{public} cannot be evaluated: the equations of {model!r} {self.prepared.complaint}"
         return None
 
@@ -132,8 +126,7 @@ class Functions:
         if "n_i" in sizes and d.dependent and not d.independent:
             # C has no arrays without elements: where nothing is free to move there is nothing to compile.
             return _empty(tuple({"n_i": 0, "n_d": len(d.dependent), "n_u": len(d.speeds)}[size] for size in sizes))
-        problem = self.problem(name)
-        if problem is not None:
+        if (problem := self.problem(name)) is not None:
             return refusal(problem)
         call: Callable[..., Any] = getattr(self.get(name), method)
         return call
@@ -141,18 +134,16 @@ class Functions:
 
 def check_names(module: Evaluator, description: Description) -> None:
     """Raise `BuildError` when the compiled struct and the description are of different models."""
-    n_gains = 2 * description.constraints.n_holonomic**2 + description.constraints.n_nonholonomic**2
     for what, compiled, described in (
         ("coordinates", module.COORDINATES, description.coordinates),
         ("speeds", module.SPEEDS, description.speeds),
         ("inputs", module.INPUTS, description.inputs),
         ("parameters", module.PARAMETERS, description.parameters),
-        ("number of gains", module.N_GAINS, n_gains),
+        ("number of gains", module.N_GAINS, description.constraints.n_gains),
     ):
         if compiled != described:
             raise BuildError(
-                f"the compiled model {module.NAME!r} has the {what} {compiled}, its description {described}: "
-                "they do "
+                f"the compiled model {module.NAME!r} has the {what} {compiled}, its description {described}: they do "
                 "not belong together; clear the cache and build again"
             )
 

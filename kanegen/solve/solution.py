@@ -1,17 +1,214 @@
-"""The result of an integration."""
+"""The result of an integration: how it ended, the motion, its events, contacts and controls."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from enum import Enum
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.protocol import Evaluator
+from kanegen.codes import Mode, Status
 from kanegen.errors import SolveError
-from kanegen.solve.control.saturation import ControlHistory
-from kanegen.solve.outcome import Outcome, Statistics
-from kanegen.solve.run.hybrid import ContactHistory, EventRecord
+
+MODES = Mode.labels()
+"""Modes of a contact by their numbers in C. ``"penetrated"``: the gap is violated, and no force acts."""
+
+
+class Outcome(Enum):
+    """How a run ended. ``value`` names it, ``code`` is its status in C, ``advice`` what happened and what to do."""
+
+    FINISHED = ("finished", Status.FINISHED)
+    TERMINAL_EVENT = ("terminal event", Status.TERMINATED)
+    STEP_COLLAPSED = ("step collapsed", Status.STEP_COLLAPSED)
+    TOO_MANY_STEPS = ("too many steps", Status.TOO_MANY_STEPS)
+    NOT_FINITE = ("not finite", Status.NOT_FINITE)
+    RIGHT_HAND_SIDE_FAILED = ("right-hand side failed", Status.RHS_FAILED)
+    INCONSISTENT = ("constraints cannot be satisfied", Status.INCONSISTENT)
+    NO_MODE = ("no consistent contact mode", Status.NO_MODE)
+    SEVERAL_MODES = ("several consistent contact modes", Status.SEVERAL_MODES)
+    CHATTERING = ("chattering", Status.CHATTERING)
+    GAP_VIOLATED = ("gap violated", Status.GAP_VIOLATED)
+    INTERRUPTED = ("interrupted", Status.INTERRUPTED)
+
+    code: Status
+
+    def __new__(cls, value: str, code: Status) -> Outcome:
+        member = object.__new__(cls)
+        member._value_ = value
+        member.code = code
+        return member
+
+    @property
+    def advice(self) -> str:
+        """The message of the status in C."""
+        return self.code.message
+
+    @classmethod
+    def from_code(cls, code: int) -> Outcome:
+        """The outcome with this ``code``."""
+        return next(outcome for outcome in cls if outcome.code == code)
+
+
+def conflict_message(module: Evaluator, conflict: Any) -> str:
+    """Why no forces satisfy the laws of contacts, from the ``Conflict`` of a compiled module."""
+    names = [repr(module.CONTACTS[index]) for index in conflict.contacts]
+    who = f"contact {names[0]}" if len(names) == 1 else f"contacts {', '.join(names)}" if names else "contacts"
+    what, law = ("impulses", "the law of impact") if conflict.impact else ("forces", "the laws of contact")
+    if conflict.friction:
+        return (
+            f"{who}: no modes are consistent with the {what} that follow from them, although without friction some "
+            "would be (Painleve's paradox): reduce the friction, or make a contact compliant by its law"
+        )
+    these = "this contact" if len(names) == 1 else "these contacts"
+    return (
+        f"{who}: no {what} satisfy {law}: {these} and the constraints contradict each other here, since no {what} keep "
+        "all gaps from closing (a body is squeezed between obstacles, or a given motion drives it into one): open a "
+        "gap, change the given motion, or make a contact compliant by its law"
+    )
+
+
+class Statistics(NamedTuple):
+    """Counts and step sizes of a run.
+
+    ``steps`` and ``rejected`` count accepted and rejected steps, ``evaluations`` those of the right-hand side,
+    ``repartitions`` those among them with other dependent speeds than the model's own. ``smallest_step`` (the last
+    one, which ends at the end of the span, included), ``largest_step`` and ``last_step`` are magnitudes in s.
+    ``largest_error`` is the largest local error estimate of an accepted step as a fraction of the tolerance, 0 for
+    methods without an estimate. ``projections`` counts those that moved the state, ``integrals_left`` those that could
+    not correct an integral of motion; ``integral_drift`` is the largest error of an integral before its correction,
+    relative to its terms (see :class:`kanegen.Projection`). ``jacobians`` and ``factorizations`` are counts of the
+    method for stiff equations.
+    """
+
+    steps: int
+    rejected: int
+    evaluations: int
+    repartitions: int
+    smallest_step: float
+    largest_step: float
+    last_step: float
+    largest_error: float
+    projections: int = 0
+    jacobians: int = 0
+    factorizations: int = 0
+    integrals_left: int = 0
+    integral_drift: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class EventRecord:
+    """One event of a run.
+
+    Attributes
+    ----------
+    t
+        Time, s.
+    name
+        The user's event, or the contact.
+    kind
+        ``"user"`` for the model's events. Of contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` where
+        infinitely many impacts accumulate; ``"sticks"``, ``"slips"``, ``"reverses"`` (slips the other way);
+        ``"penetrates"`` where a violated gap is left without a force; ``"imposed"`` and ``"removed"`` of a latch.
+    q
+        Coordinates, (n_q,); they do not jump.
+    u_before, u_after
+        Speeds, (n_u,), equal unless an impulse acted.
+    impulse
+        Impulses of all contact rows, (n_rows,), N s, in the order of ``names`` of :class:`ContactHistory`; zero
+        without impact.
+    """
+
+    t: float
+    name: str
+    kind: str
+    q: Array
+    u_before: Array
+    u_after: Array
+    impulse: Array
+
+    @property
+    def jumps(self) -> bool:
+        """Whether the speeds jump."""
+        return not np.array_equal(self.u_before, self.u_after)
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """An interval of a run, from ``t_start`` to ``t_end`` (s), with constant modes: ``modes`` by name of contact."""
+
+    t_start: float
+    t_end: float
+    modes: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactHistory:
+    """The contacts of a run.
+
+    Attributes
+    ----------
+    phases
+        Modes of all contacts over time, one :class:`Phase` after the other.
+    forces
+        Multipliers of the contact rows at the stored times, (n_t, n_rows), N: the normal force of each contact, then
+        friction along its directions of slip.
+    names
+        Names of the rows, n_rows: the contact's, and ``"<contact> slip"``.
+    """
+
+    phases: tuple[Phase, ...]
+    forces: Array
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """A control at a limit: ``control``, its name, from ``t_start`` to ``t_end`` (s) at ``limit``, in its unit."""
+
+    control: str
+    t_start: float
+    t_end: float
+    limit: float
+
+    @property
+    def duration(self) -> float:
+        """Length of the interval, s."""
+        return abs(self.t_end - self.t_start)
+
+
+@dataclass(frozen=True, eq=False)
+class ControlHistory:
+    """The controls of a run in which the control law of the model gives them.
+
+    Attributes
+    ----------
+    values
+        Controls (n_t, n_tau) that act from each stored time on; with control constraints also those rates of controls
+        that are part of the state.
+    names
+        Their names, n_tau.
+    errors
+        Residuals at the stored times, (n_t, n_e), each in its unit: psi and psi' of servo-constraints; control
+        constraints and their derivatives, as far as these contain known quantities only. None without constraints, and
+        where the function that gives the residuals was not built.
+    constraints
+        Names of the columns of ``errors``.
+    saturation
+        Intervals in which a control was at a limit.
+    warnings
+        Sentences that say what the limits prevented.
+    """
+
+    values: Array
+    names: tuple[str, ...]
+    errors: Array | None
+    constraints: tuple[str, ...]
+    saturation: tuple[Saturation, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +296,9 @@ class Solution:
         if times.ndim > 1:
             raise SolveError(f"t has shape {times.shape}; expected a number or (n_t,)")
         states = self._states(np.atleast_1d(times))
-        n_q = self.q.shape[1]
-        n = n_q + self.u.shape[1]
-        if times.ndim == 0:
-            return states[0, :n_q].copy(), states[0, n_q:n].copy()
-        return states[:, :n_q].copy(), states[:, n_q:n].copy()
+        states = states if times.ndim else states[0]
+        n_q, n_u = self.q.shape[1], self.u.shape[1]
+        return states[..., :n_q].copy(), states[..., n_q : n_q + n_u].copy()
 
     def _states(self, times: Array) -> Array:
         if self.dense is None:

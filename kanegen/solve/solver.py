@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanegen.arrays import Array
 from kanegen.backends.protocol import Build
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
@@ -18,25 +18,19 @@ from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
-from kanegen.solve.analysis.linearize import Differentiable
-from kanegen.solve.analysis.structure import AccelerationParts
-from kanegen.solve.consistent import make_consistent
-from kanegen.solve.contact.contacts import Contacting
-from kanegen.solve.contact.impulse import Impulsive
-from kanegen.solve.control.consistent import require_decay
-from kanegen.solve.control.servo import Controlled, servo_attributes
-from kanegen.solve.functions import Functions
-from kanegen.solve.names import by_name, number
-from kanegen.solve.results import NamedResults
-from kanegen.solve.run.integrable import Integrable
-from kanegen.solve.run.momentum import functions_of_momenta
-from kanegen.solve.values import gain_values, parameter_values
+from kanegen.solve.consistent import make_consistent, require_decay
+from kanegen.solve.contacts import Contacting
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.integrate import Integrable
+from kanegen.solve.linearize import Differentiable
+from kanegen.solve.momentum import functions_of_momenta
+from kanegen.solve.servo import Controlled, servo_attributes
+from kanegen.solve.values import by_name, gain_values, number, parameter_values
 
-Array = NDArray[np.float64]
 Names = tuple[str, ...]
 
 
-class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, NamedResults):
+class Solver(Contacting, Controlled, Differentiable, Integrable):
     """A compiled model with its parameters; immutable, and cheap to make from another one.
 
     Every quantity is a function of ``(t, q, u, r=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
@@ -70,17 +64,10 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
 
     """
 
-    description: Description
-    extension: Build
-    parameters: Mapping[str, float | None]
-    stabilization: Baumgarte | Projection | None
     rhs: Callable[..., tuple[Array, Array]]
     ode: Callable[..., Array]
     speeds_from_momentum: Callable[..., Array]
     momentum_rhs: Callable[..., tuple[Array, Array]]
-    _functions: Functions
-    _rhs_name: str
-    _residuals: Callable[..., Array]
 
     def __init__(
         self,
@@ -92,33 +79,22 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         values = parameter_values(parameters or {}, description)
         gains = gain_values(stabilization, description)
         vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
-        functions = Functions(extension, description, vector, gains)
+        functions = CompiledFunctions(extension, description, vector, gains)
         require_decay(functions)
         rhs_name = "rhs_stabilized" if gains.any() else "rhs"
-        rhs = functions.get(rhs_name) if functions.problem(rhs_name) is None else None
         self.__dict__.update(
             extension=extension,
             description=description,
             parameters=FrozenMapping(values),
             stabilization=stabilization,
-            rhs=rhs.pair if rhs else functions.call(rhs_name),
-            ode=rhs.ode if rhs else functions.call(rhs_name),
+            rhs=functions.call(rhs_name, "pair"),
+            ode=functions.call(rhs_name, "ode"),
             _functions=functions,
             _rhs_name=rhs_name,
             _residuals=functions.call("residuals"),
             **functions_of_momenta(functions, rhs_name),
             **servo_attributes(functions),
         )
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        """A quantity of the catalogue, as a function of (t, q, u, r=None, out=None); made when it is first used."""
-        if name not in ATTRIBUTES:
-            raise AttributeError(f"a Solver has no attribute {name!r}", name=name, obj=self)
-        function = self.__dict__[name] = self._functions.call(name)
-        return function
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *ATTRIBUTES})
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(
@@ -148,26 +124,11 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:
         """A solver with other gains, or none; it shares the extension.
 
-        Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong
-        size.
+        Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong size.
         """
         return Solver(self.extension, self.description, self.parameters, stabilization)
 
-    # -- evaluation -----------------------------------------------------------------------------------------
-
-    def residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
-        """Residuals of the constraints at position and velocity level, zero on the manifold.
-
-        ``(n_position,)``: phi of the holonomic constraints, invariants last (``description.constraints.positions``);
-        ``(n_velocity,)``: phi' and psi (``description.constraints.velocities``).
-        """
-        labels = self.description.constraints
-        n_position = len(labels.positions)
-        if not (labels.positions or labels.velocities):
-            self.extension.module.checked_state(t, q, u, r)
-            return np.empty(0), np.empty(0)
-        values = self._residuals(t, q, u, r)
-        return values[:n_position], values[n_position:]
+    # -- at one state ---------------------------------------------------------------------------------------
 
     def make_consistent(
         self, t: float, q: Any, u: Any, r: Any = None, *, fixed: Any = (), tolerance: float = 1e-13
@@ -198,9 +159,8 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         They are those of the model, ``description.dependent``, unless the constraints can hardly be solved for them
         here: then the compiled code chooses others by complete pivoting, and so does this method, which needs ``J``.
         """
-        function = self._functions.get(self._rhs_name)
+        function, description = self._functions.get(self._rhs_name), self.description
         function.pair(t, q, u, r)
-        description = self.description
         if not function.repartitioned:
             return description.dependent_names, description.independent_names
         J = self.J(t, q, u, r)
@@ -211,18 +171,10 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         names = [description.speeds[i] for i in order]
         return tuple(names[:n_c]), tuple(names[n_c:])
 
-    def rank(self, t: float, q: Any, u: Any, r: Any = None) -> int:
-        """The number of independent constraint rows at this state; needs the function ``rank``."""
-        return int(self._functions.get("rank").value(t, q, u, r))
-
     def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None) -> Names:
         """Labels of the constraints that follow from the ones before them at this state; needs ``J``."""
         kept = independent_rows(self.J(t, q, u, r))
         return tuple(label for i, label in enumerate(self.description.constraints.rows) if i not in kept)
-
-    def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None) -> AccelerationParts:
-        """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has it."""
-        return AccelerationParts(*self._functions.get("acceleration_parts").value(t, q, u, r))
 
     # -- about it -------------------------------------------------------------------------------------------
 
@@ -247,8 +199,7 @@ class Solver(Contacting, Controlled, Differentiable, Impulsive, Integrable, Name
         without = f", no value of {', '.join(missing)}" if missing else ""
         return (
             f"<Solver {d.name!r} ({d.form}): {len(d.coordinates)} coordinates, {len(d.speeds)} speeds, "
-            f"{len(d.constraints.rows)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} "
-            f"parameters{without}>"
+            f"{len(d.constraints.rows)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} parameters{without}>"
         )
 
     def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:

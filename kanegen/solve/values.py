@@ -1,8 +1,10 @@
-"""Parameters and stabilization of a solver: values by name, gains in the order of the compiled code."""
+"""Values that the user gives: by name, as numbers, as parameters and gains; messages that name what is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,38 +13,133 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
-from kanegen.solve.names import by_name, number, unknown
+
+
+def key_name(key: Any) -> str:
+    """The name that a key means: the text itself, or the printed name of a symbol (``"r"`` for ``r(t)``)."""
+    if isinstance(key, str):
+        return key
+    from kanegen.model.expressions import symbol_name
+
+    return symbol_name(key)
+
+
+def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[str, Any]:
+    """The mapping with names as keys, which may be given as text or as SymPy symbols.
+
+    Raises `SolveError` listing all names that are not in ``known``, and all that are given twice (as text and symbol).
+    """
+    result: dict[str, Any] = {}
+    problems = []
+    for key, value in given.items():
+        name = key_name(key)
+        if name not in known:
+            problems.append(unknown(name, known, what))
+        elif name in result:
+            problems.append(f"{what} {name!r} is given twice, by name and by symbol")
+        result[name] = value
+    require_none(problems)
+    return result
+
+
+def unknown(name: str, known: Sequence[str], what: str) -> str:
+    """A sentence that says that ``name`` is unknown, and lists similar names or all names."""
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        hint = f"did you mean {' or '.join(map(repr, close))}?"
+    else:
+        hint = f"there are {', '.join(known)}" if known else "the model has none"
+    return f"there is no {what} {name!r}: {hint}"
+
+
+def require_none(problems: Sequence[str], headline: str = "", advice: str = "") -> None:
+    """Raise `SolveError` with the problems in one sentence, if there are any."""
+    if problems:
+        raise SolveError(headline + "; ".join(problems) + advice)
+
+
+def listed(headline: str, problems: Sequence[str], advice: str) -> str:
+    """A message with a line for each problem."""
+    return "\n  - ".join([f"{headline}:", *problems]) + f"\n{advice}"
+
+
+def beyond(labels: Iterable[str], residuals: Array, limit: float) -> list[str]:
+    """A phrase on each row whose residual exceeds the limit or is NaN."""
+    return [
+        f"{_short(label)}: residual {value:.6g}, allowed {limit:.3g}"
+        for label, value in zip(labels, residuals.tolist(), strict=True)
+        if not abs(value) <= limit
+    ]
+
+
+def _short(label: str) -> str:
+    """The label, or its beginning and end: constraints of spatial systems can be pages long."""
+    return label if len(label) <= 120 else f"{label[:75]} ... {label[-40:]}"
+
+
+def largest(values: Any) -> float:
+    """The largest magnitude among the values, which counts as 1 at least: the scale of tolerances."""
+    return max(1.0, float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0)))
+
+
+def number(value: Any, what: str) -> float:
+    """``value`` as a finite float. Raises `SolveError` for anything that is not a finite real number."""
+    try:
+        result = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        result = math.nan
+    if not math.isfinite(result):
+        raise SolveError(f"{what} is {value!r}; expected a finite real number")
+    return result
+
+
+def positive(value: Any, what: str, expected: str = "a positive number") -> float:
+    """``value`` as a positive float. Raises `SolveError` for anything else."""
+    result = number(value, what)
+    if not result > 0.0:
+        raise SolveError(f"{what} is {value!r}; expected {expected}")
+    return result
+
+
+def numbers(values: Any, what: str, names: Sequence[str]) -> Array:
+    """One finite float for each name, (n,); a single number applies to all. Raises `SolveError` for anything else."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.shape not in ((), (len(names),)) or not np.isfinite(array).all():
+        raise SolveError(
+            f"{what} is {values!r}; expected {len(names)} finite number(s), for {', '.join(names)}, or one for all"
+        )
+    return np.broadcast_to(array, (len(names),)).copy()
 
 
 def parameter_values(given: Mapping[Any, float | None], description: Description) -> dict[str, float | None]:
     """A value or None for every parameter, in order. Raises `SolveError` for unknown names and for other values."""
     named = by_name(given, description.parameters, "parameter")
-    return {
-        name: None if named.get(name) is None else number(named[name], f"parameter {name}")
-        for name in description.parameters
-    }
+    values = {name: named.get(name) for name in description.parameters}
+    return {name: None if value is None else number(value, f"parameter {name}") for name, value in values.items()}
 
 
 def gain_values(stabilization: Baumgarte | Projection | None, description: Description) -> Array:
-    """The gains (n_g,); zero without stabilization and with projection, which has no gains.
+    """The gains (n_g,) in the order of the compiled code; zero without stabilization and with projection.
 
     Raises `SolveError` for a model without constraints to stabilize, and for integrals that cannot be kept.
     """
     constraints = description.constraints
     n_h, n_v = constraints.n_holonomic, constraints.n_nonholonomic
-    none = np.zeros(2 * n_h**2 + n_v**2)
+    useful = stabilization is None
     if isinstance(stabilization, Projection):
         _check_integrals(stabilization, description)
-    if stabilization is None or (
-        isinstance(stabilization, Projection) and (constraints.positions or stabilization.integrals)
-    ):
-        return none
-    if n_h + n_v == 0:
+        useful = bool(constraints.positions or stabilization.integrals)
+    if not useful and n_h + n_v == 0:
         raise SolveError(
             f"the model {description.name!r} has no holonomic or nonholonomic constraint that binds a speed, so that "
             "there is nothing to stabilize; leave stabilization out"
         )
-    return none if isinstance(stabilization, Projection) else stabilization.flatten(n_h, n_v)
+    if stabilization is None or isinstance(stabilization, Projection):
+        return np.zeros(constraints.n_gains)
+    return stabilization.flatten(n_h, n_v)
 
 
 def _check_integrals(projection: Projection, description: Description) -> None:
@@ -59,8 +156,7 @@ def _check_integrals(projection: Projection, description: Description) -> None:
                 f"{name!r} was not built for the model {description.name!r}: give the projection to kanegen.build, or "
                 'name "integrals" in functions='
             )
-    if problems:
-        raise SolveError("Projection(integrals=...): " + "; ".join(problems))
+    require_none(problems, "Projection(integrals=...): ")
 
 
 def integral_function(name: str) -> str:

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import BuildError, SolveError
 from kanegen.graph import Context, mpmath_context, numpy_context
-from kanegen.program.interpret import interpret
 from kanegen.solve import Solver
-from kanegen.verification.arithmetic import DOUBLE, Vector, deviation
-from kanegen.verification.report import Check
-from kanegen.verification.states import State
-from kanegen.verification.subject import Motion, Subject
-from kanegen.verification.worst import Worst, not_applicable
+from kanegen.verification.report import Check, NotApplicableError, Vector, Worst, deviation
+from kanegen.verification.states import Numbers, State
+from kanegen.verification.subject import DOUBLE, Motion, Subject
 
 COARSE_DIGITS: Final = (22, 25, 28)
-"""Precisions whose errors, against 50 digits, tell how much a function amplifies one relative rounding error."""
+"""Decimal digits of further evaluations: their errors against 50 digits show how much a function amplifies rounding."""
 
 MORE_DIGITS: Final = tuple(range(18, 38))
-"""The same, for a second opinion: a few precisions may happen to give no error where terms cancel to zero."""
+"""The same for values that seem wrong: few precisions may happen to give no error where terms cancel to zero."""
 
 NUDGE: Final = 1e-7
-"""Relative change of the arguments that tells it roughly where functions of the user have double precision only."""
+"""Relative change of the arguments that shows it roughly if functions of the user have double precision only."""
 
 
 class Compiled:
@@ -48,116 +45,93 @@ class Compiled:
 def interpreters(subject: Subject) -> tuple[Check, Check]:
     """Every compiled function against the program in 50 digits, and the program in NumPy likewise."""
     names = [function.name for function in subject.program.functions if not function.internal]
-    digits = "50-digit" if subject.arithmetic.exact else "double-precision (functions of the user)"
+    digits = "50-digit" if subject.exact else "double-precision (functions of the user)"
+    context = numpy_context()
+
+    def interpreted(name: str, state: State) -> Numbers:
+        return subject.interpret(name, {key: np.array(array) for key, array in state.values().items()}, context)
+
     checks = first, second = Worst("compiled functions", DOUBLE), Worst("NumPy interpreter", DOUBLE)
-    evaluations: tuple[Callable[[str, State], Vector | None], ...] = (_compiled(subject), _interpreted(subject))
+    evaluations: tuple[Callable[[str, State], Vector], ...] = (Compiled(subject.solver, stabilized=True), interpreted)
     for name in names:
         for state in subject.states:
-            reference = _reference(subject, name, state, COARSE_DIGITS)
-            if reference is None:
-                continue
+            try:
+                reference = _reference(subject, name, state, COARSE_DIGITS)
+            except SolveError:
+                continue  # the function does not exist at this state
             for worst, evaluate in zip(checks, evaluations, strict=True):
-                worst.add(name, state, _difference(subject, name, state, evaluate(name, state), reference))
+                try:
+                    actual = evaluate(name, state)
+                except SolveError:
+                    worst.add(name, state)
+                else:
+                    worst.add(name, state, _difference(subject, name, state, actual, reference))
     return (
         first.check(f"{len(names)} functions against the {digits} interpreter, gains included"),
         second.check(f"the same program against the {digits} interpreter"),
     )
 
 
-def _difference(
-    subject: Subject, name: str, state: State, actual: Vector | None, reference: tuple[list[Any], list[Any]]
-) -> float:
+def _difference(subject: Subject, name: str, state: State, actual: Vector, reference: tuple[Numbers, Numbers]) -> float:
     """The deviation of a function's value; one that seems too large is judged with a better known sensitivity."""
-    if actual is None:
-        return float("nan")
     first = deviation(actual, *reference)
-    better = None if first <= DOUBLE else _reference(subject, name, state, MORE_DIGITS)
-    return first if better is None else deviation(actual, *better)
+    return first if first <= DOUBLE else deviation(actual, *_reference(subject, name, state, MORE_DIGITS))
 
 
-def _compiled(subject: Subject) -> Callable[[str, State], Array | None]:
-    compiled = Compiled(subject.solver, stabilized=True)
-
-    def evaluate(name: str, state: State) -> Array | None:
-        try:
-            return compiled(name, state)
-        except SolveError:
-            return None
-
-    return evaluate
-
-
-def _interpreted(subject: Subject) -> Callable[[str, State], list[Any] | None]:
-    context = numpy_context()
-
-    def evaluate(name: str, state: State) -> list[Any] | None:
-        values = {key: list(np.array(array)) for key, array in state.values().items()}
-        status, result = interpret(subject.program, name, values, context)
-        return None if status < 0 else result
-
-    return evaluate
-
-
-def _reference(subject: Subject, name: str, state: State, digits: Sequence[int]) -> tuple[list[Any], list[Any]] | None:
-    """Value and sensitivity in the numbers of the subject; None where the function does not exist at the state."""
+def _reference(subject: Subject, name: str, state: State, digits: Sequence[int]) -> tuple[Numbers, Numbers]:
+    """Value and sensitivity in the numbers of the subject. Raises `SolveError` where the function does not exist."""
     values = subject.values(state)
-    status, result = interpret(subject.program, name, values, subject.arithmetic.context)
-    if status < 0:
-        return None
-    sensitivity = [abs(x) for x in result]
+    result = subject.interpret(name, values)
+    sensitivity = abs(result)
     for unit, context, arguments in _disturbed(subject, values, digits):
-        status, other = interpret(subject.program, name, arguments, context)
-        if status >= 0:
-            changes = [abs(a - b) / unit for a, b in zip(other, result, strict=True)]
-            sensitivity = [max(a, b) for a, b in zip(sensitivity, changes, strict=True)]
+        with suppress(SolveError):
+            change = abs(subject.interpret(name, arguments, context) - result) / unit
+            sensitivity = np.where(change > sensitivity, change, sensitivity)
     return result, sensitivity
 
 
 def _disturbed(
-    subject: Subject, values: Mapping[str, Sequence[Any]], precisions: Sequence[int]
-) -> Iterator[tuple[float, Context, Any]]:
-    """Evaluations with relative errors of a known unit: in fewer digits; of arguments where there are no digits."""
-    if subject.arithmetic.exact:
+    subject: Subject, values: Mapping[str, Numbers], precisions: Sequence[int]
+) -> Iterator[tuple[float, Context, Mapping[str, Numbers]]]:
+    """Size of a relative error and an evaluation with it: fewer digits or, in double precision, changed arguments."""
+    if subject.exact:
         for digits in precisions:
             yield 10.0**-digits, mpmath_context(digits), values
     else:
-        moved = {name: [x * (1 + (-1) ** k * NUDGE) for k, x in enumerate(array)] for name, array in values.items()}
-        yield NUDGE, subject.arithmetic.context, moved
+        moved = {name: array * (1 + NUDGE * (-1.0) ** np.arange(len(array))) for name, array in values.items()}
+        yield NUDGE, subject.context, moved
 
 
-def constrained_motion(subject: Subject) -> Check:
+def constrained_motion(subject: Subject, worst: Worst) -> str:
     """``Q u' = P + J^T lambda``, ``J u' = b`` and ``T u' = V`` of the compiled functions together."""
     compiled = Compiled(subject.solver, stabilized=False)
-    worst = Worst("equations of motion", DOUBLE)
     laws = ["Q u' = P + J^T lambda"]
     if subject.equations.constraints.rows:
         laws.append("J u' = b")
     if {"T", "V"} <= set(compiled.names):
         laws.append("T u' = V")
-    for state, motion in zip(subject.states, subject.motions, strict=True):
+    for state, motion in subject.motions:
         try:
             _compare_laws(subject, compiled, worst, state, motion)
         except SolveError as error:
-            worst.add(str(error), state, float("nan"))
-    return worst.check(f"{', '.join(laws)} of the compiled functions")
+            worst.add(str(error), state)
+    return f"{', '.join(laws)} of the compiled functions"
 
 
 def _compare_laws(subject: Subject, compiled: Compiled, worst: Worst, state: State, motion: Motion) -> None:
     n = subject.n_u
-    n_c = len(subject.equations.constraints.rows)
     udot = compiled("rhs", state)[len(state.q) :]
     worst.compare("u'", state, udot, motion.udot, motion.sizes)
     Q, P = compiled("Q", state).reshape(n, n), compiled("P", state)
-    inertia, forces = Q @ udot, np.zeros(n)
-    sizes = np.abs(Q) @ np.abs(udot) + np.abs(P)
-    if n_c:
-        J, b = compiled("J", state).reshape(n_c, n), compiled("b", state)
+    forces, sizes = P, np.abs(Q) @ np.abs(udot) + np.abs(P)
+    if subject.equations.constraints.rows:
+        J, b = compiled("J", state).reshape(-1, n), compiled("b", state)
         multipliers = compiled("multipliers", state)
-        forces = J.T @ multipliers
+        forces = P + J.T @ multipliers
         sizes = sizes + np.abs(J.T) @ np.abs(multipliers)
-        worst.compare("J u' = b", state, J @ udot, b, np.abs(J) @ np.array(motion.sizes) + np.abs(b))
+        worst.compare("J u' = b", state, J @ udot, b, np.abs(J) @ motion.sizes + np.abs(b))
         worst.compare("Fc", state, compiled("constraint_force", state), motion.constraint_force, sizes)
-    worst.compare("Q u' = P + J^T lambda", state, inertia, P + forces, sizes)
+    worst.compare("Q u' = P + J^T lambda", state, Q @ udot, forces, sizes)
     if {"T", "V"} <= set(compiled.names):
         # T and V belong to the model's own dependent speeds: they do not exist where these cannot be solved for.
         with suppress(SolveError):
@@ -165,30 +139,21 @@ def _compare_laws(subject: Subject, compiled: Compiled, worst: Worst, state: Sta
             worst.compare("T u' = V", state, T @ udot, V, np.abs(T) @ np.abs(udot) + np.abs(V))
 
 
-def form_check(subject: Subject, form: str, build: Callable[[str], Solver]) -> Check:
-    """q' and u' of another form, compiled, against the motion in the numbers of the subject."""
-    name = f"form {form}"
+def form_motion(subject: Subject, worst: Worst, build: Callable[[], Solver]) -> str:
+    """q' and u' of another form that ``build`` compiles, against the motion in the numbers of the subject."""
     try:
-        compiled = Compiled(build(form), stabilized=False)
+        compiled = Compiled(build(), stabilized=False)
     except BuildError as error:
-        return not_applicable(name, str(error))
-    worst = Worst(name, DOUBLE)
-    for state, motion in zip(subject.states, subject.motions, strict=True):
+        raise NotApplicableError(str(error)) from error
+    for state, motion in subject.motions:
         try:
-            values = compiled("rhs", state)
+            qdot, udot = np.split(compiled("rhs", state), [len(state.q)])
         except SolveError as error:
             if not motion.has_inverse:
-                return not_applicable(name, f"Q is singular. {error}")
-            worst.add(str(error), state, float("nan"))
+                raise NotApplicableError(f"Q is singular. {error}") from error
+            worst.add(str(error), state)
             continue
-        n_q = len(state.q)
-        worst.compare(
-            "q'", state, values[:n_q], subject.evaluate(subject.equations.system.qdot, state), state_size(state)
-        )
-        worst.compare("u'", state, values[n_q:], motion.udot, motion.sizes)
-    return worst.check("q' and u' of the compiled form against the bordered solve of Q, P, J, b")
-
-
-def state_size(state: State) -> list[float]:
-    """Sizes for comparing q': that of the speeds."""
-    return [float(np.abs(state.u).max(initial=0.0))] * len(state.q)
+        expected = subject.evaluate(subject.equations.system.qdot, state)
+        worst.compare("q'", state, qdot, expected, np.full(len(state.q), np.abs(state.u).max(initial=0.0)))
+        worst.compare("u'", state, udot, motion.udot, motion.sizes)
+    return "q' and u' of the compiled form against the bordered solve of Q, P, J, b"

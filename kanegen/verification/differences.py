@@ -1,156 +1,201 @@
-"""Derivatives of the derivation against differences: constraint rows, their bias, momenta and energies."""
+"""Derivatives against differences: constraint rows and their bias, momenta, energies, Jacobians, servo-constraints.
+
+Every function compares at all states and returns what was compared.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import mpmath
 import numpy as np
 
 from kanegen.derivation.constraints.constraints import ACCELERATION, POSITION, Row
+from kanegen.derivation.control.servo import ServoEquations, servo_equations
+from kanegen.errors import SolveError
 from kanegen.graph import Node, evaluate, numpy_context
-from kanegen.verification.arithmetic import DOUBLE, NO_DIGITS, STEP, central_difference, dot, product, rows
-from kanegen.verification.report import Check
-from kanegen.verification.states import State
-from kanegen.verification.subject import Subject
-from kanegen.verification.worst import Worst, not_applicable
+from kanegen.verification.compiled import Compiled
+from kanegen.verification.report import NotApplicableError, Worst
+from kanegen.verification.states import Numbers, State, numbers
+from kanegen.verification.subject import STEP, Motion, Subject, kkt, slopes
 
 COMPLEX_STEP = 1e-30
+JACOBIAN_STATES = 3
+"""Differences in 50 digits cost two evaluations of the right-hand side per argument: a few states are enough."""
 
 
-def jacobian(subject: Subject) -> Check:
+def jacobian(subject: Subject, worst: Worst) -> str:
     """J against complex-step derivatives of phi along ``q' = C u + D`` and of psi in u (Squire and Trapp 1998)."""
-    name = "J by complex step"
-    constraints = subject.equations.constraints.rows
-    levels = [row for row in constraints if row.kind != ACCELERATION]
-    if not levels:
-        return not_applicable(name, "no constraints at position or velocity level")
-    if not subject.arithmetic.exact:
-        return not_applicable(name, "functions of the user may not take complex arguments")
-    worst = Worst(name, DOUBLE)
+    rows = _differentiated(subject)
+    if not subject.exact:
+        raise NotApplicableError("functions of the user may not take complex arguments")
     for state in subject.states:
-        for row in levels:
-            expected = [complex(x).real for x in evaluate(row.J, state.values())]
-            worst.compare(f"row {row.label}", state, _complex_row(subject, row, state), expected)
-    return worst.check("rows of J against differences of the residuals")
+        for row in rows:
+            worst.compare(f"row {row.label}", state, _complex_row(subject, row, state), evaluate(row.J, state.values()))
+    return "rows of J against differences of the residuals"
+
+
+def _differentiated(subject: Subject) -> list[Row]:
+    """The constraints at position or velocity level, whose rows of J and b are derivatives."""
+    rows = [row for row in subject.equations.constraints.rows if row.kind != ACCELERATION]
+    if not rows:
+        raise NotApplicableError("no constraints at position or velocity level")
+    return rows
 
 
 def _complex_row(subject: Subject, row: Row, state: State) -> list[float]:
     """One row of J: the change of the residual with each speed."""
-    system, context = subject.equations.system, numpy_context()
-    values = {name: [complex(x) for x in array] for name, array in state.values().items()}
-    C = evaluate([c for line in system.C for c in line], state.values()) if row.kind == POSITION else []
-    array = "q" if row.kind == POSITION else "u"
+    values = {name: np.array(array, dtype=complex) for name, array in state.values().items()}
+    array, directions = "u", np.eye(subject.n_u)
+    if row.kind == POSITION:
+        C = [evaluate(line, state.values()) for line in subject.equations.system.C]
+        array, directions = "q", np.array(C).T
     result = []
-    for r in range(subject.n_u):
-        direction = C[r :: subject.n_u] if row.kind == POSITION else [float(k == r) for k in range(subject.n_u)]
-        moved = {**values, array: _moved(values[array], direction, 1j * COMPLEX_STEP)}
-        (residual,) = evaluate([row.residuals[0]], moved, context)
+    for direction in directions:
+        moved = {**values, array: values[array] + 1j * COMPLEX_STEP * direction}
+        (residual,) = evaluate(row.residuals[:1], {name: list(x) for name, x in moved.items()}, numpy_context())
         result.append(float(np.imag(residual)) / COMPLEX_STEP)
     return result
 
 
-def bias(subject: Subject) -> Check:
+def bias(subject: Subject, worst: Worst) -> str:
     """``J u' - b`` against second differences of phi and first ones of psi along a motion with arbitrary u'."""
-    name = "b by differences"
-    e = subject.equations
-    levels = [row for row in e.constraints.rows if row.kind != ACCELERATION]
-    if not levels:
-        return not_applicable(name, "no constraints at position or velocity level")
-    if not subject.arithmetic.exact:
-        return not_applicable(name, NO_DIGITS)
-    worst = Worst(name, subject.arithmetic.tolerance)
-    residuals = [row.residuals[0] for row in levels]
+    rows = _differentiated(subject)
+    subject.require_digits()
     for state in subject.states:
-        before, now, after = (subject.evaluate(residuals, state, **path) for path in motion_path(subject, state))
-        h = mpmath.mpf(STEP)
-        for k, row in enumerate(levels):
-            *J, b = subject.evaluate([*row.J, row.bias], state)
-            terms = [x * y for x, y in zip(J, subject.values(state)["udot"], strict=True)]
-            difference = (after[k] - before[k]) / (2 * h)
-            if row.kind == POSITION:
-                difference = (after[k] - 2 * now[k] + before[k]) / h**2
-            size = sum(map(abs, terms)) + abs(b)
-            worst.compare(f"row {row.label}", state, [sum(terms) - b], [difference], [size])
-    return worst.check("J u' - b against differences of phi and psi along a motion, for arbitrary u'")
+        _, first, second = _along_motion(subject, [row.residuals[0] for row in rows], state)
+        J, b = subject.read(state, [row.J for row in rows], [row.bias for row in rows])
+        terms = J * subject.values(state)["udot"]
+        sizes = abs(terms).sum(axis=1) + abs(b)
+        for k, row in enumerate(rows):
+            difference = second[k] if row.kind == POSITION else first[k]
+            worst.compare(f"row {row.label}", state, [terms[k].sum() - b[k]], [difference], [sizes[k]])
+    return "J u' - b against differences of phi and psi along a motion, for arbitrary u'"
 
 
-def motion_path(subject: Subject, state: State, **given: Sequence[Any]) -> list[dict[str, Sequence[Any]]]:
-    """t, q, u and r at -h, 0 and h of a motion through the state; correct to order h^2.
+def _along_motion(
+    subject: Subject, nodes: Sequence[Node], state: State, **given: Numbers
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Values of nodes and their first and second time derivatives by differences along a motion through the state.
 
     ``given``: inputs ``r`` and accelerations ``udot`` in place of those of the state.
     """
-    system = subject.equations.system
-    values, h = subject.values(state, **given), mpmath.mpf(STEP)
-    qdot = subject.evaluate(system.qdot, state)
-    rates = _input_rates(subject, state)
+    before, now, after = (subject.evaluate(nodes, state, **place) for place in _motion_path(subject, state, **given))
+    return now, (after - before) / (2 * STEP), (after - 2 * now + before) / STEP**2
 
-    def along(s: Any) -> dict[str, Sequence[Any]]:
-        return {
-            "t": [values["t"][0] + s],
-            "q": _moved(values["q"], qdot, s),
-            "u": _moved(values["u"], values["udot"], s),
-            "r": _moved(values["r"], rates, s),
-        }
 
-    def second(nodes: Sequence[Node]) -> list[Any]:
-        return central_difference(lambda s: subject.evaluate(nodes, state, **along(s)))
+def _motion_path(subject: Subject, state: State, **given: Numbers) -> list[dict[str, Numbers]]:
+    """t, q, u and r at -h, 0 and h of a motion through the state; correct to order h^2.
 
-    q_second = second(system.qdot)
+    Inputs without a rate do not appear where it would be needed; hidden ones stay zero.
+    """
+    system, values = subject.equations.system, subject.values(state, **given)
     known = {k: node for k, node in enumerate(system.input_rates) if node is not None}
-    r_second = [mpmath.mpf(0)] * len(rates)
-    for k, value in zip(known, second(list(known.values())), strict=True):
-        r_second[k] = value
-    path = []
-    for s in (-h, mpmath.mpf(0), h):
-        place = along(s)
-        bent = {"q": _moved(place["q"], q_second, s * s / 2), "r": _moved(place["r"], r_second, s * s / 2)}
-        path.append({**place, **bent})
-    return path
+
+    def input_changes(rates: Numbers) -> Numbers:
+        changes = 0 * values["r"]
+        changes[list(known)] = rates
+        return changes
+
+    r_rate = input_changes(subject.evaluate([*known.values()], state))
+    rates = {"t": np.ones(1), "q": subject.evaluate(system.qdot, state), "u": values["udot"], "r": r_rate}
+
+    def along(s: Any) -> dict[str, Numbers]:
+        return {name: values[name] + s * rate for name, rate in rates.items()}
+
+    def second(nodes: Sequence[Node]) -> Numbers:
+        before, after = (subject.evaluate(nodes, state, **along(s)) for s in (-STEP, STEP))
+        return numbers((after - before) / (2 * STEP))
+
+    bends = {"q": second(system.qdot), "r": input_changes(second([*known.values()]))}
+    path = [(s, along(s)) for s in (-STEP, 0 * STEP, STEP)]
+    return [place | {name: place[name] + bend * s**2 / 2 for name, bend in bends.items()} for s, place in path]
 
 
-def _input_rates(subject: Subject, state: State) -> list[Any]:
-    """Rates of the inputs; those without one do not appear where they would be needed. Hidden ones stay zero."""
-    system = subject.equations.system
-    nodes = (*system.input_rates, *(None for _ in system.hidden))
-    return [mpmath.mpf(0) if node is None else subject.evaluate([node], state)[0] for node in nodes]
-
-
-def _moved(x: Sequence[Any], direction: Sequence[Any], s: Any) -> list[Any]:
-    return [a + s * d for a, d in zip(x, direction, strict=True)]
-
-
-def momenta(subject: Subject) -> Check:
+def momenta(subject: Subject, worst: Worst) -> str:
     """``Q u + N`` = momentum = dK/du by differences, ``K = 1/2 u.Q u + N.u + K(u = 0)``, energy = K + V."""
-    e, n = subject.equations, subject.n_u
-    worst = Worst("momenta and energies", subject.arithmetic.tolerance)
-    energies = [*e.potential_energy.nodes, *e.energy.nodes] if subject.has_potential else []
-    nodes = [*e.Q.nodes, *e.N.nodes, *e.momentum.nodes, *e.kinetic_energy.nodes, *energies]
+    e, potential = subject.equations, subject.equations.model.has_potential
     for state in subject.states:
-        values = subject.evaluate(nodes, state)
-        Q, N, momentum = rows(values[: n * n], n), values[n * n : n * n + n], values[n * n + n : n * n + 2 * n]
-        kinetic, *others = values[n * n + 2 * n :]
+
+        def kinetic_energy(u: Numbers, state: State = state) -> Any:
+            return subject.read(state, e.kinetic_energy, u=u)[0]
+
+        Q, N, momentum, kinetic = subject.read(state, e.Q, e.N, e.momentum, e.kinetic_energy)
         u = subject.values(state)["u"]
-        Qu = product(Q, u)
-        worst.compare("Q u + N", state, [x + y for x, y in zip(Qu, N, strict=True)], momentum)
-        (rest,) = subject.evaluate(e.kinetic_energy.nodes, state, u=[mpmath.mpf(0)] * n)
-        worst.compare("K", state, [dot(u, Qu) / 2 + dot(N, u) + rest], [kinetic])
-        worst.compare("dK/du", state, _slopes(subject, state), momentum)
-        if others:
-            worst.compare("K + V", state, [kinetic + others[0]], [others[1]], [kinetic + abs(others[0])])
-    return worst.check("momentum = Q u + N = dK/du, K quadratic in u" + (", energy = K + V" if energies else ""))
+        worst.compare("Q u + N", state, Q @ u + N, momentum)
+        worst.compare("K", state, [u @ Q @ u / 2 + N @ u + kinetic_energy(0 * u)], [kinetic])
+        # K is quadratic in u, so that differences over any step are exact.
+        worst.compare("dK/du", state, slopes(kinetic_energy, u, step=1), momentum)
+        if potential:
+            V, energy = subject.read(state, e.potential_energy, e.energy)
+            worst.compare("K + V", state, [kinetic + V], [energy], [kinetic + abs(V)])
+    return "momentum = Q u + N = dK/du, K quadratic in u" + (", energy = K + V" if potential else "")
 
 
-def _slopes(subject: Subject, state: State) -> list[Any]:
-    """dK/du: K is quadratic in u, so that differences over any step are exact."""
-    values = subject.values(state)["u"]
-    result = []
-    for r in range(subject.n_u):
-        ends = []
-        for sign in (1, -1):
-            moved = list(values)
-            moved[r] = moved[r] + sign
-            ends.append(subject.evaluate(subject.equations.kinetic_energy.nodes, state, u=moved)[0])
-        result.append((ends[0] - ends[1]) / 2)
-    return result
+def rate_jacobians(subject: Subject, worst: Worst) -> str:
+    """``jacobian_q``, ``_u``, ``_r``, ``_p``, ``_t`` against central differences of (q', u') in 50 digits."""
+    compiled = Compiled(subject.solver, stabilized=True)
+    names = [name for name in compiled.names if name.startswith("jacobian_")]
+    if not names:
+        raise NotApplicableError("none is compiled")
+    subject.require_digits()
+    for state in subject.states[:JACOBIAN_STATES]:
+        for name in names:
+            try:
+                expected = _rate_slopes(subject, state, name.removeprefix("jacobian_"))
+            except SolveError:
+                continue  # the motion does not exist at this state
+            try:
+                actual = compiled(name, state)
+            except SolveError as error:
+                worst.add(str(error), state)
+            else:
+                worst.compare(name, state, actual, expected, [abs(expected).max()] * len(expected))
+    return f"{', '.join(names)} against differences in 50 digits"
+
+
+def _rate_slopes(subject: Subject, state: State, array: str) -> Numbers:
+    """Derivatives of (q', u') in the elements of an array, row-major. Raises `SolveError` where there is no motion."""
+    values = subject.values(state)
+    stabilized = any(function.name == "rhs_stabilized" for function in subject.program.functions)
+    given = len(subject.equations.system.r) if array == "r" else len(values[array])
+
+    def rates(x: Numbers) -> Numbers:
+        moved = values | {array: np.append(x, values[array][given:])}
+        return subject.interpret("rhs_stabilized" if stabilized else "rhs", moved)
+
+    return slopes(rates, values[array][:given]).T.ravel()
+
+
+def servo_constraints(subject: Subject, worst: Worst) -> str:
+    """``psi'' = Theta1 psi' + Theta2 psi`` and ``psi' = Theta psi`` along the motion under the controls."""
+    servo = subject.equations.model.servo
+    if servo is None:
+        raise NotApplicableError("the model has none")
+    if servo.damping is not None:
+        raise NotApplicableError("damped controls leave them near singular states")
+    subject.require_digits()
+    law = subject.equations.once(servo_equations)
+    for state, motion in subject.motions:
+        try:
+            r, udot = _controlled(subject, law, state, motion)
+        except SolveError:
+            continue  # there are no controls at this state
+        psi, first, second = _along_motion(subject, law.residuals[: len(law.J)], state, r=r, udot=udot)
+        J, gains = subject.read(state, law.J, law.gains)
+        for k in range(len(law.J)):
+            terms = [first[k], -gains[k, 0] * psi[k]]
+            if servo.holonomic(k):
+                terms = [second[k], -gains[k, 0] * first[k], -gains[k, 1] * psi[k]]
+            size = abs(J[k] * udot).sum() + sum(map(abs, terms))
+            worst.compare(f"servo-constraint {k}", state, [sum(terms)], [0], [size])
+    return "psi'' = Theta1 psi' + Theta2 psi, psi' = Theta psi by differences along the motion under tau"
+
+
+def _controlled(subject: Subject, law: ServoEquations, state: State, motion: Motion) -> tuple[Numbers, Numbers]:
+    """Inputs with the controls, and u' under them, at y = 0. Raises `SolveError` where there are no controls."""
+    values = subject.values(state)
+    r = values["r"].copy()
+    r[list(law.controls.slots)] = subject.interpret("control", values | {"g": 0 * values["g"]})
+    P = subject.evaluate(subject.equations.P.nodes, state, r=r)
+    return r, kkt(motion.Q, motion.J, P, motion.b)[0]

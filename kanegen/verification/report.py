@@ -1,12 +1,27 @@
-"""The results of the self-checks, and their table."""
+"""The results of the self-checks: the worst deviation of each, and their table."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+import mpmath
+
+from kanegen.verification.states import Numbers, State
+
+Vector: TypeAlias = "Sequence[Any] | Numbers"
+
+SIGNIFICANT: Final = 1e-3
+"""Entries below this fraction of the largest of their array are compared on the scale of this fraction."""
 
 VERDICTS: Final = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: ("-", "dim")}
+
+
+class NotApplicableError(Exception):
+    """The principle does not apply to the model; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +42,65 @@ class Check:
         """Whether the deviation is within the tolerance; None where nothing is judged."""
         if self.deviation is None or self.tolerance is None:
             return None
-        # A NaN is no agreement.
+        # Comparisons with NaN are False: a NaN never agrees.
         return bool(self.deviation <= self.tolerance)
+
+
+class Worst:
+    """The worst deviation of one principle over the states, and where it was found."""
+
+    def __init__(self, principle: str, tolerance: float | None) -> None:
+        self.principle = principle
+        self.tolerance = tolerance
+        self._deviation: float | None = None
+        self._where = ""
+
+    def compare(
+        self, what: str, state: State, actual: Vector, expected: Vector, sensitivity: Vector | None = None
+    ) -> None:
+        """One array against another."""
+        self.add(what, state, deviation(actual, expected, sensitivity))
+
+    def add(self, what: str, state: State, deviation: float = math.nan) -> None:
+        """A relative deviation; NaN, the worst of all, where there is no value to compare."""
+        if self._deviation is None or not (deviation <= self._deviation or math.isnan(self._deviation)):
+            self._deviation, self._where = deviation, f"{what} at {state}"
+
+    def check(self, note: str) -> Check:
+        """The row; with the worst place where the tolerance is exceeded."""
+        row = Check(self.principle, self._deviation, self.tolerance, note)
+        if row.ok is False:
+            return Check(self.principle, self._deviation, self.tolerance, f"{note}; worst: {self._where}")
+        return row
+
+
+def judge(principle: str, tolerance: float, compare: Callable[[Worst], str]) -> Check:
+    """The row of a principle: ``compare`` adds its deviations and returns the note, or raises `NotApplicableError`."""
+    worst = Worst(principle, tolerance)
+    try:
+        return worst.check(compare(worst))
+    except NotApplicableError as reason:
+        return Check(principle, None, None, f"not applicable: {reason}")
+
+
+def deviation(actual: Vector, expected: Vector, sensitivity: Vector | None = None) -> float:
+    """The largest difference of two arrays, each entry relative to its size.
+
+    The size of an entry is its magnitude, or its ``sensitivity`` where that is larger: the size of the terms it is made
+    of, or the error that one relative rounding error makes in it. It is at least :data:`SIGNIFICANT` of the largest of
+    the array. NaN where a value is not finite.
+    """
+    if len(actual) != len(expected):
+        return math.nan
+    sizes = [max(abs(x), abs(y)) for x, y in zip(actual, expected, strict=True)]
+    if sensitivity is not None:
+        sizes = [max(size, abs(s)) for size, s in zip(sizes, sensitivity, strict=True)]
+    floor = SIGNIFICANT * max(sizes, default=0)
+    differences = [abs(x - y) for x, y in zip(actual, expected, strict=True)]
+    if not all(map(mpmath.isfinite, differences)):
+        return math.nan
+    pairs = zip(differences, sizes, strict=True)
+    return max((float(difference / max(size, floor)) for difference, size in pairs if difference), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -73,7 +145,7 @@ class Report:
             table.add_column(heading, justify="right" if heading in ("deviation", "tolerance") else "left")
         for check in self.checks:
             verdict, style = VERDICTS[check.ok]
-            numbers = (_number(check.deviation), _number(check.tolerance))
+            numbers = ("-" if value is None else f"{value:.1e}" for value in (check.deviation, check.tolerance))
             table.add_row(Text(check.principle), *numbers, Text(verdict, style), Text(check.note))
         return table
 
@@ -83,7 +155,3 @@ class Report:
         text = StringIO()
         Console(file=text, width=140, color_system=None).print(self.table())
         return text.getvalue().rstrip()
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1e}"

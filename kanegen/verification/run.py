@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
 
 import mpmath
 
@@ -14,13 +15,28 @@ from kanegen.model import Model
 from kanegen.pipeline import build
 from kanegen.program.assemble import assemble
 from kanegen.program.options import BuildOptions
-from kanegen.verification import compiled, differences, jacobians, principles
-from kanegen.verification.arithmetic import DIGITS
-from kanegen.verification.kinematics import velocities
-from kanegen.verification.report import Check, Report
-from kanegen.verification.servo import servo_constraints
-from kanegen.verification.states import State, draw_states, missing_parameters
-from kanegen.verification.subject import Subject
+from kanegen.verification import compiled, differences, principles
+from kanegen.verification.report import Check, Report, Worst, judge
+from kanegen.verification.states import draw_states
+from kanegen.verification.subject import DIGITS, DOUBLE, Subject
+
+PRINCIPLES: Final[tuple[tuple[str, Callable[[Subject, Worst], str], float | None], ...]] = (
+    ("velocities", principles.velocities, None),
+    ("Lagrange", principles.lagrange, None),
+    ("Gibbs-Appell", principles.gibbs_appell, None),
+    ("active forces", principles.active_forces, None),
+    ("potential energy", principles.potential, None),
+    ("Hamilton", principles.hamilton, None),
+    ("added speeds", principles.added_speeds, None),
+    ("power balance", principles.power_balance, None),
+    ("Gauss", principles.gauss, 1e-8),
+    ("J by complex step", differences.jacobian, DOUBLE),
+    ("b by differences", differences.bias, None),
+    ("momenta and energies", differences.momenta, None),
+    ("servo-constraints", differences.servo_constraints, None),
+    ("Jacobians of q', u'", differences.rate_jacobians, DOUBLE),
+)
+"""Name of each principle, what compares it, and its tolerance; None means that of identities in the graph."""
 
 
 def verify(
@@ -81,37 +97,23 @@ def verify(
 
 
 def _checks(model: Model, subject: Subject, forms: Iterable[str]) -> Iterator[Check]:
-    kinematics, embedded = velocities(subject)
-    yield kinematics
-    yield principles.lagrange(subject, embedded)
-    yield principles.gibbs_appell(subject)
-    yield principles.active_forces(subject)
-    yield principles.potential(subject, embedded)
-    yield principles.hamilton(subject)
-    yield principles.added_speeds(subject)
-    yield principles.power_balance(subject)
-    yield principles.gauss(subject)
-    yield differences.jacobian(subject)
-    yield differences.bias(subject)
-    yield differences.momenta(subject)
-    yield servo_constraints(subject)
-    yield jacobians.rates(subject)
+    for principle, compare, tolerance in PRINCIPLES:
+        yield judge(principle, tolerance or subject.tolerance, partial(compare, subject))
     yield from compiled.interpreters(subject)
-    yield compiled.constrained_motion(subject)
+    yield judge("equations of motion", DOUBLE, partial(compiled.constrained_motion, subject))
     for form in forms:
-        yield compiled.form_check(subject, form, lambda name: build(model, form=name, functions=("rhs",)))
+        form_motion = partial(compiled.form_motion, subject, build=partial(build, model, form=form, functions=("rhs",)))
+        yield judge(f"form {form}", DOUBLE, form_motion)
 
 
 def _notes(subject: Subject, seed: int, start: Mapping[str, Any] | None) -> tuple[str, ...]:
-    states: tuple[State, ...] = subject.states
-    consistent = sum(state.consistent for state in states)
-    around = "" if start is None else " around the start"
-    notes = [f"{len(states)} random states{around}, seed {seed}"]
-    if subject.equations.velocities.nodes or subject.equations.positions.nodes:
-        notes[0] += f"; {consistent} of them satisfy the constraints"
-    missing = missing_parameters(subject.equations)
+    states, equations = subject.states, subject.equations
+    notes = [f"{len(states)} random states{'' if start is None else ' around the start'}, seed {seed}"]
+    if equations.velocities.nodes or equations.positions.nodes:
+        notes[0] += f"; {sum(state.consistent for state in states)} of them satisfy the constraints"
+    missing = [str(symbol) for symbol, value in equations.model.parameters.items() if value is None]
     if missing:
         notes.append(f"random positive values of the parameters {', '.join(missing)}")
-    if not subject.arithmetic.exact:
+    if not subject.exact:
         notes.append("functions of the user: identities are checked in double precision")
     return tuple(notes)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanegen.arrays import Array
-from kanegen.derivation import Equations
+from kanegen.derivation import Equations, Quantity
 from kanegen.derivation.geometry.variables import RELATIVE_ZERO
 from kanegen.errors import VerificationError
-from kanegen.graph import Newton, evaluate
+from kanegen.graph import Context, Newton, evaluate
 from kanegen.graph.ranks import independent_rows
-from kanegen.solve.names import unknown
+from kanegen.solve.values import unknown
+
+Numbers: TypeAlias = "NDArray[Any]"
 
 CONDITION: Final = 1e4
 """Largest condition number of the (equilibrated) equations at a state: four of the sixteen digits may be lost."""
@@ -26,6 +29,23 @@ SPREAD_Q, SPREAD_U = 0.4, 1.0
 """How far random coordinates and speeds lie from a given start (relative to 1 or their size)."""
 
 START_KEYS: Final = ("t", "q", "u", "r")
+
+
+def numbers(values: Iterable[Any]) -> Numbers:
+    """An array of numbers of any kind."""
+    return np.array(list(values), dtype=object)
+
+
+def read(
+    groups: Iterable[Quantity | Sequence[Any]], values: Mapping[str, Sequence[Any]], context: Context | None = None
+) -> list[Numbers]:
+    """Values of quantities, and of vectors and matrices of nodes, in their shapes, by one evaluation."""
+    shaped = [
+        numbers(group.nodes).reshape(group.shape) if isinstance(group, Quantity) else numbers(group) for group in groups
+    ]
+    found = numbers(evaluate([node for group in shaped for node in group.flat], values, context))
+    parts = np.split(found, np.cumsum([group.size for group in shaped]))
+    return [part.reshape(group.shape) for part, group in zip(parts, shaped, strict=False)]
 
 
 @dataclass(frozen=True)
@@ -66,17 +86,17 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
         Where (nearly) all states are singular or undefined.
     """
     rng = np.random.default_rng(seed)
-    parameters = _parameters(equations, rng)
-    given = None if start is None else _start(equations, start)
-    redundant = not equations.has_partition
+    given = equations.model.parameters.values()
+    parameters = np.array([rng.uniform(0.5, 1.5) if value is None else float(value) for value in given])
+    near = _start(equations, start or {})
     drawn: list[State] = []
-    candidates = _candidates(equations, rng, parameters, given)
-    for _, state in zip(range(DRAWS * count), candidates, strict=False):
-        if not _masses_are_positive(equations, state):
-            continue
-        placed = _placed(equations, state, onto_manifold=redundant or len(drawn) % 2 == 0)
-        if placed is not None and _regular(equations, placed):
-            drawn.append(placed)
+    for _ in range(DRAWS * count):
+        state = _candidate(equations, rng, parameters, near)
+        if _masses_are_positive(equations, state):
+            onto_manifold = not equations.has_partition or len(drawn) % 2 == 0
+            placed = _placed(equations, state, onto_manifold)
+            if placed is not None and _regular(equations, placed):
+                drawn.append(placed)
         if len(drawn) == count:
             return tuple(drawn)
     raise VerificationError(
@@ -84,17 +104,6 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
         f"below {CONDITION:g}); pass start=, a state in whose neighborhood the model is defined, or seed=, or check "
         f"the model for redundant constraints and massless speeds"
     )
-
-
-def missing_parameters(equations: Equations) -> tuple[str, ...]:
-    """Names of the parameters without a value."""
-    return tuple(str(symbol) for symbol, value in equations.model.parameters.items() if value is None)
-
-
-def _parameters(equations: Equations, rng: np.random.Generator) -> Array:
-    """Values of the model, random positive ones where it has none."""
-    given = equations.model.parameters.values()
-    return np.array([rng.uniform(0.5, 1.5) if value is None else float(value) for value in given])
 
 
 def _start(equations: Equations, start: Mapping[str, Any]) -> dict[str, Array]:
@@ -111,24 +120,20 @@ def _start(equations: Equations, start: Mapping[str, Any]) -> dict[str, Array]:
     return arrays
 
 
-def _candidates(
-    equations: Equations, rng: np.random.Generator, parameters: Array, start: Mapping[str, Array] | None
-) -> Iterator[State]:
+def _candidate(equations: Equations, rng: np.random.Generator, parameters: Array, near: Mapping[str, Array]) -> State:
+    """A random state around the start ``near``, not yet on the constraint manifold."""
     system = equations.system
-    n_q, n_u = len(system.q), len(system.u)
-    near = start or {}
     defaults = np.array([0.0 if item.default is None else item.default for item in equations.model.inputs])
-    while True:
-        yield State(
-            t=float(near.get("t", 0.0)) + rng.uniform(0.5, 2.0),
-            q=_around(rng, near.get("q"), n_q, SPREAD_Q),
-            u=_around(rng, near.get("u"), n_u, SPREAD_U),
-            r=np.append(near.get("r", defaults) + rng.uniform(-1.0, 1.0, len(system.r)), np.zeros(len(system.hidden))),
-            p=parameters,
-            gains=rng.uniform(-2.0, -0.5, len(equations.gain_names)),
-            udot=rng.uniform(-2.0, 2.0, n_u),
-            consistent=False,
-        )
+    return State(
+        t=float(near.get("t", 0.0)) + rng.uniform(0.5, 2.0),
+        q=_around(rng, near.get("q"), len(system.q), SPREAD_Q),
+        u=_around(rng, near.get("u"), len(system.u), SPREAD_U),
+        r=np.append(near.get("r", defaults) + rng.uniform(-1.0, 1.0, len(system.r)), np.zeros(len(system.hidden))),
+        p=parameters,
+        gains=rng.uniform(-2.0, -0.5, len(equations.gain_names)),
+        udot=rng.uniform(-2.0, 2.0, len(system.u)),
+        consistent=False,
+    )
 
 
 def _around(rng: np.random.Generator, center: Array | None, n: int, spread: float) -> Array:
@@ -167,15 +172,12 @@ def _masses_are_positive(equations: Equations, state: State) -> bool:
 
 def _regular(equations: Equations, state: State) -> bool:
     """Whether the equations are finite and far from singular, whatever their units."""
-    n_u, n_c = len(equations.system.u), len(equations.constraints.rows)
-    nodes = [*equations.Q.nodes, *equations.J.nodes, *equations.P.nodes, *equations.b.nodes, *equations.qdot.nodes]
-    values = np.array(evaluate(nodes, state.values()))
-    if not np.all(np.isfinite(values)):
+    groups = (equations.Q, equations.J, equations.P, equations.b, equations.qdot)
+    Q, J, *vectors = (array.astype(np.float64) for array in read(groups, state.values()))
+    if not all(np.all(np.isfinite(array)) for array in (Q, J, *vectors)):
         return False
-    Q = values[: n_u * n_u].reshape(n_u, n_u)
-    J = values[n_u * n_u : n_u * (n_u + n_c)].reshape(n_c, n_u)
     chosen = independent_rows(J)
-    if len(chosen) < n_c and not state.consistent:
+    if len(chosen) < len(J) and not state.consistent:
         # Off the manifold redundant constraints contradict each other.
         return False
     J = J[list(chosen)]

@@ -1,126 +1,225 @@
-"""What is checked: the equations of a model, its program, the compiled solver, and states with their true motion."""
+"""What is checked: the equations of a model, its program, the compiled solver, and states with their true motion.
+
+Arrays of numbers have the dtype object: mpmath's of 50 digits, or doubles if the model calls functions of the user.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import mpmath
 import numpy as np
 
-from kanegen.derivation import Equations
-from kanegen.graph import Node, evaluate
+from kanegen.arrays import Array
+from kanegen.derivation import Equations, Quantity, views
+from kanegen.errors import SolveError
+from kanegen.graph import PYTHON, Context, Function, Node, mpmath_context, reachable
 from kanegen.graph.ranks import RANK_TOLERANCE, independent_rows
+from kanegen.program.interpret import interpret
 from kanegen.program.records import Program
 from kanegen.solve import Solver
-from kanegen.verification.arithmetic import (
-    DIGITS,
-    Arithmetic,
-    arithmetic_for,
-    dot,
-    kkt,
-    kkt_sizes,
-    rows,
-    transposed_product,
-)
-from kanegen.verification.states import State
+from kanegen.verification.report import NotApplicableError, deviation
+from kanegen.verification.states import Numbers, State, numbers, read
+
+DIGITS: Final = 50
+
+STEP: Final = mpmath.mpf(1e-12)
+"""Step of central differences in 50 digits: errors of 1e-24 by truncation, at most 1e-26 (second ones) by rounding."""
+
+EXACT: Final = 1e-12
+"""Tolerance of identities in 50 digits: only constants that SymPy or the graph rounded to doubles make a difference."""
+
+DOUBLE: Final = 1e-10
+"""Tolerance of results in double precision, relative to their sensitivity: some hundred rounding errors."""
+
+
+def slopes(function: Callable[[Numbers], Any], x: Numbers, step: Any = STEP) -> Numbers:
+    """The derivatives of ``function`` in each element of ``x``, (len(x), ...), by central differences."""
+    steps = step * np.eye(len(x), dtype=object)
+    return numbers((function(x + h) - function(x - h)) / (2 * step) for h in steps)
+
+
+def solve(matrix: Numbers, right: Numbers) -> Numbers:
+    """``matrix^-1 right``. Raises ZeroDivisionError for a singular matrix."""
+    if not len(right):
+        return right
+    return numbers(mpmath.lu_solve(mpmath.matrix(matrix.tolist()), mpmath.matrix(right.tolist())))
+
+
+def bordered(Q: Numbers, J: Numbers) -> Numbers:
+    """The matrix of ``Q u' - J^T lambda = P``, ``J u' = b``."""
+    return np.block([[Q, -J.T], [J, np.zeros((len(J), len(J)), dtype=object)]])
+
+
+def kkt(Q: Numbers, J: Numbers, P: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
+    """u' and multipliers of ``Q u' = P + J^T lambda``, ``J u' = b``, by one bordered solve."""
+    solution = solve(bordered(Q, J), np.append(P, b))
+    return solution[: len(P)], solution[len(P) :]
+
+
+def kkt_sizes(Q: Numbers, J: Numbers, right: Numbers, solution: Numbers) -> Array:
+    """How much the ``solution`` (u', multipliers) moves with relative changes of the entries of the bordered system.
+
+    ``|M^-1| (|M| |x| + |f|)`` (Skeel 1979), so that a u' in which large terms cancel is judged on their scale.
+    """
+    M, x, f = (array.astype(np.float64) for array in (bordered(Q, J), solution, right))
+    return np.asarray(np.abs(np.linalg.inv(M)) @ (np.abs(M) @ np.abs(x) + np.abs(f)))
 
 
 @dataclass(frozen=True)
 class Motion:
     """What the equations say at one state, in the numbers of the subject: b and u' without stabilization.
 
-    ``J`` and ``b`` are all rows; ``rows`` are the independent ones, whose ``multipliers`` are known. ``sizes`` and
-    ``multiplier_sizes`` are those of the terms that u' and the multipliers are made of, ``inertia_sizes`` those of
-    ``Q u' - P``.
+    ``J`` and ``b`` are the independent rows, those of the ``multipliers``. ``sizes`` and ``multiplier_sizes`` are those
+    of the terms that u' and the multipliers are made of, ``inertia_sizes`` those of ``Q u' - P``.
     """
 
-    Q: list[list[Any]]
-    P: list[Any]
-    J: list[list[Any]]
-    b: list[Any]
-    rows: tuple[int, ...]
-    udot: list[Any]
-    sizes: list[float]
-    inertia_sizes: list[float]
-    multipliers: list[Any]
-    multiplier_sizes: list[float]
-    constraint_force: list[Any]
+    Q: Numbers
+    P: Numbers
+    J: Numbers
+    b: Numbers
+    udot: Numbers
+    multipliers: Numbers
+    constraint_force: Numbers
+    sizes: Array
+    multiplier_sizes: Array
+    inertia_sizes: Array
 
     @property
     def has_inverse(self) -> bool:
         """Whether Q is positive definite: no combination of speeds leaves every mass still."""
-        Q = np.array(self.Q, dtype=np.float64)
+        Q = self.Q.astype(np.float64)
         scale = np.sqrt(np.diag(Q))
         if not np.all(scale > 0.0):
             return False
         return bool(np.linalg.eigvalsh(Q / scale / scale[:, None]).min() > RANK_TOLERANCE)
 
 
+@dataclass(frozen=True)
+class Kinematics:
+    """Velocities and the rates of position or orientation that they should equal.
+
+    ``compared`` holds a description, the velocity and the rate. ``embedded`` names the points and frames whose
+    velocities may differ from these rates because they contain constraints: a body that rotates about a point at rest
+    (rolling), a point without position, and a spin of an axisymmetric body that the orientation leaves out.
+    """
+
+    compared: tuple[tuple[str, Sequence[Node], Sequence[Node]], ...]
+    embedded: tuple[str, ...]
+
+
 class Subject:
-    """A model under verification. All numbers of the graph are in ``arithmetic``; states are in double precision."""
+    """A model under verification. All numbers of the graph are in ``context``; states are in double precision."""
 
     def __init__(self, equations: Equations, program: Program, solver: Solver, states: Sequence[State]) -> None:
         self.equations = equations
         self.program = program
         self.solver = solver
         self.states = tuple(states)
+        self.n_u = len(equations.system.u)
 
     @cached_property
-    def arithmetic(self) -> Arithmetic:
+    def exact(self) -> bool:
+        """Whether numbers have 50 digits; functions of the user are Python code for double precision."""
         e = self.equations
-        energies = e.potential_energy.nodes if self.has_potential else ()
-        return arithmetic_for([*e.Q.nodes, *e.P.nodes, *e.J.nodes, *e.b.nodes, *e.qdot.nodes, *energies])
+        energies = e.potential_energy.nodes if e.model.has_potential else ()
+        nodes = reachable([*e.Q.nodes, *e.P.nodes, *e.J.nodes, *e.b.nodes, *e.qdot.nodes, *energies])
+        return not any(node.op == "call" and isinstance(node.payload, Function) for node in nodes)
 
-    @property
-    def has_potential(self) -> bool:
-        """Whether the model gives a potential energy."""
-        return self.equations.model.has_potential
-
-    @property
-    def n_u(self) -> int:
-        return len(self.equations.system.u)
-
-    def values(self, state: State, **arrays: Sequence[Any]) -> dict[str, Sequence[Any]]:
-        """The input arrays at a state, with others instead of its own."""
-        return {**state.values(self.arithmetic.number), **arrays}
-
-    def evaluate(self, nodes: Sequence[Node], state: State, **arrays: Sequence[Any]) -> list[Any]:
-        """Values of nodes at a state; ``udot`` is the state's arbitrary one unless given."""
-        return evaluate(nodes, self.values(state, **arrays), self.arithmetic.context)
+    def require_digits(self) -> None:
+        """Raise `NotApplicableError` where differences cannot be taken."""
+        if not self.exact:
+            raise NotApplicableError("functions of the user have no 50 digits to take differences of")
 
     @cached_property
-    def motions(self) -> tuple[Motion, ...]:
-        """The true motion at every state, from Q, P, J and b of the graph by one bordered solve."""
-        with mpmath.workdps(DIGITS):
-            return tuple(self._motion(state) for state in self.states)
+    def context(self) -> Context:
+        """The arithmetic in which the graph is evaluated."""
+        return mpmath_context(DIGITS) if self.exact else PYTHON
+
+    @property
+    def tolerance(self) -> float:
+        """Largest deviation of identities between quantities of the graph."""
+        return EXACT if self.exact else DOUBLE
+
+    def values(self, state: State, **arrays: Numbers) -> dict[str, Numbers]:
+        """The input arrays at a state, with others instead of its own."""
+        own = state.values(self.context.number)
+        return {name: numbers(array) for name, array in own.items()} | arrays
+
+    def evaluate(self, nodes: Sequence[Node], state: State, **arrays: Numbers) -> Numbers:
+        """Values of nodes at a state; ``udot`` is the state's arbitrary one unless given."""
+        return self.read(state, nodes, **arrays)[0]
+
+    def read(self, state: State, *groups: Quantity | Sequence[Any], **arrays: Numbers) -> list[Numbers]:
+        """Values of quantities, and of vectors and matrices of nodes, in their shapes, by one evaluation."""
+        values = {name: array.tolist() for name, array in self.values(state, **arrays).items()}
+        return read(groups, values, self.context)
+
+    def interpret(self, name: str, values: Mapping[str, Numbers], context: Context | None = None) -> Numbers:
+        """The value of a function of the program. Raises `SolveError` where it does not exist."""
+        arrays = {key: list(array) for key, array in values.items()}
+        status, result = interpret(self.program, name, arrays, context or self.context)
+        if status < 0:
+            raise SolveError(f"{name} does not exist here")
+        return numbers(result)
+
+    @cached_property
+    def motions(self) -> tuple[tuple[State, Motion], ...]:
+        """Every state with the true motion, from Q, P, J and b of the graph by one bordered solve."""
+        return tuple((state, self._motion(state)) for state in self.states)
 
     def _motion(self, state: State) -> Motion:
         e, n = self.equations, self.n_u
-        n_c = len(e.constraints.rows)
-        nodes = (*e.Q.nodes, *e.P.nodes, *e.J.nodes, *e.b.nodes)
-        values = self.evaluate(nodes, state)
-        Q, P = rows(values[: n * n], n), values[n * n : n * n + n]
-        rest = values[n * n + n :]
-        J, b = rows(rest[: n_c * n], n), rest[n_c * n :]
-        chosen = independent_rows(J)
-        independent = [J[k] for k in chosen]
-        right = [b[k] for k in chosen]
-        udot, multipliers = kkt(Q, independent, P, right)
-        sizes = kkt_sizes(Q, independent, P, right, [*udot, *multipliers]).tolist()
-        inertia = [float(dot([abs(x) for x in row], sizes[:n]) + abs(p)) for row, p in zip(Q, P, strict=True)]
-        return Motion(
-            Q=Q,
-            P=P,
-            J=J,
-            b=b,
-            rows=chosen,
-            udot=udot,
-            sizes=sizes[:n],
-            inertia_sizes=inertia,
-            multipliers=multipliers,
-            multiplier_sizes=sizes[n:],
-            constraint_force=transposed_product(independent, multipliers, n),
-        )
+        Q, P, J, b = self.read(state, e.Q, e.P, e.J, e.b)
+        chosen = list(independent_rows(J))
+        J, b = J[chosen], b[chosen]
+        udot, multipliers = kkt(Q, J, P, b)
+        sizes = kkt_sizes(Q, J, np.append(P, b), np.append(udot, multipliers))
+        inertia = (abs(Q) @ sizes[:n] + abs(P)).astype(np.float64)
+        return Motion(Q, P, J, b, udot, multipliers, J.T @ multipliers, sizes[:n], sizes[n:], inertia)
+
+    @cached_property
+    def kinematics(self) -> Kinematics:
+        """The velocities of mass centers and the angular velocities of bodies."""
+        compared: list[tuple[str, Sequence[Node], Sequence[Node]]] = []
+        embedded: list[str] = []
+        for point in views.placed_points(self.equations):
+            if point.origin is None or self._rolls(point):
+                embedded.append(point.what)
+            else:
+                what = f"velocity of {point.what} and the rate of its position from {point.origin}"
+                compared.append((what, point.velocity, point.rate))
+        for frame in views.oriented_frames(self.equations):
+            if self._spins_about_symmetry(frame):
+                embedded.append(frame.what)
+            else:
+                what = f"angular velocity of {frame.what} and the rate of its axes"
+                compared.append((what, frame.omega, frame.rate))
+        return Kinematics(tuple(compared), tuple(embedded))
+
+    def _agree(self, a: Sequence[Node], b: Sequence[Node]) -> bool:
+        return all(deviation(*self.read(state, a, b)) <= self.tolerance for state in self.states)
+
+    def _rolls(self, point: views.Placed) -> bool:
+        """Whether the velocity is that of a body rolling on the point it starts from, not the rate of the position."""
+        if point.rolled is None or self._agree(point.velocity, point.rate):
+            return False
+        return self._agree(point.velocity, point.rolled)
+
+    def _spins_about_symmetry(self, frame: views.Oriented) -> bool:
+        """Whether the angular velocity differs from the rate of the axes by a turn that the inertia does not see."""
+        if self._agree(frame.omega, frame.rate):
+            return False
+        for state in self.states:
+            omega, rate, inertia = self.read(state, frame.omega, frame.rate, frame.inertia)
+            x, y, z = omega - rate
+            xx, yy, zz, xy, xz, yz = inertia
+            turn = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]], dtype=object)
+            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
+            size = max(map(abs, (x, y, z))) * max(map(abs, (xx, yy, zz)))
+            if np.any(abs(turn @ tensor - tensor @ turn) > self.tolerance * size):
+                return False
+        return True

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 from messages import raises
 
-from kanegen.codegen.plain import from_plain, to_plain
+from kanegen.codegen.description import from_plain, to_plain
 from kanegen.model.records import FrozenMapping
 
 

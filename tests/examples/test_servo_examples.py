@@ -11,7 +11,7 @@ from systems import example, model_of, solver_for
 from tolerances import EVALUATION
 
 import kanegen as kg
-from kanegen.derivation.control.servo import ServoEquations
+from kanegen.derivation.control.servo import servo_equations
 from kanegen.derivation.equations import Equations
 
 SERVO_LAWS = 1e-8
@@ -104,13 +104,13 @@ def test_self_checks() -> None:
 
 def test_self_checks_find_a_wrong_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """Controls for twice the wanted accelerations: psi does not follow its law."""
-    derived = Equations.__dict__["servo"].func
+    derived = Equations.once
 
-    def wrong(equations: Equations) -> ServoEquations:
-        found = derived(equations)
-        return replace(found, bias=tuple(2 * x for x in found.bias))
+    def wrong(equations: Equations, feature: Any) -> Any:
+        result = derived(equations, feature)
+        return replace(result, bias=tuple(2 * x for x in result.bias)) if feature is servo_equations else result
 
-    monkeypatch.setattr(Equations, "servo", property(wrong))
+    monkeypatch.setattr(Equations, "once", wrong)
     with pytest.raises(kg.VerificationError) as caught:
         kg.verify(model_of("particle_tracking"), states=2, forms=())
     assert "servo-constraints" in {check.principle for check in caught.value.report.failed}

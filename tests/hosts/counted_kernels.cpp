@@ -59,9 +59,9 @@ static inline bool counted_isfinite(kg_real x) { return judged(std::isfinite(x.v
 #define KG_ISFINITE(x) counted_isfinite(x)
 #define KG_EPSILON kg_real(DBL_EPSILON)
 #define KG_TINY kg_real(DBL_MIN)
+#include "kg_control.h"
 #include "kg_generalized.h"
 #include "kg_linalg.h"
-#include "kg_control.h"
 
 #define COUNTED(name, parameters, arguments)          \
   extern "C" long name parameters {                   \

@@ -44,7 +44,7 @@ ROOMS = {"model": 16, "derivation": 16, "program": 10, "solve": 15}
 MOST_TYPE_CHECKING = 3
 """Files in which an import may stand under ``if TYPE_CHECKING``."""
 
-IN_TRANSITION_FUNCTIONS = {"program/kernels/linear.py:_kernels", "solve/functions.py:problem"}
+IN_TRANSITION_FUNCTIONS = {"program/kernels/linear.py:_kernels"}
 """Functions that are still being shortened."""
 
 SOURCE_SUFFIXES = {".py", ".jinja", ".h", ".c", ".pyx", ".pxi", ".pxd"}

@@ -1,4 +1,4 @@
-"""What the README shows works."""
+"""What the README and the page on the architecture show works, and the files that they name exist."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from checkout import ROOT
 
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
 def test_the_examples_run(tmp_path: Path) -> None:
@@ -31,3 +32,18 @@ def test_files_and_links_exist() -> None:
 def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(re.findall(r"make ([a-z]+)\b", re.sub(r"```python.*?```", "", TEXT, flags=re.DOTALL))) <= targets
+
+
+def test_the_stages_can_be_looked_at_one_by_one() -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "slider_crank.c" in done.stdout
+
+
+def test_the_architecture_names_existing_files() -> None:
+    named = re.findall(
+        r"`((?:kanegen|templates|tests)/[\w./]+\.(?:py|toml|h)|(?:kanegen|templates|tests)/[\w/]+)`", ARCHITECTURE
+    )
+    assert len(named) > 30
+    assert [name for name in named if not (ROOT / name).exists() and "NAME" not in name] == []

@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 from sympy.physics import mechanics as me
 
 import kanegen as kg
-from kanegen.solve.outcome import Outcome
+from kanegen.solve.solution import Outcome
 
 TIME = me.dynamicsymbols._t
 

@@ -14,8 +14,7 @@ from messages import raises
 
 import kanegen as kg
 from kanegen.errors import SolveError
-from kanegen.solve.outcome import Outcome
-from kanegen.solve.solution import IntegrationError
+from kanegen.solve.solution import IntegrationError, Outcome
 
 TIME = me.dynamicsymbols._t
 

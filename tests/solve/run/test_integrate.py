@@ -21,7 +21,7 @@ from scipy.interpolate import CubicSpline
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte
 from kanegen.solve import IntegrationError, IntegrationInterrupted, Outcome, Solution
-from kanegen.solve.progress import ProgressBar
+from kanegen.solve.integrate import ProgressBar
 
 Q, U = start()
 METHODS = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,20 +11,17 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, Description, ServoLabels
 from kanegen.errors import SolveError
+from kanegen.forms import FORMS
 from kanegen.model.control.servo import control_limits
 from kanegen.program.functions.controls import RIGHT_HAND_SIDE
-from kanegen.solve.control.consistent import consistent_controls, start_problems, with_states
-from kanegen.solve.control.saturation import (
-    ControlHistory,
-    Saturation,
-    continuous_saturations,
-    held_saturations,
-    warnings_of,
-)
-from kanegen.solve.functions import Functions
-from kanegen.solve.inputs.inputs import RunInputs, run_inputs
-from kanegen.solve.names import by_name, key_name, listed, number, numbers, positive
-from kanegen.solve.run.momentum import is_momentum_form
+from kanegen.solve.consistent import RunStart, consistent_controls, start_problems, with_states
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.inputs import RunInputs, run_inputs
+from kanegen.solve.solution import ControlHistory, Saturation
+from kanegen.solve.values import by_name, key_name, listed, numbers, positive, require_none
+
+_BISECTIONS = 40
+"""Number of bisections of an interval between two points of a run; they reduce its length by 1e-12."""
 
 
 class ControlOptions(NamedTuple):
@@ -47,7 +44,7 @@ class ClosedLoop:
     ``inputs``: the other inputs.
     """
 
-    functions: Functions
+    functions: CompiledFunctions
     compiled: Any
     inputs: RunInputs
     names: tuple[str, ...]
@@ -76,34 +73,32 @@ class ClosedLoop:
         """Name of the function that is integrated; None: the usual one."""
         return RIGHT_HAND_SIDE if self.law is None else None
 
-    def record(self, outcome: Any, dense: Any) -> ControlHistory:
+    def record(self, result: Any, dense: Any) -> ControlHistory:
         """The controls and servo-errors at the stored times of a run."""
         d, errors = self.functions.description, None
         if self.residuals is not None:
-            errors = self._along(self.residuals, outcome.t, outcome.y)
+            errors = self._along(self.residuals, result.t, result.y)
         if self.law is None:
-            controls = np.ascontiguousarray(outcome.y[:, len(d.coordinates) + len(d.speeds) :])
+            controls = np.ascontiguousarray(result.y[:, len(d.coordinates) + len(d.speeds) :])
             return ControlHistory(controls, self.names, errors, self.labels)
-        saturation: list[Saturation] = []
-        limited = bool(np.isfinite(self.limits).any())
-        if len(outcome.samples):
-            times, held = outcome.samples[:, 0], outcome.samples[:, 1:]
-            controls = held[np.searchsorted(times, outcome.t, side="right") - 1]
-            if limited:
-                saturation = held_saturations(self.names, times, held, outcome.last[0], self.limits)
+        if len(result.samples):
+            times, held = result.samples[:, 0], result.samples[:, 1:]
+            controls = held[np.searchsorted(times, result.t, side="right") - 1]
+            saturation = held_saturations(self.names, times, held, result.last[0], self.limits)
         else:
-            controls = self._controls(outcome.t, outcome.y)
-            if limited:
-                saturation = self._continuous(outcome, controls, dense)
-        warnings = warnings_of(saturation, outcome.t, errors, self.labels)
+            controls = self._controls(result.t, result.y)
+            saturation = self._continuous(result, controls, dense)
+        warnings = warnings_of(saturation, result.t, errors, self.labels)
         return ControlHistory(controls, self.names, errors, self.labels, tuple(saturation), warnings)
 
-    def _continuous(self, outcome: Any, controls: Array, dense: Any) -> list[Saturation]:
+    def _continuous(self, result: Any, controls: Array, dense: Any) -> list[Saturation]:
         """Saturation from five points of each step or, without dense output, from the stored points."""
+        if not np.isfinite(self.limits).any():
+            return []
         if dense is None or not dense.t_old.size:
-            return continuous_saturations(self.names, outcome.t, controls, self.limits, None)
+            return continuous_saturations(self.names, result.t, controls, self.limits, None)
         inner = (dense.t_old[:, None] + dense.h[:, None] * np.linspace(0.0, 0.8, 5)).ravel()
-        times = np.append(inner, outcome.last[0])
+        times = np.append(inner, result.last[0])
 
         def controls_at(t: float) -> Array:
             at = np.array([t])
@@ -116,22 +111,17 @@ class ClosedLoop:
         return np.clip(self._along(str(self.law), times, states), *self.limits)
 
     def _along(self, name: str, times: Array, states: Array) -> Array:
-        unlimited = np.full(len(self.states), np.inf)
         module = self.functions.module
-        source = module.Control(None, self.states, -unlimited, unlimited, hidden=self.hidden)
+        source = module.Control(None, self.states, *self.limits[:, : len(self.states)], hidden=self.hidden)
         (values,) = module.along(self.functions.get(name), self.inputs.compiled, source, times, states)
         return np.asarray(values)
 
 
-def closed_loop(
-    functions: Functions, options: ControlOptions, t_span: Any, q0: Any, u0: Any, r: Any, start_tolerance: float | None
-) -> ClosedLoop | None:
-    """The controls that the law of the model gives in a run over ``t_span`` from (q0, u0); None for an open loop.
+def closed_loop(functions: CompiledFunctions, options: ControlOptions, start: RunStart, r: Any) -> ClosedLoop | None:
+    """The controls that the law of the model gives in a run; None for an open loop.
 
-    Raises
-    ------
-    SolveError
-        For options that contradict each other or the model, and for a start that violates control constraints.
+    Raises `SolveError` for options that contradict each other or the model, and for a start that violates control
+    constraints.
     """
     if not isinstance(options.control, bool):
         raise SolveError(
@@ -147,17 +137,16 @@ def closed_loop(
     if d.servo is not None:
         return _servo(functions, d.servo, options, r)
     if d.control_constraints is not None:
-        start = number(t_span[0], "t0"), q0, u0
-        return _control_states(functions, d.control_constraints, options, start, r, start_tolerance)
+        return _control_states(functions, d.control_constraints, options, start, r)
     raise SolveError(
         f"control=True closes the loop with the control law of the model, and {d.name!r} has none: give "
         "control=kg.Servo(...) or control=kg.ControlConstraints(...) to kg.Model, or leave control=True out"
     )
 
 
-def _servo(functions: Functions, servo: ServoLabels, options: ControlOptions, r: Any) -> ClosedLoop:
+def _servo(functions: CompiledFunctions, servo: ServoLabels, options: ControlOptions, r: Any) -> ClosedLoop:
     d = functions.description
-    if is_momentum_form(d.form):
+    if FORMS[d.form].momenta:
         raise SolveError(f'form={d.form!r} integrates momenta, not speeds: build with form="auto" for control=True')
     if options.tau0 is not None:
         raise SolveError("tau0 belongs to kg.ControlConstraints: the controls of a kg.Servo have no initial values")
@@ -169,12 +158,11 @@ def _servo(functions: Functions, servo: ServoLabels, options: ControlOptions, r:
         raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
     y = 0.0 if options.y is None else numbers(options.y, "y", names)
     hidden = d.input_layout.array(free=y)[d.input_layout.hidden_slots]
-    functions.get("control")
+    functions.require(["control"])
+    sample_time = options.sample_time or 0.0
     return ClosedLoop(
         functions,
-        functions.module.Control(
-            "control", servo.controls, *limits, sample_time=options.sample_time or 0.0, hidden=hidden
-        ),
+        functions.module.Control("control", servo.controls, *limits, sample_time=sample_time, hidden=hidden),
         other_inputs(functions, names, r),
         names,
         "control",
@@ -187,60 +175,52 @@ def _servo(functions: Functions, servo: ServoLabels, options: ControlOptions, r:
 
 
 def _control_states(
-    functions: Functions,
+    functions: CompiledFunctions,
     labels: ControlConstraintLabels,
     options: ControlOptions,
-    start: tuple[float, Any, Any],
+    start: RunStart,
     r: Any,
-    start_tolerance: float | None,
 ) -> ClosedLoop:
     names, layout = functions.description.input_names(labels.states), functions.description.input_layout
     for name in ("sample_time", "limits", "y"):
         if getattr(options, name) is not None:
             raise SolveError(f"{name} belongs to kg.Servo: kg.ControlConstraints make the controls part of the state")
     inputs = other_inputs(functions, names, r)
-    z = _start_of_states(functions, names, options.tau0, start, inputs.at(start[0]), start_tolerance)
-    unlimited = np.full(len(names), np.inf)
+    z = _start_of_states(functions, names, options.tau0, start, inputs.at(start.t))
+    unlimited = np.repeat([[-np.inf], [np.inf]], len(names), axis=1)
     hidden = layout.array()[layout.hidden_slots]
     return ClosedLoop(
         functions,
-        functions.module.Control(None, labels.states, -unlimited, unlimited, start=z, hidden=hidden),
+        functions.module.Control(None, labels.states, *unlimited, start=z, hidden=hidden),
         RunInputs(inputs.compiled, lambda t: with_states(labels, inputs.at(t), z)),
         names,
         None,
         "control_residuals" if labels.levels else None,
         tuple(level.label for level in labels.levels),
-        np.array([-unlimited, unlimited]),
+        unlimited,
         hidden,
         labels.states,
     )
 
 
-def _start_of_states(
-    functions: Functions,
-    names: Sequence[str],
-    tau0: Any,
-    start: tuple[float, Any, Any],
-    r: Array,
-    start_tolerance: float | None,
-) -> Array:
+def _start_of_states(functions: CompiledFunctions, names: Sequence[str], tau0: Any, start: RunStart, r: Array) -> Array:
     """The controls of the state at the start: ``tau0``, which must satisfy the constraints, or consistent ones."""
     if tau0 is None:
-        z = consistent_controls(functions, *start, None, r, start_tolerance or 1e-12)
+        z = consistent_controls(functions, *start[:3], None, r, start.tolerance or 1e-12)
     else:
         z = numbers(tau0, "tau0", names)
-    problems = [] if start_tolerance is None else start_problems(functions, *start, z, r, start_tolerance)
+    problems = start_problems(functions, start, z, r)
     if problems:
         advice = (
             "leave tau0 out, or correct it or the state; theta= of ControlConstraints lets the error decay, and "
             "start_tolerance=None integrates from there nevertheless"
         )
-        headline = f"the start at t = {start[0]!r} s violates {len(problems)} control constraint(s)"
+        headline = f"the start at t = {start.t!r} s violates {len(problems)} control constraint(s)"
         raise SolveError(listed(headline, problems, advice))
     return z
 
 
-def other_inputs(functions: Functions, names: Sequence[str], r: Any) -> RunInputs:
+def other_inputs(functions: CompiledFunctions, names: Sequence[str], r: Any) -> RunInputs:
     """The inputs of a run, with zeros for the controls ``names`` and their derivatives."""
     owned = own_inputs(functions.description, names)
     if r is not None and not isinstance(r, Mapping):
@@ -284,6 +264,81 @@ def _limits(limits: Any, servo: ServoLabels, names: Sequence[str]) -> Array:
 def _checked(limits: Any) -> tuple[tuple[float, float], ...]:
     problems: list[str] = []
     pairs = control_limits(limits, problems)
-    if problems:
-        raise SolveError("; ".join(problems))
+    require_none(problems)
     return pairs
+
+
+def held_saturations(
+    names: Sequence[str], times: Array, controls: Array, end: float, limits: Array
+) -> list[Saturation]:
+    """Intervals of controls (n, n_tau) held from each of ``times`` (n,) to the next, the last one to ``end``."""
+    ends = np.append(times[1:], end)
+    return [
+        Saturation(names[k], float(times[first]), float(ends[last]), limit)
+        for k, limit, first, last in _runs(controls, limits)
+        if ends[last] != times[first]
+    ]
+
+
+def continuous_saturations(
+    names: Sequence[str], times: Array, controls: Array, limits: Array, controls_at: Callable[[float], Array] | None
+) -> list[Saturation]:
+    """Intervals of controls (n, n_tau) known at ``times`` (n,), their ends found by bisection with ``controls_at``.
+
+    Intervals between two of the times are missed; without ``controls_at`` ends are among the times.
+    """
+    saturation = []
+    for k, limit, first, last in _runs(controls, limits):
+        ends = [float(times[first]), float(times[last])]
+        for which, neighbor in ((0, first - 1), (1, last + 1)):
+            if controls_at is not None and 0 <= neighbor < len(times):
+                ends[which] = _boundary(ends[which], float(times[neighbor]), k, limit, controls_at)
+        saturation.append(Saturation(names[k], ends[0], ends[1], limit))
+    return saturation
+
+
+def _runs(controls: Array, limits: Array) -> Iterator[tuple[int, float, int, int]]:
+    """(control, limit, first, last) of every stretch of points at a limit, in order of time."""
+    stretches = []
+    for k in range(controls.shape[1]):
+        for limit in limits[:, k]:
+            inside = np.concatenate([[False], controls[:, k] == limit, [False]])
+            edges = np.flatnonzero(inside[1:] != inside[:-1])
+            stretches += [(k, float(limit), int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    return iter(sorted(stretches, key=lambda run: run[2]))
+
+
+def _boundary(inside: float, outside: float, k: int, limit: float, controls_at: Callable[[float], Array]) -> float:
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (inside + outside)
+        if controls_at(middle)[k] == limit:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def warnings_of(
+    saturation: Sequence[Saturation], times: Array, errors: Array | None, labels: Sequence[str]
+) -> tuple[str, ...]:
+    """Sentences on saturated controls, and on targets that cannot be reached within the limits.
+
+    ``errors`` (n_t, n_e): servo-errors at the stored ``times`` (n_t,), ``labels`` their names.
+    """
+    warnings = []
+    for name in dict.fromkeys(item.control for item in saturation):
+        own = [item for item in saturation if item.control == name]
+        total = sum(item.duration for item in own)
+        warnings.append(
+            f"control {name} was at a limit for {total:.4g} s in {len(own)} interval(s) "
+            "(solution.control.saturation): the servo-constraints were not enforced there"
+        )
+    last = [item for item in saturation if times.size and item.t_end == times[-1]]
+    if last and errors is not None:
+        names = " and ".join(dict.fromkeys(item.control for item in last))
+        left = ", ".join(f"{label} = {error:.4g}" for label, error in zip(labels, errors[-1], strict=True))
+        warnings.append(
+            f"the target was not reached: {names} stayed at the limit to the end of the run, which leaves {left}; "
+            "raise the limits, or ask for slower servo-constraints"
+        )
+    return tuple(warnings)

@@ -20,9 +20,9 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
-from kanegen.solve.functions import Functions
-from kanegen.solve.names import listed, unknown
-from kanegen.solve.run.integrate import violations
+from kanegen.solve.consistent import violations
+from kanegen.solve.evaluation import Evaluation
+from kanegen.solve.values import key_name, listed, require_none, unknown
 
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
@@ -87,13 +87,11 @@ class Linearization:
         kept = list(range(len(self.states)))
         small = NEGLIGIBLE * np.abs(self.A).max(initial=0.0)
         while True:
-            others = {i: [k for k in kept if k != i] for i in kept if i < len(self.coordinates)}
-            ignorable = [i for i, rest in others.items() if np.abs(self.A[rest, i]).max(initial=0.0) <= small]
             # A coordinate with z' = a z, a not zero, depends on itself and stays.
-            ignorable = [i for i in ignorable if abs(self.A[i, i]) <= small]
-            if not ignorable:
+            own = [i for i in kept if i < len(self.coordinates) and np.abs(self.A[kept, i]).max() <= small]
+            if not own:
                 break
-            kept.remove(ignorable[0])
+            kept.remove(own[0])
         names = [self.states[i] for i in kept]
         n = sum(i < len(self.coordinates) for i in kept)
         return replace(
@@ -107,16 +105,11 @@ class Linearization:
         )
 
 
-class Differentiable:
+class Differentiable(Evaluation):
     """The methods of :class:`~kanegen.Solver` for Jacobians and linear models.
 
     They need ``functions=("rhs", "residuals", "jacobians")`` of ``kg.build``, or more.
     """
-
-    description: Description
-    rhs: Callable[..., tuple[Array, Array]]
-    residuals: Callable[..., tuple[Array, Array]]
-    _functions: Functions
 
     def jacobian(self, t: float, q: Any, u: Any, r: Any = None) -> Jacobian:
         """Derivatives of (q', u') with the stabilization of the solver, by implicit differentiation, in C.
@@ -134,9 +127,7 @@ class Differentiable:
             Where ``rhs`` raises it, where a derivative is not finite, and when the Jacobians were not built.
         """
         d = self.description
-        sizes = {"q": len(d.coordinates), "u": len(d.speeds), "r": len(d.inputs), "p": len(d.parameters)}
-        evaluate, rows = self._evaluate(t, q, u, r), len(d.coordinates) + len(d.speeds)
-        return Jacobian(*(evaluate(f"jacobian_{name}") if n else np.empty((rows, 0)) for name, n in sizes.items()))
+        return Jacobian(*_slopes(self._evaluate(t, q, u, r), d, "jacobian", len(d.coordinates) + len(d.speeds), "qurp"))
 
     def linearize(
         self,
@@ -166,22 +157,18 @@ class Differentiable:
             When the state violates the constraints, naming each with its residual; when the named elements are not
             independent; when the Jacobians were not built.
         """
-        position, velocity = self.residuals(t, q, u, r)
-        violated = violations(self.description, position, velocity, q, u, tolerance)
+        violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
-            raise SolveError(
-                listed(
-                    f"the model {self.description.name!r} cannot be linearized at t = {t!r} s, because the state "
-                    f"violates {len(violated)} constraint(s)",
-                    violated,
-                    "solve them first: q, u = solver.make_consistent(t, q, u), with fixed= for values to keep; or "
-                    "allow more by tolerance=",
-                )
+            headline = (
+                f"the model {self.description.name!r} cannot be linearized at t = {t!r} s, because the state violates "
+                f"{len(violated)} constraint(s)"
             )
+            advice = "solve them first: q, u = solver.make_consistent(t, q, u), with fixed= for values to keep; or "
+            raise SolveError(listed(headline, violated, advice + "allow more by tolerance="))
         return linearize(self._evaluate(t, q, u, r), self.description, self.rhs(t, q, u, r), coordinates, speeds)
 
     def _evaluate(self, t: float, q: Any, u: Any, r: Any) -> Evaluate:
-        return lambda name: self._functions.get(name).value(t, q, u, r)
+        return lambda name: np.asarray(self._value(name, t, q, u, r))
 
 
 def linearize(
@@ -196,19 +183,16 @@ def linearize(
     ``coordinates`` and ``speeds`` name the independent ones; None: chosen by pivoting.
     """
     d = description
-    n_q, n_u, n_r = len(d.coordinates), len(d.speeds), len(d.inputs)
-    slopes = _residual_slopes(evaluate, d)
-    n_position = len(d.constraints.positions)
-    q_q, q_r, q_free = _solved(
-        slopes["q"][:n_position], slopes["r"][:n_position], d.coordinates, coordinates, "coordinate"
-    )
-    in_q, in_u, in_r = (slopes[name][n_position:] for name in ("q", "u", "r"))
+    n_q, n_p = len(d.coordinates), len(d.constraints.positions)
+    on_q, on_u, on_r = _slopes(evaluate, d, "residuals", len(d.constraints.levels))
+    q_q, q_r, q_free = _solved(on_q[:n_p], on_r[:n_p], d.coordinates, coordinates, "coordinate")
+    in_q, in_u, in_r = on_q[n_p:], on_u[n_p:], on_r[n_p:]
     u_u, u_rest, u_free = _solved(in_u, np.hstack([in_q @ q_q, in_r + in_q @ q_r]), d.speeds, speeds, "speed")
     n_free = len(q_free)
     C = np.vstack([np.hstack([q_q, np.zeros((n_q, len(u_free)))]), np.hstack([u_rest[:, :n_free], u_u])])
     D = np.vstack([q_r, u_rest[:, n_free:]])
-    F = np.hstack([evaluate("jacobian_q"), evaluate("jacobian_u")])
-    F_r = evaluate("jacobian_r") if n_r else np.empty((n_q + n_u, 0))
+    *F_state, F_r = _slopes(evaluate, d, "jacobian", n_q + len(d.speeds))
+    F = np.hstack(F_state)
     rows = [*q_free, *(n_q + i for i in u_free)]
     names, Y, Y_r = _outputs(evaluate, d)
     return Linearization(
@@ -228,26 +212,20 @@ def linearize(
 
 def _outputs(evaluate: Evaluate, d: Description) -> tuple[tuple[str, ...], Array, Array]:
     """Names of the components of all outputs, with their derivatives in (q, u) and r; empty if they were not built."""
-    n_r = len(d.inputs)
-    names = tuple(label for name, shape in d.outputs.items() for label in _components(name, shape))
-    if not names or "outputs_q" not in d.functions:
-        return (), np.zeros((0, len(d.coordinates) + len(d.speeds))), np.zeros((0, n_r))
-    in_state = np.hstack([evaluate("outputs_q"), evaluate("outputs_u")])
-    return names, in_state, evaluate("outputs_r") if n_r else np.zeros((len(names), 0))
+    names = tuple(
+        f"{name}[{', '.join(map(str, index))}]" if shape else name  # of a scalar, or the elements of a matrix
+        for name, shape in d.outputs.items()
+        for index in np.ndindex(*shape)
+    )
+    names = names if "outputs_q" in d.functions else ()
+    *in_state, in_inputs = _slopes(evaluate, d, "outputs", len(names))
+    return names, np.hstack(in_state), in_inputs
 
 
-def _components(name: str, shape: tuple[int, ...]) -> list[str]:
-    """``name`` of a scalar, ``name[i]`` or ``name[i, j]`` of the elements of a matrix."""
-    if not shape:
-        return [name]
-    return [f"{name}[{', '.join(map(str, index))}]" for index in np.ndindex(*shape)]
-
-
-def _residual_slopes(evaluate: Evaluate, d: Description) -> dict[str, Array]:
-    """Derivatives of all residuals in q, u and r; without constraints, arrays without rows."""
-    rows = len(d.constraints.positions) + len(d.constraints.velocities)
-    sizes = {"q": len(d.coordinates), "u": len(d.speeds), "r": len(d.inputs)}
-    return {name: evaluate(f"residuals_{name}") if rows and n else np.zeros((rows, n)) for name, n in sizes.items()}
+def _slopes(evaluate: Evaluate, d: Description, name: str, rows: int, variables: str = "qur") -> list[Array]:
+    """Derivatives of values (rows,) in q, u, r, p; C has no arrays without elements, so that none is compiled."""
+    sizes = {"q": len(d.coordinates), "u": len(d.speeds), "r": len(d.inputs), "p": len(d.parameters)}
+    return [evaluate(f"{name}_{x}") if rows and sizes[x] else np.zeros((rows, sizes[x])) for x in variables]
 
 
 def _solved(
@@ -260,9 +238,8 @@ def _solved(
     X, Y = np.zeros((n, len(free))), np.zeros((n, others.shape[1]))
     X[free, range(len(free))] = 1.0
     if bound:
-        # Least squares, since redundant rows are allowed.
         right = -np.hstack([matrix[:, free], others])
-        solution = np.linalg.lstsq(matrix[:, bound], right, rcond=RANK_TOLERANCE)[0]
+        solution = np.linalg.lstsq(matrix[:, bound], right, rcond=RANK_TOLERANCE)[0]  # redundant rows are allowed
         X[bound], Y[bound] = solution[:, : len(free)], solution[:, len(free) :]
     return X, Y, free
 
@@ -272,10 +249,8 @@ def _free(matrix: Array, names: Sequence[str], wanted: Sequence[Any] | None, wha
     rank, order = pivoted_columns(matrix)
     if wanted is None:
         return sorted(order[rank:])
-    chosen = [str(name).removesuffix("(t)") for name in wanted]
-    for name in chosen:
-        if name not in names:
-            raise SolveError(unknown(name, tuple(names), what))
+    chosen = [key_name(name) for name in wanted]
+    require_none([unknown(name, names, what) for name in chosen if name not in names])
     free = sorted({names.index(name) for name in chosen})
     bound = [i for i in range(len(names)) if i not in free]
     advice = ", ".join(names[i] for i in sorted(order[rank:]))

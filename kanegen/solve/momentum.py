@@ -12,8 +12,8 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
-from kanegen.solve.functions import Functions, refusal
-from kanegen.solve.inputs.inputs import run_inputs
+from kanegen.solve.functions import CompiledFunctions, refusal
+from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution import Dense
 
 _NO_STABILIZATION = (
@@ -22,27 +22,19 @@ _NO_STABILIZATION = (
 )
 
 
-def is_momentum_form(form: str) -> bool:
-    """Whether an integration in this form has the state (q, mom)."""
-    return FORMS[form].momenta
-
-
 def state_function(form: str, rhs_name: str) -> str:
     """Name of the function that is integrated: ``rhs_name``, or its counterpart for momenta.
 
-    Raises
-    ------
-    SolveError
-        For stabilization in the reduced momentum form.
+    Raises `SolveError` for stabilization in the reduced momentum form.
     """
-    if not is_momentum_form(form):
+    if not FORMS[form].momenta:
         return rhs_name
     if form == "momentum" and rhs_name != "rhs":
         raise SolveError(_NO_STABILIZATION)
     return f"momentum_{rhs_name}"
 
 
-def functions_of_momenta(functions: Functions, rhs_name: str) -> dict[str, Callable[..., Any]]:
+def functions_of_momenta(functions: CompiledFunctions, rhs_name: str) -> dict[str, Callable[..., Any]]:
     """The functions of (t, q, mom, r=None) by name: ``speeds_from_momentum`` and ``momentum_rhs``.
 
     ``mom``: (n_u,), or (n_i,) of the reduced form. Where they were not built, functions that raise why.
@@ -51,7 +43,7 @@ def functions_of_momenta(functions: Functions, rhs_name: str) -> dict[str, Calla
     if form == "momentum" and rhs_name != "rhs":
         rates: Callable[..., Any] = refusal(_NO_STABILIZATION)
     else:
-        rates = _of_momenta(functions, f"momentum_{rhs_name}" if is_momentum_form(form) else "momentum_rhs")
+        rates = _of_momenta(functions, f"momentum_{rhs_name}" if FORMS[form].momenta else "momentum_rhs")
 
     def momentum_rhs(t: float, q: Any, mom: Any, r: Any = None) -> tuple[Array, Array]:
         values = rates(t, q, mom, r)
@@ -60,7 +52,7 @@ def functions_of_momenta(functions: Functions, rhs_name: str) -> dict[str, Calla
     return {"speeds_from_momentum": _of_momenta(functions, "speeds_from_momentum"), "momentum_rhs": momentum_rhs}
 
 
-def _of_momenta(functions: Functions, name: str) -> Callable[..., Array]:
+def _of_momenta(functions: CompiledFunctions, name: str) -> Callable[..., Array]:
     """The compiled function with momenta in place of speeds; the reduced form has fewer of them."""
     value: Callable[..., Array] = functions.call(name)
     description = functions.description
@@ -83,17 +75,16 @@ def _of_momenta(functions: Functions, name: str) -> Callable[..., Array]:
 class RunMomenta:
     """Conversions between (q, u) and (q, mom) for one run with the inputs ``r``; pickles with both.
 
-    ``needed``: the indices of the inputs that must have a value (:func:`kanegen.solve.inputs.inputs.run_inputs`).
+    ``needed``: the indices of the inputs that must have a value (:func:`kanegen.solve.inputs.run_inputs`).
     """
 
-    def __init__(self, functions: Functions, r: Any, needed: frozenset[int]) -> None:
+    def __init__(self, functions: CompiledFunctions, r: Any, needed: frozenset[int]) -> None:
         self._made_from = (functions, r, needed)
         description = functions.description
         self._n_q, self._n_u = len(description.coordinates), len(description.speeds)
         self._momenta = functions.call("reduced_momentum" if description.form == "momentum" else "momentum")
         self._speeds = _of_momenta(functions, "speeds_from_momentum")
-        inputs = run_inputs(functions.module, description, r, needed)
-        self._inputs: Callable[[float], Array | None] = inputs.at if description.inputs else _no_inputs
+        self._inputs = run_inputs(functions.module, description, r, needed).at
 
     def __reduce__(self) -> tuple[type[RunMomenta], tuple[Any, ...]]:
         return RunMomenta, self._made_from
@@ -112,23 +103,15 @@ class RunMomenta:
             row[n_q:] = self._speeds(t, state[:n_q], state[n_q:], self._inputs(t))
         return result
 
-    def in_speeds(self, outcome: Any) -> Any:
-        """The outcome of the compiled integrator with speeds in place of momenta."""
-        t, y = outcome.last
+    def in_speeds(self, result: Any) -> Any:
+        """The result of the compiled integrator with speeds in place of momenta."""
+        t, y = result.last
+        last = t, self.speeds(np.array([t]), y[None, :])[0]
         dense = None
-        if outcome.dense is not None:
-            t_old, h, coefficients = outcome.dense
+        if result.dense is not None:
+            t_old, h, coefficients = result.dense
             dense = SpeedDense(t_old, h, coefficients, self)
-        fields = vars(outcome) | {
-            "y": self.speeds(outcome.t, outcome.y),
-            "last": (t, self.speeds(np.array([t]), y[None, :])[0]),
-            "dense": dense,
-        }
-        return SimpleNamespace(**fields)
-
-
-def _no_inputs(t: float) -> None:
-    return None
+        return SimpleNamespace(**vars(result) | {"y": self.speeds(result.t, result.y), "last": last, "dense": dense})
 
 
 @dataclass(frozen=True, eq=False)

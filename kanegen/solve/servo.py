@@ -12,8 +12,9 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description, ServoLabels
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import group
-from kanegen.solve.functions import Functions
-from kanegen.solve.names import numbers
+from kanegen.solve.evaluation import Evaluation
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.values import numbers, require_none
 
 SERVO_FUNCTIONS: Final = tuple(name for name in group("servo") if name != "servo_gains")
 
@@ -51,14 +52,12 @@ class Underactuation(NamedTuple):
     right_side: Array
 
 
-class Controlled:
+class Controlled(Evaluation):
     """The methods of :class:`~kanegen.Solver` for servo-constraints (``control=kg.Servo(...)`` of ``kg.Model``)."""
 
-    description: Description
     _servo: dict[str, Callable[..., Any]]
     _servo_defaults: Array
     _servo_missing: tuple[str, ...]
-    _functions: Functions
 
     def control(self, t: float, q: Any, u: Any, y: Any = None, r: Any = None) -> Array:
         """The controls tau (n_tau,) that enforce the servo-constraints at this state.
@@ -83,24 +82,22 @@ class Controlled:
             values below 1e-9 of what its terms allow (``Servo(damping=...)`` gives bounded controls there); where a y
             that contains the controls leaves them undetermined; for arguments of the wrong shape.
         """
-        value: Array = self._evaluate_servo("control", t, q, u, self._servo_inputs(y, r))
-        return value
+        return np.asarray(self._servo["control"](t, q, u, self._servo_inputs(y, r)))
 
     def servo_system(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """``(S, z)`` of ``S tau = z``, (n_s, n_tau) and (n_s,): what the controls must satisfy."""
         inputs = self._servo_inputs(None, r)
-        S, z = (self._evaluate_servo(name, t, q, u, inputs) for name in ("servo_matrix", "servo_right_side"))
-        return S, z
+        return self._servo["servo_matrix"](t, q, u, inputs), self._servo["servo_right_side"](t, q, u, inputs)
 
     def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """psi (n_s,) of the servo-constraints, and psi' of the holonomic ones, zero on the desired motion."""
-        values: Array = self._evaluate_servo("servo_residuals", t, q, u, self._servo_inputs(None, r))
+        values = self._servo["servo_residuals"](t, q, u, self._servo_inputs(None, r))
         n_s = len(self.description.servo.orders) if self.description.servo else 0
         return values[:n_s], values[n_s:]
 
     def feasibility(self, t: float, q: Any, u: Any, r: Any = None) -> Feasibility:
         """Whether controls satisfy the servo-constraints at this state: one, a family, or none."""
-        rank, residual, smallest, possible = self._evaluate_servo("feasibility", t, q, u, self._servo_inputs(None, r))
+        rank, residual, smallest, possible = self._servo["feasibility"](t, q, u, self._servo_inputs(None, r))
         dimension = len(_controls(self.description)) - int(rank)
         kind = "none" if not possible else "family" if dimension else "unique"
         return Feasibility(kind, dimension, float(residual), float(smallest))
@@ -119,11 +116,8 @@ class Controlled:
         SolveError
             Also where the controls act on every degree of freedom, so that there are no such equations.
         """
-        rows: Array = self._functions.get("underactuation").value(t, q, u, self._servo_inputs(None, r))
+        rows = self._value("underactuation", t, q, u, self._servo_inputs(None, r))
         return Underactuation(rows[:, :-1].copy(), rows[:, -1].copy())
-
-    def _evaluate_servo(self, name: str, t: float, q: Any, u: Any, r: Any) -> Any:
-        return self._servo[name](t, q, u, r)
 
     def _servo_inputs(self, y: Any, r: Any) -> Any:
         """All inputs, followed by the hidden ones with y; those that are not given are zero or have their defaults."""
@@ -145,19 +139,15 @@ class Controlled:
         return d.input_layout.array(given, free=free)
 
 
-def servo_attributes(functions: Functions) -> dict[str, Any]:
+def servo_attributes(functions: CompiledFunctions) -> dict[str, Any]:
     """The attributes of `Controlled`: compiled functions by name, and default inputs.
 
-    Raises
-    ------
-    SolveError
-        For gains that are not stable with the parameters of the solver.
+    Raises `SolveError` for gains that are not stable with the parameters of the solver.
     """
     d = functions.description
     defaults = [0.0 if k in _controls(d) else slot.default for k, slot in enumerate(d.input_slots)]
     if d.servo is not None and functions.problem("servo_gains") is None:
-        sizes = (len(d.coordinates), len(d.speeds), len(d.inputs))
-        _require_stability(d.name, d.servo, functions.get("servo_gains").value(0.0, *map(np.zeros, sizes)))
+        _require_stability(d.name, d.servo, functions.of_parameters("servo_gains"))
     return {
         "_servo": {name: functions.call(name) for name in SERVO_FUNCTIONS},
         "_servo_defaults": d.input_layout.array([x or 0.0 for x in defaults]),
@@ -177,8 +167,8 @@ def _require_stability(name: str, servo: ServoLabels, gains: Array) -> None:
         for gain, value in zip(names[order], row, strict=False)
         if not value < 0.0
     ]
-    if problems:
-        raise SolveError(
-            f"the servo-constraints of {name!r} are not stable with these parameters: {'; '.join(problems)}; "
-            "expected negative numbers, or their errors grow"
-        )
+    require_none(
+        problems,
+        f"the servo-constraints of {name!r} are not stable with these parameters: ",
+        "; expected negative numbers, or their errors grow",
+    )

@@ -1,27 +1,40 @@
-"""A model through SymPy's own ``KanesMethod``: the equations every peer of a comparison evaluates.
+"""What SymPy alone gives: the equations of a model by ``KanesMethod``, in C and in Python.
 
 Nothing here uses kanegen's derivation, so the peers are also an independent check of it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy as sm
+from sympy.codegen.rewriting import create_expand_pow_optimization
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import KanesMethod, Particle
 from sympy.physics.vector import dynamicsymbols
+from sympy.printing.c import C99CodePrinter
 
-from kanegen.errors import KanegenError
+from kanegen.arrays import Array
+from kanegen.bench.timing import timed, timed_library
+from kanegen.codegen.environment import render, runtime_headers
+from kanegen.codegen.text import comment
+from kanegen.errors import KanegenError, SolveError
 from kanegen.graph.ranks import pivoted_columns, unit_rows
 from kanegen.model import Model
 from kanegen.model.checks.velocities import motion_problems
 from kanegen.pipeline import build
+
+Ode: TypeAlias = Callable[[float, Array], Array]
+
+METHODS = ("RK45", "DOP853", "LSODA")
+"""Methods of `scipy.integrate.solve_ivp` that are compared."""
 
 
 class PeerError(KanegenError):
@@ -45,17 +58,15 @@ class KaneEquations:
     sizes: Mapping[str, int]
     constrained: bool
 
-    def symbols(self, array: str) -> tuple[Any, ...]:
-        """The symbols of one array: ``q``, ``u``, ``r`` or ``p``."""
-        return array_symbols(array, self.sizes[array])
-
 
 @dataclass(frozen=True)
 class KaneDerivation:
-    """A finished ``KanesMethod`` of a model, and the ``seconds`` it took to form the equations."""
+    """A finished ``KanesMethod`` of a model with its matrices, and the ``seconds`` it took to form the equations."""
 
     model: Model
     method: Any
+    mass: Any
+    forcing: Any
     seconds: float
 
 
@@ -63,15 +74,10 @@ class KaneDerivation:
 class _Rows:
     """Constraint rows for ``KanesMethod``; ``frozen`` maps the stand-ins of speeds back to the speeds."""
 
-    dependent: tuple[Any, ...]
-    velocity: tuple[Any, ...]
-    acceleration: tuple[Any, ...]
-    frozen: Mapping[Any, Any]
-
-
-def array_symbols(array: str, length: int) -> tuple[Any, ...]:
-    """Symbols whose names read as C array elements, ``q[0]``, ``q[1]`` ..."""
-    return tuple(sm.Symbol(f"{array}[{k}]") for k in range(length))
+    dependent: Sequence[Any] = ()
+    velocity: Sequence[Any] = ()
+    acceleration: Sequence[Any] = ()
+    frozen: Mapping[Any, Any] | None = None
 
 
 def apply_kanes_method(model: Model, point: Mapping[str, Any]) -> KaneDerivation:
@@ -82,42 +88,16 @@ def apply_kanes_method(model: Model, point: Mapping[str, Any]) -> KaneDerivation
     """
     _refuse_what_kane_cannot(model)
     rows = _constraint_rows(model, point)
-    started = time.perf_counter()
     with warnings.catch_warnings():
         # SymPy warns when the velocity of a point follows from several points; they agree.
         warnings.simplefilter("ignore", UserWarning)
-        method = _formed(model, rows)
-        # SymPy assembles the matrices when they are read.
-        mass, forcing = method.mass_matrix, method.forcing
-    seconds = time.perf_counter() - started
+        (method, mass, forcing), seconds = timed(partial(_formed, model, rows))
     if rows.frozen:
-        method = _Thawed(method, mass.xreplace(rows.frozen), forcing.xreplace(rows.frozen))
-    return KaneDerivation(model, method, seconds)
+        mass, forcing = mass.xreplace(rows.frozen), forcing.xreplace(rows.frozen)
+    return KaneDerivation(model, method, mass, forcing, seconds)
 
 
-@dataclass(frozen=True)
-class Building:
-    """Seconds that ``Model.from_kane`` (``checking`` of velocities against positions included) and ``build`` took."""
-
-    seconds: float
-    checking: float
-
-
-def build_from_kane(derivation: KaneDerivation) -> Building:
-    """Read and build a finished ``KanesMethod``; the wrapper is compiled before, as that is done once per machine."""
-    build(derivation.model, functions=("rhs",))
-    started = time.perf_counter()
-    values = {symbol: value for symbol, value in derivation.model.parameters.items() if value is not None}
-    # A new name, so that the cache has no such model.
-    model = Model.from_kane(derivation.method, name=f"kane {time.time_ns()}", parameters=values)
-    build(model)
-    seconds = time.perf_counter() - started
-    started = time.perf_counter()
-    motion_problems(model)
-    return Building(seconds, time.perf_counter() - started)
-
-
-def _formed(model: Model, rows: _Rows) -> Any:
+def _formed(model: Model, rows: _Rows) -> tuple[Any, Any, Any]:
     method = KanesMethod(
         model.frame,
         list(model.coordinates),
@@ -127,45 +107,49 @@ def _formed(model: Model, rows: _Rows) -> Any:
         velocity_constraints=list(rows.velocity) or None,
         acceleration_constraints=list(rows.acceleration) or None,
     )
-    method.kanes_equations(list(model.bodies), _all_loads(model) or None)
-    return method
+    loads = list(model.loads)
+    if model.gravity is not None:
+        centers = [body.point if isinstance(body, Particle) else body.masscenter for body in model.bodies]
+        loads += [(center, body.mass * model.gravity) for center, body in zip(centers, model.bodies, strict=True)]
+    method.kanes_equations(list(model.bodies), loads or None)
+    # SymPy assembles the matrices when they are read.
+    return method, method.mass_matrix, method.forcing
 
 
-class _Thawed:
-    """The attributes of a ``KanesMethod`` that are read here, with the speeds in place of their stand-ins."""
+def build_from_kane(derivation: KaneDerivation) -> tuple[float, float]:
+    """Seconds to read and build a finished ``KanesMethod``, and to check its velocities against the positions.
 
-    def __init__(self, method: Any, mass: Any, forcing: Any) -> None:
-        self.u = method.u
-        self.mass_matrix = mass
-        self.forcing = forcing
-        self.kindiffdict = method.kindiffdict
+    The wrapper is compiled before, as that is done once per machine.
+    """
+    build(derivation.model, functions=("rhs",))
+    values = {symbol: value for symbol, value in derivation.model.parameters.items() if value is not None}
+
+    def read() -> Model:
+        # A new name, so that the cache has no such model.
+        model = Model.from_kane(derivation.method, name=f"kane {time.time_ns()}", parameters=values)
+        build(model)
+        return model
+
+    model, seconds = timed(read)
+    return seconds, timed(partial(motion_problems, model))[1]
 
 
 def kane_equations(derivation: KaneDerivation) -> KaneEquations:
     """The equations of a finished derivation over the symbols of arrays."""
-    model, method = derivation.model, derivation.method
+    model, method, mass, forcing = derivation.model, derivation.method, derivation.mass, derivation.forcing
     to_arrays = _substitution(model)
     order = [list(method.u).index(speed) for speed in model.speeds]
-    mass = method.mass_matrix.extract(list(range(len(order))), order)
+    # With constraints the rows are no longer those of the speeds.
+    rows = list(range(len(order))) if model.constraints else order
     rates = method.kindiffdict()
-    constrained = bool(constraint_count(model))
-    if not constrained:
-        mass = mass.extract(order, list(range(len(order))))
-    forcing = [method.forcing[k] for k in (range(len(order)) if constrained else order)]
-    time_symbol = dynamicsymbols._t
     return KaneEquations(
         name=model.name,
-        qdot=tuple(to_arrays(rates[coordinate.diff(time_symbol)]) for coordinate in model.coordinates),
-        mass=mass.applyfunc(to_arrays),
-        forcing=tuple(to_arrays(entry) for entry in forcing),
+        qdot=tuple(to_arrays(rates[coordinate.diff(dynamicsymbols._t)]) for coordinate in model.coordinates),
+        mass=mass.extract(rows, order).applyfunc(to_arrays),
+        forcing=tuple(to_arrays(forcing[k]) for k in rows),
         sizes={array: len(symbols) for array, symbols in _arrays(model).items()},
-        constrained=constrained,
+        constrained=bool(model.constraints),
     )
-
-
-def constraint_count(model: Model) -> int:
-    """Number of constraint rows the user gave, of all three kinds."""
-    return len(model.constraints)
 
 
 def _refuse_what_kane_cannot(model: Model) -> None:
@@ -177,31 +161,11 @@ def _refuse_what_kane_cannot(model: Model) -> None:
                 f"{model.name}: SymPy differentiates the input {item.name} as a constant, since it is a "
                 "plain Symbol; KanesMethod needs dynamicsymbols()"
             )
-    custom = {
-        str(atom.func)
-        for expression in _scalar_expressions(model)
-        for atom in expression.atoms(sm.Function)
-        if hasattr(atom.func, "kanegen_function")
-    }
+    components = [entry for _, vector in model.loads for block, _ in vector.args for entry in block]
+    atoms = {atom for expression in (*model.constraints, *components) for atom in expression.atoms(sm.Function)}
+    custom = sorted({str(atom.func) for atom in atoms if hasattr(atom.func, "kanegen_function")})
     if custom:
-        raise PeerError(f"{model.name}: {', '.join(sorted(custom))} has no meaning to SymPy's lambdify and C printer")
-
-
-def _scalar_expressions(model: Model) -> tuple[Any, ...]:
-    vectors = [vector for _, vector in model.loads]
-    components = [entry for vector in vectors for block, _ in vector.args for entry in block]
-    return (*model.constraints, *components)
-
-
-def _all_loads(model: Model) -> list[tuple[Any, Any]]:
-    loads = list(model.loads)
-    if model.gravity is not None:
-        loads += [(_mass_center(body), body.mass * model.gravity) for body in model.bodies]
-    return loads
-
-
-def _mass_center(body: Any) -> Any:
-    return body.point if isinstance(body, Particle) else body.masscenter
+        raise PeerError(f"{model.name}: {', '.join(custom)} has no meaning to SymPy's lambdify and C printer")
 
 
 def _constraint_rows(model: Model, point: Mapping[str, Any]) -> _Rows:
@@ -212,8 +176,8 @@ def _constraint_rows(model: Model, point: Mapping[str, Any]) -> _Rows:
     Jacobian, together with the differentiated row; that gives its partial velocities (Appell, Chetaev: psi_u)
     unchanged.
     """
-    if not constraint_count(model):
-        return _Rows((), (), (), {})
+    if not model.constraints:
+        return _Rows()
     moment, speeds = dynamicsymbols._t, sm.Matrix(model.speeds)
     rates = KanesMethod(
         model.frame, list(model.coordinates), list(model.speeds), kd_eqs=list(model.kinematics)
@@ -230,32 +194,24 @@ def _constraint_rows(model: Model, point: Mapping[str, Any]) -> _Rows:
             "KanesMethod needs as many independent rows as dependent speeds"
         )
     if not model.acceleration_constraints and not jacobian.has(*model.speeds):
-        return _Rows(tuple(dependent), tuple(velocity), (), {})
+        return _Rows(dependent, velocity)
     stand_ins = {speed: sm.Dummy(f"frozen_{k}") for k, speed in enumerate(model.speeds)}
-    frozen_rows = jacobian.xreplace(stand_ins) * speeds
     thaw = {stand_in: speed for speed, stand_in in stand_ins.items()}
-    return _Rows(tuple(dependent), tuple(frozen_rows), tuple(acceleration), thaw)
+    return _Rows(dependent, tuple(jacobian.xreplace(stand_ins) * speeds), acceleration, thaw)
 
 
 def _pivot_speeds(model: Model, jacobian: Any, point: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Dependent speeds by QR with column pivoting of the constraint Jacobian at ``point``."""
-    values = point_values(model, point)
+    """Dependent speeds by QR with column pivoting of the constraint Jacobian at ``point``.
+
+    Parameters and inputs have the values of the model. Raises `PeerError` naming one that has no value.
+    """
+    values: dict[Any, float] = {dynamicsymbols._t: float(point["t"])}
+    arrays = {"q": point["q"], "u": point["u"], "r": input_values(model, point), "p": parameter_values(model)}
+    for array, numbers in arrays.items():
+        values.update(zip(_array_symbols(array, len(numbers)), map(float, numbers), strict=True))
     matrix = np.array(jacobian.applyfunc(_substitution(model)).subs(values).evalf(), dtype=float)
     rank, order = pivoted_columns(unit_rows(matrix))
     return tuple(speed for k, speed in enumerate(model.speeds) if k in order[:rank])
-
-
-def point_values(model: Model, point: Mapping[str, Any]) -> dict[Any, float]:
-    """Array symbols to numbers at a state, with the model's parameter values and input defaults.
-
-    Raises `PeerError` naming a parameter or an input that has no value.
-    """
-    arrays = {"q": point["q"], "u": point["u"], "r": input_values(model, point), "p": parameter_values(model)}
-    values: dict[Any, float] = {dynamicsymbols._t: float(point["t"])}
-    for array, numbers in arrays.items():
-        symbols = array_symbols(array, len(numbers))
-        values.update(zip(symbols, map(float, numbers), strict=True))
-    return values
 
 
 def parameter_values(model: Model) -> tuple[float, ...]:
@@ -277,6 +233,11 @@ def input_values(model: Model, point: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(float(item.default) for item in model.inputs if item.default is not None)
 
 
+def _array_symbols(array: str, length: int) -> tuple[Any, ...]:
+    """Symbols whose names read as C array elements, ``q[0]``, ``q[1]`` ..."""
+    return tuple(sm.Symbol(f"{array}[{k}]") for k in range(length))
+
+
 def _arrays(model: Model) -> dict[str, Sequence[Any]]:
     """The user's symbols by the arrays in which the equations have them."""
     inputs = [item.symbol for item in model.inputs]
@@ -288,7 +249,7 @@ def _substitution(model: Model) -> Callable[[Any], Any]:
     moment = dynamicsymbols._t
     names: dict[Any, Any] = {}
     for array, symbols in _arrays(model).items():
-        names.update(zip(symbols, array_symbols(array, len(symbols)), strict=True))
+        names.update(zip(symbols, _array_symbols(array, len(symbols)), strict=True))
     rates: dict[Any, Any] = {}
     for item in model.inputs:
         if item.rate is not None:
@@ -304,3 +265,66 @@ def _substitution(model: Model) -> Callable[[Any], Any]:
         return result
 
     return to_arrays
+
+
+def peer_source(equations: KaneEquations) -> str:
+    """The C text of the peer: ``cse`` of q', mass matrix and forcing together, then a solve in loops.
+
+    Of a symmetric mass matrix only the lower triangle is formed, which is all that Cholesky reads.
+    """
+    size, n_q = equations.sizes["u"], equations.sizes["q"]
+    places = [(i, j) for i in range(size) for j in range(size if equations.constrained else i + 1)]
+    entries = [equations.mass[i, j] for i, j in places]
+    temporaries, reduced = sm.cse([*equations.qdot, *entries, *equations.forcing], symbols=sm.numbered_symbols("x"))
+    printer = C99CodePrinter()
+    # A careful user replaces pow(x, 2) and pow(x, -3) by products.
+    expand = create_expand_pow_optimization(4, base_req=lambda base: True)
+    texts = [printer.doprint(expand(expression)) for expression in reduced]
+    return render(
+        "bench_peer.c.jinja",
+        name=comment(equations.name),
+        sizes=equations.sizes,
+        constrained=equations.constrained,
+        temporaries=[(symbol, printer.doprint(expand(expression))) for symbol, expression in temporaries],
+        qdot=texts[:n_q],
+        mass=[(i, j, text) for (i, j), text in zip(places, texts[n_q:], strict=False)],
+        forcing=texts[n_q + len(places) :],
+    )
+
+
+def peer_library(equations: KaneEquations) -> ctypes.CDLL:
+    """The compiled peer, linked with the timing loop; its only function is ``rhs``. Raises `BuildError`."""
+    return timed_library({**runtime_headers(), "peer.c": peer_source(equations)}, "peer.c")
+
+
+def integrate(ode: Ode, end: float, start: tuple[float, Array], method: str, tolerance: float) -> Array:
+    """The state at ``end`` by `scipy.integrate.solve_ivp`, rtol = ``tolerance``, atol = ``tolerance`` / 100."""
+    from scipy.integrate import solve_ivp
+
+    t, y = start
+    solution = solve_ivp(ode, (t, end), y, method=method, rtol=tolerance, atol=0.01 * tolerance)
+    if not solution.success:
+        raise SolveError(f"solve_ivp with {method} and rtol={tolerance:g} stopped: {solution.message}")
+    return np.asarray(solution.y[:, -1])
+
+
+def python_peer(
+    equations: KaneEquations, inputs: Sequence[float], parameters: Sequence[float], functions: str = "math"
+) -> Ode:
+    """``ode(t, y)`` with y = (q, u): ``lambdify(cse=True)`` of q', mass matrix and forcing, one `numpy.linalg.solve`.
+
+    ``functions``: ``"math"``, which is faster here than NumPy's scalars, the peer of a careful user; or ``"numpy"``,
+    what ``lambdify`` takes when nothing is said.
+    """
+    arguments = [dynamicsymbols._t, *(_array_symbols(array, equations.sizes[array]) for array in ("q", "u", "r", "p"))]
+    values = [list(equations.qdot), equations.mass.tolist(), list(equations.forcing)]
+    evaluate = sm.lambdify(arguments, values, modules=functions, cse=True)
+    n_q = equations.sizes["q"]
+    r, p = tuple(map(float, inputs)), tuple(map(float, parameters))
+
+    def ode(t: float, y: Array) -> Array:
+        state = y.tolist()
+        qdot, mass, forcing = evaluate(t, state[:n_q], state[n_q:], r, p)
+        return np.concatenate((qdot, np.linalg.solve(mass, forcing)))
+
+    return ode

@@ -1,1 +1,0 @@
-"""Linear models, Jacobians and inverse dynamics."""

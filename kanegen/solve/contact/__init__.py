@@ -1,1 +1,0 @@
-"""Contacts and impulses at one state."""

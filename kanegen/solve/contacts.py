@@ -1,0 +1,405 @@
+"""Contacts and impulses at one state; contacts and events of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.backends.protocol import Evaluator
+from kanegen.codegen.description import Description, EventLabel
+from kanegen.codes import EventKind, Status
+from kanegen.errors import SolveError
+from kanegen.graph.ranks import independent_rows
+from kanegen.model.contact.events import Event
+from kanegen.model.contact.normalize import normalized_events
+from kanegen.model.records import FrozenMapping
+from kanegen.solve.evaluation import Evaluation
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.solution import MODES, ContactHistory, EventRecord, Outcome, Phase, conflict_message
+from kanegen.solve.values import by_name, number, require_none, unknown
+
+
+@dataclass(frozen=True, eq=False)
+class ContactState:
+    """One contact at a state.
+
+    Attributes
+    ----------
+    mode
+        One of :data:`kanegen.solve.solution.MODES`.
+    gap, rate
+        The gap, m or rad, and its rate; of a gap at velocity level both are its value; NaN under a given load.
+    slip
+        Slip velocity along its directions, (n,), m/s.
+    force
+        Multipliers of its rows, N: the normal force, then friction along the directions of slip.
+    """
+
+    mode: str
+    gap: float
+    rate: float
+    slip: Array
+    force: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """All contacts at a state: ``contacts["floor"]`` is a :class:`ContactState`.
+
+    ``states`` maps names to them; ``qdot`` (n_q,) and ``udot`` (n_u,) are the motion with their forces. ``forces``
+    (n_rows,) are the multipliers in the order of ``description.contacts.rows``; functions take them after the inputs.
+    """
+
+    states: Mapping[str, ContactState]
+    qdot: Array
+    udot: Array
+    forces: Array
+
+    def __getitem__(self, name: str) -> ContactState:
+        if name not in self.states:
+            raise SolveError(unknown(name, tuple(self.states), "contact"))
+        return self.states[name]
+
+
+class Impulse(NamedTuple):
+    """Speeds after an impulse, the impulses of the constraints, and generalized momenta before and after.
+
+    ``u``: speeds after (n_u,). ``constraint_impulse``: ``J^T Lambda = Q (u+ - u-) - I``, (n_u,), with the
+    ``multipliers`` Lambda (n_c,) in the order of ``description.constraints.rows``, zero for redundant ones.
+    ``momentum_before`` and ``momentum_after``: ``Q u + N``, (n_u,), the holonomic generalized momenta;
+    ``reduced_momentum_before`` and ``reduced_momentum_after``: ``A2 (Q u + N)``, (n_i,), the nonholonomic ones, which
+    the constraint impulses do not change where the constraints are linear in the speeds; None where no choice of
+    dependent speeds solves the constraints, or the model was built without ``A``. ``contact_impulses``: those of the
+    contact rows (n_rows,), in the order of ``description.contacts.rows``.
+    """
+
+    u: Array
+    constraint_impulse: Array
+    multipliers: Array
+    momentum_before: Array
+    momentum_after: Array
+    reduced_momentum_before: Array | None
+    reduced_momentum_after: Array | None
+    contact_impulses: Array
+
+
+def check_contact_values(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> None:
+    """Raise `SolveError` listing the values of contact laws that are out of range at the parameters of the solver."""
+    entries = functions.description.contacts.values
+    values = functions.get("contact_values").value(t, q, u, r).tolist() if entries else []
+    problems = [
+        f"{entry.name} = {value:.6g}: expected {entry.expected}"
+        for entry, value in zip(entries, values, strict=True)
+        if not entry.admits(value)
+    ]
+    require_none(problems, f"values of contacts at t = {t!r} s: ")
+
+
+class Contacting(Evaluation):
+    """The methods of :class:`~kanegen.Solver` for contacts and impulses."""
+
+    def contacts(self, t: float, q: Any, u: Any, r: Any = None) -> Contacts:
+        """The contacts at a state: consistent modes, forces, and the accelerations under these forces.
+
+        The modes are those in which a run from this state begins. They follow from the gaps and their rates and, where
+        both vanish, from the complementarity of accelerations and forces. A contact that needs an impulse first (a
+        rigid one that approaches with a gap of zero) counts as closed. ``rhs`` and the other functions of the solver
+        treat all contacts as open, unless the inputs in ``r`` are followed by the multipliers.
+
+        Raises
+        ------
+        SolveError
+            For wrong arguments, a model without contacts, values of laws out of range, and states in which no modes, or
+            several, are consistent with the laws of the contacts (Painleve). It names the contact.
+        """
+        functions, module = self._functions, self._functions.module
+        if not module.CONTACTS:
+            raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
+        functions.require(["contacts"])
+        functions.get("gaps").value(t, q, u, r)  # checks the arguments
+        check_contact_values(functions, t, q, u, r)
+        state = functions.prepared, float(t), q, u, functions.inputs(r, ("contacts", "gaps"))
+        status, failure, modes, value, rate, force, qdot, udot = module.contacts(*state)
+        if status < 0 or not np.isfinite(udot).all():
+            functions.require_finite(("contacts",), t, q, u, r)
+            raise SolveError(contact_failure(module, status, failure, t))
+        states = {
+            name: _state(MODES[mode], layout, value, rate, force)
+            for name, mode, layout in zip(module.CONTACTS, modes.tolist(), module.contact_layout(), strict=True)
+        }
+        return Contacts(FrozenMapping(states), qdot, udot, force)
+
+    def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None) -> Impulse:
+        """The speeds after impulses that act at one instant, and the impulses of the constraints.
+
+        ``Q (u+ - u-) = I + J^T Lambda``, and the constraints hold before and after: ``J (u+ - u-) = 0`` for rows that
+        are linear in the speeds; for the others ``psi(q, u+, t) = 0`` by Newton's method, with impulses along psi_u^T
+        at the speeds after. Contacts that touch react as in an impact: those at rest stay closed or separate, those
+        that approach rebound according to their law, by complementarity and with friction (kg_impact.h).
+
+        Parameters
+        ----------
+        t, q, u, r
+            The state before, as for :attr:`rhs`; u must satisfy the constraints.
+        impulses
+            Generalized impulses (n_u,), N s or N m s; the name of one of the model's ``impulses``; or a mapping from
+            such names to factors.
+
+        Raises
+        ------
+        SolveError
+            For wrong arguments, unknown names and values of contact laws out of range; where the constraints depend on
+            each other at this position (a locked or toggle configuration), so that impulses would be infinite or
+            undetermined; where they leave no speed free; and where constraints nonlinear in the speeds cannot be
+            satisfied after the impulse.
+        """
+        functions, description = self._functions, self.description
+        before = self.momentum(t, q, u, r)  # checks the arguments
+        generalized = self._generalized(t, q, u, impulses, r)
+        constraints = description.constraints
+        needed = ["Q", *(["J"] if constraints.rows else []), *(["velocity_level"] if constraints.velocities else [])]
+        functions.require(needed)
+        inputs, rows = functions.inputs(r, needed), self._independent_rows(t, q, u, r)
+        if len(rows) == len(description.speeds):
+            raise SolveError(_locked(description, t))
+        state = functions.prepared, float(t), q, u, inputs
+        status, after, independent = functions.module.impulse(*state, generalized, rows)
+        if status < 0 or not np.isfinite(after).all():
+            raise SolveError(_failed(description, status, t))
+        multipliers = np.zeros(len(constraints.rows))
+        multipliers[rows] = independent
+        contact_impulses = np.zeros(len(description.contacts.rows))
+        if functions.module.CONTACTS:
+            check_contact_values(functions, t, q, u, r)
+            after, contact_impulses, more = self._with_contacts(t, q, u, after, inputs, rows)
+            multipliers[rows] += more
+        momentum = self.momentum(t, q, after, r)
+        return Impulse(
+            u=after,
+            constraint_impulse=self.J(t, q, after, r).T @ multipliers if len(multipliers) else np.zeros(len(after)),
+            multipliers=multipliers,
+            momentum_before=before,
+            momentum_after=momentum,
+            reduced_momentum_before=self._reduced(t, q, u, r, before),
+            reduced_momentum_after=self._reduced(t, q, after, r, momentum),
+            contact_impulses=contact_impulses,
+        )
+
+    def _with_contacts(
+        self, t: float, q: Any, before: Any, after: Array, inputs: Array, rows: list[int]
+    ) -> tuple[Array, Array, Array]:
+        """Speeds after the reaction of the contacts, their impulses, additions to the multipliers of ``rows``."""
+        functions, module, layout = self._functions, self._functions.module, self.description.input_layout
+        state = functions.prepared, float(t), q, before
+        status, failure, final, impulses = module.contacts_after_impulse(*state, after, inputs)
+        if status < 0:
+            raise SolveError(contact_failure(module, status, failure, t))
+        if not rows:
+            return final, impulses, np.empty(0)
+        given = inputs[: len(layout.inputs)]
+        free, acting = layout.array(given), layout.array(given, multipliers=impulses)
+        # P is affine in the multipliers of the contacts.
+        on_speeds = self.P(t, q, final, acting) - self.P(t, q, final, free)
+        answer = self.Q(t, q, final, free) @ (final - after) - on_speeds
+        more, *_ = np.linalg.lstsq(self.J(t, q, final, free)[rows].T, answer, rcond=None)
+        return final, impulses, more
+
+    def _independent_rows(self, t: float, q: Any, u: Any, r: Any) -> list[int]:
+        """Indices of the independent constraints: all, except in models whose constraints are redundant everywhere."""
+        rows = range(len(self.description.constraints.rows))
+        if not rows or self.description.dependent:
+            return list(rows)
+        return list(independent_rows(self.J(t, q, u, r)))
+
+    def _generalized(self, t: float, q: Any, u: Any, impulses: Any, r: Any) -> Array:
+        """Generalized impulses (n_u,) from the argument ``impulses``."""
+        known = self.description.impulses
+        if isinstance(impulses, str):
+            impulses = {impulses: 1.0}
+        if isinstance(impulses, Mapping):
+            factors = {k: number(x, f"impulse {k}") for k, x in by_name(impulses, known, "impulse").items()}
+            if not factors:
+                raise SolveError("impulses is an empty mapping: name the impulses that act")
+            rows = self._value("impulses", t, q, u, r)
+            return sum((x * rows[known.index(k)] for k, x in factors.items()), np.zeros(len(self.description.speeds)))
+        return _vector(impulses, self.description.speeds)
+
+    def _reduced(self, t: float, q: Any, u: Any, r: Any, momentum: Array) -> Array | None:
+        """``A2 mom = mom_I + A^T mom_D``."""
+        description = self.description
+        if not description.dependent:
+            return momentum.copy() if description.independent else None
+        if description.independent and self._functions.problem("A") is not None:
+            return None
+        A: Array = self.A(t, q, u, r)
+        return momentum[list(description.independent)] + A.T @ momentum[list(description.dependent)]
+
+
+def _state(mode: str, layout: tuple[int, int, int], value: Array, rate: Array, force: Array) -> ContactState:
+    normal, tangent, directions = layout
+    slip = slice(tangent, tangent + directions) if directions else slice(0, 0)
+    rows = ([normal] if normal >= 0 else []) + list(range(slip.start, slip.stop))
+    gap, speed = (float(value[normal]), float(rate[normal])) if normal >= 0 else (np.nan, np.nan)
+    return ContactState(mode, gap, speed, rate[slip].copy(), force[rows])
+
+
+def contact_failure(module: Evaluator, status: int, failure: tuple[int, Any], t: float) -> str:
+    """Why the contacts have no modes or impulses at a state; ``failure``: the contact, and a ``Conflict`` or None."""
+    culprit, conflict = failure
+    if conflict is not None:
+        return f"{Outcome.NO_MODE.value} at t = {t!r} s: {conflict_message(module, conflict)}"
+    where = f" of contact {module.CONTACTS[culprit]!r}" if culprit >= 0 else ""
+    if status == Status.SEVERAL_MODES:
+        return f"{Outcome.SEVERAL_MODES.value}{where} at t = {t!r} s: {Status.SEVERAL_MODES.message}"
+    return f"the contacts cannot be evaluated at t = {t!r} s: status {status} of a function{where}"
+
+
+def _vector(impulses: Any, speeds: tuple[str, ...]) -> Array:
+    try:
+        values = np.array(impulses, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SolveError(f"impulses is {impulses!r}; expected numbers ({len(speeds)},), a name or a mapping") from error
+    if values.shape != (len(speeds),):
+        raise SolveError(
+            f"impulses has shape {values.shape}; expected ({len(speeds)},), one generalized impulse for each of "
+            f"{', '.join(speeds)}"
+        )
+    for name, value in zip(speeds, values.tolist(), strict=True):
+        number(value, f"the generalized impulse along {name}")
+    return values
+
+
+def _locked(description: Description, t: float) -> str:
+    speeds = description.speeds
+    return (
+        f"the configuration is locked at t = {t!r} s: {len(speeds)} independent constraints leave none of the speeds "
+        f"{', '.join(speeds)} free, so that an impulse cannot change them; remove one of the constraints "
+        f"{'; '.join(description.constraints.rows)}"
+    )
+
+
+def _failed(description: Description, status: int, t: float) -> str:
+    rows = "; ".join(description.constraints.rows)
+    if status == Status.SINGULAR:
+        return (
+            f"the impulse at t = {t!r} s has no unique answer: the constraints depend on each other at this position "
+            f"(locked, or a toggle: {rows}), or a speed moves no mass; change the position, or remove the redundant "
+            "constraint"
+        )
+    if status == Status.INCONSISTENT:
+        return (
+            f"the impulse at t = {t!r} s leaves no speeds that satisfy the constraints, which are nonlinear in the "
+            f"speeds: {rows}; the impulse is too large for them, or the speeds before violate them (make_consistent)"
+        )
+    return f"the impulse at t = {t!r} s cannot be computed: status {status} of a function"
+
+
+def watched_events(description: Description, events: Any) -> tuple[int, ...]:
+    """Indices of the events to look for, given by name or as the model's records; None: all.
+
+    Raises `SolveError` for unknown names, and for records that differ from the model's event of that name.
+    """
+    if events is None:
+        return tuple(range(len(description.events)))
+    if isinstance(events, (str, Event)) or not isinstance(events, Iterable):
+        events = (events,)
+    problems: list[str] = []
+    indices = {_event_index(item, description.events, problems) for item in events}
+    require_none(problems)
+    return tuple(sorted(indices))
+
+
+def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) -> int:
+    """The index of an event given by name or as a record; -1 with a problem where the model has no such event."""
+    names = [event.name for event in known]
+    name = item.name if isinstance(item, Event) else item
+    if not isinstance(name, str):
+        problems.append(f"events holds {item!r}: put events into Model(events=...) and give their names here")
+    elif name not in names:
+        problems.append(f"{unknown(name, names, 'event')}; events are compiled with the model, Model(events=...)")
+    else:
+        own = vars(known[names.index(name)])
+        labels = map(EventLabel.of, normalized_events([item], "events", problems) if isinstance(item, Event) else ())
+        problems += [
+            f"the event {name!r} was not compiled with {field} = {value!r}: the model has {own[field]!r}; name the "
+            "event, or build a model with this one"
+            for label in labels
+            for field, value in vars(label).items()
+            if value != own[field]
+        ]
+        return names.index(name)
+    return -1
+
+
+def start_modes(module: Evaluator, modes: Mapping[str, str] | None) -> dict[int, int]:
+    """Index of contact -> code of its mode. Raises `SolveError` for names and modes that do not exist."""
+    named = by_name(modes or {}, module.CONTACTS, "contact")
+    wrong = [f"{name}: {unknown(str(mode), MODES, 'mode')}" for name, mode in named.items() if mode not in MODES]
+    require_none(wrong, "modes: ")
+    return {module.CONTACTS.index(name): MODES.index(mode) for name, mode in named.items()}
+
+
+def check_run(module: Evaluator, watched: Iterable[int], backwards: bool, control_states: bool) -> None:
+    """Raise `SolveError` naming contacts and events that a run backwards or with controls in its state cannot have."""
+    events = [module.EVENTS[k] for k in watched]
+    irreversible = [f"contact {name!r}" for name in module.IRREVERSIBLE_CONTACTS]
+    irreversible += [f"event {name!r}" for name in events if name in module.IRREVERSIBLE_EVENTS]
+    if backwards and irreversible:
+        raise SolveError(
+            f"the span goes backwards in time, where {', '.join(irreversible)} cannot be followed: the state after "
+            "impacts, friction and latches does not determine the state before; integrate forwards"
+        )
+    acting = [*(f"contact {name!r}" for name in module.CONTACTS), *(f"event {name!r}" for name in events)]
+    if control_states and acting:
+        raise SolveError(
+            f"kg.ControlConstraints make the controls part of the state, on which {', '.join(acting)} cannot act: "
+            "leave events out by events=(), and use servo-constraints in models with contacts"
+        )
+
+
+def hybrid_records(
+    module: Evaluator, description: Description, result: Any
+) -> tuple[tuple[EventRecord, ...], ContactHistory | None]:
+    """The events and the contacts of a run; ``result.hybrid`` is None in runs without contacts and events.
+
+    ``result.hybrid`` holds ``events`` (n, 3 + n_q + 2 n_u + n_rows), whose rows are time, kind, index, q, speeds
+    before and after, and impulses; ``phases`` (m, 1 + n_contacts), whose rows are the start of a phase and the modes;
+    ``forces`` (n_t, n_rows).
+    """
+    arrays = result.hybrid
+    if arrays is None:
+        return (), None
+    events = _events(module, description, arrays.events)
+    if not module.CONTACTS:
+        return events, None
+    phases = _phases(module.CONTACTS, arrays.phases, result.last[0])
+    return events, ContactHistory(phases, arrays.forces, description.contacts.rows)
+
+
+def _events(module: Evaluator, description: Description, rows: Array) -> tuple[EventRecord, ...]:
+    n_q, n_u = len(description.coordinates), len(description.speeds)
+    parts = [np.ascontiguousarray(part) for part in np.split(rows, [3, 3 + n_q, 3 + n_q + n_u, 3 + n_q + 2 * n_u], 1)]
+    kinds, contacts, events = EventKind.labels(), module.CONTACTS, module.EVENTS
+    records = []
+    for (t, code, index), q, before, after, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
+        kind = kinds[int(code)]
+        name = (events if code == EventKind.USER else contacts)[int(index)]
+        records.append(EventRecord(t, name, kind, q, before, after, impulse))
+    return tuple(records)
+
+
+def _phases(contacts: tuple[str, ...], rows: Array, end: float) -> tuple[Phase, ...]:
+    """Phases from their starts, without those of length zero; equal neighbors are joined."""
+    phases: list[Phase] = []
+    ends = [*rows[1:, 0].tolist(), end]
+    for row, t_end in zip(rows, ends, strict=True):
+        modes = FrozenMapping(zip(contacts, (MODES[int(code)] for code in row[1:]), strict=True))
+        if phases and dict(phases[-1].modes) == dict(modes):
+            phases[-1] = Phase(phases[-1].t_start, t_end, modes)
+        elif t_end != row[0] or len(rows) == 1:
+            phases.append(Phase(float(row[0]), t_end, modes))
+    return tuple(phases)

@@ -1,1 +1,0 @@
-"""Controls at a state and in a closed loop."""

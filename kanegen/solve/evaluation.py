@@ -1,0 +1,110 @@
+"""Evaluation at one state: quantities, residuals, outputs and reactions of a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.backends.protocol import Build
+from kanegen.codegen.description import REACTION, Description
+from kanegen.errors import SolveError
+from kanegen.model import Baumgarte, Projection
+from kanegen.program.catalogue import ATTRIBUTES
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.values import unknown
+
+
+@dataclass(frozen=True)
+class AccelerationParts:
+    """The canonical form's two parts of the accelerations (Bajodah and Chen 2018, eqs. 40 and 44), (n_u,) each.
+
+    ``udot_constraint`` enforces the constraints, ``udot_momentum`` balances the momentum. They add up to u' and are
+    orthogonal in the metric Q. ``wdot_constraint`` and ``wdot_momentum`` are the parts of w', with w = Q^1/2 u; they
+    are orthogonal in the Euclidean metric.
+    """
+
+    udot_constraint: Array
+    udot_momentum: Array
+    wdot_constraint: Array
+    wdot_momentum: Array
+
+
+class Wrench(NamedTuple):
+    """Force (3,), N, and torque about the reaction's point (3,), N m, components in the reaction's frame."""
+
+    force: Array
+    torque: Array
+
+
+class Evaluation:
+    """What all parts of a :class:`~kanegen.Solver` share, and its methods that evaluate at one state."""
+
+    description: Description
+    extension: Build
+    parameters: Mapping[str, float | None]
+    stabilization: Baumgarte | Projection | None
+    _functions: CompiledFunctions
+    _rhs_name: str
+    _residuals: Callable[..., Array]
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """A quantity of the catalogue, as a function of (t, q, u, r=None, out=None); made when it is first used."""
+        if name not in ATTRIBUTES:
+            raise AttributeError(f"a Solver has no attribute {name!r}", name=name, obj=self)
+        function = self.__dict__[name] = self._functions.call(name)
+        return function
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *ATTRIBUTES})
+
+    def _value(self, name: str, t: float, q: Any, u: Any, r: Any) -> Any:
+        return self._functions.get(name).value(t, q, u, r)
+
+    def residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+        """Residuals of the constraints at position and velocity level, zero on the manifold.
+
+        ``(n_position,)``: phi of the holonomic constraints, invariants last (``description.constraints.positions``);
+        ``(n_velocity,)``: phi' and psi (``description.constraints.velocities``).
+        """
+        constraints = self.description.constraints
+        if not constraints.levels:
+            self.extension.module.checked_state(t, q, u, r)
+            return np.empty(0), np.empty(0)
+        values, n = self._residuals(t, q, u, r), len(constraints.positions)
+        return values[:n], values[n:]
+
+    def rank(self, t: float, q: Any, u: Any, r: Any = None) -> int:
+        """The number of independent constraint rows at this state; needs the function ``rank``."""
+        return int(self._value("rank", t, q, u, r))
+
+    def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None) -> AccelerationParts:
+        """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has it."""
+        return AccelerationParts(*self._value("acceleration_parts", t, q, u, r))
+
+    def output(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Any:
+        """The user's output ``name``: a float or an array. Raises `SolveError` for unknown names."""
+        shapes = self.description.outputs
+        if name not in shapes:
+            raise SolveError(unknown(name, tuple(shapes), "output"))
+        value = self._value(f"output:{name}", t, q, u, r)
+        return value if shapes[name] == () else value.reshape(shapes[name])
+
+    def outputs(self, t: float, q: Any, u: Any, r: Any = None) -> dict[str, Any]:
+        """All outputs of the model by name."""
+        return {name: self.output(name, t, q, u, r) for name in self.description.outputs}
+
+    def reaction(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Wrench:
+        """Force and torque of the model's reaction ``name``. Raises `SolveError` for unknown names."""
+        if name not in self.description.reactions:
+            what = "reaction (reactions= of kanegen.Model) that was built"
+            raise SolveError(unknown(name, self.description.reactions, what))
+        values = self._value(REACTION + name, t, q, u, r)
+        return Wrench(values[:3], values[3:])
+
+    def reactions(self, t: float, q: Any, u: Any, r: Any = None) -> dict[str, Wrench]:
+        """All reactions of the model by name."""
+        return {name: self.reaction(name, t, q, u, r) for name in self.description.reactions}

@@ -1,0 +1,296 @@
+"""The inputs ``r`` of an integration, in the forms that the compiled integrator evaluates.
+
+Tables and splines become piecewise polynomials (``scipy.interpolate.PPoly``), whose coefficients ``c`` have the shape
+(k, n, m), for m values. ``scipy.interpolate`` is imported only where it is needed, since that takes a quarter of a
+second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.backends.protocol import Evaluator
+from kanegen.codegen.description import Description
+from kanegen.errors import SolveError
+from kanegen.solve.values import by_name, number
+
+Scalar = Any
+"""One input of a run: a number, a ``PPoly`` of one value, or a Python callable."""
+
+ACCEPTED = (
+    "an array (n_r,), a table (times, values), a scipy spline, a mapping from input names to these, "
+    "a scipy.LowLevelCallable or a Python callable r(t)"
+)
+
+_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, ctypes.POINTER(ctypes.c_double), ctypes.c_void_p)
+_JUMP = 1e-9
+"""Jumps below this fraction of the magnitude are rounding errors of the spline's coefficients."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunInputs:
+    """Inputs of a run: ``compiled``, the module's ``Inputs``, and ``at(t)``, their values (n_r,)."""
+
+    compiled: Any
+    at: Callable[[float], Array]
+
+
+def run_inputs(module: Evaluator, description: Description, r: Any, needed: frozenset[int] | None = None) -> RunInputs:
+    """The inputs ``r`` describes; those with indices in ``needed`` (None: all) must have a value.
+
+    ``None``: the defaults; an array (n_r,): constant; ``(times, values)``: linear interpolation of (n,) and
+    (n, n_r); ``PPoly``, ``CubicSpline``, ``BSpline`` of (n_r,) values; ``scipy.LowLevelCallable`` with the
+    signature ``void (double t, double *r, void *user_data)``; a Python callable ``r(t) -> (n_r,)``, which is
+    slow. With one input, tables and splines may have scalar values. A mapping gives each input by name or
+    symbol a number, a table, a spline or a callable ``f(t) -> float``. An input that is missing there is the
+    derivative of the input whose rate it is, or has its default.
+
+    Raises `SolveError` for anything else, missing values, unknown names, wrong shapes and values that are not finite.
+    """
+    if r is None or isinstance(r, Mapping):
+        return _by_name(module, description, r or {}, needed)
+    if type(r) is tuple and any(np.ndim(item) for item in r):
+        return _piecewise(module, table(r, "the input table"), description)
+    if (spline := from_scipy(r, "the input spline")) is not None:
+        return _piecewise(module, spline, description)
+    if type(r).__name__ in ("LowLevelCallable", "PyCapsule"):
+        return RunInputs(module.Inputs.compiled(r), lambda t: _call_compiled(r, t, len(description.inputs)))
+    if callable(r):
+        return RunInputs(module.Inputs.python(r), r)
+    if isinstance(r, (str, bytes)):
+        raise SolveError(f"r is {r!r}; expected {ACCEPTED}")
+    return _constant(module, r)
+
+
+def _constant(module: Evaluator, values: Any) -> RunInputs:
+    compiled = module.Inputs.constant(values)  # checks them
+    array = np.array(values, dtype=np.float64)
+    return RunInputs(compiled, lambda t: array)
+
+
+def _piecewise(module: Evaluator, polynomial: Any, description: Description) -> RunInputs:
+    names, width = description.inputs, polynomial.c.shape[2]
+    if width != len(names):
+        expected = ", ".join(names) or "the model has no inputs"
+        raise SolveError(f"r gives {width} value(s) at each time; expected {len(names)}: {expected}")
+    return RunInputs(module.Inputs.piecewise(polynomial.x, polynomial.c), partial(value_at, polynomial))
+
+
+def _by_name(
+    module: Evaluator, description: Description, r: Mapping[Any, Any], needed: frozenset[int] | None
+) -> RunInputs:
+    names = description.inputs
+    given = {name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}
+    scalars = _filled(given, description, needed)
+    if not all(isinstance(scalar, float) or is_polynomial(scalar) for scalar in scalars):
+        functions = [_function(scalar) for scalar in scalars]
+
+        def evaluate(t: float) -> Array:
+            return np.array([float(function(t)) for function in functions])
+
+        return RunInputs(module.Inputs.python(evaluate), evaluate)
+    if any(map(is_polynomial, scalars)):
+        return _piecewise(module, combined(scalars, names), description)
+    return _constant(module, scalars)
+
+
+def _scalar(value: Any, name: str) -> Scalar:
+    """One input as a number, a polynomial of one value, or a callable."""
+    what = f"input {name}"
+    polynomial = table(value, what) if type(value) is tuple else from_scipy(value, what)
+    if polynomial is not None:
+        if polynomial.c.shape[2] != 1:
+            raise SolveError(f"{what} gives {polynomial.c.shape[2]} values at each time; expected one")
+        return polynomial
+    if isinstance(value, tuple):
+        raise SolveError(f"{what} is a {type(value).__name__}: a C function must give all inputs, r=LowLevelCallable")
+    return value if callable(value) else number(value, what)
+
+
+def _filled(given: dict[str, Scalar], description: Description, needed: frozenset[int] | None) -> list[Scalar]:
+    """A scalar for every input: the given one, the derivative of a given one, or the default.
+
+    Inputs that no function reads are zero.
+    """
+    names, slots = description.inputs, description.input_slots
+
+    def find(k: int) -> Scalar | None:
+        if names[k] in given:
+            return given[names[k]]
+        base = slots[k].rate_of
+        source = None if base is None else find(base)
+        return None if base is None or source is None else _rate(source, names[base], names[k])
+
+    values: list[Scalar] = []
+    missing = []
+    for k, (name, slot) in enumerate(zip(names, slots, strict=True)):
+        own = find(k)
+        value = slot.default if own is None else own
+        if value is None and (needed is None or k in needed):
+            missing.append(name)
+        values.append(0.0 if value is None else value)
+    if missing:
+        advice = "add them to the mapping r" if given else f"pass r= ({ACCEPTED})"
+        raise SolveError(f"the inputs {', '.join(missing)} have no value: {advice}, or give each Input a default")
+    return values
+
+
+def _rate(source: Scalar, name: str, rate: str) -> Scalar:
+    if is_polynomial(source):
+        return derivative(source, f"input {name}, whose rate {rate} is needed,")
+    if callable(source):
+        raise SolveError(
+            f"input {name} is a Python callable, from which its rate {rate} does not follow: give {rate} as well, or "
+            f"{name} as a spline"
+        )
+    return 0.0
+
+
+def _function(scalar: Scalar) -> Callable[[float], Any]:
+    if is_polynomial(scalar):
+        return lambda t: value_at(scalar, t)[0]
+    return scalar if callable(scalar) else lambda t: scalar
+
+
+def _call_compiled(source: Any, t: float, n_r: int) -> Array:
+    """Values of a C function of inputs, whose signature the module has checked."""
+    # A LowLevelCallable is a tuple that hides its capsule.
+    capsule = tuple.__getitem__(source, 0) if isinstance(source, tuple) else source
+    api = ctypes.pythonapi
+    name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))(capsule)
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
+    context = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCapsule_GetContext", api))
+    values = np.zeros(max(n_r, 1))
+    function = _SIGNATURE(pointer(capsule, name))
+    function(t, values.ctypes.data_as(ctypes.POINTER(ctypes.c_double)), context(capsule))
+    return values[:n_r]
+
+
+def is_polynomial(value: Any) -> bool:
+    """Whether ``value`` is a ``PPoly``."""
+    module: Any = sys.modules.get("scipy.interpolate")
+    return module is not None and isinstance(value, module.PPoly)
+
+
+def value_at(polynomial: Any, t: float) -> Array:
+    """Values (m,) at ``t``. Raises `SolveError` beyond the ends, where the polynomial is not defined."""
+    first, last = _span(polynomial)
+    slack = _JUMP * (last - first)
+    if not first - slack <= t <= last + slack:
+        raise SolveError(f"an input is given for t from {first!r} to {last!r} s, and is needed at t = {t!r}")
+    values: Array = polynomial(t, extrapolate=True)
+    return values
+
+
+def derivative(polynomial: Any, what: str) -> Any:
+    """The time derivative; ``what`` names the function in the error.
+
+    Raises `SolveError` where the values jump: the derivative would hold an impulse.
+    """
+    ends = np.polyval(polynomial.c[:, :-1], np.diff(polynomial.x)[:-1, None])
+    jumps = np.abs(polynomial.c[-1, 1:] - ends)
+    if jumps.max(initial=0.0) > _JUMP * np.abs(polynomial.c[-1]).max(initial=0.0):
+        place = int(np.argmax(jumps.max(axis=1)))
+        raise SolveError(
+            f"{what} jumps by {jumps[place].max():.6g} at t = {float(polynomial.x[place + 1])!r} s and has no "
+            "derivative there: give a smoother spline, or give the derivative as well"
+        )
+    return polynomial.derivative()
+
+
+def table(given: Any, what: str) -> Any:
+    """Linear interpolation of ``(times, values)``: (n,) and (n,) or (n, m), n >= 2, times increasing.
+
+    Raises `SolveError` when they are anything else.
+    """
+    if len(given) != 2:
+        raise SolveError(f"{what} is a tuple of {len(given)}; expected a table (times, values)")
+    times, values = _real(given[0], f"the times of {what}"), _real(given[1], f"the values of {what}")
+    if times.ndim != 1 or times.size < 2 or values.ndim not in (1, 2) or values.shape[0] != times.size:
+        raise SolveError(
+            f"{what} has times {times.shape} and values {values.shape}; expected (n,) and (n,) or (n, n_r), n >= 2"
+        )
+    values = values.reshape(times.size, -1)
+    with np.errstate(all="ignore"):  # the times are checked next
+        slopes = np.diff(values, axis=0) / np.diff(times)[:, None]
+    return _polynomial(np.stack([slopes, values[:-1]]), times, what)
+
+
+def from_scipy(given: Any, what: str) -> Any:
+    """A ``PPoly`` (``CubicSpline`` ...), ``BPoly`` or ``BSpline`` as a ``PPoly``, None for other objects."""
+    # If the module is not imported, there is no such object.
+    module: Any = sys.modules.get("scipy.interpolate")
+    if module is None or not isinstance(given, (module.BSpline, module.BPoly, module.PPoly)):
+        return None
+    if isinstance(given, module.BSpline):
+        x = np.unique(given.t[given.k : len(given.t) - given.k])
+        c = _taylor(given, given.k, x)  # PPoly.from_spline takes one value at a time only
+    else:
+        polynomial = module.PPoly.from_bernstein_basis(given) if isinstance(given, module.BPoly) else given
+        x, c = polynomial.x, polynomial.c
+    x, c = _real(x, f"the breakpoints of {what}"), _real(c, f"the coefficients of {what}")
+    if c.ndim > 3:
+        raise SolveError(f"{what} is a spline of values of shape {c.shape[2:]}; expected () or (n_r,)")
+    return _polynomial(c.reshape(*c.shape[:2], -1), x, what)
+
+
+def combined(parts: Sequence[Any], names: Sequence[str]) -> Any:
+    """One polynomial of all values, on the times that all ``parts`` (polynomials of one value, or numbers) cover.
+
+    Raises `SolveError` when they have no time in common.
+    """
+    spans = {name: _span(part) for name, part in zip(names, parts, strict=True) if is_polynomial(part)}
+    first, last = max(span[0] for span in spans.values()), min(span[1] for span in spans.values())
+    if not first < last:
+        listed = ", ".join(f"{name} from {start!r} to {end!r}" for name, (start, end) in spans.items())
+        raise SolveError(f"the inputs have no time in common: {listed} s")
+    polynomials = [part for part in parts if is_polynomial(part)]
+    x = np.unique(np.concatenate([part.x for part in polynomials]))
+    x = x[(x >= first) & (x <= last)]
+    degree = max(part.c.shape[0] for part in polynomials) - 1
+    c = np.zeros((degree + 1, x.size - 1, len(parts)))
+    for column, part in enumerate(parts):
+        if is_polynomial(part):
+            c[:, :, column] = _taylor(part, degree, x)[:, :, 0]
+        else:
+            c[-1, :, column] = part
+    return _polynomial(c, x)
+
+
+def _taylor(function: Callable[[Array, int], Array], degree: int, x: Array) -> Array:
+    """Coefficients (degree + 1, n, ...) about the left ends of the pieces between ``x`` (n + 1,)."""
+    return np.stack([function(x[:-1], power) / factorial(power) for power in range(degree, -1, -1)])
+
+
+def _polynomial(c: Array, x: Array, what: str = "the inputs") -> Any:
+    from scipy.interpolate import PPoly
+
+    if not (np.diff(x) > 0.0).all():
+        raise SolveError(f"the times of {what} are not strictly increasing")
+    return PPoly(c, x)
+
+
+def _span(polynomial: Any) -> tuple[float, float]:
+    """First and last time."""
+    return float(polynomial.x[0]), float(polynomial.x[-1])
+
+
+def _real(value: Any, what: str) -> Array:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise SolveError(f"{what} cannot be read as an array: {error}") from error
+    if array.dtype.kind not in "fiu":
+        raise SolveError(f"{what} hold {array.dtype.name}; expected real numbers")
+    if not np.isfinite(array).all():
+        raise SolveError(f"{what} hold NaN or infinity; every entry must be finite")
+    return array.astype(np.float64)

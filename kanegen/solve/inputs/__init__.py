@@ -1,1 +1,0 @@
-"""Inputs of an integration."""

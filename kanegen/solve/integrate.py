@@ -1,0 +1,486 @@
+"""Integration: the methods of a solver for motions, checks of their arguments, and what results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
+from kanegen.errors import SolveError
+from kanegen.forms import FORMS
+from kanegen.model import Projection
+from kanegen.solve.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
+from kanegen.solve.consistent import RunStart, consistent_controls, control_constraints, projection_of, violations
+from kanegen.solve.contacts import check_contact_values, check_run, hybrid_records, start_modes, watched_events
+from kanegen.solve.evaluation import Evaluation
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.inputs import RunInputs, run_inputs
+from kanegen.solve.inverse_dynamics import InverseDynamics, inverse_dynamics
+from kanegen.solve.momentum import RunMomenta, state_function
+from kanegen.solve.solution import (
+    Dense,
+    IntegrationError,
+    IntegrationInterrupted,
+    Outcome,
+    Solution,
+    Statistics,
+    conflict_message,
+)
+from kanegen.solve.values import integral_function, listed, number, positive
+
+
+class Options(NamedTuple):
+    """How to integrate: arguments of :meth:`kanegen.Solver.integrate`."""
+
+    method: str
+    rtol: Any
+    atol: Any
+    step: float | None
+    first_step: float | None
+    max_step: float | None
+    max_steps: int | None
+    t_eval: Any
+    events: Any
+    modes: Mapping[str, str] | None
+    dense_output: bool
+    progress: bool | Callable[[float], None]
+
+    def check(self) -> None:
+        """Raise `SolveError` for steps that contradict the method, and for values that make no sense."""
+        if self.method not in FIXED_STEP + ADAPTIVE:
+            raise SolveError(
+                f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or {', '.join(ADAPTIVE)} "
+                "(adaptive)"
+            )
+        fixed = self.method in FIXED_STEP
+        if fixed and self.step is None:
+            raise SolveError(f"{self.method} has a fixed step: give step= (seconds), or use {' or '.join(ADAPTIVE)}")
+        for name in ("first_step", "max_step") if fixed else ("step",):
+            if getattr(self, name) is not None:
+                advice = "leave it out" if fixed else "give first_step, max_step or tolerances, or use rk4"
+                kind = "has a fixed step" if fixed else "chooses its steps"
+                raise SolveError(f"{self.method} {kind} and takes no {name}: {advice}")
+        for name in ("step", "first_step", "max_step"):
+            value = getattr(self, name)
+            if value is not None:
+                positive(value, name, "a positive number of seconds")
+        steps = self.max_steps
+        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
+            raise SolveError(f"max_steps is {steps!r}; expected a positive integer or None for no limit")
+        _check_tolerance(self.rtol, "rtol", zero=False)
+        _check_tolerance(self.atol, "atol", zero=True)
+
+
+_STEPPING: Final = Options._fields[: Options._fields.index("events")]
+"""The options that the compiled integrator takes as they are."""
+
+
+class Problem(NamedTuple):
+    """A run of a model: its functions, inputs and checks.
+
+    ``function`` is integrated. ``residuals(t, q, u, r)`` are those at position and at velocity level. With ``momenta``
+    the integrated state is (q, mom), and ``function`` that of a momentum form. ``loop`` provides the controls of a
+    closed loop.
+    """
+
+    functions: CompiledFunctions
+    function: Any
+    inputs: RunInputs
+    residuals: Callable[..., tuple[Array, Array]]
+    projection: Projection | None
+    momenta: RunMomenta | None
+    loop: ClosedLoop | None
+
+
+def integrate(problem: Problem, start: RunStart, t1: float, options: Options) -> Solution:
+    """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are."""
+    functions, projection = problem.functions, problem.projection
+    events = _checked_events(problem, start, t1, options)
+    t0, q0, u0, _ = start
+    progress: AbstractContextManager[Any] = nullcontext(options.progress or None)
+    if options.progress is True:
+        progress = ProgressBar(functions.description.name, t0, t1)
+    with progress as call:
+        result = functions.module.integrate(
+            problem.function,
+            problem.inputs.compiled,
+            t0,
+            t1,
+            q0,
+            u0 if problem.momenta is None else problem.momenta.of(t0, q0, u0),
+            **{name: getattr(options, name) for name in _STEPPING},
+            dense=options.dense_output,
+            progress=call,
+            events=events,
+            modes=start_modes(functions.module, options.modes),
+            projection=None if projection is None else _projection_arguments(functions, projection),
+            control=None if problem.loop is None else problem.loop.compiled,
+        )
+    if problem.momenta is not None:
+        result = problem.momenta.in_speeds(result)
+    return _finished(problem, _solution(problem, result), result, t1)
+
+
+def _projection_arguments(
+    functions: CompiledFunctions, projection: Projection
+) -> tuple[int, float, tuple[str, ...], bool]:
+    names = tuple(integral_function(name) for name in projection.integrals)
+    return projection.every, projection.tolerance, names, FORMS[functions.description.form].any_rank
+
+
+def _checked_events(problem: Problem, start: RunStart, t1: float, options: Options) -> tuple[int, ...]:
+    """Indices of the events to look for. Raises `SolveError` for a start, span or events that cannot be integrated."""
+    module, d = problem.functions.module, problem.functions.description
+    events = watched_events(d, options.events)
+    if problem.loop is not None:
+        problem.loop.check(options.method, start.t, t1)
+    check_run(module, events, t1 < start.t, problem.loop is not None and problem.loop.law is None)
+    state, tolerance = start[:3], start.tolerance if d.constraints.levels else None
+    r = problem.inputs.at(start.t) if d.inputs and (d.contacts.values or tolerance is not None) else None
+    check_contact_values(problem.functions, *state, r)
+    if tolerance is not None and (violated := violations(d, problem.residuals(*state, r), *state[1:], tolerance)):
+        advice = (
+            "correct q0 and u0, allow more by start_tolerance=, or pass start_tolerance=None to integrate from there "
+            "nevertheless (with a stabilization the violation decays)"
+        )
+        headline = f"the start at t = {start.t!r} s violates {len(violated)} constraint(s)"
+        raise SolveError(listed(headline, violated, advice))
+    return events
+
+
+def _span(t_span: Any) -> tuple[float, float]:
+    try:
+        t0, t1 = t_span
+    except (TypeError, ValueError) as error:
+        raise SolveError(f"t_span is {t_span!r}; expected a pair (t0, t1) in seconds") from error
+    return number(t0, "t0"), number(t1, "t1")
+
+
+def _check_tolerance(value: Any, name: str, zero: bool) -> None:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if not (np.isfinite(array).all() and ((array >= 0.0) if zero else (array > 0.0)).all()):
+        raise SolveError(
+            f"{name} is {value!r}; expected finite numbers that are {'not negative' if zero else 'positive'}"
+        )
+
+
+def _solution(problem: Problem, result: Any) -> Solution:
+    module, description = problem.functions.module, problem.functions.description
+    n_q = len(description.coordinates)
+    n = n_q + len(description.speeds)  # controls that are part of the state follow
+    t, y = result.last
+    dense = result.dense if result.dense is None or isinstance(result.dense, Dense) else Dense(*result.dense)
+    events, contacts = hybrid_records(module, description, result)
+    return Solution(
+        t=result.t,
+        q=np.ascontiguousarray(result.y[:, :n_q]),
+        u=np.ascontiguousarray(result.y[:, n_q:n]),
+        status=Outcome.from_code(result.status),
+        message=result.message if result.conflict is None else conflict_message(module, result.conflict),
+        statistics=Statistics(**result.statistics),
+        last=(t, y[:n_q], y[n_q:n]),
+        dense=dense.ending_at(t, y) if dense is not None and events else dense,
+        events=events,
+        contacts=contacts,
+        control=None if problem.loop is None else problem.loop.record(result, dense),
+    )
+
+
+def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> Solution:
+    """The solution if it reached its end; otherwise an error that holds it is raised."""
+    if result.flat_guard is not None:
+        raise IntegrationError(
+            f"the guard of event {result.flat_guard!r} was zero wherever it was evaluated, so that it marks no "
+            "instant; correct it, or leave it out by events=; the motion is in .solution of this exception",
+            solution,
+        )
+    if solution.success:
+        return solution
+    t, error = solution.last[0], result.error
+    place = f"the integration stopped at t = {t!r} s, before t = {t1!r} s"
+    kept = "the part that was integrated is in .solution of this exception"
+    if isinstance(error, KeyboardInterrupt):
+        raise IntegrationInterrupted(f"{place}; {kept}", solution) from error
+    if error is not None and not isinstance(error, Exception):
+        raise error
+    if error is not None:
+        raise IntegrationError(f"{place}: {type(error).__name__}: {error}; {kept}", solution) from error
+    where = f"{result.culprit}: " if result.culprit and result.conflict is None else ""
+    reason = _not_finite(problem, solution.last) if solution.status is Outcome.NOT_FINITE else None
+    raise IntegrationError(f"{place}: {where}{reason or solution.message}; {kept}", solution)
+
+
+def _not_finite(problem: Problem, last: tuple[float, Array, Array]) -> str | None:
+    """Which entry of the right-hand side or its Jacobian is not finite at the last state; None where all are."""
+    if problem.momenta is not None or problem.loop is not None:
+        return None
+    t, q, u = last
+    try:
+        r = problem.inputs.at(t)
+        problem.function.pair(t, q, u, r)
+        problem.functions.require_finite(("jacobian_q", "jacobian_u"), t, q, u, r)
+    except SolveError as error:
+        return str(error)
+    return None
+
+
+_QUIET_SECONDS = 0.5
+"""Shorter runs show no bar."""
+
+
+class ProgressBar:
+    """A context manager to be called with the current time of a run from ``t0`` to ``t1``.
+
+    The bar goes to standard error when that is a terminal; ``console`` is a ``rich.console.Console`` to use instead.
+    """
+
+    def __init__(
+        self, title: str, t0: float, t1: float, clock: Callable[[], float] = time.monotonic, console: Any = None
+    ) -> None:
+        self._title, self._t0, self._t1 = title, t0, t1
+        self._clock, self._start = clock, clock()
+        self._console = console
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, t: float) -> None:
+        if self._bar is None:
+            if self._clock() - self._start < _QUIET_SECONDS:
+                return
+            self._open()
+        self._bar.update(self._task, completed=abs(t - self._t0), time=t)
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = self._console or Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("t = {task.fields[time]:.4g} s"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(self._title, total=abs(self._t1 - self._t0), time=self._t0)
+        self._bar.start()
+
+
+class Integrable(Evaluation):
+    """The methods of :class:`~kanegen.Solver` for motions; no Python runs within their loops."""
+
+    def integrate(
+        self,
+        t_span: tuple[float, float],
+        q0: Any,
+        u0: Any,
+        r: Any = None,
+        *,
+        method: str = "dopri5",
+        rtol: Any = 1e-8,
+        atol: Any = 1e-10,
+        step: float | None = None,
+        first_step: float | None = None,
+        max_step: float | None = None,
+        max_steps: int | None = None,
+        t_eval: Any = None,
+        events: Any = None,
+        modes: Mapping[str, str] | None = None,
+        dense_output: bool = True,
+        progress: bool | Callable[[float], None] = False,
+        start_tolerance: float | None = 1e-6,
+        control: bool = False,
+        sample_time: float | None = None,
+        limits: Any = None,
+        y: Any = None,
+        tau0: Any = None,
+    ) -> Solution:
+        """Integrate the motion from ``t0`` to ``t1`` (``t_span``, s; backwards when ``t1 < t0``) in compiled code.
+
+        Parameters
+        ----------
+        q0, u0
+            Start, (n_q,) and (n_u,).
+        r
+            Inputs: see :func:`kanegen.solve.inputs.run_inputs`. None: their defaults.
+        method
+            ``"dopri5"`` (Dormand and Prince 1980, order 5(4)), ``"dop853"`` (Hairer, Norsett and Wanner 1993, order
+            8(5,3)) and the stiff ``"rodas"`` (order 4(3), needs the Jacobians, or takes differences while contacts act)
+            choose their steps; ``"rk4"`` and ``"kutta_merson"`` have a fixed ``step``. See docs/integration.md.
+        rtol, atol
+            Tolerances of the local error, numbers or (n_q + n_u,), for methods that choose their steps.
+        step, first_step, max_step
+            Sizes of steps in s: of methods with a fixed step; of the first step; the largest.
+        max_steps
+            Largest number of accepted steps; None for no limit.
+        t_eval
+            Times within the span, sorted in its direction, at which the solution is stored; None: every step. Times
+            after a terminal event are left out.
+        events
+            Names of the model's events to look for; None: all, ``()``: none. Contacts always act.
+        modes
+            Modes of contacts at the start, ``{"floor": "slip"}``, where several are consistent with the state
+            (:data:`.MODES`); a mode that is not consistent is replaced. None: the modes must be unique.
+        dense_output
+            Store what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4 to 8; dop853 then needs three more
+            evaluations a step.
+        progress
+            True: show a progress bar if the run takes long. A function: it is called with the time every 20 ms or so.
+        start_tolerance
+            How far the start may violate the constraints (:func:`kanegen.solve.consistent.violations`); None: not
+            checked.
+        control
+            False: the controls are inputs like others. True: the control law of the model closes the loop; the
+            servo-constraints of a ``Servo`` give the controls, ``ControlConstraints`` make them part of the state.
+            ``r`` is then a mapping that gives the other inputs. See docs/control.md.
+        sample_time
+            Servo: the controls are computed at multiples of this time (s) after ``t0`` and held in between. None:
+            always.
+        limits
+            Servo: largest magnitude of each control, ``(lowest, highest)`` or None, in their order, or a mapping by
+            name; None: those of the model. ``saturation`` and ``warnings`` of ``solution.control`` show their effect.
+        y
+            Servo: free vector, a number or (n_tau,), if the model does not fix it; None: zero.
+        tau0
+            Control constraints: start of the controls (and rates) of the state, (n,) in the order of
+            ``description.control_constraints.states``. None: consistent ones of least norm.
+
+        Returns
+        -------
+        Solution
+            Its ``status`` is ``Outcome.FINISHED`` or ``Outcome.TERMINAL_EVENT``. With contacts or events it also holds
+            the events that occurred, the modes over time and the contact forces.
+
+        Raises
+        ------
+        SolveError
+            For wrong arguments, values of contact laws out of range, an inconsistent start, and for spans that go
+            backwards where impacts, friction or latches would have to be undone.
+        IntegrationError
+            A `SolveError` when the end cannot be reached (step size too small, ``max_steps``, values that are not
+            finite, a singular matrix, an exception in a Python input, contacts without a motion, chattering, a gap that
+            is violated at the start, a guard that is zero everywhere). It names the contact or event; its ``solution``
+            holds the part that was integrated, with the status.
+        IntegrationInterrupted
+            A `KeyboardInterrupt` with the same ``solution``.
+        """
+        stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
+        options = Options(*stepping, events, modes, dense_output, progress)
+        options.check()
+        t0, t1 = _span(t_span)
+        if start_tolerance is not None:
+            positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
+        start = RunStart(t0, q0, u0, start_tolerance)
+        problem = self._problem(ControlOptions(control, sample_time, limits, y, tau0), start, r)
+        return integrate(problem, start, t1, options)
+
+    def _problem(self, control: ControlOptions, start: RunStart, r: Any) -> Problem:
+        functions, projection = self._functions, projection_of(self.stabilization, self._functions)
+        loop = closed_loop(functions, control, start, r)
+        functions.require(functions.in_run())
+        function = functions.get((loop and loop.right_hand_side) or self._state_function())
+        inputs = self._run_inputs(r) if loop is None else loop.inputs
+        momenta = None
+        if loop is None and FORMS[self.description.form].momenta:
+            momenta = RunMomenta(functions, r, self._inputs_needed())
+        return Problem(functions, function, inputs, self.residuals, projection, momenta, loop)
+
+    def consistent_controls(
+        self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12
+    ) -> Array:
+        """Controls (n,) of the state that satisfy the control constraints at ``t``, from a guess that does not.
+
+        Newton's method solves the control constraints, and their derivatives as far as these contain known quantities
+        only; each correction has the least norm. The result is in the order of
+        ``description.control_constraints.states``: the controls, then rates.
+
+        Parameters
+        ----------
+        tau
+            Guess (n,); None: zero.
+        r
+            The other inputs: a mapping from names to values at ``t``, or functions of time; None: their defaults.
+        tolerance
+            Residuals that count as zero, relative to their derivatives in the controls.
+
+        Raises
+        ------
+        SolveError
+            For a model without control constraints, and where no controls satisfy them, with the residuals.
+        """
+        names = self.description.input_names(control_constraints(self._functions).states)
+        inputs = other_inputs(self._functions, names, r).at(float(t))
+        return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)
+
+    def inverse_dynamics(
+        self, path: Any, times: Any, r: Any = None, *, path_tolerance: float | None = 1e-6
+    ) -> InverseDynamics:
+        """The controls, multipliers and reactions of a given motion, at all times in one compiled call.
+
+        Parameters
+        ----------
+        path
+            Motion of all coordinates: a mapping from each to a SymPy expression of time and parameters, a number, a
+            table ``(times, values)`` or a SciPy spline; or one table (n,), (n, n_q), or one spline, of all. Tables are
+            interpolated by splines of degree 5.
+        times
+            Where to evaluate, (n_t,), s.
+        r
+            The inputs that are not controls: a mapping as for :meth:`integrate`. The controls are those of the
+            servo-constraints; in a model without, all inputs that occur in the forces only.
+        path_tolerance
+            How far the path may violate the constraints, relative to the largest coordinate, speed or acceleration,
+            which counts as 1 at least; None: not checked.
+
+        Returns
+        -------
+        InverseDynamics
+            If the controls cannot drive the motion, ``residual`` has the missing forces.
+
+        Raises
+        ------
+        SolveError
+            For a path that violates the constraints, naming each with its worst time; for wrong arguments.
+        """
+        return inverse_dynamics(self._functions, self.parameters, path, times, r, path_tolerance)
+
+    def low_level_callable(self, r: Any = None) -> Any:
+        """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
+
+        Its arguments are t, ``y = (q, u)`` (read), ``y'`` (written) and user data the callable owns; the result is
+        negative when y' could not be computed or is not finite. All contacts are treated as open; events are ignored.
+        ``r`` as for :meth:`integrate`, but no Python callable. One thread at a time may use it.
+        """
+        from scipy import LowLevelCallable
+
+        function = self._functions.get(self._rhs_name)
+        return LowLevelCallable(function.low_level(self._run_inputs(r).compiled))
+
+    def _run_inputs(self, r: Any) -> RunInputs:
+        """The inputs ``r`` of a run, as for :meth:`integrate`; inputs that no function of a run reads need no value."""
+        return run_inputs(self.extension.module, self.description, r, self._inputs_needed())
+
+    def _state_function(self) -> str:
+        return state_function(self.description.form, self._rhs_name)
+
+    def _inputs_needed(self) -> frozenset[int]:
+        """Indices of the inputs that a run reads."""
+        functions = self._functions
+        return functions.inputs_read(functions.in_run(self._state_function(), "residuals"))

@@ -1,1 +1,0 @@
-"""Integration, with and without contacts and events."""
