@@ -63,7 +63,8 @@ def lu_solution(M: Matrix, right: Matrix) -> tuple[Matrix, Matrix]:
         from scipy.linalg.lapack import dgetrf, dgetrs
 
         factors, pivots, _ = dgetrf(M)
-        return factors, dgetrs(factors, pivots, right)[0]
+        # One column at a time: its digits do not depend on the others.
+        return factors, np.array([dgetrs(factors, pivots, b)[0] for b in right.T]).T
     try:
         L, pivots = context.LU_decomp(context.matrix(M.tolist()), overwrite=True, use_cache=False)
         columns = [context.U_solve(L, context.L_solve(L, context.matrix(b.tolist()), pivots)) for b in right.T]
