@@ -17,10 +17,10 @@ from kanegen.derivation.control.servo import servo_equations
 from kanegen.derivation.momenta import Momenta
 from kanegen.errors import BuildError
 from kanegen.model.checks.symbols import spare_parameters
-from kanegen.model.contact.events import Event
-from kanegen.model.contact.laws import Value
+from kanegen.model.contacts import Event
 from kanegen.model.expressions import symbol_name
 from kanegen.model.inputs import InputLayout
+from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
 from kanegen.program.functions.consistency import ENERGY, why_not
 from kanegen.program.functions.controls import path_controls

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -11,26 +12,16 @@ from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.derivation import forms
-from kanegen.derivation.constraints.constraints import (
-    Constraints,
-    Partition,
-    gain_names,
-    lower_constraints,
-    named_dependent,
-    partition,
-    stabilized_bias,
-)
-from kanegen.derivation.forces import energies
-from kanegen.derivation.forces.power import Power
+from kanegen.derivation.constraints import Constraints, Partition, lower_constraints, partition, stabilized_bias
+from kanegen.derivation.forces import generalized
+from kanegen.derivation.forces.generalized import GeneralizedForces
 from kanegen.derivation.forces.reactions import MULTIPLIERS, auxiliary_loads, reaction_nodes
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.inertia.bodies import Body, lower_bodies
 from kanegen.derivation.inertia.mass_matrix import mass_matrix
-from kanegen.derivation.quantity import Quantity
-from kanegen.derivation.speeds.changes import lower_model, model_before, new_speeds
-from kanegen.derivation.speeds.orthogonal import factors
+from kanegen.derivation.speeds import factors, lower_model, model_before, new_speeds
 from kanegen.errors import BuildError
-from kanegen.graph import Graph, Identities, Node, count_operations
+from kanegen.graph import Graph, Identities, Node, count_operations, to_sympy, to_sympy_cse
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
 
@@ -44,6 +35,69 @@ PIVOT_LIMIT = 1e-3
 """Constraint pivots below this fraction of their row cost more than three digits: other speeds are then solved for."""
 
 
+Names = Mapping[tuple[str, int], Any]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """``nodes`` in row-major order with ``shape`` (), (rows,) or (rows, columns)."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    shape: tuple[int, ...]
+    names: Names
+
+    @property
+    def operation_count(self) -> int:
+        """Operations of one evaluation; what depends on parameters only is not counted."""
+        return count_operations(self.nodes)
+
+    def to_sympy(self, cse: bool = False) -> Any:
+        """The quantity as a SymPy expression (scalars) or ``ImmutableDenseMatrix`` (vectors are columns).
+
+        With ``cse=True`` the pair ``(replacements, expression)`` in which every shared node appears once, as
+        ``sympy.cse`` gives it: large quantities swell without it.
+        """
+        if cse:
+            replacements, expressions = to_sympy_cse(self.nodes, self.names)
+            return replacements, self._shaped(expressions)
+        return self._shaped(to_sympy(self.nodes, self.names))
+
+    def _shaped(self, expressions: list[Any]) -> Any:
+        if not self.shape:
+            return expressions[0]
+        rows, columns = self.shape if len(self.shape) == 2 else (self.shape[0], 1)
+        return sympy.ImmutableDenseMatrix(rows, columns, expressions)
+
+
+class Derived(cached_property[Quantity]):
+    """An attribute of :class:`Equations`: a quantity of its name, derived when it is first read."""
+
+    def __init__(self, make: Callable[[Equations, str], Quantity], description: str) -> None:
+        super().__init__(lambda equations: make(equations, str(self.attrname)))
+        self.__doc__ = description
+
+
+def _scalar(node: Callable[[Equations], Node], description: str) -> Derived:
+    return Derived(lambda e, name: e.quantity(name, [node(e)], ()), description)
+
+
+def _vector(nodes: Callable[[Equations], Sequence[Node]], description: str) -> Derived:
+    return Derived(lambda e, name: e.quantity(name, nodes(e)), description)
+
+
+def _matrix(
+    rows: Callable[[Equations], forms.Matrix],
+    description: str,
+    columns: Callable[[Equations], int] = lambda e: len(e.system.u),
+) -> Derived:
+    def make(equations: Equations, name: str) -> Quantity:
+        matrix = rows(equations)
+        return equations.quantity(name, [x for row in matrix for x in row], (len(matrix), columns(equations)))
+
+    return Derived(make, description)
+
+
 class Equations:
     """``Q u' = P + J^T lambda``, ``J u' = b`` and everything that follows, over one expression graph.
 
@@ -53,7 +107,7 @@ class Equations:
 
     def __init__(self, system: System) -> None:
         self.model = system.model
-        self.system = system
+        self.system: System = system
         self._features: dict[Callable[[Equations], Any], Any] = {}
 
     @property
@@ -63,8 +117,7 @@ class Equations:
     @property
     def operation_count(self) -> int:
         """Operations of the whole right-hand side q', u' in reduced form, the solve included."""
-        accelerations = self.accelerations(stabilized=False)
-        return count_operations([*self.system.qdot, *accelerations.udot])
+        return count_operations([*self.system.qdot, *self.accelerations(stabilized=False).udot])
 
     # -- intermediate results ----------------------------------------------------------------------------
 
@@ -74,13 +127,17 @@ class Equations:
 
     @cached_property
     def constraints(self) -> Constraints:
-        return lower_constraints(self.system, self._final)
+        return lower_constraints(self.system, self.simplified)
+
+    @property
+    def gain_names(self) -> tuple[str, ...]:
+        """Names of the elements of the gain array, in order."""
+        return self.constraints.gain_names
 
     @cached_property
     def partition(self) -> Partition:
         """Dependent and independent speeds with A and B; refuses redundant constraints."""
-        named = named_dependent(self.system, self.constraints)
-        return partition(self.system, self.constraints, named, self._final)
+        return partition(self.system, self.constraints, self.simplified)
 
     def require_independent_constraints(self) -> None:
         """Raise the BuildError that names a redundant constraint, if there is one."""
@@ -98,31 +155,40 @@ class Equations:
     def mass_matrix(self) -> tuple[tuple[Node, ...], ...]:
         change, graph = self.model.speed_change, self.graph
         if change is not None and change.orthogonal:
-            return forms.diagonal(graph, self._final(factors(lower_model(change.before, self.graph)).diagonal))
-        Q = tuple(self._final(row) for row in mass_matrix(self.system, self.bodies))
+            return forms.diagonal(graph, self.simplified(factors(lower_model(change.before, graph)).diagonal))
+        Q = tuple(self.simplified(row) for row in mass_matrix(self.system, self.bodies))
         self.system.require_affine_velocities([entry for row in Q for entry in row])
         return Q
 
     @cached_property
     def right_side(self) -> tuple[Node, ...]:
         """P; the accelerations of the points include the weights."""
-        return self._final(self._all_forces.generalized(self.system.u))
+        return self.simplified(self._all_forces.conjugate_to(self.system.u))
 
     @cached_property
-    def _all_forces(self) -> Power:
-        power = Power(self.system)
-        power.add_loads(self.bodies, weights=False)
-        power.add_inertia(self.bodies, self.system.weighted_points)
-        return power
+    def _all_forces(self) -> GeneralizedForces:
+        forces = GeneralizedForces(self.system)
+        forces.add_loads(self.bodies, weights=False)
+        forces.add_inertia(self.bodies, self.system.weighted_points)
+        return forces
+
+    def _nonminimal(self, B: Sequence[Node]) -> tuple[list[list[Node]], list[Node]]:
+        """T and V."""
+        return forms.nonminimal(self.graph, self.mass_matrix, self.right_side, self.partition, B)
 
     def accelerations(self, stabilized: bool) -> forms.Accelerations:
         """Straight-line u' in reduced form."""
-        part = self.partition
-        B = part.B_stabilized if stabilized else part.B
+        part, small = self.partition, self.reduced(stabilized)
         try:
-            return forms.reduced_accelerations(self.graph, self.reduced(stabilized), part, B, PIVOT_LIMIT)
+            return forms.reduced_accelerations(self.graph, small, part, part.bias(stabilized), PIVOT_LIMIT)
         except ZeroDivisionError as error:
             raise self.massless(part.independent[error.args[0]]) from error
+
+    def reduced(self, stabilized: bool) -> forms.ReducedEquations:
+        """The momentum rows in the independent accelerations."""
+        part = self.partition
+        plain = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, part.bias(stabilized))
+        return forms.ReducedEquations(tuple(map(self.simplified, plain.lower)), self.simplified(plain.right))
 
     def require_mass(self) -> None:
         """Raise the BuildError that names an independent speed without any inertia, if there is one."""
@@ -143,13 +209,6 @@ class Equations:
             f"the speeds that follow from it): give the bodies it moves a mass or an inertia, or constrain it"
         )
 
-    def reduced(self, stabilized: bool) -> forms.ReducedEquations:
-        """The momentum rows in the independent accelerations."""
-        part = self.partition
-        B = part.B_stabilized if stabilized else part.B
-        plain = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, B)
-        return forms.ReducedEquations(tuple(map(self._final, plain.lower)), self._final(plain.right))
-
     def once(self, feature: Callable[[Equations], Feature]) -> Feature:
         """What ``feature`` derives from these equations, derived when it is first asked for.
 
@@ -162,45 +221,63 @@ class Equations:
 
     # -- quantities -----------------------------------------------------------------------------------------
 
-    @cached_property
-    def Q(self) -> Quantity:
-        """Kinetic-energy matrix, (n_u, n_u)."""
-        return self._matrix("Q", self.mass_matrix, len(self.system.u))
-
-    @cached_property
-    def Qdot(self) -> Quantity:
-        """dQ/dt along the motion, (n_u, n_u)."""
-        rates = [[self.system.rate(entry) for entry in row] for row in self.mass_matrix]
-        return self._matrix("Qdot", rates, len(self.system.u))
-
-    @cached_property
-    def P(self) -> Quantity:
-        """``P = F - L``, (n_u,)."""
-        return self._vector("P", self.right_side)
-
-    @cached_property
-    def F(self) -> Quantity:
-        """Generalized active forces, (n_u,)."""
-        power = Power(self.system)
-        power.add_loads(self.bodies, weights=True)
-        return self._vector("F", power.generalized(self.system.u))
-
-    @cached_property
-    def L(self) -> Quantity:
-        """Minus the generalized inertia forces at u' = 0, (n_u,)."""
-        power = Power(self.system)
-        power.add_inertia(self.bodies, self.system.points)
-        return self._vector("L", [-x for x in power.generalized(self.system.u)])
-
-    @cached_property
-    def N(self) -> Quantity:
-        """``N_r = sum m v_r.v_t + w_r.I.w_t``, (n_u,)."""
-        return self._vector("N", energies.momentum_remainder(self.system, self.bodies))
-
-    @cached_property
-    def momentum(self) -> Quantity:
-        """Generalized momenta ``Q u + N``, (n_u,)."""
-        return self._vector("momentum", energies.momentum(self.system, self.bodies, self.system.u))
+    Q = _matrix(lambda e: e.mass_matrix, "Kinetic-energy matrix, (n_u, n_u).")
+    Qdot = _matrix(
+        lambda e: [[e.system.rate(entry) for entry in row] for row in e.mass_matrix],
+        "dQ/dt along the motion, (n_u, n_u).",
+    )
+    P = _vector(lambda e: e.right_side, "``P = F - L``, (n_u,).")
+    F = _vector(lambda e: generalized.active_forces(e.system, e.bodies), "Generalized active forces, (n_u,).")
+    L = _vector(
+        lambda e: [-x for x in generalized.inertia_forces(e.system, e.bodies)],
+        "Minus the generalized inertia forces at u' = 0, (n_u,).",
+    )
+    N = _vector(lambda e: generalized.momentum_remainder(e.system, e.bodies), "``sum m v_r.v_t + w_r.I.w_t``, (n_u,).")
+    momentum = _vector(lambda e: generalized.momentum(e.system, e.bodies, e.system.u), "Momenta ``Q u + N``, (n_u,).")
+    kinetic_energy = _scalar(lambda e: generalized.kinetic_energy(e.system, e.bodies), "Kinetic energy, J.")
+    potential_energy = _scalar(
+        lambda e: generalized.potential_energy(e.system, e.bodies),
+        "The user's potential energy and that of gravity, J; DerivationError where the model has none.",
+    )
+    energy = _scalar(lambda e: e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0], "Sum of both energies, J.")
+    J = _matrix(lambda e: [row.J for row in e.constraints.rows], "Constraint rows at acceleration level, (n_c, n_u).")
+    b = _vector(lambda e: [row.bias for row in e.constraints.rows], "``J u' = b`` without stabilization, (n_c,).")
+    b_stabilized = _vector(
+        lambda e: stabilized_bias(e.system, e.constraints),
+        "b with Baumgarte's terms, the gains as symbols ``G1[i, j]``, ``G2[i, j]``, ``G[i, j]``.",
+    )
+    A = _matrix(lambda e: e.partition.A, "``u_D' = A u_I' + B``, (n_d, n_i).", lambda e: len(e.partition.independent))
+    B = _vector(lambda e: e.partition.B, "``u_D' = A u_I' + B`` without stabilization, (n_d,).")
+    B_stabilized = _vector(lambda e: e.partition.B_stabilized, "B with Baumgarte's terms, (n_d,).")
+    A1 = _matrix(
+        lambda e: forms.constraint_matrix(e.graph, e.partition, len(e.system.u)),
+        "``A1 = [-A I]``, (n_d, n_u), columns in speed order.",
+    )
+    A2 = _matrix(
+        lambda e: forms.tangent_matrix(e.graph, e.partition, len(e.system.u)),
+        "``A2 = [I A^T]``, (n_i, n_u), columns in speed order.",
+    )
+    T = _matrix(lambda e: e._nonminimal(e.partition.B)[0], "``T u' = V``, (n_u, n_u): constraint, then momentum rows.")
+    V = _vector(lambda e: e._nonminimal(e.partition.B)[1], "``T u' = V`` without stabilization, (n_u,).")
+    V_stabilized = _vector(lambda e: e._nonminimal(e.partition.B_stabilized)[1], "V with Baumgarte's terms, (n_u,).")
+    qdot = _vector(lambda e: e.system.qdot, "``q' = C u + D``, (n_q,).")
+    old_speeds = _vector(
+        lambda e: [e.system.former[speed] for speed in model_before(e.model).speeds],
+        "The speeds before the last change, ``u = Phi1^-1 (w - Phi2)``, (n_u,).",
+    )
+    udot = _vector(lambda e: e.accelerations(stabilized=False).udot, "u' in closed form (reduced), (n_u,).")
+    constraint_force = _vector(
+        lambda e: forms.difference(forms.matrix_vector(e.graph, e.mass_matrix, e.system.udot), e.right_side),
+        "Generalized constraint forces ``Fc = Q u' - P``, (n_u,), with the accelerations u' as symbols.",
+    )
+    positions = _vector(
+        lambda e: [item.position for item in e.constraints.positions],
+        "Residuals phi of the holonomic constraints, then of implied ones and of invariants.",
+    )
+    velocities = _vector(
+        lambda e: [row.residuals[-1] for row in (*e.constraints.holonomic, *e.constraints.nonholonomic)],
+        "Residuals phi' and psi of the holonomic and nonholonomic constraints.",
+    )
 
     @cached_property
     def linear_momentum(self) -> Quantity:
@@ -208,114 +285,13 @@ class Equations:
         points, frames = self.system.points, self.system.frames
         motions = [(body.mass, points.motion(body.point)) for body in self.bodies if not body.mass.is_zero]
         velocities = [(mass, frames.express({x.frame: x.velocity}, frames.inertial)) for mass, x in motions]
-        return self._vector("linear_momentum", [self.graph.sum(m * v[k] for m, v in velocities) for k in range(3)])
-
-    @cached_property
-    def kinetic_energy(self) -> Quantity:
-        return self._scalar("kinetic_energy", energies.kinetic_energy(self.system, self.bodies))
-
-    @cached_property
-    def potential_energy(self) -> Quantity:
-        return self._scalar("potential_energy", energies.potential_energy(self.system, self.bodies))
-
-    @cached_property
-    def energy(self) -> Quantity:
-        return self._scalar("energy", self.kinetic_energy.nodes[0] + self.potential_energy.nodes[0])
-
-    @cached_property
-    def J(self) -> Quantity:
-        """Constraint rows at acceleration level, (n_c, n_u)."""
-        return self._matrix("J", [row.J for row in self.constraints.rows], len(self.system.u))
-
-    @cached_property
-    def b(self) -> Quantity:
-        """``J u' = b`` without stabilization, (n_c,)."""
-        return self._vector("b", [row.bias for row in self.constraints.rows])
-
-    @cached_property
-    def b_stabilized(self) -> Quantity:
-        """b with Baumgarte's terms, the gains as symbols ``G1[i, j]``, ``G2[i, j]``, ``G[i, j]``."""
-        return self._vector("b_stabilized", stabilized_bias(self.system, self.constraints))
-
-    @cached_property
-    def A(self) -> Quantity:
-        """``u_D' = A u_I' + B``, (n_d, n_i)."""
-        return self._matrix("A", self.partition.A, len(self.partition.independent))
-
-    @cached_property
-    def B(self) -> Quantity:
-        return self._vector("B", self.partition.B)
-
-    @cached_property
-    def B_stabilized(self) -> Quantity:
-        return self._vector("B_stabilized", self.partition.B_stabilized)
-
-    @cached_property
-    def A1(self) -> Quantity:
-        """``A1 = [-A I]``, (n_d, n_u), columns in speed order."""
-        n_u = len(self.system.u)
-        return self._matrix("A1", forms.constraint_matrix(self.graph, self.partition, n_u), n_u)
-
-    @cached_property
-    def A2(self) -> Quantity:
-        """``A2 = [I A^T]``, (n_i, n_u), columns in speed order."""
-        n_u = len(self.system.u)
-        return self._matrix("A2", forms.tangent_matrix(self.graph, self.partition, n_u), n_u)
-
-    @cached_property
-    def T(self) -> Quantity:
-        """``T u' = V``, (n_u, n_u): constraint rows, then momentum rows."""
-        return self._matrix("T", self._nonminimal(self.partition.B)[0], len(self.system.u))
-
-    @cached_property
-    def V(self) -> Quantity:
-        return self._vector("V", self._nonminimal(self.partition.B)[1])
-
-    @cached_property
-    def V_stabilized(self) -> Quantity:
-        return self._vector("V_stabilized", self._nonminimal(self.partition.B_stabilized)[1])
-
-    def _nonminimal(self, B: Sequence[Node]) -> tuple[list[list[Node]], list[Node]]:
-        return forms.nonminimal(self.graph, self.mass_matrix, self.right_side, self.partition, B)
-
-    @cached_property
-    def qdot(self) -> Quantity:
-        """``q' = C u + D``, (n_q,)."""
-        return self._vector("qdot", self.system.qdot)
-
-    @cached_property
-    def old_speeds(self) -> Quantity:
-        """The speeds before the last change, ``u = Phi1^-1 (w - Phi2)``, (n_u,)."""
-        before = model_before(self.model)
-        return self._vector("old_speeds", [self.system.former[speed] for speed in before.speeds])
+        return self.quantity("linear_momentum", [self.graph.sum(m * v[k] for m, v in velocities) for k in range(3)])
 
     @cached_property
     def new_speeds(self) -> Quantity:
         """``w = Phi1 u + Phi2``, (n_u,), the array ``u`` holding the speeds before the last change."""
         names = {**self.names, **{("u", i): speed for i, speed in enumerate(model_before(self.model).speeds)}}
-        return Quantity("new_speeds", self._final(new_speeds(self.system)), (len(self.system.u),), names)
-
-    @cached_property
-    def udot(self) -> Quantity:
-        """The accelerations in closed form (reduced), (n_u,)."""
-        return self._vector("udot", self.accelerations(stabilized=False).udot)
-
-    @cached_property
-    def constraint_force(self) -> Quantity:
-        """Generalized constraint forces ``Fc = Q u' - P``, (n_u,), with the accelerations u' as symbols."""
-        inertia = forms.matrix_vector(self.graph, self.mass_matrix, self.system.udot)
-        return self._vector("constraint_force", [x - y for x, y in zip(inertia, self.right_side, strict=True)])
-
-    @cached_property
-    def positions(self) -> Quantity:
-        """Residuals phi of the holonomic constraints, then of implied ones and of invariants."""
-        return self._vector("positions", [item.position for item in self.constraints.positions])
-
-    @cached_property
-    def velocities(self) -> Quantity:
-        """Residuals phi' and psi of the holonomic and nonholonomic constraints."""
-        rows = (*self.constraints.holonomic, *self.constraints.nonholonomic)
-        return self._vector("velocities", [row.residuals[-1] for row in rows])
+        return replace(self.quantity("new_speeds", new_speeds(self.system)), names=names)
 
     @cached_property
     def outputs(self) -> dict[str, Quantity]:
@@ -323,10 +299,9 @@ class Equations:
         auxiliary = auxiliary_loads(self.system, self.bodies, self._all_forces, self.right_side)
         result = {}
         for name, output in self.model.outputs.items():
-            nodes = tuple(self.system.lower(expression) for expression in output.expressions)
-            result[name] = Quantity(name, self._final(nodes), output.shape, self.names)
-        for speed, node in zip(self.model.auxiliary_speeds, auxiliary, strict=True):
-            result[symbol_name(speed)] = self._scalar(symbol_name(speed), node)
+            result[name] = self.quantity(name, [self.system.lower(x) for x in output.expressions], output.shape)
+        for speed, node in zip(map(symbol_name, self.model.auxiliary_speeds), auxiliary, strict=True):
+            result[speed] = self.quantity(speed, [node], ())
         return result
 
     @cached_property
@@ -334,27 +309,23 @@ class Equations:
         """Force and torque (6,) of every reaction, with u' and the multipliers as symbols."""
         n_c = len(self.constraints.rows)
         return {
-            name: self._vector(name, reaction_nodes(self.system, self.bodies, name, reaction, n_c))
+            name: self.quantity(name, reaction_nodes(self.system, self.bodies, name, reaction, n_c))
             for name, reaction in self.model.reactions.items()
         }
 
-    @cached_property
-    def gain_names(self) -> tuple[str, ...]:
-        return gain_names(self.constraints)
+    # -- simplification and display -------------------------------------------------------------------------
 
     @cached_property
     def _identities(self) -> Identities:
         return Identities(self.graph)
 
-    def _final(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+    def simplified(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
         """The nodes without auxiliary speeds, one node for all that are algebraically equal."""
         return tuple(self._identities.canonical(self.system.settled(nodes)))
 
-    def simplified(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """Nodes derived from these equations in the form of their quantities: equal ones are one node."""
-        return self._final(nodes)
-
-    # -- display --------------------------------------------------------------------------------------------
+    def quantity(self, name: str, nodes: Sequence[Node], shape: tuple[int, ...] | None = None) -> Quantity:
+        """Nodes derived from these equations, simplified, as a quantity; a vector where no shape is given."""
+        return Quantity(name, self.simplified(nodes), (len(nodes),) if shape is None else shape, self.names)
 
     @cached_property
     def names(self) -> dict[tuple[str, int], Any]:
@@ -372,16 +343,6 @@ class Equations:
             "g": [sympy.Symbol(name) for name in self.gain_names],
         }
         return {(array, i): item for array, items in arrays.items() for i, item in enumerate(items)}
-
-    def _scalar(self, name: str, node: Node) -> Quantity:
-        return Quantity(name, self._final([node]), (), self.names)
-
-    def _vector(self, name: str, nodes: Sequence[Node]) -> Quantity:
-        return Quantity(name, self._final(nodes), (len(nodes),), self.names)
-
-    def _matrix(self, name: str, rows: Sequence[Sequence[Node]], columns: int) -> Quantity:
-        nodes = self._final([x for row in rows for x in row])
-        return Quantity(name, nodes, (len(rows), columns), self.names)
 
 
 def derive(model: Model) -> Equations:

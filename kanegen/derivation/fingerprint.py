@@ -25,8 +25,7 @@ from kanegen.derivation.geometry.system import System
 from kanegen.errors import DerivationError
 from kanegen.graph import Node
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import vector_terms
-from kanegen.model.geometry.routes import Geometry
+from kanegen.model.geometry import Geometry
 from kanegen.resources import template_folder
 
 _NOT_GENERATING = frozenset({"__pycache__", "backends", "bench", "cli", "verification"})
@@ -58,17 +57,15 @@ def _package_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, byte
     """Every source file below a package folder, in order of its path."""
     for item in sorted(folder.iterdir(), key=lambda entry: entry.name):
         path = f"{prefix}/{item.name}"
-        if item.is_dir():
-            if item.name not in _NOT_GENERATING:
-                yield from _package_files(item, path)
+        if item.is_dir() and item.name not in _NOT_GENERATING:
+            yield from _package_files(item, path)
         elif item.name.endswith((".py", ".toml", ".jinja", ".h")):
             yield path, item.read_bytes()
 
 
 def _spelled(node: Node) -> str:
-    if node.op == "call":
-        return f"call {node.payload.content} {[a.index for a in node.args]};"
-    return f"{node.op} {node.payload!r} {[a.index for a in node.args]};"
+    payload = node.payload.content if node.op == "call" else repr(node.payload)
+    return f"{node.op} {payload} {[a.index for a in node.args]};"
 
 
 class Reader:
@@ -106,13 +103,11 @@ class Reader:
             yield from self._object(value)
 
     def _description(self, description: SystemDescription) -> Iterator[str]:
-        for item in fields(SystemDescription):
-            value = getattr(description, item.name)
-            yield item.name
-            if item.name == "parameters":  # compiled code reads their values in a run
-                value = tuple(value)
-            elif item.name == "loads":
-                value = description.effective_loads
+        values = description.field_values()
+        # Compiled code reads the values of parameters in a run.
+        values |= {"parameters": tuple(description.parameters), "loads": description.effective_loads}
+        for name, value in values.items():
+            yield name
             yield from self.tokens(value)
 
     def _object(self, value: Any) -> Iterator[str]:
@@ -123,17 +118,11 @@ class Reader:
         if isinstance(value, Particle | RigidBody):
             yield from self._object(value.masscenter)
             yield self._node(value.mass)
-            if isinstance(value, RigidBody):
-                yield from self._object(value.frame)
-                yield from self._inertia(value)
-
-    def _inertia(self, body: RigidBody) -> Iterator[str]:
-        dyadic, about = body.inertia
-        yield from self._object(about)
-        for coefficient, left, right in dyadic.args:
-            yield self._node(coefficient)
-            yield from self._vector(left)
-            yield from self._vector(right)
+        if isinstance(value, RigidBody):
+            dyadic, about = value.inertia
+            yield from (*self._object(value.frame), *self._object(about))
+            for coefficient, left, right in dyadic.args:
+                yield from (self._node(coefficient), *self._vector(left), *self._vector(right))
 
     def _geometry(self, geometry: Geometry) -> Iterator[str]:
         """What the model reads of frames and points; SymPy's frames and points may hold more, which has no effect."""
@@ -153,7 +142,7 @@ class Reader:
             yield from self._vector(child._ang_vel_dict[parent])
 
     def _vector(self, vector: Any) -> Iterator[str]:
-        for components, frame in vector_terms(vector) if vector != 0 else ():
+        for components, frame in vector.args if vector != 0 else ():
             yield from self._object(frame)
             yield from map(self._node, components)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kanegen.derivation.algebra.cholesky import factorize, solve_symmetric
-from kanegen.derivation.constraints.constraints import Partition
+from kanegen.derivation.algebra import factorize, solve_symmetric
+from kanegen.derivation.constraints import Partition
 from kanegen.graph import Graph, Node
 
 Matrix = Sequence[Sequence[Node]]
@@ -30,26 +30,18 @@ class Accelerations:
 
 def constraint_matrix(graph: Graph, partition: Partition, n_u: int) -> list[list[Node]]:
     """``A1 = [-A I]`` (n_d, n_u), columns in the user's speed order."""
-    rows = []
-    for k, d in enumerate(partition.dependent):
-        row = [graph.zero] * n_u
-        row[d] = graph.one
-        for j, i in enumerate(partition.independent):
-            row[i] = -partition.A[k][j]
-        rows.append(row)
-    return rows
+    negative = [dict(zip(partition.independent, map(graph.neg, row), strict=True)) for row in partition.A]
+    rows = zip(partition.dependent, negative, strict=True)
+    return [[graph.one if s == d else row.get(s, graph.zero) for s in range(n_u)] for d, row in rows]
 
 
 def tangent_matrix(graph: Graph, partition: Partition, n_u: int) -> list[list[Node]]:
     """``A2 = [I A^T]`` (n_i, n_u), columns in the user's speed order."""
-    rows = []
-    for j, i in enumerate(partition.independent):
-        row = [graph.zero] * n_u
-        row[i] = graph.one
-        for k, d in enumerate(partition.dependent):
-            row[d] = partition.A[k][j]
-        rows.append(row)
-    return rows
+    columns = dict(zip(partition.dependent, partition.A, strict=True))
+    rows = enumerate(partition.independent)
+    return [
+        [columns[s][j] if s in columns else graph.one if s == i else graph.zero for s in range(n_u)] for j, i in rows
+    ]
 
 
 def diagonal(graph: Graph, entries: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:
@@ -65,6 +57,14 @@ def matrix_product(graph: Graph, a: Matrix, b: Matrix) -> list[list[Node]]:
 
 def matrix_vector(graph: Graph, a: Matrix, x: Sequence[Node]) -> list[Node]:
     return [graph.dot(row, x) for row in a]
+
+
+def total(a: Sequence[Node], b: Sequence[Node]) -> list[Node]:
+    return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def difference(a: Sequence[Node], b: Sequence[Node]) -> list[Node]:
+    return [x - y for x, y in zip(a, b, strict=True)]
 
 
 def nonminimal(
@@ -104,10 +104,8 @@ def reduced_accelerations(
     """
     independent, conditions = solve_symmetric(equations.lower, equations.right)
     held = [pivot.holds(threshold) for pivot in partition.pivots]
-    return Accelerations(
-        complete(graph, partition, B, independent),
-        (*(condition for condition in held if condition is not None), *conditions),
-    )
+    udot = complete(graph, partition, B, independent)
+    return Accelerations(udot, (*(condition for condition in held if condition is not None), *conditions))
 
 
 def range_space_accelerations(
@@ -121,7 +119,7 @@ def range_space_accelerations(
     free = Q.solve(right_side)
     responses = [Q.solve(row) for row in rows]
     S = [matrix_vector(graph, rows[: i + 1], response) for i, response in enumerate(responses)]
-    rest = [x - y for x, y in zip(bias, matrix_vector(graph, rows, free), strict=True)]
+    rest = difference(bias, matrix_vector(graph, rows, free))
     multipliers, definite = solve_symmetric(S, rest)
     udot = tuple(
         graph.sum([x, *(m * y[i] for m, y in zip(multipliers, responses, strict=True))]) for i, x in enumerate(free)
@@ -147,10 +145,7 @@ def augmented_accelerations(
         compliance = graph.sum(row[r] * row[r] / mass_matrix[r][r] for r in massive)
         weights.append(graph.div(graph.one, graph.dot(row, row) if compliance.is_zero else compliance))
     weighted = [[w * x for x in row] for w, row in zip(weights, rows, strict=True)]
-    columns, weighted_columns = (
-        [[row[r] for row in rows] for r in range(n)],
-        [[row[r] for row in weighted] for r in range(n)],
-    )
+    columns, weighted_columns = ([[row[r] for row in matrix] for r in range(n)] for matrix in (rows, weighted))
     matrix = [[mass_matrix[i][j] + graph.dot(weighted_columns[i], columns[j]) for j in range(n)] for i in range(n)]
     right = [p + graph.dot(column, bias) for p, column in zip(right_side, weighted_columns, strict=True)]
     return range_space_accelerations(graph, matrix, right, rows, bias)

@@ -9,21 +9,19 @@ constrained system in place of v_r and w_r the multipliers drop out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from kanegen.derivation import forms
-from kanegen.derivation.algebra.elimination import eliminate
-from kanegen.derivation.constraints.constraints import ACCELERATION, Partition, Row, named_dependent
-from kanegen.derivation.equations import Equations
-from kanegen.derivation.forces.power import body_momenta
+from kanegen.derivation.algebra import eliminate
+from kanegen.derivation.constraints import ACCELERATION, Partition, Row, named_dependent
+from kanegen.derivation.equations import Equations, Quantity
+from kanegen.derivation.forces.generalized import body_momenta
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import Triple, cross, dot, mapped, plus
-from kanegen.derivation.inertia.bodies import Body
-from kanegen.derivation.inertia.tensors import product
-from kanegen.derivation.quantity import Quantity
+from kanegen.derivation.inertia.bodies import Body, product
 from kanegen.errors import BuildError
 from kanegen.graph import Node, Tangent, evaluate, gradient, substitute
 from kanegen.graph.ranks import RANK_TOLERANCE
@@ -59,8 +57,7 @@ class Momenta:
     def Dm(self) -> Quantity:
         """``Dm`` of ``Q u' + Dm u = e``, (n_u, n_u): ``Q' = Dm + Dm^T``, so that ``u.Dm u = 1/2 u.Q' u``."""
         rows = velocity_matrix(self._system, self._equations.bodies)
-        n_u = len(self._system.u)
-        return self._quantity("Dm", [x for row in rows for x in row], (n_u, n_u))
+        return self._equations.quantity("Dm", [x for row in rows for x in row], (len(rows), len(rows)))
 
     @cached_property
     def e(self) -> Quantity:
@@ -68,14 +65,13 @@ class Momenta:
         n_u = len(self._system.u)
         rows = [self.Dm.nodes[r * n_u : (r + 1) * n_u] for r in range(n_u)]
         carried = forms.matrix_vector(self._system.graph, rows, self._system.u)
-        return self._quantity("e", [x + y for x, y in zip(self._equations.P.nodes, carried, strict=True)], (n_u,))
+        return self._equations.quantity("e", forms.total(self._equations.P.nodes, carried))
 
     @cached_property
     def rate(self) -> tuple[Node, ...]:
         """``e + ehat`` = d/dt (Q u + N) less the constraint forces, (n_u,)."""
         transport = momentum_transport(self._system, self._equations.bodies)
-        active = self._equations.F.nodes
-        return self._equations.simplified([x + y for x, y in zip(active, transport, strict=True)])
+        return self._equations.simplified(forms.total(self._equations.F.nodes, transport))
 
     @cached_property
     def reduced(self) -> ReducedMomenta:
@@ -83,22 +79,17 @@ class Momenta:
         equations, system = self._equations, self._system
         require_linear(system, equations.constraints.rows)
         part, graph = equations.partition, system.graph
-        n_u, n_d = len(system.u), len(part.dependent)
-        flat = equations.simplified(system.at_rest([x for row in part.A for x in row]))
-        n_i = len(part.independent)
-        A = tuple(flat[k * n_i : (k + 1) * n_i] for k in range(n_d))
-        part = Partition(part.dependent, part.independent, A, part.B, part.B_stabilized, part.pivots)
+        n_u = len(system.u)
+        part = replace(part, A=tuple(equations.simplified(system.at_rest(row)) for row in part.A))
         Bv = self._velocity_remainder()
         tangent = forms.tangent_matrix(graph, part, n_u)
         rates = [[system.rate(x) for x in row] for row in tangent]
         momentum = equations.momentum.nodes
         return ReducedMomenta(
             momenta=self._product(tangent, momentum),
-            rate=tuple(
-                x + y for x, y in zip(self._product(tangent, self.rate), self._product(rates, momentum), strict=True)
-            ),
+            rate=tuple(forms.total(self._product(tangent, self.rate), self._product(rates, momentum))),
             lower=forms.reduced(graph, self.mass_matrix, [graph.zero] * n_u, part, Bv).lower,
-            offset=tuple(-x for x in forms.reduced(graph, self.mass_matrix, self._minus_N, part, Bv).right),
+            offset=tuple(-x for x in forms.reduced(graph, self.mass_matrix, [-x for x in self.N], part, Bv).right),
             partition=part,
             remainder=Bv,
         )
@@ -112,10 +103,6 @@ class Momenta:
     def N(self) -> tuple[Node, ...]:
         """The part of the momenta that is left at u = 0, (n_u,)."""
         return self._equations.simplified(self._system.at_rest(self._equations.N.nodes))
-
-    @property
-    def _minus_N(self) -> list[Node]:
-        return [-x for x in self.N]
 
     def _product(self, matrix: Sequence[Sequence[Node]], vector: Sequence[Node]) -> tuple[Node, ...]:
         return self._equations.simplified(forms.matrix_vector(self._system.graph, matrix, vector))
@@ -169,23 +156,22 @@ class Momenta:
     def canonical_rate(self) -> tuple[Node, ...]:
         """``-dH/dq`` with the nonconservative forces, (n_q,): ``dK/dq`` at fixed q' and all active forces."""
         slope = self._slope(self._equations.kinetic_energy.nodes[0])
-        return self._equations.simplified([x + y for x, y in zip(slope, self._equations.F.nodes, strict=True)])
+        return self._equations.simplified(forms.total(slope, self._equations.F.nodes))
 
     @cached_property
     def hamiltonian(self) -> Quantity:
         """``H = K2 - K0 + V`` at the canonical momenta of the state, J."""
         system, K, V = self._system, self._equations.kinetic_energy.nodes[0], self._equations.potential_energy.nodes[0]
-        graph = system.graph
-        Qu = forms.matrix_vector(graph, self.mass_matrix, system.u)
-        quadratic = graph.dot(system.u, Qu) / 2
-        return self._quantity("hamiltonian", [quadratic - system.at_rest([K])[0] + V], ())
+        Qu = forms.matrix_vector(system.graph, self.mass_matrix, system.u)
+        quadratic = system.graph.dot(system.u, Qu) / 2
+        return self._equations.quantity("hamiltonian", [quadratic - system.at_rest([K])[0] + V], ())
 
     @cached_property
     def jacobi_integral(self) -> Quantity:
         """``h = sum q' K_q' - K + V``, J."""
-        e, graph = self._equations, self._system.graph
-        power = graph.dot(self._system.u, e.momentum.nodes)
-        return self._quantity("jacobi_integral", [power - e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0]], ())
+        e = self._equations
+        power = e.graph.dot(self._system.u, e.momentum.nodes)
+        return e.quantity("jacobi_integral", [power - e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0]], ())
 
     @cached_property
     def cyclic_coordinates(self) -> tuple[str, ...]:
@@ -195,8 +181,7 @@ class Momenta:
         """
         e, model = self._equations, self._system.model
         K = self._slope(e.kinetic_energy.nodes[0])
-        known = model.has_potential
-        V = self._slope(e.potential_energy.nodes[0]) if known else [self._system.graph.zero] * len(K)
+        V = self._slope(e.potential_energy.nodes[0]) if model.has_potential else [e.graph.zero] * len(K)
         J = [[row.J[r] for row in e.constraints.rows] for r in range(len(K))]
         return tuple(
             symbol_name(q) for r, q in enumerate(model.coordinates) if self._system.vanish([K[r], V[r], *J[r]])
@@ -204,9 +189,6 @@ class Momenta:
 
     def _slope(self, energy: Node) -> list[Node]:
         return gradient([energy], [self._system.graph.one], self._system.q)
-
-    def _quantity(self, name: str, nodes: Sequence[Node], shape: tuple[int, ...]) -> Quantity:
-        return Quantity(name, self._equations.simplified(nodes), shape, self._equations.names)
 
 
 def require_linear(system: System, rows: Sequence[Row]) -> None:
@@ -244,27 +226,28 @@ def velocity_matrix(system: System, bodies: Sequence[Body]) -> list[list[Node]]:
     """
     n_u = len(system.u)
     matrix = [[system.graph.zero] * n_u for _ in range(n_u)]
+
+    def add(rows: dict[int, Triple], columns: dict[int, Triple], factor: Node) -> None:
+        for r, v in rows.items():
+            for s, w in columns.items():
+                matrix[r][s] = matrix[r][s] + factor * dot(v, w)
+
     for body in bodies:
         if not body.mass.is_zero:
             motion = system.points.motion(body.point)
             partial, rates = _partials(system, motion.velocity, system.frames.omega(motion.frame, motion.frame))
-            for r, v in partial.items():
-                for s, rate in rates.items():
-                    matrix[r][s] = matrix[r][s] + body.mass * dot(v, rate)
-                for s, other in partial.items():
-                    matrix[r][s] = matrix[r][s] + body.mass_rate * dot(v, other) / 2
+            add(partial, rates, body.mass)
+            add(partial, partial, body.mass_rate / 2)
         if body.inertia is not None:
             frame = body.inertia_frame
             omega = system.frames.omega(body.frame, frame)
             partial, rates = _partials(system, omega, system.frames.omega(frame, frame))
             turned = {s: cross(omega, product(body.inertia, w)) for s, w in partial.items()}
-            for r, w in partial.items():
-                for s, rate in rates.items():
-                    change = plus(product(body.inertia, rate), turned[s])
-                    matrix[r][s] = matrix[r][s] + dot(w, change)
-                if body.inertia_rate is not None:
-                    for s, other in partial.items():
-                        matrix[r][s] = matrix[r][s] + dot(w, product(body.inertia_rate, other)) / 2
+            changes = {s: plus(product(body.inertia, rate), turned[s]) for s, rate in rates.items()}
+            add(partial, changes, system.graph.one)
+            if body.inertia_rate is not None:
+                gained = {s: product(body.inertia_rate, w) for s, w in partial.items()}
+                add(partial, gained, system.graph.const(1) / 2)
     return matrix
 
 
@@ -288,12 +271,7 @@ def momentum_transport(system: System, bodies: Sequence[Body]) -> tuple[Node, ..
     outputs: list[Node] = []
     weights: list[Node] = []
     for body in bodies:
-        frames = []
-        if not body.mass.is_zero:
-            frames.append(system.points.motion(body.point).frame)
-        if body.inertia is not None:
-            frames.append(body.inertia_frame)
-        for frame, (velocity, momentum) in zip(frames, body_momenta(system, body), strict=True):
+        for frame, velocity, momentum in body_momenta(system, body):
             outputs += (*mapped(rate, velocity), *velocity)
             weights += (*momentum, *cross(momentum, system.frames.omega(frame, frame)))
     if not outputs:

@@ -18,14 +18,13 @@ from functools import cached_property
 from typing import Final
 
 from kanegen.derivation import forms
-from kanegen.derivation.algebra.elimination import eliminate
-from kanegen.derivation.equations import Equations
-from kanegen.derivation.forces.power import Power
+from kanegen.derivation.algebra import eliminate
+from kanegen.derivation.equations import Equations, Quantity
+from kanegen.derivation.forces.generalized import GeneralizedForces
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.geometry.frames import Frames
 from kanegen.derivation.geometry.points import Points
-from kanegen.derivation.quantity import Quantity
-from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient
+from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient, substitute
 
 ARGUMENTS: Final = ("q", "u", "r", "p", "t")
 """What q' and u' are differentiated in; each time an array of the graph."""
@@ -84,14 +83,11 @@ class Sensitivities:
         system = self.equations.system
         geometry = self.equations.model.geometry
         frames = Frames(system.graph, self.equations.model.frame, geometry, system.lower, system.full_rate)
-        points = Points(system.graph, frames, geometry.routes, system.full_rate, system.agree)
-        if system.gravity is not None:
-            x, y, z = system.gravity
-            points = points.with_base_acceleration((-x, -y, -z))
-        power = Power(system)
-        power.add_loads(self.equations.bodies, weights=False)
-        power.add_inertia(self.equations.bodies, points, frames)
-        return self._final([-force for force in power.generalized(system.u)])
+        points = Points(frames, geometry.routes, system.full_rate, system.agree).with_gravity(system.gravity)
+        forces = GeneralizedForces(system)
+        forces.add_loads(self.equations.bodies, weights=False)
+        forces.add_inertia(self.equations.bodies, points, frames)
+        return self._final([-force for force in forces.conjugate_to(system.u)])
 
     @cached_property
     def _momentum(self) -> tuple[Node, ...]:
@@ -107,7 +103,7 @@ class Sensitivities:
         equations = self.equations
         J = [row.J for row in equations.constraints.rows]
         left = forms.matrix_vector(equations.graph, J, equations.system.udot)
-        return tuple(x - b for x, b in zip(left, equations.b_stabilized.nodes, strict=True))
+        return tuple(forms.difference(left, equations.b_stabilized.nodes))
 
     @cached_property
     def dependent_inverse(self) -> Rows:
@@ -124,11 +120,10 @@ class Sensitivities:
         rights, shifts = [], []
         for k in range(len(D1[0])):
             second = forms.matrix_vector(equations.graph, self.dependent_inverse, [row[k] for row in D2])
-            shift = tuple(-x for x in second)
+            shifts.append(tuple(-x for x in second))
             first = [-row[k] for row in D1]
-            small = forms.reduced(equations.graph, equations.mass_matrix, first, equations.partition, shift)
+            small = forms.reduced(equations.graph, equations.mass_matrix, first, equations.partition, shifts[-1])
             rights.append(small.right)
-            shifts.append(shift)
         return tuple(rights), tuple(shifts)
 
     def _quantity(self, name: str, outputs: Sequence[Node], argument: str) -> Quantity:
@@ -153,3 +148,23 @@ def slopes(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> Row
     forward = tuple(tuple(tangent(output) for tangent in tangents) for output in outputs)
     reverse = tuple(tuple(gradient([output], [graph.one], inputs)) for output in outputs)
     return min(forward, reverse, key=lambda rows: count_operations(x for row in rows for x in row))
+
+
+def constraint_rates(equations: Equations, stabilized: bool) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """G (n_c, n_u), row-major, and h (n_c) of ``d/dt (J u' - b) = G u' + h + J u''``.
+
+    Rows nonlinear in the speeds have terms quadratic in u' besides, which are left out; inputs without a rate count as
+    constant.
+    """
+    system, graph = equations.system, equations.graph
+    rest = dict.fromkeys(system.udot, graph.zero)
+    G: list[Node] = []
+    h: list[Node] = []
+    biases = (equations.b_stabilized if stabilized else equations.b).nodes
+    for row, bias in zip(equations.constraints.rows, biases, strict=True):
+        left = graph.dot(row.J, system.udot)
+        change = system.full_rate(left - bias)
+        nodes = substitute([*(partial(change) for partial in system.acceleration_partials), change], rest)
+        G += nodes[:-1]
+        h.append(nodes[-1])
+    return tuple(system.settled(G)), tuple(system.settled(h))

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kanegen.derivation.equations import Equations
-from kanegen.derivation.forces.power import remainder
+from kanegen.derivation.forces.generalized import remainder
+from kanegen.derivation.forms import total
 from kanegen.derivation.geometry.frames import Frame
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import Triple, cross, dot, mapped, null, plus, scaled
-from kanegen.derivation.inertia.bodies import Body, Force, lower_loads
-from kanegen.derivation.inertia.tensors import product
+from kanegen.derivation.inertia.bodies import Body, Force, lower_loads, product
 from kanegen.graph import Node, gradient
 
 PI = "pi"
@@ -112,9 +112,7 @@ class Hamilton:
 
 def speeds_are_rates(equations: Equations) -> bool:
     """Whether u = q'."""
-    return all(rate is u for rate, u in zip(equations.system.qdot, equations.system.u, strict=False)) and len(
-        equations.system.q
-    ) == len(equations.system.u)
+    return equations.system.qdot == equations.system.u
 
 
 def hamilton(equations: Equations, potential: Node | None) -> Hamilton:
@@ -125,14 +123,13 @@ def hamilton(equations: Equations, potential: Node | None) -> Hamilton:
     Q = tuple(tuple(partial(momentum) for partial in system.partials) for momentum in momenta)
     V = graph.zero if potential is None else potential
     slopes = gradient([V], [graph.one], system.q)
-    forces = tuple(f + slope for f, slope in zip(active_forces(equations), slopes, strict=True))
+    forces = tuple(total(active_forces(equations), slopes))
     return Hamilton(Q, tuple(system.at_rest(momenta)), system.at_rest([kinetic])[0], V, forces)
 
 
 def active_forces(equations: Equations) -> tuple[Node, ...]:
     """Generalized active forces ``F_r = sum v_r . R + w_r . M``, weights included, (n_u,), by forward mode."""
-    loads, weights = applied_forces(equations)
-    return tuple(a + b for a, b in zip(loads, weights, strict=True))
+    return tuple(total(*applied_forces(equations)))
 
 
 def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
@@ -161,7 +158,7 @@ def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, 
 
 
 @dataclass(frozen=True)
-class Power:
+class PowerBalance:
     """``dK/dt`` with u', and ``sum v_t . (m v)' + w_t . H'``, the power of inertia forces on prescribed motion, W.
 
     Masses and inertias that change with time take ``1/2 (m' v.v + w.I'.w)`` of it: of the power of ``(m v)'`` and H',
@@ -172,7 +169,7 @@ class Power:
     prescribed: Node
 
 
-def power(equations: Equations) -> Power:
+def power_balance(equations: Equations) -> PowerBalance:
     """Both sides of the power balance ``dK/dt = u . (F + Fc) + sum v_t . (m v)' + w_t . H'`` that need no forces."""
     system, graph = equations.system, equations.graph
     terms = []
@@ -189,7 +186,7 @@ def power(equations: Equations) -> Power:
             if body.inertia_rate is not None:
                 gained = product(body.inertia_rate, omega)
                 terms.append(dot(remainder(system, omega), gained) - dot(omega, gained) / 2)
-    return Power(system.full_rate(equations.kinetic_energy.nodes[0]), graph.sum(terms))
+    return PowerBalance(system.full_rate(equations.kinetic_energy.nodes[0]), graph.sum(terms))
 
 
 @dataclass(frozen=True)
@@ -242,13 +239,9 @@ class Oriented:
 
 def oriented_frames(equations: Equations) -> Iterator[Oriented]:
     """The frames of rigid bodies: angular velocity, and that of their direction cosines."""
-    system, graph = equations.system, equations.graph
+    system, graph, zero, one = equations.system, equations.graph, equations.graph.zero, equations.graph.one
     frames, inertial = system.frames, system.frames.inertial
-    units: tuple[Triple, ...] = (
-        (graph.one, graph.zero, graph.zero),
-        (graph.zero, graph.one, graph.zero),
-        (graph.zero, graph.zero, graph.one),
-    )
+    units: tuple[Triple, ...] = ((one, zero, zero), (zero, one, zero), (zero, zero, one))
     for body in equations.bodies:
         if body.inertia is None or body.frame is None or not frames.is_oriented(body.frame):
             continue

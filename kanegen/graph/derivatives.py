@@ -35,6 +35,16 @@ def reachable(roots: Iterable[Node]) -> list[Node]:
     return [seen[index] for index in sorted(seen)]
 
 
+def count_operations(roots: Iterable[Node], excluding_constant: bool = True) -> int:
+    """The number of arithmetic operations, comparisons, selections and function calls the roots need.
+
+    Each counts 1, shared ones once. With ``excluding_constant`` what depends on parameters only is left out:
+    it is computed once, ahead of a run.
+    """
+    leaves = ("const", "input")
+    return sum(node.op not in leaves and not (excluding_constant and node.constant) for node in reachable(roots))
+
+
 def partials(node: Node, moves: Callable[[Node], bool]) -> list[tuple[Node, Node]]:
     """The pairs (operand, derivative of ``node`` with respect to it) of the operands that move.
 
@@ -54,7 +64,7 @@ def partials(node: Node, moves: Callable[[Node], bool]) -> list[tuple[Node, Node
     if op == "sub":
         return [(a, g.one), (b, g.neg(g.one))]
     if op == "mul":
-        return [(a, _three_halves(b))] if _is_power_three_halves(a, b) else [(a, b), (b, a)]
+        return [(a, Fraction(3, 2) * b)] if _is_power_three_halves(a, b) else [(a, b), (b, a)]
     if op == "div":
         return [(a, g.div(g.one, b)), (b, g.neg(g.div(node, b)))]
     if op == "atan2":
@@ -84,10 +94,6 @@ def _branches(node: Node) -> tuple[Node, Node, Node] | None:
 def _is_power_three_halves(a: Node, b: Node) -> bool:
     """Whether ``a*b`` is ``a*sqrt(a)``, as ``a**(3/2)`` is lowered; the newer factor comes second."""
     return b.op == "sqrt" and b.args[0] is a
-
-
-def _three_halves(root: Node) -> Node:
-    return Fraction(3, 2) * root
 
 
 def _slope_in_base(node: Node) -> Node:
@@ -187,7 +193,7 @@ class Tangent:
             if a is b:
                 return g.mul(g.const(2), g.mul(a, da))
             if _is_power_three_halves(a, b):
-                return g.mul(_three_halves(b), da)
+                return g.mul(Fraction(3, 2) * b, da)
             return g.add(g.mul(da, b), g.mul(a, db))
         if op == "add":
             return g.add(da, db)
@@ -263,41 +269,24 @@ def substitute(roots: Sequence[Node], replacements: Mapping[Node, Node]) -> list
     for node in reachable(roots):
         if node.index not in new:
             args = tuple(new[a.index] for a in node.args)
-            unchanged = all(a is b for a, b in zip(args, node.args, strict=True))
-            new[node.index] = node if unchanged else rebuild(node, args)
+            new[node.index] = node if args == node.args else rebuild(node, args)
     return [new[root.index] for root in roots]
 
 
 def copied(roots: Iterable[Node], graph: Graph) -> list[Node]:
     """The roots as nodes of another graph."""
-    roots, new = list(roots), dict[int, Node]()
-    for node in reachable(roots):
-        if node.op == "const":
-            new[node.index] = graph.const(node.payload)
-        elif node.op == "input":
-            new[node.index] = graph.input(*node.payload)
-        else:
-            new[node.index] = rebuild(node, tuple(new[a.index] for a in node.args))
-    return [new[root.index] for root in roots]
+    roots = list(roots)
+    leaves = (node for node in reachable(roots) if not node.args)
+    new = {x: graph.const(x.payload) if x.op == "const" else graph.input(*x.payload) for x in leaves}
+    return substitute(roots, new)
 
 
 def rebuild(node: Node, args: tuple[Node, ...]) -> Node:
     """The same operation as ``node`` on other operands, possibly of another graph."""
     g = args[0].graph
-    match node.op:
-        case "add":
-            return g.add(*args)
-        case "sub":
-            return g.sub(*args)
-        case "mul":
-            return g.mul(*args)
-        case "div":
-            return g.div(*args)
-        case "neg":
-            return g.neg(*args)
-        case "select":
-            return g.select(*args)
-        case "call":
-            return g.call(node.payload, *args)
-        case _:
-            return g.apply(node.op, *args)
+    if node.op == "call":
+        return g.call(node.payload, *args)
+    if node.op in ("add", "sub", "mul", "div", "neg", "select"):
+        built: Node = getattr(g, node.op)(*args)
+        return built
+    return g.apply(node.op, *args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -11,8 +12,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from kanegen.graph.derivatives import reachable
-from kanegen.graph.folding import Number
-from kanegen.graph.nodes import COMPARISONS, LOGICAL, Node
+from kanegen.graph.nodes import COMPARISONS, LOGICAL, SAME_NAME, Node, Number
 
 Names = Mapping[tuple[str, int], Any]
 
@@ -102,34 +102,16 @@ def _as_number(node: Node, expression: Any) -> Any:
     return sympy.Piecewise((1, expression), (0, True)) if _is_condition(node) else expression
 
 
-def _real_cube_root(x: Any) -> Any:
-    return sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3)
-
-
-_SAME_NAME = (
-    *("sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
-    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "log", "floor", "erf"),
-)
-
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
-    **{name: getattr(sympy, name) for name in _SAME_NAME},
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "neg": lambda a: -a,
+    **{name: getattr(sympy, name) for name in (*SAME_NAME, "sqrt", "log")},
+    **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
+    "div": operator.truediv,
     "pow": sympy.Pow,
     "abs": sympy.Abs,
     "ceil": sympy.ceiling,
     "reciprocal": lambda a: 1 / a,
-    "cbrt": _real_cube_root,
+    "cbrt": lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
     "min": sympy.Min,
     "max": sympy.Max,
-    "lt": sympy.Lt,
-    "le": sympy.Le,
-    "eq": sympy.Eq,
-    "ne": sympy.Ne,
-    "and": sympy.And,
-    "or": sympy.Or,
-    "not": sympy.Not,
+    **{name: getattr(sympy, name.capitalize()) for name in COMPARISONS | LOGICAL},
 }

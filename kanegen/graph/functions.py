@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, Union
 
 import numpy as np
@@ -117,26 +118,21 @@ class Function:
 
 
 def _function_problems(function: Function) -> list[str]:
-    what = f"kg.Function {function.name!r}"
-    problems = []
-    if not isinstance(function.name, str) or not function.name:
-        problems.append(f"a kg.Function has the name {function.name!r}: expected a string that is not empty")
-    if not isinstance(function.arity, int) or function.arity < 1:
-        problems.append(f"{what} has the arity {function.arity!r}: expected a positive integer")
-        return problems
-    if not callable(function.python):
-        problems.append(f"{what} has python={function.python!r}: expected a callable")
-    if not isinstance(function.c, str) or not function.c.strip():
-        problems.append(f"{what} has c={function.c!r}: expected a C expression or function body")
-    if len(function.arguments) != function.arity or not all(
-        re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) for name in function.arguments
-    ):
-        problems.append(f"{what} has arguments={function.arguments!r}: expected {function.arity} C identifier(s)")
-    if function.derivatives and len(function.derivatives) != function.arity:
-        problems.append(f"{what} has {len(function.derivatives)} derivatives: expected {function.arity}, or none")
-    if not all(callable(item) for item in function.derivatives):
-        problems.append(f"{what} has a derivative that is neither a kg.Function nor a callable")
-    return problems
+    name, arity, names, derivatives = function.name, function.arity, function.arguments, function.derivatives
+    what, unnamed = f"kg.Function {name!r}", not isinstance(name, str) or not name
+    problems = [f"a kg.Function has the name {name!r}: expected a string that is not empty"] if unnamed else []
+    if not isinstance(arity, int) or arity < 1:
+        return [*problems, f"{what} has the arity {arity!r}: expected a positive integer"]
+    is_text = isinstance(function.c, str) and function.c.strip()
+    are_names = len(names) == arity and all(re.fullmatch(r"[A-Za-z_]\w*", item, re.ASCII) for item in names)
+    checks = (
+        (callable(function.python), f"has python={function.python!r}: expected a callable"),
+        (is_text, f"has c={function.c!r}: expected a C expression or function body"),
+        (are_names, f"has arguments={names!r}: expected {arity} C identifier(s)"),
+        (len(derivatives) in (0, arity), f"has {len(derivatives)} derivatives: expected {arity}, or none"),
+        (all(map(callable, derivatives)), "has a derivative that is neither a kg.Function nor a callable"),
+    )
+    return problems + [f"{what} {message}" for holds, message in checks if not holds]
 
 
 class Spline:
@@ -204,44 +200,34 @@ class Spline:
 
     def python(self, x: Any) -> Any:
         """The value at ``x``, a number (also of mpmath) or an array."""
+        last = len(self.coefficients) - 1
         if getattr(x, "ndim", 0):
-            return self._at_array(x)
-        i = min(max(bisect_right(self.breakpoints, x) - 1, 0), len(self.coefficients) - 1)
+            knots = np.array(self.breakpoints)
+            pieces = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, last)
+            return _horner(np.moveaxis(np.array(self.coefficients)[pieces], -1, 0), x - knots[pieces])
+        i = min(max(bisect_right(self.breakpoints, x) - 1, 0), last)
         return _horner(self.coefficients[i], x - self.breakpoints[i])
-
-    def _at_array(self, x: Array) -> Any:
-        knots = np.array(self.breakpoints)
-        i = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(self.coefficients) - 1)
-        return _horner(np.moveaxis(np.array(self.coefficients)[i], -1, 0), x - knots[i])
 
     def derivative(self, order: int = 1) -> Spline:
         """The exact derivative, again a piecewise polynomial; constant zero beyond the degree."""
-        spline = self
-        for _ in range(order):
-            spline = spline._first_derivative()
-        return spline
-
-    def _first_derivative(self) -> Spline:
+        if order == 0:
+            return self
         # Kept, so that equal derivatives are the same SymPy function and share a node of the graph.
         if self._derivative is None:
             pieces = tuple(tuple(k * c for k, c in enumerate(piece) if k) or (0.0,) for piece in self.coefficients)
-            derived = Spline.__new__(Spline)
-            derived._set(f"{self.name}'", self.breakpoints, pieces)
-            self._derivative = derived
-        return self._derivative
+            self._derivative = Spline.__new__(Spline)
+            self._derivative._set(f"{self.name}'", self.breakpoints, pieces)
+        return self._derivative.derivative(order - 1)
 
     def derivative_at(self, index: int) -> Spline:
         """The derivative with respect to the only argument, ``index`` 0."""
         if index != 0:
             raise IndexError(f"a spline has one argument, not {index + 1}")
-        return self._first_derivative()
+        return self.derivative()
 
 
 def _horner(coefficients: Sequence[Any] | Array, d: Any) -> Any:
-    value = coefficients[-1]
-    for k in range(len(coefficients) - 2, -1, -1):
-        value = value * d + coefficients[k]
-    return value
+    return reduce(lambda value, coefficient: value * d + coefficient, coefficients[::-1])
 
 
 def _spline_points(x: Any, y: Any, kind: str, name: str) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ represents all. Functions other than sine and cosine are opaque: identities amon
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from fractions import Fraction
 from hashlib import blake2b
@@ -32,10 +33,8 @@ class Residues:
     def __call__(self, node: Node) -> int | None:
         """The residue; None where a division by zero leaves it undefined. Operands must have been asked before."""
         if node.index not in self._known:
-            values = [self(a) for a in node.args]
-            self._known[node.index] = (
-                None if None in values else self._value(node, [v for v in values if v is not None])
-            )
+            values = [value for value in map(self, node.args) if value is not None]
+            self._known[node.index] = self._value(node, values) if len(values) == len(node.args) else None
         return self._known[node.index]
 
     def _value(self, node: Node, a: list[int]) -> int | None:
@@ -46,22 +45,15 @@ class Residues:
             case "input":
                 # Parameters and gains take the same values at every point.
                 return self._random("p" if node.constant else f"{self._seed}", node.payload)
-            case "add":
-                return (a[0] + a[1]) % PRIME
-            case "sub":
-                return (a[0] - a[1]) % PRIME
-            case "mul":
-                return a[0] * a[1] % PRIME
-            case "neg":
-                return -a[0] % PRIME
+            case "add" | "sub" | "mul" | "neg":
+                value: int = getattr(operator, node.op)(*a)
+                return value % PRIME
             case "div":
                 return a[0] * pow(a[1], -1, PRIME) % PRIME if a[1] else None
             case "reciprocal":
                 return pow(a[0], -1, PRIME) if a[0] else None
-            case "sin":
-                return self._on_circle(a[0])[0]
-            case "cos":
-                return self._on_circle(a[0])[1]
+            case "sin" | "cos":
+                return self._on_circle(a[0])[node.op == "cos"]
             case "call":
                 return self._random("call", (node.payload.content, *a))
             case _:
@@ -115,7 +107,7 @@ class Identities:
 
     def _representative(self, node: Node) -> Node:
         args = tuple(self._canonical[a.index] for a in node.args)
-        if any(a is not b for a, b in zip(args, node.args, strict=True)):
+        if args != node.args:
             try:
                 node = rebuild(node, args)
             except ZeroDivisionError:

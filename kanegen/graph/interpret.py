@@ -1,8 +1,10 @@
-"""Evaluation of graphs over any kind of number: the oracle of compiled code, a check without a compiler."""
+"""Evaluation of graphs over any kind of number: the oracle of compiled code, a check without a compiler; roots."""
 
 from __future__ import annotations
 
 import math
+import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -11,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from kanegen.graph.derivatives import reachable
-from kanegen.graph.folding import Number
-from kanegen.graph.nodes import Node
+from kanegen.graph.derivatives import gradient, reachable
+from kanegen.graph.nodes import CONDITIONS, HYPERBOLIC, SAME_NAME, TRIGONOMETRIC, Node, Number
 
 Function = Callable[..., Any]
 
@@ -67,16 +68,8 @@ def _value(node: Node, args: list[Any], values: Mapping[str, Sequence[Any]], con
         case "input":
             array, index = node.payload
             return values[array][index]
-        case "add":
-            return args[0] + args[1]
-        case "sub":
-            return args[0] - args[1]
-        case "mul":
-            return args[0] * args[1]
-        case "div":
-            return context.functions["div"](*args)
-        case "neg":
-            return -args[0]
+        case "add" | "sub" | "mul" | "neg":
+            return getattr(operator, node.op)(*args)
         case "select":
             return context.select(*args)
         case "call":
@@ -112,42 +105,20 @@ def _reciprocal(x: Any) -> Any:
     return 1 / x if x != 0 else x * 0
 
 
-def _logarithm(x: float) -> float:
-    return -math.inf if x == 0.0 else math.log(x)
-
-
-def _minimum(a: Any, b: Any) -> Any:
-    return a if a <= b else b
-
-
-def _maximum(a: Any, b: Any) -> Any:
-    return a if a >= b else b
-
-
-_CONDITIONS: dict[str, Function] = {
-    "lt": lambda a, b: int(a < b),
-    "le": lambda a, b: int(a <= b),
-    "eq": lambda a, b: int(a == b),
-    "ne": lambda a, b: int(a != b),
-    "and": lambda a, b: int(a != 0 and b != 0),
-    "or": lambda a, b: int(a != 0 or b != 0),
+_BRANCHES: dict[str, Function] = {
+    **CONDITIONS,
     "not": lambda a: int(a == 0),
+    "abs": abs,
+    "min": lambda a, b: a if a <= b else b,
+    "max": lambda a, b: a if a >= b else b,
 }
-
-_SAME_NAME = (
-    *("sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
-    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "cbrt", "erf", "floor", "ceil", "pow"),
-)
 
 PYTHON = Context(
     number=float,
     functions={
-        **{name: _quiet(getattr(math, name)) for name in _SAME_NAME},
-        **_CONDITIONS,
-        "log": _quiet(_logarithm),
-        "abs": abs,
-        "min": _minimum,
-        "max": _maximum,
+        **_BRANCHES,
+        **{name: _quiet(getattr(math, name)) for name in (*SAME_NAME, "sqrt", "cbrt", "ceil", "pow")},
+        "log": _quiet(lambda x: -math.inf if x == 0.0 else math.log(x)),
         "div": _divide,
         "reciprocal": _quiet(_reciprocal),
     },
@@ -184,8 +155,8 @@ def _chosen(operation: Function) -> Function:
 
 
 _NUMPY: dict[str, Function] = {
-    **{name: getattr(np, name) for name in ("sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log")},
-    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{name: getattr(np, re.sub("^a", "arc", name)) for name in (*TRIGONOMETRIC, *HYPERBOLIC)},
+    **{name: getattr(np, name) for name in ("sqrt", "exp", "log")},
     "pow": np.power,
     "div": np.true_divide,
     "reciprocal": lambda x: np.where(x == 0, 0.0, np.true_divide(1.0, x)),
@@ -245,17 +216,62 @@ def mpmath_context(digits: int = 50) -> Context:
             return mpmath.nan if a == 0 or mpmath.isnan(a) else mpmath.sign(a) * mpmath.inf
         return a / b
 
-    same_name = [name for name in _SAME_NAME if name not in ("cbrt", "pow")]
     functions: dict[str, Function] = {
-        **{name: real(getattr(mpmath, name)) for name in same_name},
-        **_CONDITIONS,
-        "pow": real(lambda a, b: mpmath.power(a, b)),
+        **_BRANCHES,
+        **{name: real(getattr(mpmath, name)) for name in (*SAME_NAME, "sqrt", "ceil", "log")},
+        "pow": real(mpmath.power),
         "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
-        "log": real(mpmath.log),
-        "abs": abs,
-        "min": _minimum,
-        "max": _maximum,
         "div": divide,
         "reciprocal": _reciprocal,
     }
     return Context(number, functions, PYTHON.select, lambda: mpmath.workdps(digits))
+
+
+# -- roots --------------------------------------------------------------------------------------------------
+
+Values = dict[str, list[float]]
+
+_ITERATIONS = 50
+
+_STEP = 1e-14
+"""A step below this fraction of the unknowns (at least 1) is rounding: the iteration has converged."""
+
+_SATISFIED = 1e-10
+"""Residuals that are left after convergence; a larger one belongs to a point without a root nearby."""
+
+_FAR = 100.0
+"""A step of this size leads nowhere: coordinates and lengths of models are of the size 1, some of them 30."""
+
+
+class Newton:
+    """The values of ``unknowns`` (input nodes of the graph) nearest to the given ones at which ``residuals`` vanish."""
+
+    def __init__(self, residuals: Sequence[Node], unknowns: Sequence[Node]) -> None:
+        self._places = [node.payload for node in unknowns]
+        slopes = [slope for residual in residuals for slope in gradient([residual], [residual.graph.one], unknowns)]
+        self._shape = (len(residuals), len(unknowns))
+        self._nodes = [*residuals, *slopes]
+
+    def solve(self, values: Mapping[str, Sequence[float]]) -> Values | None:
+        """The input arrays with the unknowns replaced; None where the method does not converge."""
+        moved = {name: [float(x) for x in array] for name, array in values.items()}
+        m, n = self._shape
+        if not m:
+            return moved
+        for _ in range(_ITERATIONS):
+            try:
+                numbers = np.array(evaluate(self._nodes, moved))
+            except (ValueError, ArithmeticError):
+                return None  # a user's Python function that is not defined here
+            if not np.isfinite(numbers).all():
+                return None
+            step = np.linalg.lstsq(numbers[m:].reshape(m, n), numbers[:m], rcond=None)[0]
+            largest = float(np.abs(step).max(initial=0.0))
+            if largest > _FAR:
+                return None
+            for (array, index), change in zip(self._places, step, strict=True):
+                moved[array][index] -= float(change)
+            size = max((abs(moved[array][index]) for array, index in self._places), default=0.0)
+            if largest <= _STEP * max(1.0, size):
+                return moved if np.abs(numbers[:m]).max() < _SATISFIED else None
+        return None

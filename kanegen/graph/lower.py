@@ -16,8 +16,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from kanegen.errors import DerivationError
-from kanegen.graph.lower_foreign import in_known_functions
-from kanegen.graph.lower_functions import FUNCTIONS, UnsupportedError
+from kanegen.graph.lower_functions import FUNCTIONS, UnsupportedError, in_known_functions
 from kanegen.graph.nodes import Graph, Node
 
 _LONGEST_QUOTE = 160
@@ -123,10 +122,6 @@ def _rational(lowering: Lowering, expr: Any) -> Node:
     return lowering.graph.const(expr.p if expr.q == 1 else Fraction(expr.p, expr.q))
 
 
-def _float(lowering: Lowering, expr: Any) -> Node:
-    return lowering.graph.const(float(expr))
-
-
 def _not_finite(lowering: Lowering, expr: Any) -> Node:
     raise UnsupportedError(expr, f"{expr} is not a finite real number")
 
@@ -158,11 +153,9 @@ def _subs(lowering: Lowering, expr: Any) -> Node:
 def _foreign(lowering: Lowering, expr: Any) -> Node:
     known = in_known_functions(expr, lambda cls: _rule_of(cls) is not None or issubclass(cls, AppliedUndef))
     if known is None:
-        raise UnsupportedError(
-            expr,
-            f"{type(expr).__name__} has no counterpart in C99; write it with the functions of math.h or as a "
-            "kg.Function",
-        )
+        name = type(expr).__name__
+        message = f"{name} has no counterpart in C99; write it with the functions of math.h or as a kg.Function"
+        raise UnsupportedError(expr, message)
     return lowering.visit(known)
 
 
@@ -180,14 +173,9 @@ def _by_constancy(node: Node) -> tuple[bool, int]:
 
 def _add(lowering: Lowering, expr: Any) -> Node:
     visit, graph = lowering.visit, lowering.graph
-    plus: list[Node] = []
-    minus: list[Node] = []
-    for term in expr.args:
-        node = visit(term)
-        if node.op == "neg":
-            minus.append(node.args[0])
-        else:
-            plus.append(node)
+    terms = [visit(term) for term in expr.args]
+    plus = [node for node in terms if node.op != "neg"]
+    minus = [node.args[0] for node in terms if node.op == "neg"]
     total = graph.zero
     for constant in (True, False):
         for combine, nodes in ((graph.add, plus), (graph.sub, minus)):
@@ -227,13 +215,10 @@ def _product(graph: Graph, factors: list[Node]) -> Node:
 
 def _pow(lowering: Lowering, expr: Any) -> Node:
     base, exponent = expr.args
-    graph = lowering.graph
-    if exponent.is_Rational:
-        p, q = exponent.p, exponent.q
-        if p < 0:
-            return graph.div(graph.one, _rational_power(lowering, base, -p, q))
-        return _rational_power(lowering, base, p, q)
-    return graph.apply("pow", lowering.visit(base), lowering.visit(exponent))
+    if not exponent.is_Rational:
+        return lowering.graph.apply("pow", lowering.visit(base), lowering.visit(exponent))
+    power = _rational_power(lowering, base, abs(exponent.p), exponent.q)
+    return power if exponent.p > 0 else 1 / power
 
 
 def _rational_power(lowering: Lowering, base: Any, p: int, q: int) -> Node:
@@ -253,16 +238,12 @@ _RULES: dict[type, _Rule] = {
     sympy.Mul: _mul,
     sympy.Pow: _pow,
     sympy.Rational: _rational,
-    sympy.Float: _float,
-    sympy.NumberSymbol: _float,
+    sympy.Float: lambda lowering, expr: lowering.graph.const(float(expr)),
+    sympy.NumberSymbol: lambda lowering, expr: lowering.graph.const(float(expr)),
     sympy.Symbol: _symbol,
     sympy.Derivative: _derivative,
     sympy.Subs: _subs,
-    type(sympy.oo): _not_finite,
-    type(-sympy.oo): _not_finite,
-    type(sympy.nan): _not_finite,
-    type(sympy.zoo): _not_finite,
-    type(sympy.I): _not_finite,
+    **dict.fromkeys(map(type, (sympy.oo, -sympy.oo, sympy.nan, sympy.zoo, sympy.I)), _not_finite),
     **FUNCTIONS,
 }
 

@@ -1,8 +1,12 @@
-"""Lowering rules of functions, conditions and branches, by SymPy type."""
+"""Lowering rules of functions, conditions and branches, by SymPy type; other functions in terms of those.
+
+The characteristic curves of ``sympy.physics.biomechanics`` know their expression (``doit``), ``log1p`` and its like
+expand, ``sinc``, ``erfc`` and others can be rewritten.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol, TypeAlias
 
 import sympy
@@ -10,7 +14,7 @@ from sympy.codegen import cfunctions
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
-from kanegen.graph.nodes import Graph, Node
+from kanegen.graph.nodes import SAME_NAME, Graph, Node
 
 
 class Lowerer(Protocol):
@@ -34,10 +38,7 @@ class UnsupportedError(Exception):
 
 
 def _named(op: str) -> Rule:
-    def rule(lowering: Lowerer, expr: Any) -> Node:
-        return lowering.graph.apply(op, *(lowering.visit(a) for a in expr.args))
-
-    return rule
+    return lambda lowering, expr: lowering.graph.apply(op, *(lowering.visit(a) for a in expr.args))
 
 
 def _folded(op: str) -> Rule:
@@ -55,30 +56,17 @@ def _folded(op: str) -> Rule:
 
 def _one_over(op: str) -> Rule:
     """``1 / op(x)``: secant, cosecant ..."""
-
-    def rule(lowering: Lowerer, expr: Any) -> Node:
-        graph = lowering.graph
-        return graph.div(graph.one, graph.apply(op, lowering.visit(expr.args[0])))
-
-    return rule
+    return lambda lowering, expr: 1 / lowering.graph.apply(op, lowering.visit(expr.args[0]))
 
 
 def _of_reciprocal(op: str) -> Rule:
     """``op(1/x)``: the inverses of the reciprocal functions, on SymPy's branches."""
-
-    def rule(lowering: Lowerer, expr: Any) -> Node:
-        graph = lowering.graph
-        return graph.apply(op, graph.div(graph.one, lowering.visit(expr.args[0])))
-
-    return rule
+    return lambda lowering, expr: lowering.graph.apply(op, 1 / lowering.visit(expr.args[0]))
 
 
-def _compared(op: str, swap: bool = False) -> Rule:
-    def rule(lowering: Lowerer, expr: Any) -> Node:
-        left, right = (lowering.visit(a) for a in expr.args)
-        return lowering.graph.apply(op, right, left) if swap else lowering.graph.apply(op, left, right)
-
-    return rule
+def _swapped(op: str) -> Rule:
+    """An operation on its arguments in reverse order."""
+    return lambda lowering, expr: lowering.graph.apply(op, *[lowering.visit(a) for a in expr.args][::-1])
 
 
 def _log(lowering: Lowerer, expr: Any) -> Node:
@@ -87,8 +75,8 @@ def _log(lowering: Lowerer, expr: Any) -> Node:
 
 
 def _cot(lowering: Lowerer, expr: Any) -> Node:
-    graph, x = lowering.graph, lowering.visit(expr.args[0])
-    return graph.div(graph.apply("cos", x), graph.apply("sin", x))
+    x = lowering.visit(expr.args[0])
+    return lowering.graph.apply("cos", x) / lowering.graph.apply("sin", x)
 
 
 def _sign(lowering: Lowerer, expr: Any) -> Node:
@@ -117,20 +105,18 @@ def _implies(lowering: Lowerer, expr: Any) -> Node:
 
 
 def _mod(lowering: Lowerer, expr: Any) -> Node:
-    graph = lowering.graph
     a, b = (lowering.visit(x) for x in expr.args)
-    return graph.sub(a, graph.mul(b, graph.apply("floor", graph.div(a, b))))
+    return a - b * lowering.graph.apply("floor", a / b)
 
 
 def _frac(lowering: Lowerer, expr: Any) -> Node:
     x = lowering.visit(expr.args[0])
-    return lowering.graph.sub(x, lowering.graph.apply("floor", x))
+    return x - lowering.graph.apply("floor", x)
 
 
 def _hypot(lowering: Lowerer, expr: Any) -> Node:
-    graph = lowering.graph
     x, y = (lowering.visit(a) for a in expr.args)
-    return graph.apply("sqrt", graph.add(graph.mul(x, x), graph.mul(y, y)))
+    return lowering.graph.apply("sqrt", x * x + y * y)
 
 
 def _real_part(lowering: Lowerer, expr: Any) -> Node:
@@ -138,17 +124,11 @@ def _real_part(lowering: Lowerer, expr: Any) -> Node:
     return lowering.visit(expr.args[0])
 
 
-def _imaginary_part(lowering: Lowerer, expr: Any) -> Node:
-    return lowering.graph.zero
-
-
 def _piecewise(lowering: Lowerer, expr: Any) -> Node:
     *branches, (value, condition) = expr.args
     if not (isinstance(condition, BooleanTrue) or (branches and _exhausts(branches[-1][1], condition))):
-        raise UnsupportedError(
-            expr,
-            f"{expr} has no value where none of its conditions holds; end it with a branch (value, True)",
-        )
+        message = f"{expr} has no value where none of its conditions holds; end it with a branch (value, True)"
+        raise UnsupportedError(expr, message)
     result = lowering.visit(value)
     for value, condition in reversed(branches):
         result = lowering.graph.select(lowering.visit(condition), lowering.visit(value), result)
@@ -164,25 +144,8 @@ def _pair(lowering: Lowerer, expr: Any) -> Node:
     raise UnsupportedError(expr, f"{expr} is outside a Piecewise")
 
 
-def _ite(lowering: Lowerer, expr: Any) -> Node:
-    return lowering.graph.select(*(lowering.visit(a) for a in expr.args))
-
-
-def _true(lowering: Lowerer, expr: Any) -> Node:
-    return lowering.graph.one
-
-
-def _false(lowering: Lowerer, expr: Any) -> Node:
-    return lowering.graph.zero
-
-
-_SAME_NAME = (
-    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
-    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "floor", "erf"),
-)
-
 FUNCTIONS: Final[dict[type, Rule]] = {
-    **{getattr(sympy, name): _named(name) for name in _SAME_NAME},
+    **{getattr(sympy, name): _named(name) for name in SAME_NAME},
     sympy.Abs: _named("abs"),
     sympy.ceiling: _named("ceil"),
     sympy.log: _log,
@@ -211,21 +174,56 @@ FUNCTIONS: Final[dict[type, Rule]] = {
     sympy.re: _real_part,
     sympy.conjugate: _real_part,
     sympy.UnevaluatedExpr: _real_part,
-    sympy.im: _imaginary_part,
+    sympy.im: lambda lowering, expr: lowering.graph.zero,
     sympy.Piecewise: _piecewise,
     ExprCondPair: _pair,
-    sympy.ITE: _ite,
+    sympy.ITE: lambda lowering, expr: lowering.graph.select(*(lowering.visit(a) for a in expr.args)),
     sympy.And: _folded("and"),
     sympy.Or: _folded("or"),
     sympy.Xor: _folded("ne"),
     sympy.Implies: _implies,
     sympy.Not: _named("not"),
-    sympy.StrictLessThan: _compared("lt"),
-    sympy.LessThan: _compared("le"),
-    sympy.StrictGreaterThan: _compared("lt", swap=True),
-    sympy.GreaterThan: _compared("le", swap=True),
-    sympy.Equality: _compared("eq"),
-    sympy.Unequality: _compared("ne"),
-    BooleanTrue: _true,
-    BooleanFalse: _false,
+    sympy.StrictLessThan: _named("lt"),
+    sympy.LessThan: _named("le"),
+    sympy.StrictGreaterThan: _swapped("lt"),
+    sympy.GreaterThan: _swapped("le"),
+    sympy.Equality: _named("eq"),
+    sympy.Unequality: _named("ne"),
+    BooleanTrue: lambda lowering, expr: lowering.graph.one,
+    BooleanFalse: lambda lowering, expr: lowering.graph.zero,
 }
+
+
+# -- functions without a rule --------------------------------------------------------------------------------
+
+_TARGETS: Final = (sympy.Piecewise, sympy.sin, sympy.erf, sympy.atan2)
+
+
+def in_known_functions(expr: Any, is_known: Callable[[type], bool]) -> Any:
+    """An expression equal to ``expr`` in known functions, apart from what its arguments hold; None where there is none.
+
+    ``is_known`` says whether a type has a lowering rule. Integrals are not tried: that may take forever.
+    """
+    if not isinstance(expr, sympy.Function | sympy.Sum | sympy.Product):
+        return None
+    allowed = {cls for argument in expr.args for cls in _unknown(argument, is_known)}
+    for candidate in _candidates(expr):
+        if candidate != expr and not candidate.has(sympy.I) and _unknown(candidate, is_known) <= allowed - {type(expr)}:
+            return candidate
+    return None
+
+
+def _candidates(expr: Any) -> Iterator[Any]:
+    if not isinstance(expr, sympy.Function):
+        yield expr.doit()
+        return
+    # Unevaluated, the curves keep the order of operations in which they are stable.
+    yield expr.doit(deep=False, evaluate=False)
+    yield expr.expand(deep=False, func=True)
+    for target in _TARGETS:
+        yield expr.rewrite(target, deep=False)
+
+
+def _unknown(expr: Any, is_known: Callable[[type], bool]) -> set[type]:
+    """Types of the functions in an expression that have no lowering rule."""
+    return {type(part) for part in expr.atoms(sympy.Function, sympy.Sum, sympy.Product) if not is_known(type(part))}

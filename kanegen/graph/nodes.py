@@ -8,12 +8,15 @@ order.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
 
-from kanegen.graph.folding import Number, exact, fold_binary, fold_unary, quotient
 from kanegen.graph.functions import Function, Spline
+
+Number: TypeAlias = int | Fraction | float
 
 _EVEN: Final = frozenset({"cos", "cosh", "abs"})
 _ODD: Final = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "cbrt", "reciprocal"})
@@ -395,3 +398,84 @@ def _is_square_pair(a: Node, b: Node) -> bool:
         and ((x.op == "sin" and y.op == "cos") or (x.op == "cos" and y.op == "sin"))
         and x.args[0] is y.args[0]
     )
+
+
+# -- constant folding ----------------------------------------------------------------------------------------
+
+TRIGONOMETRIC: Final = ("sin", "cos", "tan", "asin", "acos", "atan")
+HYPERBOLIC: Final = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
+SAME_NAME: Final = (*TRIGONOMETRIC, *HYPERBOLIC, "atan2", "exp", "floor", "erf")
+"""Functions that have one name in the graph, in C, in Python's math, in mpmath and in SymPy."""
+
+_FUNCTIONS: Final[dict[str, Callable[[float], float]]] = {
+    name: getattr(math, name) for name in (*TRIGONOMETRIC, *HYPERBOLIC, "sqrt", "cbrt", "exp", "log", "erf")
+}
+
+_EXACT: Final[dict[str, Callable[[Number], Number]]] = {
+    "abs": lambda x: x if x >= 0 else -x,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "reciprocal": lambda x: quotient(1, x) if x else 0,
+}
+
+CONDITIONS: Final[dict[str, Callable[[Any, Any], int]]] = {
+    "lt": lambda a, b: int(a < b),
+    "le": lambda a, b: int(a <= b),
+    "eq": lambda a, b: int(a == b),
+    "ne": lambda a, b: int(a != b),
+    "and": lambda a, b: int(a != 0 and b != 0),
+    "or": lambda a, b: int(a != 0 or b != 0),
+}
+"""Comparisons and logical operations: 1 where they hold, else 0."""
+
+_BINARY: Final[dict[str, Callable[[Number, Number], Number]]] = {
+    "atan2": lambda y, x: math.atan2(y, x),
+    "pow": lambda a, b: math.pow(a, b),
+    "min": min,
+    "max": max,
+    **CONDITIONS,
+}
+
+
+def exact(value: Number) -> Number:
+    """The same number as an int where it is integer-valued, else as a Fraction or a plain float."""
+    if isinstance(value, float):
+        # From 2**53 on every float is an integer, and none is more exact than it was before.
+        return int(value) if value.is_integer() and abs(value) < 2**53 else float(value)
+    return int(value) if value.denominator == 1 else value
+
+
+def quotient(a: Number, b: Number) -> Number:
+    """a / b, exact where both are, else with one rounding."""
+    return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a) / b
+
+
+def fold_unary(op: str, value: Number) -> Number | None:
+    """The value of ``op`` at a number, or None where it is undefined (left for run time to report)."""
+    if op == "not":
+        return int(not value)
+    try:
+        if op in _EXACT:
+            return _EXACT[op](value)
+        if op == "sqrt" and not isinstance(value, float):
+            return _rational_root(value)
+        return _FUNCTIONS[op](float(value))
+    except (ValueError, OverflowError):
+        return None
+
+
+def fold_binary(op: str, a: Number, b: Number) -> Number | None:
+    """The value of ``op`` at two numbers, or None where it is undefined (left for run time to report)."""
+    try:
+        return _BINARY[op](a, b)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _rational_root(value: int | Fraction) -> Number:
+    """The square root, exact where it is rational."""
+    if value > 0:
+        above, below = math.isqrt(value.numerator), math.isqrt(value.denominator)
+        if above * above == value.numerator and below * below == value.denominator:
+            return Fraction(above, below)
+    return math.sqrt(value)

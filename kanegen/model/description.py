@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import sympy
 
 from kanegen.model import normalize
-from kanegen.model.contact.events import Event, Multiplier
-from kanegen.model.contact.normalize import normalized_contacts, normalized_events, normalized_impulses
-from kanegen.model.contact.records import Contact, Friction, Latch, Unilateral, resolved_contacts
-from kanegen.model.control.control_constraints import ControlConstraints
-from kanegen.model.control.servo import Servo
+from kanegen.model.contacts import (
+    Contact,
+    ContactRecord,
+    Event,
+    Multiplier,
+    normalized_contacts,
+    normalized_events,
+    normalized_impulses,
+    resolved_contacts,
+)
+from kanegen.model.control import ControlConstraints, Servo
 from kanegen.model.expressions import atoms, base_symbol, derivative_order
-from kanegen.model.geometry.routes import Geometry, is_ground
+from kanegen.model.geometry import Geometry, is_ground
 from kanegen.model.inputs import Input, InputLayout, normalized_inputs
 from kanegen.model.reactions import Reaction, normalized_reactions
-from kanegen.model.records import FrozenMapping, Output
+from kanegen.model.records import FrozenMapping, Loads, Output, read_fields
 
 ControlLaw: TypeAlias = Servo | ControlConstraints
-Loads: TypeAlias = tuple[tuple[Any, Any], ...]
-"""Pairs (point, force) and (frame, torque)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,37 +47,47 @@ class SpeedChange:
         return self.definitions is None
 
 
+def _control(value: Any, what: str, problems: list[str]) -> ControlLaw | None:
+    wanted = "a kg.Servo (servo-constraints), a kg.ControlConstraints (constraints that contain the controls), or None"
+    return value if normalize.expect(value, ControlLaw | None, what, wanted, problems) else None
+
+
+_TIME_FUNCTIONS = {"read": normalize.time_functions}
+_EQUATIONS = {"read": normalize.scalars}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemDescription:
     """The fields of a :class:`~kanegen.model.model.Model`, normalized, and what follows from them.
 
-    The last three fields are empty until the frames and points have been surveyed: ``parameters``, all constant
-    symbols with their values or None; ``geometry``, the frames and points that the model reaches;
-    ``euler_parameters``, the groups of four coordinates that an orientation uses as Euler parameters.
+    The metadata of a field say how an argument of ``Model`` is read. The last three fields are empty until the frames
+    and points have been surveyed: ``parameters``, all constant symbols with their values or None; ``geometry``, the
+    frames and points that the model reaches; ``euler_parameters``, the groups of four coordinates that an orientation
+    uses as Euler parameters.
     """
 
-    name: str
-    frame: Any
-    coordinates: tuple[Any, ...]
-    speeds: tuple[Any, ...]
-    kinematics: tuple[Any, ...]
-    bodies: tuple[Any, ...]
-    loads: Loads
-    holonomic_constraints: tuple[Any, ...]
-    nonholonomic_constraints: tuple[Any, ...]
-    acceleration_constraints: tuple[Any, ...]
-    implied_constraints: tuple[Any, ...]
-    dependent_speeds: tuple[Any, ...] | None
-    inputs: tuple[Input, ...]
+    name: str = field(metadata={"read": normalize.name})
+    frame: Any = field(metadata={"read": normalize.frame})
+    coordinates: tuple[Any, ...] = field(metadata=_TIME_FUNCTIONS)
+    speeds: tuple[Any, ...] = field(metadata=_TIME_FUNCTIONS)
+    kinematics: tuple[Any, ...] = field(metadata={"read": normalize.kinematics})
+    bodies: tuple[Any, ...] = field(metadata={"read": normalize.bodies})
+    loads: Loads = field(metadata={"read": normalize.loads})
+    holonomic_constraints: tuple[Any, ...] = field(metadata=_EQUATIONS)
+    nonholonomic_constraints: tuple[Any, ...] = field(metadata=_EQUATIONS)
+    acceleration_constraints: tuple[Any, ...] = field(metadata=_EQUATIONS)
+    implied_constraints: tuple[Any, ...] = field(metadata=_EQUATIONS)
+    dependent_speeds: tuple[Any, ...] | None = field(metadata={"read": normalize.dependent_speeds})
+    inputs: tuple[Input, ...] = field(metadata={"read": normalized_inputs})
     potential_energy: Any
-    gravity: Any
-    outputs: Mapping[str, Output]
-    auxiliary_speeds: tuple[Any, ...]
-    reactions: Mapping[str, Reaction]
-    contacts: tuple[Unilateral | Friction | Latch, ...]
-    events: tuple[Event, ...]
-    impulses: Mapping[str, Loads]
-    control: ControlLaw | None
+    gravity: Any = field(metadata={"read": normalize.vector_or_none})
+    outputs: Mapping[str, Output] = field(metadata={"read": normalize.outputs})
+    auxiliary_speeds: tuple[Any, ...] = field(metadata=_TIME_FUNCTIONS)
+    reactions: Mapping[str, Reaction] = field(metadata={"read": normalized_reactions})
+    contacts: tuple[ContactRecord, ...] = field(metadata={"read": normalized_contacts})
+    events: tuple[Event, ...] = field(metadata={"read": normalized_events})
+    impulses: Mapping[str, Loads] = field(metadata={"read": normalized_impulses})
+    control: ControlLaw | None = field(metadata={"read": _control})
     speed_change: SpeedChange | None = None
     parameters: Mapping[Any, float | None] = field(default_factory=FrozenMapping)
     geometry: Geometry = field(default_factory=Geometry)
@@ -86,8 +100,6 @@ class SystemDescription:
     def field_values(self) -> dict[str, Any]:
         """The fields by name."""
         return {item.name: getattr(self, item.name) for item in fields(SystemDescription)}
-
-    # -- constraints, energy and control ------------------------------------------------------------------------
 
     @cached_property
     def constraints(self) -> tuple[Any, ...]:
@@ -114,8 +126,6 @@ class SystemDescription:
         """The parameters that have a value."""
         return {symbol: value for symbol, value in self.parameters.items() if value is not None}
 
-    # -- speeds -------------------------------------------------------------------------------------------------
-
     @cached_property
     def speed_changes(self) -> tuple[SpeedChange, ...]:
         """All changes that led to these speeds, the last one first."""
@@ -138,8 +148,6 @@ class SystemDescription:
             for atom in atoms((expression,))
         )
         return 1 if any(moving) else 2
-
-    # -- contacts and the array r -------------------------------------------------------------------------------
 
     @cached_property
     def resolved_contacts(self) -> tuple[Contact, ...]:
@@ -171,8 +179,6 @@ class SystemDescription:
         free = map(sympy.Symbol, layout.hidden[len(layout.contact_rows) :])
         return (*(item.symbol for item in self.inputs), *multipliers, *free)
 
-    # -- loads --------------------------------------------------------------------------------------------------
-
     @cached_property
     def effective_loads(self) -> Loads:
         """The loads without those on the inertial frame and on bodies fixed in it, which move nothing.
@@ -185,41 +191,9 @@ class SystemDescription:
         return tuple(pair for pair in self.loads if pair[0] not in ground)
 
 
-def _control(value: Any, what: str, problems: list[str]) -> ControlLaw | None:
-    if value is None or isinstance(value, ControlLaw):
-        return value
-    problems.append(
-        f"{what} is {value!r}: expected a kg.Servo (servo-constraints) or a kg.ControlConstraints (constraints that "
-        "contain the controls), or None"
-    )
-    return None
-
-
-_NORMALIZERS: Final[dict[str, Callable[[Any, str, list[str]], Any]]] = {
-    "name": normalize.name,
-    "frame": normalize.frame,
-    "coordinates": normalize.time_functions,
-    "speeds": normalize.time_functions,
-    "kinematics": normalize.kinematics,
-    "bodies": normalize.bodies,
-    "loads": normalize.loads,
-    "dependent_speeds": normalize.dependent_speeds,
-    "inputs": normalized_inputs,
-    "gravity": normalize.vector_or_none,
-    "outputs": normalize.outputs,
-    "auxiliary_speeds": normalize.time_functions,
-    "reactions": normalized_reactions,
-    "contacts": normalized_contacts,
-    "events": normalized_events,
-    "impulses": normalized_impulses,
-    "control": _control,
-    **dict.fromkeys(normalize.CONSTRAINTS, normalize.scalars),
-}
-
-
 def described(given: Mapping[str, Any], problems: list[str]) -> SystemDescription:
     """The description from arguments of ``Model`` as the user wrote them; problems are appended."""
-    values = {field: read(given.get(field), field, problems) for field, read in _NORMALIZERS.items()}
+    values = read_fields(SystemDescription, given, "", problems)
     with_gravity = values["gravity"] is not None
     energy = normalize.potential_energy(given.get("potential_energy"), values["bodies"], with_gravity, problems)
     return SystemDescription(**values, potential_energy=energy)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import sympy
@@ -78,6 +79,14 @@ def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
     return frozenset(symbols)
 
 
+def derivatives(expr: Any, symbols: Container[Any], order: int) -> frozenset[Any]:
+    """The derivatives of this order of ``symbols`` that occur in ``expr``.
+
+    Read from what is there: making ``q.diff()`` for every coordinate costs more than all other checks.
+    """
+    return frozenset(x for x in atoms((expr,)) if base_symbol(x) in symbols and derivative_order(x) == order)
+
+
 def known_value(expr: Any, values: Mapping[Any, float]) -> float | None:
     """The number that ``expr`` is with these parameter values, or None; nan when it is no real number."""
     if expr in values:
@@ -92,15 +101,9 @@ def known_value(expr: Any, values: Mapping[Any, float]) -> float | None:
         return math.nan
 
 
-def vector_terms(vector: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """``((x, y, z), frame)`` of each frame in which a part of ``vector`` is written."""
-    for components, frame in vector.args:
-        yield tuple(components), frame
-
-
 def vector_expressions(vector: Any) -> tuple[Any, ...]:
     """The components of ``vector``, in the frames in which they are written."""
-    return tuple(component for components, _ in vector_terms(vector) for component in components)
+    return tuple(component for components, _ in vector.args for component in components)
 
 
 def vector_frames(vector: Any) -> tuple[Any, ...]:
@@ -110,27 +113,21 @@ def vector_frames(vector: Any) -> tuple[Any, ...]:
 
 def dyadic_expressions(dyadic: Any) -> tuple[Any, ...]:
     """The coefficients of the terms of ``dyadic``, components of its vectors included."""
-    return tuple(
-        expression
-        for coefficient, left, right in dyadic.args
-        for expression in (coefficient, *vector_expressions(left), *vector_expressions(right))
-    )
+    terms = ((term[0], *vector_expressions(term[1]), *vector_expressions(term[2])) for term in dyadic.args)
+    return tuple(chain.from_iterable(terms))
 
 
 def dyadic_frames(dyadic: Any) -> tuple[Any, ...]:
     """The frames in which the vectors of ``dyadic`` are written, each once."""
-    frames: dict[Any, None] = {}
-    for _, left, right in dyadic.args:
-        frames.update(dict.fromkeys((*vector_frames(left), *vector_frames(right))))
-    return tuple(frames)
+    return tuple(dict.fromkeys(frame for term in dyadic.args for side in term[1:] for frame in vector_frames(side)))
 
 
 def dyadic_matrix(dyadic: Any) -> dict[Any, list[list[Any]]]:
     """The 3 x 3 components of the part of ``dyadic`` written in each frame; mixed terms are left out."""
     blocks: dict[Any, list[list[Any]]] = {}
     for coefficient, left, right in dyadic.args:
-        for left_components, frame in vector_terms(left):
-            for right_components, other in vector_terms(right):
+        for left_components, frame in left.args:
+            for right_components, other in right.args:
                 if frame is not other and frame != other:
                     continue
                 block = blocks.setdefault(frame, [[sympy.S.Zero] * 3 for _ in range(3)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +13,7 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen.errors import ModelError
 from kanegen.model import normalize
 from kanegen.model.expressions import is_time_function, symbol_name
+from kanegen.model.records import settle
 
 
 def _is_input_symbol(expr: Any) -> bool:
@@ -31,12 +30,11 @@ class Input:
     symbol
         The SymPy symbol of the input: a ``Symbol`` or ``dynamicsymbols("r")``.
     rate, acceleration
-        Its first and second time derivative, wanted where an equation is differentiated: a rate for an input
-        in a velocity, a velocity constraint, an angle, a mass or an inertia; both for one in a holonomic
-        constraint or a position. Each is either a symbol, which then is an input with a slot of its own, or a
-        number or an expression of time and parameters (``acceleration`` follows from such a rate and may be
-        left out).
-        ``r(t).diff(t)`` in an expression of the model means ``rate``.
+        Its first and second time derivative, wanted where an equation is differentiated: a rate for an input in a
+        velocity, a velocity constraint, an angle, a mass or an inertia; both for one in a holonomic constraint or a
+        position. Each is either a symbol, which then is an input with a slot of its own, or a number or an expression
+        of time and parameters (``acceleration`` follows from such a rate and may be left out). ``r(t).diff(t)`` in an
+        expression of the model means ``rate``.
     default
         Value used where none is given, in the unit of the input; ``None``: a value must be given.
 
@@ -53,47 +51,21 @@ class Input:
 
     def __post_init__(self) -> None:
         problems: list[str] = []
-        symbol = _sympified(self.symbol, "the symbol of an input", problems)
+        symbol = normalize.scalar(self.symbol, "the symbol of an input", problems)
         if not problems and not _is_input_symbol(symbol):
-            problems.append(
-                f"{symbol} is not a symbol that can be an input: give a Symbol or dynamicsymbols('r')"
-                + " (for a derivative, give the rate as a symbol of its own: Input(r, rate=r1))" * symbol.is_Derivative
-            )
-        for field in ("rate", "acceleration"):
-            value = getattr(self, field)
-            if value is not None:
-                value = _sympified(value, f"the {field} of input {symbol}", problems)
-                object.__setattr__(self, field, value)
-        object.__setattr__(self, "symbol", symbol)
-        object.__setattr__(self, "default", _default(self.default, symbol, problems))
-        if problems:
-            raise ModelError(problems)
+            advice = " (for a derivative, give the rate as a symbol of its own: Input(r, rate=r1))"
+            wanted = "give a Symbol or dynamicsymbols('r')" + advice * symbol.is_Derivative
+            problems.append(f"{symbol} is not a symbol that can be an input: {wanted}")
+        given = {"rate": self.rate, "acceleration": self.acceleration}.items()
+        of = f"of input {symbol}"
+        rates = {key: normalize.scalar(x, f"the {key} {of}", problems) for key, x in given if x is not None}
+        default = normalize.number_or_none(self.default, f"the default {of}", problems)
+        settle(self, {"symbol": symbol, **rates, "default": default}, problems)
 
     @property
     def name(self) -> str:
         """The printed name, ``"r"`` for ``r(t)``."""
         return symbol_name(self.symbol)
-
-
-def _sympified(value: Any, what: str, problems: list[str]) -> Any:
-    try:
-        return sympy.sympify(value, strict=True)
-    except (sympy.SympifyError, TypeError):
-        problems.append(f"{what} is {value!r}: expected a SymPy symbol or expression")
-        return sympy.S.Zero
-
-
-def _default(value: Any, symbol: Any, problems: list[str]) -> float | None:
-    if value is None:
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        problems.append(f"the default of input {symbol} is {value!r}: expected a finite number or None")
-        return None
-    return number
 
 
 def normalized_inputs(value: Any, what: str, problems: list[str]) -> tuple[Input, ...]:
@@ -118,13 +90,9 @@ def normalized_inputs(value: Any, what: str, problems: list[str]) -> tuple[Input
             slot = slots.setdefault(derivative, Input(derivative, default=default))
             if slot.rate is None and its_rate is not None:
                 slots[derivative] = replace(slot, rate=its_rate)
-    return tuple(_with_acceleration(item, slots, problems) for item in _in_order(inputs, slots))
-
-
-def _in_order(inputs: Sequence[Input], slots: dict[Any, Input]) -> list[Input]:
-    """The slots of the given inputs (one given twice stays twice, to be reported), then the implied ones."""
-    given = [item.symbol for item in inputs]
-    return [slots[symbol] for symbol in (*given, *(s for s in slots if s not in given))]
+    given = [item.symbol for item in inputs]  # one given twice stays twice, to be reported
+    order = (*given, *(symbol for symbol in slots if symbol not in given))
+    return tuple(_with_acceleration(slots[symbol], slots, problems) for symbol in order)
 
 
 def _with_acceleration(item: Input, slots: dict[Any, Input], problems: list[str]) -> Input:
@@ -193,7 +161,6 @@ class InputLayout:
 
     def array(self, inputs: Any = 0.0, multipliers: Any = 0.0, free: Any = 0.0) -> Any:
         """The array r with these values, a number for all entries of a part or one for each."""
-
         array = np.empty(self.size)
         array[: len(self.inputs)] = inputs
         array[self.multiplier_slots] = multipliers

@@ -28,38 +28,29 @@ def affine_coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any] 
     """
     if expr in variables:
         return {expr: sympy.S.One}
-    if expr.is_Add:
-        return _sum(expr.args, variables)
-    if expr.is_Mul:
-        return _product(expr.args, variables)
-    return None if atoms((expr,)) & variables else {None: expr}
+    if not expr.is_Add and not expr.is_Mul:
+        return None if atoms((expr,)) & variables else {None: expr}
+    parts = [affine_coefficients(item, variables) for item in expr.args]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return _sum(known) if expr.is_Add else _product(known)
 
 
-def _sum(terms: Sequence[Any], variables: frozenset[Any]) -> dict[Any, Any] | None:
+def _sum(parts: Sequence[dict[Any, Any]]) -> dict[Any, Any]:
     total: dict[Any, Any] = {}
-    for term in terms:
-        part = affine_coefficients(term, variables)
-        if part is None:
-            return None
+    for part in parts:
         for key, coefficient in part.items():
             total[key] = total[key] + coefficient if key in total else coefficient
     return total
 
 
-def _product(factors: Sequence[Any], variables: frozenset[Any]) -> dict[Any, Any] | None:
-    varying: dict[Any, Any] | None = None
-    constant = sympy.S.One
-    for factor in factors:
-        part = affine_coefficients(factor, variables)
-        if part is None or (varying is not None and set(part) != {None}):
-            return None
-        if set(part) == {None}:
-            constant = constant * part[None]
-        else:
-            varying = part
-    if varying is None:
-        return {None: constant}
-    return {key: coefficient * constant for key, coefficient in varying.items()}
+def _product(parts: Sequence[dict[Any, Any]]) -> dict[Any, Any] | None:
+    varying = [part for part in parts if set(part) != {None}]
+    constant = sympy.Mul(*(part[None] for part in parts if set(part) == {None}))
+    if len(varying) > 1:
+        return None
+    return {key: value * constant for key, value in varying[0].items()} if varying else {None: constant}
 
 
 def numeric_function(expressions: Sequence[Any], symbols: Sequence[Any]) -> Callable[..., list[float]]:
@@ -97,10 +88,8 @@ def is_affine(expr: Any, variables: frozenset[Any]) -> bool:
     try:
         function = numeric_function((expr,), symbols)
         for k, (start, t) in enumerate(states(symbols)):
-            steps = states(symbols, seed=k)[0][0]
-            near = [x + d * m for x, d, m in zip(start, steps, moving, strict=True)]
-            far = [x + 2 * d * m for x, d, m in zip(start, steps, moving, strict=True)]
-            values = [function(point, t)[0] for point in (start, near, far)]
+            step = np.multiply(states(symbols, seed=k)[0][0], moving)
+            values = [function((start + n * step).tolist(), t)[0] for n in range(3)]
             if abs(values[0] - 2 * values[1] + values[2]) > ROUNDING * (1.0 + max(map(abs, values))):
                 return False
     except ArithmeticError:
@@ -114,11 +103,8 @@ def coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any]:
     if by_variable is None:
         # SymPy confuses the derivatives by q' and q unless q' is a symbol of its own.
         stand_in = {variable: sympy.Dummy() for variable in atoms((expr,)) & variables}
-        replaced = expr.xreplace(stand_in)
-        by_variable = {
-            variable: replaced.diff(dummy).xreplace({d: v for v, d in stand_in.items()})
-            for variable, dummy in stand_in.items()
-        }
+        replaced, back = expr.xreplace(stand_in), {dummy: variable for variable, dummy in stand_in.items()}
+        by_variable = {variable: replaced.diff(dummy).xreplace(back) for dummy, variable in back.items()}
     return {key: value for key, value in by_variable.items() if key is not None and value != 0}
 
 
@@ -149,11 +135,8 @@ def in_span(expr: Any, basis: Sequence[Any], variables: frozenset[Any]) -> bool:
     try:
         function = numeric_function((expr, *basis), symbols)
         for k, (fixed, t) in enumerate(states(symbols)):
-            samples = [
-                [v if m else f for v, f, m in zip(varied, fixed, moving, strict=True)]
-                for varied, _ in states(symbols, count=sum(moving) + 2, seed=k)
-            ]
-            table = np.array([function(sample, t) for sample in samples])
+            samples = states(symbols, count=sum(moving) + 2, seed=k)
+            table = np.array([function(np.where(moving, varied, fixed).tolist(), t) for varied, _ in samples])
             target, columns = table[:, 0], table[:, 1:]
             residual = target - columns @ np.linalg.lstsq(columns, target, rcond=None)[0]
             if np.linalg.norm(residual) > ROUNDING * (1.0 + np.linalg.norm(target)):

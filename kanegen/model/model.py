@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import sympy
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import ModelError
 from kanegen.model import normalize
-from kanegen.model.adapters.from_sympy import kane_arguments, system_arguments
-from kanegen.model.checks.bodies import body_problems
+from kanegen.model.adapters import kane_arguments, system_arguments
+from kanegen.model.checks.bodies import body_problems, reaction_problems
 from kanegen.model.checks.contacts import contact_problems
 from kanegen.model.checks.control import control_constraint_problems, servo_problems
-from kanegen.model.checks.equations import equation_problems
-from kanegen.model.checks.reactions import reaction_problems
-from kanegen.model.checks.speeds import speed_change_problems
+from kanegen.model.checks.equations import equation_problems, speed_change_problems
 from kanegen.model.checks.symbols import symbol_problems
 from kanegen.model.checks.velocities import motion_problems
 from kanegen.model.description import ControlLaw, SpeedChange, SystemDescription, described
 from kanegen.model.expressions import atoms, natural_key, symbol_name
-from kanegen.model.geometry.euler_parameters import euler_parameter_groups
+from kanegen.model.geometry import euler_parameter_groups
 from kanegen.model.places import Place, survey
 from kanegen.model.reactions import Reaction, normalized_reactions
 from kanegen.model.records import FrozenMapping
+
+_CHECKS: Final = (
+    speed_change_problems,
+    equation_problems,
+    body_problems,
+    reaction_problems,
+    servo_problems,
+    control_constraint_problems,
+)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -70,8 +77,7 @@ class Model(SystemDescription):
         Uniform gravitational acceleration, a Vector, m/s**2: adds the weight of every body to the loads, and
         its potential to ``potential_energy``.
     outputs
-        Named expressions of t, q, q', u, u', inputs and parameters: scalars, lists, matrices,
-        ``(vector, frame)``.
+        Named expressions of t, q, q', u, u', inputs and parameters: scalars, lists, matrices, ``(vector, frame)``.
     auxiliary_speeds
         Speeds that are always zero and bring reactions into evidence (Kane and Levinson 1985, section 4.9).
     reactions
@@ -160,7 +166,10 @@ class Model(SystemDescription):
             geometry=walk.geometry,
             euler_parameters=euler_parameter_groups(description.coordinates, matrices),
         )
-        problems.extend(_problems(complete, walk.places, unknown_symbols))
+        problems += symbol_problems(complete, walk.places, unknown_symbols)
+        problems += contact_problems(complete, walk.places)
+        for find in _CHECKS:
+            problems += find(complete)
         if problems:
             raise ModelError(tuple(dict.fromkeys(problems)))
         super().__init__(**complete.field_values())
@@ -264,11 +273,9 @@ class Model(SystemDescription):
         problems: list[str] = []
         if speeds is None:
             speeds = [dynamicsymbols(f"w_{symbol_name(speed)}") for speed in self.speeds]
-        description = self.changed(
-            speeds=normalize.time_functions(speeds, "speeds", problems),
-            speed_change=SpeedChange(self, None),
-            dependent_speeds=normalize.dependent_speeds(dependent_speeds, "dependent_speeds", problems),
-        )
+        new = normalize.time_functions(speeds, "speeds", problems)
+        dependent = normalize.dependent_speeds(dependent_speeds, "dependent_speeds", problems)
+        description = self.changed(speeds=new, speed_change=SpeedChange(self, None), dependent_speeds=dependent)
         return self._completed(description, None, problems)
 
     def with_reactions(
@@ -302,27 +309,6 @@ class Model(SystemDescription):
 def _parameter_symbols(description: SystemDescription, places: Sequence[Place]) -> tuple[Any, ...]:
     """The constant symbols, in natural order of their names."""
     rates = [rate for item in description.inputs for rate in (item.rate, item.acceleration) if rate is not None]
-    constants = {
-        atom
-        for symbols in (*(item.atoms for item in places), atoms(rates))
-        for atom in symbols
-        if isinstance(atom, sympy.Symbol)
-    }
-    constants -= {item.symbol for item in description.inputs}
+    symbols = atoms(rates).union(*(place.atoms for place in places)) - {item.symbol for item in description.inputs}
+    constants = (symbol for symbol in symbols if isinstance(symbol, sympy.Symbol))
     return tuple(sorted(constants, key=lambda symbol: natural_key(symbol_name(symbol))))
-
-
-def _problems(
-    description: SystemDescription, places: Sequence[Place], unknown_symbols: Sequence[Any]
-) -> tuple[str, ...]:
-    """Every problem of a description, one sentence each; ``unknown_symbols`` are given parameters that do not occur."""
-    return (
-        *symbol_problems(description, places, unknown_symbols),
-        *speed_change_problems(description),
-        *equation_problems(description),
-        *body_problems(description),
-        *reaction_problems(description),
-        *contact_problems(description, places),
-        *servo_problems(description),
-        *control_constraint_problems(description),
-    )

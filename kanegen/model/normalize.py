@@ -12,10 +12,14 @@ from sympy.physics.vector import Vector
 
 from kanegen.errors import ModelError
 from kanegen.model.expressions import is_time_function, symbol_name
-from kanegen.model.records import FrozenMapping, Output
+from kanegen.model.records import FrozenMapping, Loads, Output
 
-CONSTRAINTS = ("holonomic_constraints", "implied_constraints", "nonholonomic_constraints", "acceleration_constraints")
-"""The fields of a model that hold constraints."""
+
+def expect(value: Any, kinds: Any, what: str, wanted: str, problems: list[str]) -> bool:
+    """Whether a value is of one of these kinds; otherwise a problem says what was ``wanted``."""
+    if not isinstance(value, kinds):
+        problems.append(f"{what} is {value!r}: expected {wanted}")
+    return isinstance(value, kinds)
 
 
 def name(value: Any, what: str, problems: list[str]) -> str:
@@ -51,15 +55,9 @@ def scalar(value: Any, where: str, problems: list[str]) -> Any:
     if not isinstance(expr, sympy.Expr):
         problems.append(f"{where} is {value!r}: expected a scalar SymPy expression, found {type(value).__name__}")
         return sympy.S.Zero
-    return evaluated_derivatives(expr)
-
-
-def evaluated_derivatives(expr: Any) -> Any:
-    """``expr`` with derivatives of expressions, ``Derivative(sin(q), t)``, carried out."""
-    derivatives = expr.atoms(sympy.Derivative)
-    if all(is_time_function(item.expr) for item in derivatives):
-        return expr
-    return expr.xreplace({item: item.doit() for item in derivatives if not is_time_function(item.expr)})
+    # Derivatives of expressions, Derivative(sin(q), t), are carried out.
+    derivatives = [item for item in expr.atoms(sympy.Derivative) if not is_time_function(item.expr)]
+    return expr.xreplace({item: item.doit() for item in derivatives}) if derivatives else expr
 
 
 def sequence(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
@@ -76,6 +74,17 @@ def sequence(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def is_sequence(value: Any) -> bool:
+    """Whether a value has entries: a list, tuple or matrix, not a string or an expression."""
+    is_scalar = isinstance(value, str | sympy.Expr) or not isinstance(value, Iterable)
+    return isinstance(value, sympy.MatrixBase) or not is_scalar
+
+
+def listed(value: Any) -> tuple[Any, ...]:
+    """The entries of a sequence; anything else is the only entry."""
+    return tuple(value) if is_sequence(value) else (value,)
+
+
 def scalars(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """The expressions of a list of expressions or equations; a number counts as a list of one, as expressions do."""
     items = sequence((value,) if isinstance(value, int | float) else value, what, problems)
@@ -84,16 +93,14 @@ def scalars(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
 
 def time_functions(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """The dynamic symbols of a list of coordinates or speeds."""
-    symbols = []
-    for k, item in enumerate(sequence(value, what, problems)):
-        if is_time_function(item):
-            symbols.append(item)
-            continue
+    items = sequence(value, what, problems)
+    for k, item in enumerate(items):
         advice = "expected a dynamic symbol, dynamicsymbols('q')"
         if isinstance(item, sympy.Derivative):
             advice = "a derivative is not allowed here; name it: u = dynamicsymbols('u') with the kinematics q' - u"
-        problems.append(f"{what}[{k}] is {item}: {advice}")
-    return tuple(symbols)
+        if not is_time_function(item):
+            problems.append(f"{what}[{k}] is {item}: {advice}")
+    return tuple(filter(is_time_function, items))
 
 
 def kinematics(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
@@ -108,28 +115,21 @@ def kinematics(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
 
 def bodies(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """Particles and rigid bodies."""
-    items = sequence(value, what, problems)
-    problems.extend(
-        f"{what}[{k}] is {item!r}: expected a sympy.physics.mechanics Particle or RigidBody"
-        for k, item in enumerate(items)
-        if not isinstance(item, Particle | RigidBody)
-    )
-    return tuple(item for item in items if isinstance(item, Particle | RigidBody))
+    kinds, wanted = (Particle, RigidBody), "a sympy.physics.mechanics Particle or RigidBody"
+    items = enumerate(sequence(value, what, problems))
+    return tuple(item for k, item in items if expect(item, kinds, f"{what}[{k}]", wanted, problems))
 
 
-def _location(item: Any) -> Any:
-    """Where a load acts: at its mass center for a force given on a body."""
-    return item.masscenter if isinstance(item, Particle | RigidBody) else item
-
-
-def loads(value: Any, what: str, problems: list[str]) -> tuple[tuple[Any, Any], ...]:
+def loads(value: Any, what: str, problems: list[str]) -> Loads:
     """``(point, force)`` and ``(frame, torque)`` pairs from pairs, Force and Torque; zero vectors dropped."""
     pairs = []
     for k, item in enumerate(sequence(value, what, problems)):
         if not isinstance(item, tuple | list) or len(item) != 2:
             problems.append(f"{what}[{k}] is {item!r}: expected (point, force) or (frame, torque)")
             continue
-        location, vector = _location(item[0]), item[1]
+        location, vector = item
+        if isinstance(location, Particle | RigidBody):
+            location = location.masscenter
         if not isinstance(location, Point | ReferenceFrame):
             problems.append(
                 f"{what}[{k}] acts on {location!r}: expected a Point (force), a ReferenceFrame (torque) or a body"
@@ -143,10 +143,7 @@ def loads(value: Any, what: str, problems: list[str]) -> tuple[tuple[Any, Any], 
 
 def vector_or_none(value: Any, what: str, problems: list[str]) -> Any:
     """A Vector, or None."""
-    if value is None or isinstance(value, Vector):
-        return value
-    problems.append(f"{what} is {value!r}: expected a Vector, such as -g*N.z")
-    return None
+    return value if expect(value, Vector | None, what, "a Vector, such as -g*N.z", problems) else None
 
 
 def dependent_speeds(value: Any, what: str, problems: list[str]) -> tuple[Any, ...] | None:
@@ -169,8 +166,7 @@ def potential_energy(value: Any, of_bodies: Sequence[Any], with_gravity: bool, p
 
 def named(value: Any, what: str, expected: str, problems: list[str]) -> Iterator[tuple[str, Any]]:
     """The entries of a mapping whose keys are names; None counts as an empty one."""
-    if value is not None and not isinstance(value, Mapping):
-        problems.append(f"{what} is {value!r}: expected a mapping from a name to {expected}")
+    if not expect(value, Mapping | None, what, f"a mapping from a name to {expected}", problems):
         value = None
     for name, item in (value or {}).items():
         if isinstance(name, str) and name:
@@ -191,35 +187,29 @@ def _entries(item: Any, where: str, problems: list[str]) -> tuple[tuple[Any, ...
     if isinstance(item, Vector):
         problems.append(f"{where} is a Vector: give (vector, frame), the frame in which it is to be measured")
         return (), (0,)
-    if isinstance(item, sympy.MatrixBase):
-        shape = (item.rows,) if item.cols == 1 else (item.rows, item.cols)
-        return scalars(item, where, problems), shape
     if isinstance(item, Sequence) and not isinstance(item, str):
         if len(item) == 2 and isinstance(item[1], ReferenceFrame):
             return _components(item[0], item[1], where, problems), (3,)
-        if any(isinstance(row, Sequence | sympy.MatrixBase) for row in item):
-            return _entries(_as_matrix(item, where, problems), where, problems)
-        return scalars(item, where, problems), (len(item),)
+        if not any(isinstance(row, Sequence | sympy.MatrixBase) for row in item):
+            return scalars(item, where, problems), (len(item),)
+        try:
+            item = sympy.Matrix(item)
+        except (ValueError, TypeError) as error:
+            problems.append(f"{where} is no matrix: {error}")
+            return (), (0,)
+    if isinstance(item, sympy.MatrixBase):
+        return scalars(item, where, problems), (item.rows,) if item.cols == 1 else (item.rows, item.cols)
     return (scalar(item, where, problems),), ()
 
 
-def _as_matrix(rows: Any, where: str, problems: list[str]) -> Any:
-    try:
-        return sympy.Matrix(rows)
-    except (ValueError, TypeError) as error:
-        problems.append(f"{where} is no matrix: {error}")
-        return sympy.Matrix(0, 0, [])
-
-
 def _components(vector: Any, frame: Any, where: str, problems: list[str]) -> tuple[Any, ...]:
-    if not isinstance(vector, Vector):
-        problems.append(f"{where} is ({vector!r}, {frame}): expected (vector, frame)")
-        return (sympy.S.Zero,) * 3
     try:
-        return tuple(vector.to_matrix(frame))
+        if isinstance(vector, Vector):
+            return tuple(vector.to_matrix(frame))
+        problems.append(f"{where} is ({vector!r}, {frame}): expected (vector, frame)")
     except ValueError as error:
         problems.append(f"{where} cannot be measured in {frame}: {error}")
-        return (sympy.S.Zero,) * 3
+    return (sympy.S.Zero,) * 3
 
 
 def parameter_values(
@@ -229,12 +219,10 @@ def parameter_values(
 
     A key is a symbol or its name; a value is a finite number, or None for one that follows later.
     """
-    if given is not None and not isinstance(given, Mapping):
-        problems.append(f"parameters is {given!r}: expected a mapping from a symbol to its value")
+    if not expect(given, Mapping | None, "parameters", "a mapping from a symbol to its value", problems):
         given = None
     by_name = {symbol_name(symbol): symbol for symbol in symbols}
-    values: dict[Any, float | None] = {}
-    unknown_symbols: list[Any] = []
+    values, unknown_symbols = dict[Any, float | None](), list[Any]()
     for key, value in (given or {}).items():
         symbol = by_name.get(key, key) if isinstance(key, str) else key
         if symbol not in by_name.values():
@@ -242,22 +230,20 @@ def parameter_values(
             continue
         if symbol in values:
             problems.append(f"parameter {symbol} is given twice, by its symbol and by its name: give it once")
-        values[symbol] = _number(value, symbol_name(symbol), problems)
-    return {**values, **{symbol: None for symbol in symbols if symbol not in values}}, tuple(unknown_symbols)
+        values[symbol] = number_or_none(value, f"the value of parameter {symbol_name(symbol)}", problems)
+    return values | {symbol: None for symbol in symbols if symbol not in values}, tuple(unknown_symbols)
 
 
-def _number(value: Any, name: str, problems: list[str]) -> float | None:
-    if value is None:
-        return None
+def number_or_none(value: Any, what: str, problems: list[str]) -> float | None:
+    """A finite number, or None."""
     try:
-        number = float(value)
+        number = None if value is None else float(value)
     except (TypeError, ValueError):
-        problems.append(f"parameter {name} has the value {value!r}: expected a number")
-        return None
-    if not math.isfinite(number):
-        problems.append(f"parameter {name} has the value {number}: expected a finite number")
-        return None
-    return number
+        number = math.nan
+    if number is None or math.isfinite(number):
+        return number
+    problems.append(f"{what} is {value!r}: expected a finite number or None")
+    return None
 
 
 def speed_definitions(speeds: tuple[Any, ...], given: Any, problems: list[str]) -> tuple[Any, ...]:

@@ -10,25 +10,8 @@ from typing import Any
 from sympy.physics.mechanics import Point, RigidBody
 
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import (
-    atoms,
-    dyadic_expressions,
-    dyadic_frames,
-    vector_expressions,
-    vector_frames,
-)
-from kanegen.model.geometry.routes import (
-    Geometry,
-    Pair,
-    Route,
-    Routes,
-    is_ground,
-    motion_tree,
-    orientation_tree,
-    path,
-    position_path,
-    steps,
-)
+from kanegen.model.expressions import atoms, dyadic_expressions, dyadic_frames, vector_expressions, vector_frames
+from kanegen.model.geometry import Geometry, Pair, Route, Routes, breadth_first, is_ground, path, position_path, steps
 from kanegen.model.reactions import Reaction
 
 
@@ -65,14 +48,11 @@ def survey(model: SystemDescription) -> Survey:
     walk = _Walk(model.frame, _motion_is_known(model))
     for body in model.bodies:
         walk.add_body(body)
-    for location, vector in model.effective_loads:
-        walk.add_load(location, vector)
+    walk.add_loads("load", "the load", model.effective_loads)
     for name, pairs in model.impulses.items():
-        for location, vector in pairs:
-            walk.add_load(location, vector, "impulse", f"the impulse {name!r} on {location}")
+        walk.add_loads("impulse", f"the impulse {name!r}", pairs)
     for contact in model.resolved_contacts:
-        for location, vector in contact.forces:
-            walk.add_load(location, vector, "contact force", f"the force of contact {contact.name!r} on {location}")
+        walk.add_loads("contact force", f"the force of contact {contact.name!r}", contact.forces)
     for name, reaction in model.reactions.items():
         walk.add_reaction(f"reactions[{name!r}]", reaction, model)
     if model.gravity is not None:
@@ -83,8 +63,8 @@ def survey(model: SystemDescription) -> Survey:
 
 def _motion_is_known(model: SystemDescription) -> Callable[[Any], bool]:
     """Whether the first and second rate of a symbol are known: coordinates, constants, inputs given with both."""
-    complete = {item.symbol for item in model.inputs if item.rate is not None and item.acceleration is not None}
-    known = {*model.coordinates, *complete}
+    known = {item.symbol for item in model.inputs if item.rate is not None and item.acceleration is not None}
+    known |= {*model.coordinates}
     # SymPy takes a plain symbol for a constant, and loses its rate where it is an input.
     inputs = {item.symbol for item in model.inputs}
     return lambda symbol: symbol in known if not symbol.is_Symbol else symbol not in inputs
@@ -92,16 +72,16 @@ def _motion_is_known(model: SystemDescription) -> Callable[[Any], bool]:
 
 def _scalar_places(model: SystemDescription) -> list[Place]:
     kinds = (
-        ("kinematics", "kinematics", model.kinematics, 0),
-        ("holonomic", "holonomic_constraints", model.holonomic_constraints, 2),
-        ("holonomic", "implied_constraints", model.implied_constraints, 1),
-        ("nonholonomic", "nonholonomic_constraints", model.nonholonomic_constraints, 1),
-        ("acceleration", "acceleration_constraints", model.acceleration_constraints, 0),
+        ("kinematics", "kinematics", 0),
+        ("holonomic", "holonomic_constraints", 2),
+        ("holonomic", "implied_constraints", 1),
+        ("nonholonomic", "nonholonomic_constraints", 1),
+        ("acceleration", "acceleration_constraints", 0),
     )
     places = [
         Place(kind, f"{field}[{k}]", (expr,), order)
-        for kind, field, expressions, order in kinds
-        for k, expr in enumerate(expressions)
+        for kind, field, order in kinds
+        for k, expr in enumerate(getattr(model, field))
     ]
     if model.potential_energy is not None:
         places.append(Place("potential energy", "potential_energy", (model.potential_energy,)))
@@ -136,8 +116,8 @@ class _Walk:
         self.frame = frame
         self.places: list[Place] = []
         self.problems: list[str] = []
-        self._oriented = orientation_tree(frame)
-        self._moving = motion_tree(frame)
+        self._oriented = breadth_first(frame, lambda node: node._dcm_dict)
+        self._moving = breadth_first(frame, lambda node: node._ang_vel_dict)
         self._finder = Routes(frame, self._oriented, motion_is_known)
         self._routes: dict[Any, Route | None] = {}
         self._velocities: dict[Any, None] = {}
@@ -149,15 +129,9 @@ class _Walk:
 
     def geometry(self) -> Geometry:
         """What was read of frames and points."""
-        return Geometry(
-            self._oriented,
-            self._moving,
-            {point: route for point, route in self._routes.items() if route is not None},
-            tuple(self._orientations),
-            tuple(self._rates),
-            tuple(self._positions),
-            tuple(self._velocities),
-        )
+        routes = {point: route for point, route in self._routes.items() if route is not None}
+        pairs = tuple(self._orientations), tuple(self._rates), tuple(self._positions)
+        return Geometry(self._oriented, self._moving, routes, *pairs, tuple(self._velocities))
 
     def add_body(self, body: Any) -> None:
         where = f"body {body.name}"
@@ -169,30 +143,27 @@ class _Walk:
             return
         self._turning.setdefault(body.frame, where)
         dyadic, about = body.inertia
-        self.places.append(Place("inertia", f"the inertia of {where}", dyadic_expressions(dyadic), 1))
+        where = f"the inertia of {where}"
+        self.places.append(Place("inertia", where, dyadic_expressions(dyadic), 1))
         for frame in dyadic_frames(dyadic):
-            self._written_in.setdefault(frame, f"the inertia of {where}")
-            self._turning.setdefault(frame, f"the inertia of {where}")
-        if about is not body.masscenter:
-            self._add_inertia_point(body, about, where)
-
-    def _add_inertia_point(self, body: Any, about: Any, where: str) -> None:
-        chain = position_path(about, body.masscenter)
+            self._written_in.setdefault(frame, where)
+            self._turning.setdefault(frame, where)
+        chain = [] if about is body.masscenter else position_path(about, body.masscenter)
+        self._add_positions(steps(chain or []), 0)
         if chain is None:
             self.problems.append(
-                f"the inertia of {where} is about point {about}, which has no position relative to the mass "
-                f"center {body.masscenter}: connect them with set_pos, or give the central inertia"
+                f"{where} is about point {about}, which has no position relative to the mass center "
+                f"{body.masscenter}: connect them with set_pos, or give the central inertia"
             )
-            return
-        self._add_positions(steps(chain), 0)
 
-    def add_load(self, location: Any, vector: Any, kind: str = "load", where: str = "") -> None:
-        where = where or f"the load on {location}"
-        self.add_vector(kind, where, vector)
-        if isinstance(location, Point):
-            self._add_point(location, where)
-        else:
-            self._turning.setdefault(location, where)
+    def add_loads(self, kind: str, what: str, loads: Iterable[Pair]) -> None:
+        for location, vector in loads:
+            where = f"{what} on {location}"
+            self.add_vector(kind, where, vector)
+            if isinstance(location, Point):
+                self._add_point(location, where)
+            else:
+                self._turning.setdefault(location, where)
 
     def add_reaction(self, where: str, reaction: Reaction, model: SystemDescription) -> None:
         """Its frame and positions; a point without positions is reported with the reactions."""
@@ -202,10 +173,9 @@ class _Walk:
         points = [location for location in placed if isinstance(location, Point)]
         centers = [body.masscenter for body in model.bodies]
         # Moments are taken about the point of the reaction, and loads are looked for on every body.
-        chains = [position_path(reaction.point, point) for point in (*centers, *points)]
-        chains += [position_path(center, point) for center in centers for point in points]
-        for chain in chains:
-            self._add_positions(steps(chain or []), 0)
+        for start, ends in ((reaction.point, (*centers, *points)), *((center, points) for center in centers)):
+            for end in ends:
+                self._add_positions(steps(position_path(start, end) or []), 0)
         for _, location, vector in reaction.all_multiplier_loads:
             self.add_vector("load", f"the constraint force of {where} on {location}", vector)
 
@@ -222,9 +192,8 @@ class _Walk:
         route = self._routes[point] = self._finder.route(point)
         if route is None:
             self.problems.append(
-                f"no point with a known velocity is connected to point {point} ({where}): set the velocity "
-                f"of a fixed point, O.set_vel({self.frame}, 0), and positions from it, or "
-                f"{point}.set_vel({self.frame}, ...)"
+                f"no point with a known velocity is connected to point {point} ({where}): set the velocity of a fixed "
+                f"point, O.set_vel({self.frame}, 0), and positions from it, or {point}.set_vel({self.frame}, ...)"
             )
             return
         for known in route.along:
@@ -250,10 +219,11 @@ class _Walk:
             if frame not in self._moving:
                 self._unconnected(frame, self._turning[frame])
                 continue
-            for pair in path(self._moving, frame):
-                if pair not in self._rates:
-                    self._rates[pair] = None
-                    self._add_rate(*pair)
+            for parent, child in path(self._moving, frame):
+                if (parent, child) not in self._rates:
+                    self._rates[parent, child] = None
+                    where = f"the angular velocity of frame {child} in {parent}"
+                    self.add_vector("angular velocity", where, child._ang_vel_dict[parent], 1)
         for frame, where in self._written_in.items():
             if frame in self._oriented:
                 self._orientations.update(dict.fromkeys(path(self._oriented, frame)))
@@ -262,10 +232,6 @@ class _Walk:
         for parent, child in self._orientations:
             where = f"the orientation of frame {child} in {parent}"
             self.places.append(Place("orientation", where, tuple(parent._dcm_dict[child])))
-
-    def _add_rate(self, parent: Any, child: Any) -> None:
-        where = f"the angular velocity of frame {child} in {parent}"
-        self.add_vector("angular velocity", where, child._ang_vel_dict[parent], 1)
 
     def _unconnected(self, frame: Any, where: str) -> None:
         self.problems.append(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
-from kanegen.errors import ModelError
 from kanegen.model import normalize
-from kanegen.model.records import FrozenMapping
+from kanegen.model.records import FrozenMapping, settle
 
 MultiplierLoads = tuple[tuple[Any, Any], ...]
 """Pairs (point, direction of the force) or (frame, direction of the torque)."""
@@ -59,22 +58,15 @@ class Reaction:
 
     def __post_init__(self) -> None:
         problems: list[str] = []
-        bodies = _listed(self.bodies)
+        bodies, loads = normalize.listed(self.bodies), None if self.loads is None else normalize.listed(self.loads)
         if not bodies or not all(isinstance(body, str | Particle | RigidBody) for body in bodies):
             problems.append(f"bodies is {self.bodies!r}: expected names of bodies, or bodies, at least one")
-        if not isinstance(self.point, Point):
-            problems.append(f"point is {self.point!r}: expected a sympy.physics.mechanics Point")
-        if not isinstance(self.frame, ReferenceFrame):
-            problems.append(f"frame is {self.frame!r}: expected a sympy.physics.mechanics ReferenceFrame")
-        loads = None if self.loads is None else _listed(self.loads)
+        normalize.expect(self.point, Point, "point", "a sympy.physics.mechanics Point", problems)
+        normalize.expect(self.frame, ReferenceFrame, "frame", "a sympy.physics.mechanics ReferenceFrame", problems)
         if not all(isinstance(place, Point | ReferenceFrame) for place in loads or ()):
             problems.append(f"loads is {self.loads!r}: expected the points and frames on which loads act")
-        multipliers = _multiplier_loads(self.multipliers, problems)
-        if problems:
-            raise ModelError(tuple(f"Reaction: {problem}" for problem in problems))
-        object.__setattr__(self, "bodies", bodies)
-        object.__setattr__(self, "loads", loads)
-        object.__setattr__(self, "multipliers", FrozenMapping(multipliers))
+        multipliers = FrozenMapping(_multiplier_loads(self.multipliers, problems))
+        settle(self, {"bodies": bodies, "loads": loads, "multipliers": multipliers}, problems, "Reaction: ")
 
     def members(self, bodies: Sequence[Any]) -> tuple[int, ...]:
         """Indices of the set among the bodies of a model."""
@@ -86,17 +78,12 @@ class Reaction:
         return tuple((row, place, vector) for row, pairs in self.multipliers.items() for place, vector in pairs)
 
 
-def _listed(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
-
-
 def _multiplier_loads(value: Any, problems: list[str]) -> dict[int, MultiplierLoads]:
-    if not isinstance(value, Mapping):
-        problems.append(f"multipliers is {value!r}: expected a mapping from a row of J to (point, direction)")
+    if not normalize.expect(value, Mapping, "multipliers", "a mapping from a row of J to (point, direction)", problems):
         return {}
     loads: dict[int, MultiplierLoads] = {}
     for row, given in value.items():
-        pairs = _pairs(given)
+        pairs = (tuple(given),) if _is_pair(given) else tuple(given) if isinstance(given, Sequence) else ()
         if not isinstance(row, int) or not pairs or not all(map(_is_pair, pairs)):
             problems.append(
                 f"multipliers[{row!r}] is {given!r}: expected a row of J (0, 1, ...) with (point, direction) or "
@@ -107,28 +94,15 @@ def _multiplier_loads(value: Any, problems: list[str]) -> dict[int, MultiplierLo
     return loads
 
 
-def _pairs(given: Any) -> MultiplierLoads:
-    """One pair, or a sequence of pairs."""
-    if not isinstance(given, Sequence):
-        return ()
-    return ((given[0], given[1]),) if _is_pair(given) else tuple(given)
-
-
 def _is_pair(value: Any) -> bool:
-    return (
-        isinstance(value, Sequence)
-        and len(value) == 2
-        and isinstance(value[0], Point | ReferenceFrame)
-        and isinstance(value[1], Vector)
-    )
+    is_pair = isinstance(value, Sequence) and len(value) == 2
+    return is_pair and isinstance(value[0], Point | ReferenceFrame) and isinstance(value[1], Vector)
 
 
 def normalized_reactions(value: Any, what: str, problems: list[str]) -> FrozenMapping[str, Reaction]:
     """The reactions of a model by name."""
-    items = dict(normalize.named(value, what, "a kg.Reaction", problems))
-    problems.extend(
-        f"{what}[{name!r}] is {item!r}: expected a kg.Reaction"
-        for name, item in items.items()
-        if not isinstance(item, Reaction)
+    return FrozenMapping(
+        (name, item)
+        for name, item in normalize.named(value, what, "a kg.Reaction", problems)
+        if normalize.expect(item, Reaction, f"{what}[{name!r}]", "a kg.Reaction", problems)
     )
-    return FrozenMapping({name: item for name, item in items.items() if isinstance(item, Reaction)})

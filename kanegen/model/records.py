@@ -1,16 +1,20 @@
-"""Small read-only records a :class:`Model` is made of."""
+"""Read-only records that a :class:`Model` is made of, and how the arguments of a record are read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias, TypeVar
+
+from kanegen.errors import ModelError
 
 K = TypeVar("K")
 V = TypeVar("V")
+Loads: TypeAlias = tuple[tuple[Any, Any], ...]
+"""Pairs (point, force) and (frame, torque)."""
 
 
-class FrozenMapping(Mapping[K, V], Generic[K, V]):
+class FrozenMapping(Mapping[K, V]):
     """A read-only mapping that keeps its order and, unlike ``MappingProxyType``, can be pickled."""
 
     def __init__(self, items: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
@@ -46,3 +50,21 @@ class Output:
 
     def __len__(self) -> int:
         return len(self.expressions)
+
+
+def settle(record: Any, values: Mapping[str, Any], problems: Sequence[str], title: str = "") -> None:
+    """Set fields of a frozen record under construction; raises ``ModelError`` instead where there are problems."""
+    if problems:
+        raise ModelError([title + problem for problem in problems])
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
+
+
+def read_fields(record: type, given: Mapping[str, Any], where: str, problems: list[str]) -> dict[str, Any]:
+    """The given values of the fields with a reader, ``metadata={"read": ...}``, in the form the derivation reads.
+
+    A reader takes a value, the words for the place where it was given, and the list of problems. ``where`` starts these
+    words.
+    """
+    readers = {item.name: item.metadata["read"] for item in fields(record) if "read" in item.metadata}
+    return {name: read(given.get(name), f"{where}{name}", problems) for name, read in readers.items()}

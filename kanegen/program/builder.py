@@ -8,10 +8,9 @@ from functools import cached_property, partial, reduce
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from kanegen.derivation.algebra.cholesky import PIVOT_THRESHOLD
+from kanegen.derivation.algebra import PIVOT_THRESHOLD
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
-from kanegen.derivation.equations import Equations
-from kanegen.derivation.quantity import Quantity
+from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.forms import FORMS
 from kanegen.graph import Graph, Node

@@ -12,7 +12,7 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, Description, ServoLabels
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
-from kanegen.model.control.servo import control_limits
+from kanegen.model.control import control_limits
 from kanegen.program.functions.controls import RIGHT_HAND_SIDE
 from kanegen.solve.consistent import RunStart, consistent_controls, start_problems, with_states
 from kanegen.solve.functions import CompiledFunctions

@@ -14,8 +14,7 @@ from kanegen.codegen.description import Description, EventLabel
 from kanegen.codes import EventKind, Status
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import independent_rows
-from kanegen.model.contact.events import Event
-from kanegen.model.contact.normalize import normalized_events
+from kanegen.model.contacts import Event, normalized_events
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions

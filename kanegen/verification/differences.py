@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kanegen.derivation.constraints.constraints import ACCELERATION, POSITION, Row
+from kanegen.derivation.constraints import ACCELERATION, POSITION, Row
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.errors import SolveError
 from kanegen.graph import Node, evaluate, numpy_context

@@ -146,7 +146,7 @@ def added_speeds(subject: Subject, worst: Worst) -> str:
 
 def power_balance(subject: Subject, worst: Worst) -> str:
     """``dK/dt`` along the motion against the power of all forces."""
-    view, forces = views.power(subject.equations), views.active_forces(subject.equations)
+    view, forces = views.power_balance(subject.equations), views.active_forces(subject.equations)
     nodes = (view.kinetic_rate, view.prescribed)
     for state, motion in subject.motions:
         (rate, prescribed), F = subject.read(state, nodes, forces, udot=motion.udot)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.derivation import Equations, Quantity
-from kanegen.derivation.geometry.variables import RELATIVE_ZERO
+from kanegen.derivation.geometry.system import RELATIVE_ZERO
 from kanegen.errors import VerificationError
 from kanegen.graph import Context, Newton, evaluate
 from kanegen.graph.ranks import independent_rows

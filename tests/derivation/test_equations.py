@@ -12,8 +12,7 @@ from systems import SYSTEMS, model_of
 from tolerances import EVALUATION
 
 import kanegen as kg
-from kanegen.derivation.inertia.composite import JointTree, composite_matrix
-from kanegen.derivation.inertia.mass_matrix import direct_matrix
+from kanegen.derivation.inertia.mass_matrix import JointTree, composite_matrix, direct_matrix
 from kanegen.graph import evaluate
 
 t = me.dynamicsymbols._t

@@ -15,9 +15,9 @@ from messages import raises
 import kanegen as kg
 from kanegen.derivation import fingerprint, lower_model
 from kanegen.derivation.fingerprint import Reader
-from kanegen.model.contact.laws import LAWS
 from kanegen.model.description import SpeedChange, SystemDescription
-from kanegen.model.geometry.routes import Route
+from kanegen.model.geometry import Route
+from kanegen.model.laws import LAWS
 
 q1, q2, u1, u2 = me.dynamicsymbols("q1 q2 u1 u2")
 F, force = me.dynamicsymbols("F force")

@@ -13,8 +13,7 @@ from sympy.physics import mechanics as me
 from tolerances import FINE_INTEGRATION, LINEAR_SOLVE
 
 import kanegen as kg
-from kanegen.graph import Graph, Lowering, Tangent, evaluate, gradient, mpmath_context, numpy_context
-from kanegen.graph.count import count_operations
+from kanegen.graph import Graph, Lowering, Tangent, count_operations, evaluate, gradient, mpmath_context, numpy_context
 
 q, u, n = sm.symbols("q u n", real=True)
 DIGITS = 120

@@ -15,7 +15,7 @@ from tolerances import CONSISTENT_START, EVALUATION, FINE_INTEGRATION
 
 import kanegen as kg
 from kanegen.errors import ModelError, SolveError
-from kanegen.model.geometry.euler_parameters import euler_parameter_groups
+from kanegen.model.geometry import euler_parameter_groups
 
 TIME = me.dynamicsymbols._t
 INERTIA = (2, 3, 5)

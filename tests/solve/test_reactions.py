@@ -15,7 +15,7 @@ from tolerances import MOMENTUM_RATE, SOLVE
 
 import kanegen as kg
 from kanegen.derivation import fingerprint, lower_model
-from kanegen.model.geometry.routes import breadth_first
+from kanegen.model.geometry import breadth_first
 
 t = me.dynamicsymbols._t
 g = 9.81

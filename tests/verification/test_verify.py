@@ -22,8 +22,8 @@ import kanegen as kg
 from kanegen.backends.cython import model as c_model
 from kanegen.cli import main
 from kanegen.derivation import Equations, equations
-from kanegen.derivation.forces import energies
-from kanegen.derivation.quantity import Quantity
+from kanegen.derivation.equations import Quantity
+from kanegen.derivation.forces import generalized
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.graph.ranks import independent_rows
 from kanegen.program.functions import right_sides
@@ -145,7 +145,7 @@ def scaled_function(original: Callable[..., Any], factor: float) -> Callable[...
     return lambda *arguments: original(*arguments) * factor
 
 
-def scaled_momentum(*arguments: Any, original: Any = energies.momentum) -> Any:
+def scaled_momentum(*arguments: Any, original: Any = generalized.momentum) -> Any:
     return tuple(node * 1.5 for node in original(*arguments))
 
 
@@ -175,16 +175,16 @@ DERIVATION: dict[str, tuple[Any, str, Any, set[str]]] = {
         {"b by differences"},
     ),
     "kinetic energy": (
-        energies,
+        generalized,
         "kinetic_energy",
-        scaled_function(energies.kinetic_energy, 1.001),
+        scaled_function(generalized.kinetic_energy, 1.001),
         {"Lagrange", "power balance", "momenta and energies", "Hamilton"},
     ),
-    "momentum": (energies, "momentum", scaled_momentum, {"momenta and energies", "Hamilton"}),
+    "momentum": (generalized, "momentum", scaled_momentum, {"momenta and energies", "Hamilton"}),
     "potential energy": (
-        energies,
+        generalized,
         "potential_energy",
-        scaled_function(energies.potential_energy, -1),
+        scaled_function(generalized.potential_energy, -1),
         {"potential energy"},
     ),
     "Jacobians": (Sensitivities, "balance", negated_slopes, {"Jacobians of q', u'"}),
@@ -199,9 +199,9 @@ def test_wrong_derivation_fails(fault: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_wrong_active_forces_alone_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = equations.Power.add_force
+    original = equations.GeneralizedForces.add_force
     monkeypatch.setattr(
-        equations.Power, "add_force", lambda self, force: (original(self, force), original(self, force))
+        equations.GeneralizedForces, "add_force", lambda self, force: (original(self, force), original(self, force))
     )
     assert "active forces" in failed_rows(cart("cart pulled twice"))
 

@@ -16,7 +16,7 @@ from kanegen.derivation import forms
 from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError, ModelError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
-from kanegen.model.control.control_constraints import ControlConstraints
+from kanegen.model.control import ControlConstraints
 from kanegen.model.inputs import Input
 
 UNKNOWN: Final = "w"
@@ -51,9 +51,8 @@ class ControlledMotion:
         self.controls = record.inputs(model.inputs)
         self.unknowns = tuple(system.graph.input(UNKNOWN, k) for k in range(len(self.controls)))
         values = [item for item in self.controls if item.acceleration is not None]
-        self.slots = tuple(
-            [self._positions[item.symbol] for item in self.controls] + [self._positions[item.rate] for item in values]
-        )
+        symbols = (*(item.symbol for item in self.controls), *(item.rate for item in values))
+        self.slots = tuple(self._positions[symbol] for symbol in symbols)
         self._highest = {
             system.r[self._positions[symbol]]: w
             for symbol, w in zip(map(_highest, self.controls), self.unknowns, strict=True)
@@ -76,14 +75,10 @@ class ControlledMotion:
     @cached_property
     def state_rates(self) -> tuple[Node, ...]:
         """z'."""
-        first, second = [], []
-        for item, w in zip(self.controls, self.unknowns, strict=True):
-            if item.acceleration is None:
-                first.append(w)
-            else:
-                first.append(self.equations.system.r[self._positions[item.rate]])
-                second.append(w)
-        return (*first, *second)
+        pairs = list(zip(self.controls, self.unknowns, strict=True))
+        r, slots = self.equations.system.r, self._positions
+        first = [w if item.acceleration is None else r[slots[item.rate]] for item, w in pairs]
+        return (*first, *(w for item, w in pairs if item.acceleration is not None))
 
     @cached_property
     def qdot(self) -> tuple[Node, ...]:
@@ -127,13 +122,8 @@ class ControlledMotion:
     @cached_property
     def _moving(self) -> Mapping[Node, Node]:
         system = self.equations.system
-        seeds = {system.t: system.graph.one}
-        seeds.update(zip(system.q, self.qdot, strict=True))
-        seeds.update(zip(system.u, self.udot, strict=True))
-        rates = zip(system.r, system.input_rates, strict=True)
-        seeds.update((node, rate) for node, rate in rates if rate is not None)
-        seeds.update(zip(self.state, self.state_rates, strict=True))
-        return seeds
+        moving = zip((*system.q, *system.u, *self.state), (*self.qdot, *self.udot, *self.state_rates), strict=True)
+        return {**system.moving, **dict(moving)}
 
     @cached_property
     def _rate(self) -> Tangent:
@@ -146,9 +136,7 @@ class ControlledMotion:
             if leaf.op == "input" and leaf.payload[0] == "r" and leaf not in self._moving:
                 slot = leaf.payload[1]
                 if slot >= len(names):
-                    raise ModelError(
-                        f"the control constraint {label} contains a contact force, whose rate is not known"
-                    )
+                    raise ModelError(f"the control constraint {label} contains a contact force: its rate is not known")
                 raise ModelError(
                     f"input {names[slot]} is differentiated, which needs its rate, because of the control constraint "
                     f"{label}: give kg.Input({names[slot]}, rate=...)"
@@ -159,9 +147,7 @@ class ControlledMotion:
 
     @cached_property
     def _rows(self) -> tuple[tuple[tuple[Level, ...], tuple[Node, ...], Node], ...]:
-        return tuple(
-            self._row(expression, gains) for expression, gains in zip(self.record.constraints, self.gains, strict=True)
-        )
+        return tuple(map(self._row, self.record.constraints, self.gains))
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -181,7 +167,7 @@ class ControlledMotion:
     @cached_property
     def gains(self) -> tuple[tuple[Node, ...], ...]:
         """Theta1, ..., Thetak of each constraint; () where errors are not to decay."""
-        return tuple(tuple(self.equations.system.lower(x) for x in theta) for theta in self.record.theta)
+        return tuple(tuple(map(self.equations.system.lower, theta)) for theta in self.record.theta)
 
     @cached_property
     def free_part(self) -> tuple[Node, ...]:
@@ -246,4 +232,5 @@ def _highest(item: Input) -> Any:
 
 
 def _derivative(label: str, order: int) -> str:
-    return label if order == 0 else f"d{order if order > 1 else ''}/dt{order if order > 1 else ''} ({label})"
+    power = order if order > 1 else ""
+    return f"d{power}/dt{power} ({label})" if order else label

@@ -1,20 +1,102 @@
-"""Servo-constraints at acceleration level and the controls that act on them (Bajodah 2003, chapter 7)."""
+"""Servo-constraints at acceleration level and the controls that act on them (Bajodah 2003, chapter 7).
+
+The generalized forces are affine in the controls, ``P = P0 + G tau``. Whether the controls can enforce the constraints
+at all is decided by ranks at random consistent states.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kanegen.derivation.algebra.cholesky import Factor, factorize
-from kanegen.derivation.constraints.constraints import Partition, Row, holonomic_row, nonholonomic_row
-from kanegen.derivation.control.affine import AffineControls, affine_controls
-from kanegen.derivation.control.servo_checks import servo_problems
-from kanegen.derivation.equations import Equations
-from kanegen.derivation.forms import complete, matrix_vector
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.derivation.algebra import Factor, Pivot, eliminate, factorize
+from kanegen.derivation.constraints import Partition, Row, holonomic_row, nonholonomic_row
+from kanegen.derivation.equations import Equations, Quantity
+from kanegen.derivation.forms import Matrix, complete, difference, matrix_product, matrix_vector, tangent_matrix
+from kanegen.derivation.geometry.system import System
 from kanegen.errors import ModelError
-from kanegen.graph import Graph, Node, Tangent, substitute
-from kanegen.model.control.servo import Servo
+from kanegen.graph import Graph, Newton, Node, Tangent, evaluate, reachable, substitute
+from kanegen.graph.ranks import RANK_TOLERANCE, rank, unit_rows
+from kanegen.model.control import Servo
+
+State = Mapping[str, Sequence[float]]
+
+
+# -- forces affine in the controls ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AffineControls:
+    """Forces affine in the controls, ``P = P0 + G tau``: ``free`` is P0 (n_u,), ``columns`` those of G (n_u, n_tau)."""
+
+    slots: tuple[int, ...]
+    names: tuple[str, ...]
+    free: tuple[Node, ...]
+    columns: tuple[tuple[Node, ...], ...]
+
+
+def affine_controls(equations: Equations, slots: Sequence[int]) -> AffineControls:
+    """P0 and G of the inputs ``slots`` (indices among the inputs of the model).
+
+    Raises
+    ------
+    ModelError
+        Naming the inputs that do not enter the forces, enter them other than affinely, or stand elsewhere.
+    """
+    system = equations.system
+    tau = [system.r[k] for k in slots]
+    names = tuple(equations.model.inputs[k].name for k in slots)
+    P = equations.right_side
+    columns = _slopes(system, P, tau)
+    problems = _entries_elsewhere(equations, tau, names)
+    for name, column in zip(names, columns, strict=True):
+        if system.vanish(column):
+            problems.append(
+                f"the control {name} does not enter the generalized forces: no load that contains it does work; put it "
+                "into a load, or leave it out of controls="
+            )
+        elif _is_curved(system, column, tau):
+            problems.append(
+                f"the control {name} enters the forces nonlinearly: expected forces affine in the controls; take the "
+                "nonlinear expression itself for the control, and solve it afterwards"
+            )
+    if problems:
+        raise ModelError(problems)
+    free = equations.simplified(substitute(P, dict.fromkeys(tau, system.graph.zero)))
+    return AffineControls(tuple(slots), names, free, tuple(equations.simplified(column) for column in columns))
+
+
+def _slopes(system: System, nodes: Sequence[Node], tau: Sequence[Node]) -> list[tuple[Node, ...]]:
+    """For each control the derivatives of the nodes in it."""
+    return [tuple(map(Tangent(system.graph, {node: system.graph.one}), nodes)) for node in tau]
+
+
+def _is_curved(system: System, column: Sequence[Node], tau: Sequence[Node]) -> bool:
+    """Whether the derivatives in one control depend on the controls."""
+    return not system.vanish(x for slopes in _slopes(system, column, tau) for x in slopes)
+
+
+def _entries_elsewhere(equations: Equations, tau: Sequence[Node], names: Sequence[str]) -> list[str]:
+    """Controls that stand in anything but the forces."""
+    system, rows = equations.system, equations.constraints.rows
+    places = {
+        "the kinematics": set(reachable(system.qdot)),
+        "a velocity or the mass of a body": set(reachable(entry for row in equations.mass_matrix for entry in row)),
+        "the constraints": set(reachable(x for row in rows for x in (*row.J, row.bias, *row.residuals))),
+    }
+    return [
+        f"the control {name} enters {place}: controls may enter the forces only, affinely"
+        for place, present in places.items()
+        for name, node in zip(names, tau, strict=True)
+        if node in present
+    ]
+
+
+# -- the servo-constraints -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -37,29 +119,6 @@ class ServoEquations:
     feedback: tuple[tuple[Node, ...], ...] = ()
 
 
-@dataclass(frozen=True)
-class Compliance:
-    """``M = A2^T (A2 Q A2^T)^-1 A2``: from generalized forces to the accelerations that the constraints admit."""
-
-    graph: Graph
-    partition: Partition
-    factor: Factor
-
-    def times(self, force: Sequence[Node]) -> tuple[Node, ...]:
-        """M times a vector (n_u,)."""
-        part = self.partition
-        zeros = [self.graph.zero] * len(part.dependent)
-        return complete(self.graph, part, zeros, self.factor.solve(self.reduced(force)))
-
-    def reduced(self, force: Sequence[Node]) -> list[Node]:
-        """A2 times a vector (n_u,): what is left of a force along the independent speeds, (n_i,)."""
-        part = self.partition
-        return [
-            self.graph.sum([force[i], *(part.A[k][j] * force[d] for k, d in enumerate(part.dependent))])
-            for j, i in enumerate(part.independent)
-        ]
-
-
 def servo_equations(equations: Equations) -> ServoEquations:
     """The servo-constraints of the model, which has some.
 
@@ -72,7 +131,9 @@ def servo_equations(equations: Equations) -> ServoEquations:
     if servo is None:
         raise ModelError(f"the model {equations.model.name!r} has no servo-constraints: give control=kg.Servo(...)")
     controls = affine_controls(equations, servo.slots(equations.model.inputs))
-    rows = [_row(equations, servo, k) for k in range(len(servo.constraints))]
+    rows: list[Row] = []
+    for k, expression in enumerate(servo.constraints):
+        rows.append((holonomic_row if servo.holonomic(k) else nonholonomic_row)(system, expression))
     gains = [tuple(system.lower(value) for value in theta) for theta in servo.theta]
     bias = [
         system.graph.sum([row.bias, *(g * x for g, x in zip(theta, reversed(row.residuals), strict=True))])
@@ -91,15 +152,10 @@ def servo_equations(equations: Equations) -> ServoEquations:
         free,
         feedback,
     )
-    problems = servo_problems(equations, servo, controls, law.J)
+    problems = _problems(equations, servo, controls, law.J)
     if problems:
         raise ModelError(problems)
     return law
-
-
-def _row(equations: Equations, servo: Servo, k: int) -> Row:
-    derive = holonomic_row if servo.holonomic(k) else nonholonomic_row
-    return derive(equations.system, servo.constraints[k])
 
 
 def _free_vector(
@@ -110,12 +166,12 @@ def _free_vector(
     if given is None:
         return system.free, ()
     y, tau = lowered(equations, given), [system.r[k] for k in controls.slots]
-    columns = [tuple(Tangent(system.graph, {node: system.graph.one})(x) for x in y) for node in tau]
+    columns = _slopes(system, y, tau)
     curved = [
         f"servo: y contains the control {name} nonlinearly: expected expressions affine in the controls, "
         "y = Y tau + y0, so that the controls follow from a linear system"
         for name, column in zip(controls.names, columns, strict=True)
-        if not system.vanish(Tangent(system.graph, {node: system.graph.one})(x) for node in tau for x in column)
+        if _is_curved(system, column, tau)
     ]
     if curved:
         raise ModelError(curved)
@@ -123,11 +179,40 @@ def _free_vector(
     return free, () if system.vanish(x for column in columns for x in column) else tuple(columns)
 
 
+def lowered(equations: Equations, expressions: Sequence[Any]) -> tuple[Node, ...]:
+    """Nodes of expressions of the servo law."""
+    return equations.simplified([equations.system.lower(expression) for expression in expressions])
+
+
+# -- the controls --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Compliance:
+    """``M = A2^T (A2 Q A2^T)^-1 A2``: from generalized forces to the accelerations that the constraints admit."""
+
+    graph: Graph
+    partition: Partition
+    factor: Factor
+
+    def times(self, force: Sequence[Node]) -> tuple[Node, ...]:
+        """M times a vector (n_u,)."""
+        zeros = [self.graph.zero] * len(self.partition.dependent)
+        return complete(self.graph, self.partition, zeros, self.factor.solve(self.reduced(force)))
+
+    def reduced(self, force: Sequence[Node]) -> list[Node]:
+        """A2 times a vector (n_u,): what is left of a force along the independent speeds, (n_i,)."""
+        part = self.partition
+        return [
+            self.graph.sum([force[i], *(part.A[k][j] * force[d] for k, d in enumerate(part.dependent))])
+            for j, i in enumerate(part.independent)
+        ]
+
+
 def compliance(equations: Equations) -> Compliance:
     """M of the passive constraints alone, for models whose constraints are independent."""
-    lower = equations.reduced(stabilized=False).lower
     try:
-        factor = factorize(lower)
+        factor = factorize(equations.reduced(stabilized=False).lower)
     except ZeroDivisionError as error:
         raise equations.massless(equations.partition.independent[error.args[0]]) from error
     return Compliance(equations.graph, equations.partition, factor)
@@ -149,25 +234,188 @@ def servo_system(equations: Equations, inverse: Compliance) -> ServoSystem:
     """
     graph, law, part = equations.graph, equations.once(servo_equations), equations.partition
     enforced = complete(graph, part, part.B_stabilized, [graph.zero] * len(part.independent))
-    rest = [
-        p - x for p, x in zip(law.controls.free, matrix_vector(graph, equations.mass_matrix, enforced), strict=True)
-    ]
+    rest = difference(law.controls.free, matrix_vector(graph, equations.mass_matrix, enforced))
     responses = tuple(equations.simplified(inverse.times(row)) for row in law.J)
     S = tuple(equations.simplified(matrix_vector(graph, law.controls.columns, y)) for y in responses)
-    z = equations.simplified(
-        [
-            b - x - y
-            for b, x, y in zip(
-                law.bias,
-                matrix_vector(graph, law.J, enforced),
-                matrix_vector(graph, responses, rest),
-                strict=True,
+    passive, free = matrix_vector(graph, law.J, enforced), matrix_vector(graph, responses, rest)
+    return ServoSystem(S, equations.simplified(difference(difference(law.bias, passive), free)), responses)
+
+
+# -- whether the controls can enforce the constraints --------------------------------------------------------
+
+
+def _problems(equations: Equations, servo: Servo, controls: AffineControls, J: Matrix) -> list[str]:
+    """Servo-constraints that nothing, or no control, can enforce, and controls that move nothing."""
+    states = [_Directions(equations, J, controls, state) for state in _consistent_states(equations)]
+    # Where nothing can move, or no consistent state was found, nothing is known before run time.
+    states = [state for state in states if state.n_i]
+    if not states:
+        return []
+    unreachable = [*_fixed(servo, states), *_unreached(servo, controls.names, states)]
+    return unreachable or [*_too_many(servo, controls.names, states), *_idle(controls.names, states)]
+
+
+def _consistent_states(equations: Equations) -> list[State]:
+    """The random states of the system, moved to the manifold by Gauss and Newton; those that arrive there.
+
+    With the model's values of parameters: random lengths may admit no position.
+    """
+    known = list(equations.model.parameters.values())
+    system = equations.system
+    solvers = (Newton(equations.positions.nodes, system.q), Newton(equations.velocities.nodes, system.u))
+    consistent = []
+    for state in system.states:
+        parameters = [guess if value is None else value for guess, value in zip(state["p"], known, strict=True)]
+        moved: State | None = {**state, "p": parameters}
+        for solver in solvers:
+            moved = None if moved is None else solver.solve(moved)
+        if moved is not None:
+            consistent.append(moved)
+    return consistent
+
+
+class _Directions:
+    """Servo rows ``c`` (n_s, n_i) and controls ``g`` (n_i, n_tau) in the motions the passive constraints leave free."""
+
+    def __init__(self, equations: Equations, J: Matrix, controls: AffineControls, state: State) -> None:
+        passive = unit_rows(_values(equations, [row.J for row in equations.constraints.rows], state))
+        Q = _values(equations, equations.mass_matrix, state)
+        servo, columns = _values(equations, J, state), _values(equations, controls.columns, state)
+        self.n_i = 0
+        if not all(np.isfinite(matrix).all() for matrix in (passive, Q, servo, columns)):
+            return
+        _, sizes, V = np.linalg.svd(passive)
+        free = V[np.count_nonzero(sizes > RANK_TOLERANCE) :].T
+        self.n_i = free.shape[1]
+        self.own = np.linalg.norm(servo, axis=1)
+        self.c = servo @ free
+        self.g = free.T @ columns.T
+        accelerations = np.linalg.lstsq(free.T @ Q @ free, self.g, rcond=None)[0] if self.n_i else self.g
+        self.S = self.c @ accelerations
+        self.reach = float(np.linalg.norm(accelerations))
+
+
+def _values(equations: Equations, rows: Sequence[Sequence[Node]], state: State) -> Array:
+    values = evaluate([node for row in rows for node in row], state)
+    return np.array(values, dtype=np.float64).reshape(len(rows), len(equations.system.u))
+
+
+def _fixed(servo: Servo, states: Sequence[_Directions]) -> list[str]:
+    """Constraints whose rate the passive constraints alone determine."""
+    problems = []
+    for k, psi in enumerate(servo.constraints):
+        if all(np.linalg.norm(state.c[k]) <= RANK_TOLERANCE * state.own[k] for state in states):
+            bound = any(state.own[k] for state in states)
+            reason = "is fixed by the passive constraints, which repeat or contradict it" if bound else "binds no speed"
+            problems.append(f"the servo-constraint {psi} {reason}: no control can change it; remove it")
+    return problems
+
+
+def _unreached(servo: Servo, names: Sequence[str], states: Sequence[_Directions]) -> list[str]:
+    problems = []
+    for k, psi in enumerate(servo.constraints):
+        moved = any(np.linalg.norm(state.c[k]) > RANK_TOLERANCE * state.own[k] for state in states)
+        limits = [RANK_TOLERANCE * np.linalg.norm(state.c[k]) * state.reach for state in states]
+        if moved and all(np.linalg.norm(s.S[k]) <= limit for s, limit in zip(states, limits, strict=True)):
+            order = "second" if servo.holonomic(k) else "first"
+            problems.append(
+                f"the servo-constraint {psi} cannot be enforced: its {order} time derivative does not contain the "
+                f"controls {', '.join(names)}; take an expression that they act on directly, or other controls"
             )
+    return problems
+
+
+def _too_many(servo: Servo, names: Sequence[str], states: Sequence[_Directions]) -> list[str]:
+    n_s, n_i = len(servo.constraints), max(state.n_i for state in states)
+    listed = ", ".join(map(str, servo.constraints))
+    if n_s > n_i:
+        return [
+            f"{n_s} servo-constraints ({listed}) on a motion with {n_i} degree(s) of freedom of its speeds: at most "
+            "that many can be enforced; drop some"
         ]
-    )
-    return ServoSystem(S, z, responses)
+    if all(rank(state.c) < n_s for state in states):
+        return [f"the servo-constraints {listed} depend on each other: they repeat or contradict each other; drop some"]
+    if all(rank(state.S) < n_s for state in states):
+        return [
+            f"the servo-constraints {listed} cannot be enforced together by the controls "
+            f"{', '.join(names)}: S of S tau = z has dependent rows; add controls or drop constraints"
+        ]
+    return []
 
 
-def lowered(equations: Equations, expressions: Sequence[Any]) -> tuple[Node, ...]:
-    """Nodes of expressions of the servo law."""
-    return equations.simplified([equations.system.lower(expression) for expression in expressions])
+def _idle(names: Sequence[str], states: Sequence[_Directions]) -> list[str]:
+    """Controls that work against the passive constraints only."""
+    return [
+        f"the control {name} moves nothing: the passive constraints take up its whole force; leave it out of controls="
+        for j, name in enumerate(names)
+        if all(np.linalg.norm(state.g[:, j]) <= RANK_TOLERANCE * np.linalg.norm(state.g) for state in states)
+    ]
+
+
+# -- underactuation ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Underactuation:
+    """``R u' = c`` for all controls; ``equations`` is [R c], (n_f, n_u + 1), while the ``pivots`` are not zero.
+
+    Where fewer independent controls act than the motion has degrees of freedom, there are directions N in which they do
+    no work, ``N^T A2 G = 0``. The equations of motion along them, ``N^T A2 (Q u' - P0) = 0``, hold for all controls:
+    constraints on the accelerations that are not integrable in general (Bajodah 2003, section 1.3).
+    """
+
+    equations: Quantity
+    pivots: tuple[Pivot, ...]
+
+
+def plant_controls(equations: Equations) -> AffineControls:
+    """The controls of the servo-constraints, else all inputs on which the forces, and nothing else, depend affinely."""
+    model = equations.model
+    if model.servo is not None:
+        return equations.once(servo_equations).controls
+    slots = [k for k in range(len(model.inputs)) if _is_control(equations, k)]
+    return affine_controls(equations, slots)
+
+
+def _is_control(equations: Equations, slot: int) -> bool:
+    try:
+        return bool(affine_controls(equations, (slot,)).slots)
+    except ModelError:
+        return False
+
+
+def underactuation(equations: Equations) -> Underactuation:
+    """The equations of motion without controls; no rows where the controls reach every degree of freedom."""
+    graph, part = equations.graph, equations.partition
+    controls = plant_controls(equations)
+    A2 = tangent_matrix(graph, part, len(equations.system.u))
+    columns = [equations.simplified(matrix_vector(graph, A2, column)) for column in controls.columns]
+    complement, pivots = _complement(equations, columns, len(part.independent))
+    directions = [equations.simplified(row) for row in matrix_product(graph, complement, A2)] if complement else []
+    nodes: list[Node] = []
+    for row in directions:
+        force = graph.dot(row, controls.free)
+        nodes += equations.simplified([*matrix_vector(graph, equations.mass_matrix, row), force])
+    shape = (len(directions), len(equations.system.u) + 1)
+    return Underactuation(Quantity("underactuation", tuple(nodes), shape, equations.names), tuple(pivots))
+
+
+def _complement(
+    equations: Equations, columns: Sequence[Sequence[Node]], n: int
+) -> tuple[list[list[Node]], list[Pivot]]:
+    """Rows (n - rank, n) orthogonal to all columns (n,), by elimination with pivots chosen at random states."""
+    graph, kept = equations.graph, list(columns)
+    while True:
+        try:
+            reduced, pivots, row_of = eliminate(kept, [()] * len(kept), equations.system.magnitudes, range(n))
+            break
+        except ZeroDivisionError as error:
+            del kept[error.args[0]]  # a control that acts in the same directions as others
+    complement = []
+    for free in (i for i in range(n) if i not in row_of):
+        row = [graph.zero] * n
+        row[free] = graph.one
+        for column, k in row_of.items():
+            row[column] = -reduced[k][free]
+        complement.append(row)
+    return complement, pivots

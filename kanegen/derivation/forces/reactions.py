@@ -7,18 +7,17 @@ from typing import Any
 
 from sympy.physics.vector import ReferenceFrame
 
-from kanegen.derivation.contact.rows import contact_loads
-from kanegen.derivation.forces.energies import momentum
-from kanegen.derivation.forces.power import Power
+from kanegen.derivation.contacts import contact_loads
+from kanegen.derivation.forces.generalized import GeneralizedForces, momentum
+from kanegen.derivation.forms import difference
 from kanegen.derivation.geometry.frames import Frame, FrameVector
 from kanegen.derivation.geometry.points import Point
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import Triple, cross, is_null, mapped, null, plus, scaled
-from kanegen.derivation.inertia.bodies import Body, Force, Torque, lower_loads
-from kanegen.derivation.inertia.tensors import inertia_torque, product
+from kanegen.derivation.inertia.bodies import Body, Force, Torque, inertia_torque, lower_loads, product
 from kanegen.errors import ModelError
 from kanegen.graph import Node, reachable, substitute
-from kanegen.model.geometry.routes import position_path
+from kanegen.model.geometry import position_path
 from kanegen.model.reactions import Reaction
 
 MULTIPLIERS = "multipliers"
@@ -46,15 +45,6 @@ class Balance:
     def add_torque(self, parts: FrameVector) -> None:
         self.torque = plus(self.torque, self._system.frames.express(parts, self._frame))
 
-    def subtract(self, load: Force | Torque) -> None:
-        """A load that acts on the set from outside the mechanism."""
-        minus_one = self._system.graph.const(-1)
-        parts = {frame: scaled(minus_one, components) for frame, components in load.parts.items()}
-        if isinstance(load, Force):
-            self.add_force(load.point, parts)
-        else:
-            self.add_torque(parts)
-
 
 def reaction_nodes(
     system: System, bodies: Sequence[Body], name: str, reaction: Reaction, n_rows: int
@@ -70,8 +60,13 @@ def reaction_nodes(
     members = reaction.members(system.model.bodies)
     for k in members:
         _add_inertia(system, balance, bodies[k])
+    minus_one = system.graph.const(-1)
     for load in (*_loads_on(system, bodies, members, name, reaction), *_constraint_loads(system, reaction, n_rows)):
-        balance.subtract(load)
+        parts = {frame: scaled(minus_one, components) for frame, components in load.parts.items()}
+        if isinstance(load, Force):
+            balance.add_force(load.point, parts)
+        else:
+            balance.add_torque(parts)
     return (*balance.force, *balance.torque)
 
 
@@ -112,7 +107,7 @@ def _constraint_loads(system: System, reaction: Reaction, n_rows: int) -> Iterat
 
 
 def auxiliary_loads(
-    system: System, bodies: Sequence[Body], forces: Power, right_side: Sequence[Node]
+    system: System, bodies: Sequence[Body], forces: GeneralizedForces, right_side: Sequence[Node]
 ) -> tuple[Node, ...]:
     """The loads that keep the auxiliary speeds zero: ``Q_a u' - P_a``, loads that appear nowhere else left out.
 
@@ -127,8 +122,8 @@ def auxiliary_loads(
     ]
     elsewhere = {node.index for node in reachable(right_side)}
     unknown = [r for r in system.r if r.index not in elsewhere]
-    known = substitute(forces.generalized(system.auxiliary), dict.fromkeys(unknown, system.graph.zero))
-    return system.settled([x - y for x, y in zip(inertia, known, strict=True)])
+    known = substitute(forces.conjugate_to(system.auxiliary), dict.fromkeys(unknown, system.graph.zero))
+    return system.settled(difference(inertia, known))
 
 
 # -- which loads act on the set ------------------------------------------------------------------------------
@@ -142,11 +137,8 @@ def _loads_on(
 ) -> Iterator[Force | Torque]:
     """The loads of the model and its contact forces that act on the set."""
     for load in (*lower_loads(system), *contact_loads(system)):
-        if reaction.loads is None:
-            acts = _is_inside(system, bodies, members, name, load)
-        else:
-            acts = _place(load) in reaction.loads
-        if acts:
+        listed = reaction.loads
+        if _is_inside(system, bodies, members, name, load) if listed is None else _place(load) in listed:
             yield load
 
 
@@ -221,11 +213,6 @@ def _carriers_of_torque(system: System, bodies: Sequence[Body], frame: Frame) ->
 def _ground(system: System, bodies: Sequence[Body]) -> list[int]:
     """The rigid bodies at rest, as SymPy's System has one; GROUND where there are none."""
     inertial = system.frames.inertial
-    at_rest = [
-        k
-        for k, body in enumerate(bodies)
-        if body.frame is not None
-        and system.vanish(system.frames.omega(body.frame, inertial))
-        and system.vanish(system.points.motion(body.point).velocity)
-    ]
-    return at_rest or [GROUND]
+    rigid = [(k, body) for k, body in enumerate(bodies) if body.frame is not None]
+    still = [(k, body) for k, body in rigid if system.vanish(system.frames.omega(body.frame, inertial))]
+    return [k for k, body in still if system.vanish(system.points.motion(body.point).velocity)] or [GROUND]

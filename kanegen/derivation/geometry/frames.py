@@ -7,58 +7,45 @@ accumulating along the frame tree from the far end (Horner), one rotation per ne
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from kanegen.derivation.geometry.vectors import (
-    Matrix,
-    Triple,
-    cross,
-    is_null,
-    mapped,
-    null,
-    plus,
-    rotating_frame_acceleration,
-    times,
-    transposed,
-)
+from kanegen.derivation.geometry.vectors import Matrix, Triple, cross, is_null, mapped, null, plus, times
 from kanegen.errors import DerivationError
 from kanegen.graph.nodes import Graph, Node
-from kanegen.model.geometry.routes import Geometry
+from kanegen.model.geometry import Geometry
 
 Frame: TypeAlias = Any  # sympy.physics.vector.ReferenceFrame
 FrameVector: TypeAlias = Mapping[Frame, Triple]
-Lower: TypeAlias = Callable[[Any], Node]
 Rate: TypeAlias = Callable[[Frame, Frame], Triple]
+Known: TypeAlias = dict[tuple[Frame, Frame], Triple]
 
 
+@dataclass(eq=False)
 class Frames:
     """The frame tree below the inertial frame, over the graph.
 
     ``lower`` turns the user's scalars into nodes; ``rate`` differentiates a node with respect to time at u' = 0.
     """
 
-    def __init__(
-        self, graph: Graph, inertial: Frame, geometry: Geometry, lower: Lower, rate: Callable[[Node], Node]
-    ) -> None:
-        self._graph = graph
-        self._lower = lower
-        self._rate = rate
-        self.inertial = inertial
-        self._parent = geometry.parents
-        self._rate_parent = geometry.rate_parents
+    graph: Graph
+    inertial: Frame
+    geometry: Geometry
+    lower: Callable[[Any], Node]
+    rate: Callable[[Node], Node]
+
+    def __post_init__(self) -> None:
         self._depth: dict[Frame, int] = {}
-        for frame, parent in geometry.parents.items():
+        for frame, parent in self.geometry.parents.items():
             self._depth[frame] = 0 if parent is None else self._depth[parent] + 1
         self._rotations: dict[Frame, Matrix] = {}
-        self._relative: dict[tuple[Frame, Frame], Triple] = {}
-        self._omega: dict[tuple[Frame, Frame], Triple] = {}
-        self._alpha: dict[tuple[Frame, Frame], Triple] = {}
         self._transport: dict[Frame, Matrix] = {}
+        self._relative, self._omega, self._alpha = Known(), Known(), Known()
 
     # -- the tree -------------------------------------------------------------------------------------------
 
     def parent(self, frame: Frame) -> Frame:
-        return self._parent[frame]
+        return self.geometry.parents[frame]
 
     def depth(self, frame: Frame) -> int:
         if frame not in self._depth:
@@ -75,20 +62,20 @@ class Frames:
     def is_below(self, frame: Frame, ancestor: Frame) -> bool:
         """Whether ``ancestor`` lies on the way from ``frame`` to the inertial frame (or is ``frame``)."""
         while self.depth(frame) > self.depth(ancestor):
-            frame = self._parent[frame]
+            frame = self.geometry.parents[frame]
         return frame is ancestor
 
     def common_ancestor(self, a: Frame, b: Frame) -> Frame:
         while a is not b:
             if self.depth(a) >= self.depth(b):
-                a = self._parent[a]
+                a = self.geometry.parents[a]
             else:
-                b = self._parent[b]
+                b = self.geometry.parents[b]
         return a
 
     def moves_with_orientation(self, frame: Frame) -> bool:
         """Whether the angular velocity of ``frame`` is given relative to the frame it is oriented in."""
-        return self._rate_parent.get(frame) is self._parent.get(frame)
+        return self.geometry.rate_parents.get(frame) is self.geometry.parents.get(frame)
 
     # -- components -----------------------------------------------------------------------------------------
 
@@ -97,20 +84,18 @@ class Frames:
         if vector == 0:
             return {}
         parts: dict[Frame, Triple] = {}
-        for components, frame in vector.args:
-            x, y, z = components
-            triple = (self._lower(x), self._lower(y), self._lower(z))
+        for (x, y, z), frame in vector.args:
+            triple = (self.lower(x), self.lower(y), self.lower(z))
             parts[frame] = plus(parts[frame], triple) if frame in parts else triple
         return parts
 
     def rotation(self, frame: Frame) -> Matrix:
         """Direction cosines R of ``frame`` in its parent: components in the frame = R components in the parent."""
-        known = self._rotations.get(frame)
-        if known is None:
+        if frame not in self._rotations:
             self.depth(frame)
-            flat = [self._lower(entry) for entry in frame._dcm_dict[self._parent[frame]]]
-            known = self._rotations[frame] = (tuple(flat[0:3]), tuple(flat[3:6]), tuple(flat[6:9]))
-        return known
+            flat = [self.lower(entry) for entry in frame._dcm_dict[self.geometry.parents[frame]]]
+            self._rotations[frame] = (tuple(flat[0:3]), tuple(flat[3:6]), tuple(flat[6:9]))
+        return self._rotations[frame]
 
     def outward(self, frame: Frame, a: Triple) -> Triple:
         """Components in ``frame`` of components in its parent."""
@@ -118,30 +103,30 @@ class Frames:
 
     def inward(self, frame: Frame, a: Triple) -> Triple:
         """Components in the parent of ``frame`` of components in ``frame``."""
-        return times(transposed(self.rotation(frame)), a)
+        return times(tuple(zip(*self.rotation(frame), strict=True)), a)
 
     def express(self, vector: FrameVector, target: Frame) -> Triple:
         """The components of a sum of vectors in ``target``."""
         sums = {frame: a for frame, a in vector.items() if not is_null(a)}
         if not sums.keys() - {target}:
             # Also in a frame whose orientation is not known, such as that of Euler's equations.
-            return sums.get(target, null(self._graph))
+            return sums.get(target, null(self.graph))
         # First inwards to the ancestors of the target, deepest frames first, then outwards along its own branch.
         self.depth(target)
         branch = [target]
         while branch[-1] is not self.inertial:
-            branch.append(self._parent[branch[-1]])
+            branch.append(self.geometry.parents[branch[-1]])
         on_branch = set(branch)
         pending = [frame for frame in sums if frame not in on_branch]
         while pending:
             frame = max(pending, key=self.depth)
             pending.remove(frame)
             a = self.inward(frame, sums.pop(frame))
-            inner = self._parent[frame]
+            inner = self.geometry.parents[frame]
             if inner not in on_branch and inner not in sums:
                 pending.append(inner)
             sums[inner] = plus(sums[inner], a) if inner in sums else a
-        total = null(self._graph)
+        total = null(self.graph)
         for frame in reversed(branch):
             if frame is not self.inertial and not is_null(total):
                 total = self.outward(frame, total)
@@ -160,12 +145,12 @@ class Frames:
         return self._relative[key]
 
     def _rate_base(self, frame: Frame) -> Frame:
-        if frame not in self._rate_parent:
+        if frame not in self.geometry.rate_parents:
             raise DerivationError(
                 f"the angular velocity of frame {frame.name} is not defined: orient it, or use set_ang_vel, relative "
                 f"to a frame connected to the inertial frame {self.inertial.name}"
             )
-        return self._rate_parent[frame]
+        return self.geometry.rate_parents[frame]
 
     def omega(self, frame: Frame, target: Frame) -> Triple:
         """Inertial angular velocity of ``frame``, components in ``target``, rad/s."""
@@ -177,31 +162,35 @@ class Frames:
 
     def _relative_alpha(self, frame: Frame, target: Frame) -> Triple:
         relative = self.relative_omega(frame, target)
-        return plus(mapped(self._rate, relative), cross(self.omega(target, target), relative))
+        return plus(mapped(self.rate, relative), cross(self.omega(target, target), relative))
 
-    def _accumulated(
-        self, known: dict[tuple[Frame, Frame], Triple], total: Rate, relative: Rate, frame: Frame, target: Frame
-    ) -> Triple:
+    def _accumulated(self, known: Known, total: Rate, relative: Rate, frame: Frame, target: Frame) -> Triple:
         """The ``total`` rate of the frame's base plus the ``relative`` one of the frame, kept in ``known``."""
         key = (frame, target)
         if key not in known:
             if frame is self.inertial:
-                known[key] = null(self._graph)
+                known[key] = null(self.graph)
             else:
-                base = self._rate_base(frame)
-                own = relative(frame, target)
-                known[key] = plus(self._carried(total, base, frame, target), own)
+                base, own = self._rate_base(frame), relative(frame, target)
+                if frame is target and base is not target and self.geometry.parents.get(target) is base:
+                    carried = self.outward(target, total(base, base))  # shorter than in the components of the target
+                else:
+                    carried = total(base, target)
+                known[key] = plus(carried, own)
         return known[key]
 
-    def _carried(self, quantity: Rate, base: Frame, frame: Frame, target: Frame) -> Triple:
-        """``quantity`` of the base frame in ``target``, through the base's own components where that is shorter."""
-        if frame is target and base is not target and self._parent.get(target) is base:
-            return self.outward(target, quantity(base, base))
-        return quantity(base, target)
-
     def transport(self, frame: Frame) -> Matrix:
-        """W of a point fixed in ``frame`` at offset d: acceleration ``W d`` at u' = 0 (components in the frame)."""
+        """W of a point fixed in ``frame`` at offset d: ``W d = alpha x d + omega x (omega x d)`` at u' = 0.
+
+        Components in the frame, written out, so that points of one body share the entries of W whatever d is.
+        """
         if frame not in self._transport:
-            omega, alpha = self.omega(frame, frame), self.alpha(frame, frame)
-            self._transport[frame] = rotating_frame_acceleration(omega, alpha)
+            (x, y, z), alpha = self.omega(frame, frame), self.alpha(frame, frame)
+            xx, yy, zz = x * x, y * y, z * z
+            xy, xz, yz = x * y, x * z, y * z
+            self._transport[frame] = (
+                (-(yy + zz), xy - alpha[2], xz + alpha[1]),
+                (xy + alpha[2], -(xx + zz), yz - alpha[0]),
+                (xz - alpha[1], yz + alpha[0], -(xx + yy)),
+            )
         return self._transport[frame]

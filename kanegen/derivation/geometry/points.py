@@ -6,16 +6,16 @@ that its position does not explain (a contact point of a rolling wheel): then th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from kanegen.derivation.geometry.frames import Frame, Frames
 from kanegen.derivation.geometry.vectors import Triple, cross, is_null, mapped, null, plus, scaled, times
 from kanegen.errors import DerivationError
-from kanegen.graph.nodes import Graph, Node
-from kanegen.model.geometry.routes import Route, position_path
+from kanegen.graph.nodes import Node
+from kanegen.model.geometry import Route, position_path
 
 Point: TypeAlias = Any  # sympy.physics.vector.Point
 
@@ -54,34 +54,31 @@ def total_offset(segments: Iterable[Segment]) -> dict[Frame, Triple]:
     return total
 
 
+@dataclass(eq=False)
 class Points:
-    """The points of a model over the graph, placed along ``routes``.
+    """The points of a model over the graph, placed along ``routes``; ``rate`` is d/dt at u' = 0.
 
     ``same`` tells whether two vectors agree at random states. ``base_acceleration`` (inertial components) is added
-    to every acceleration: minus the gravity vector there gives all weights at the cost of none.
+    to every acceleration.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        frames: Frames,
-        routes: Mapping[Point, Route],
-        rate: Callable[[Node], Node],
-        same: Callable[[Triple, Triple], bool],
-        base_acceleration: Triple | None = None,
-    ) -> None:
-        self._graph = graph
-        self._frames = frames
-        self._routes = routes
-        self._rate = rate
-        self._same = same
-        self._base_acceleration = base_acceleration
+    frames: Frames
+    routes: Mapping[Point, Route]
+    rate: Callable[[Node], Node]
+    same: Callable[[Triple, Triple], bool]
+    base_acceleration: Triple | None = None
+
+    def __post_init__(self) -> None:
         self._placements: dict[Point, Placement] = {}
         self._steps: dict[tuple[Point, Point], Placement] = {}
         self._motions: dict[tuple[Placement, bool], Motion] = {}
 
-    def with_base_acceleration(self, base_acceleration: Triple) -> Points:
-        return Points(self._graph, self._frames, self._routes, self._rate, self._same, base_acceleration)
+    def with_gravity(self, gravity: Triple | None) -> Points:
+        """Points whose accelerations are taken minus gravity: their inertia forces then contain the weights."""
+        if gravity is None:
+            return self
+        x, y, z = gravity
+        return replace(self, base_acceleration=(-x, -y, -z))
 
     def motion(self, point: Point) -> Motion:
         return self._motion(self.placement(point))
@@ -97,27 +94,26 @@ class Points:
 
     def position(self, point: Point) -> dict[Frame, Triple]:
         """The vector from the first point of the route of ``point`` to it, as components by frame, m."""
-        pairs = pairwise(self._routes[point].points)
-        return total_offset(segment for known, after in pairs for segment in self._segments(known, after))
+        return self._offset_along(self.routes[point].points)
 
     def offset(self, point: Point, base: Point) -> dict[Frame, Triple]:
         """The vector from ``base`` to ``point`` as components by frame, m."""
         chain = position_path(base, point)
         if chain is None:
             raise DerivationError(f"no position connects point {point.name} with point {base.name}: use set_pos")
+        return self._offset_along(chain)
+
+    def _offset_along(self, chain: Sequence[Point]) -> dict[Frame, Triple]:
         return total_offset(segment for known, after in pairwise(chain) for segment in self._segments(known, after))
 
     # -- walking the tree -----------------------------------------------------------------------------------
 
     def _reached(self, point: Point) -> Placement:
-        """The placement of a point along its route.
-
-        Raises ``DerivationError`` for a point that is no part of the model.
-        """
-        route = self._routes.get(point)
+        """The placement of a point along its route; DerivationError for a point that is no part of the model."""
+        route = self.routes.get(point)
         if route is None:
             raise DerivationError(
-                f"the velocity of point {point.name} in frame {self._frames.inertial.name} is not known to the model: "
+                f"the velocity of point {point.name} in frame {self.frames.inertial.name} is not known to the model: "
                 "no body, load or reaction of it has this point"
             )
         placement = Placement(route.along[0], ())
@@ -130,11 +126,11 @@ class Points:
     def _confirmed(self, placement: Placement, before: Point, after: Point) -> Placement:
         """How the next point on a route is placed, unless the velocity that the user set for it says otherwise."""
         if (before, after) not in self._steps:
-            further, inertial = self._further(placement, before, after), self._frames.inertial
+            further, inertial = self._further(placement, before, after), self.frames.inertial
             if inertial in after._vel_dict:
                 motion = self._motion(further)
-                given = self._frames.lower_vector(after._vel_dict[inertial])
-                if not self._same(motion.velocity, self._frames.express(given, motion.frame)):
+                given = self.frames.lower_vector(after._vel_dict[inertial])
+                if not self.same(motion.velocity, self.frames.express(given, motion.frame)):
                     further = Placement(after, ())
             self._steps[before, after] = further
         return self._steps[before, after]
@@ -144,8 +140,8 @@ class Points:
 
     def _segments(self, known: Point, point: Point) -> Iterator[Segment]:
         """The segments from ``known`` to ``point``, frames nearest to the inertial one first."""
-        parts = self._frames.lower_vector(point._pos_dict[known])
-        for frame in sorted(parts, key=self._frames.depth):
+        parts = self.frames.lower_vector(point._pos_dict[known])
+        for frame in sorted(parts, key=self.frames.depth):
             if not is_null(parts[frame]):
                 yield Segment(frame, parts[frame])
 
@@ -154,57 +150,51 @@ class Points:
     def _motion(self, placement: Placement) -> Motion:
         """Outwards, in the frame of the last segment, where frames are nested; else in a frame common to all."""
         frames = [segment.frame for segment in placement.segments]
-        nested = all(self._frames.is_below(outer, inner) for inner, outer in pairwise(frames))
-        return self._along(placement, nested)
+        return self._along(placement, all(self.frames.is_below(outer, inner) for inner, outer in pairwise(frames)))
 
     def _along(self, placement: Placement, outwards: bool) -> Motion:
         key = (placement, outwards)
         if key not in self._motions:
             if placement.segments:
                 before = self._along(Placement(placement.base, placement.segments[:-1]), outwards)
-                motion = self._advance(before, placement.segments[-1], outwards)
+                self._motions[key] = self._advance(before, placement.segments[-1], outwards)
             else:
-                motion = self._given(placement.base)
-            self._motions[key] = motion
+                self._motions[key] = self._given(placement.base)
         return self._motions[key]
 
     def _given(self, point: Point) -> Motion:
         """The motion of a point from the velocity the user set."""
-        frames = self._frames
+        frames = self.frames
         parts = frames.lower_vector(point._vel_dict[frames.inertial])
         home = frames.inertial
         for frame in parts:
             home = frame if frames.is_below(frame, home) else frames.common_ancestor(frame, home)
         velocity = frames.express(parts, home)
-        acceleration = plus(mapped(self._rate, velocity), cross(frames.omega(home, home), velocity))
-        if self._base_acceleration is not None:
-            acceleration = plus(frames.express({frames.inertial: self._base_acceleration}, home), acceleration)
+        acceleration = plus(mapped(self.rate, velocity), cross(frames.omega(home, home), velocity))
+        if self.base_acceleration is not None:
+            acceleration = plus(frames.express({frames.inertial: self.base_acceleration}, home), acceleration)
         return Motion(home, velocity, acceleration)
 
     def _advance(self, motion: Motion, segment: Segment, outwards: bool) -> Motion:
         """The motion one segment further, in the segment's frame or, inwards, in the frame common to both."""
-        frames, frame = self._frames, segment.frame
+        frames, frame, d = self.frames, segment.frame, segment.components
         below = outwards and frames.is_below(frame, motion.frame)
         home = frame if below else frames.common_ancestor(motion.frame, frame)
-        velocity, acceleration = self._segment_velocity(segment), self._segment_acceleration(segment)
-        return Motion(
-            home,
-            self._sum(motion.frame, motion.velocity, frame, velocity, home),
-            self._sum(motion.frame, motion.acceleration, frame, acceleration, home),
-        )
 
-    def _sum(self, a_frame: Frame, a: Triple, b_frame: Frame, b: Triple, home: Frame) -> Triple:
-        return self._frames.express({a_frame: plus(a, b)} if a_frame is b_frame else {a_frame: a, b_frame: b}, home)
+        def total(before: Triple, own: Triple) -> Triple:
+            one_frame = motion.frame is frame
+            return frames.express({frame: plus(before, own)} if one_frame else {motion.frame: before, frame: own}, home)
 
-    def _segment_velocity(self, segment: Segment) -> Triple:
-        omega = self._frames.omega(segment.frame, segment.frame)
-        return plus(mapped(self._rate, segment.components), cross(omega, segment.components))
+        velocity = plus(mapped(self.rate, d), cross(frames.omega(frame, frame), d))
+        acceleration = self._relative_acceleration(segment)
+        return Motion(home, total(motion.velocity, velocity), total(motion.acceleration, acceleration))
 
-    def _segment_acceleration(self, segment: Segment) -> Triple:
-        frame, d = segment.frame, segment.components
-        first = mapped(self._rate, d)
-        fixed = null(self._graph) if frame is self._frames.inertial else times(self._frames.transport(frame), d)
+    def _relative_acceleration(self, segment: Segment) -> Triple:
+        """The inertial second derivative of a segment at u' = 0."""
+        frames, frame, d = self.frames, segment.frame, segment.components
+        first = mapped(self.rate, d)
+        fixed = null(frames.graph) if frame is frames.inertial else times(frames.transport(frame), d)
         if is_null(first):
             return fixed
-        coriolis = scaled(self._graph.const(2), cross(self._frames.omega(frame, frame), first))
-        return plus(plus(fixed, coriolis), mapped(self._rate, first))
+        coriolis = scaled(frames.graph.const(2), cross(frames.omega(frame, frame), first))
+        return plus(plus(fixed, coriolis), mapped(self.rate, first))

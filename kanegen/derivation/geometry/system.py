@@ -1,23 +1,121 @@
-"""The system over the graph: symbols as nodes, q' = C u + D, time derivatives, frames and points."""
+"""The system over the graph: symbols as nodes, values at random states, q' = C u + D, time derivatives, geometry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.derivation.algebra.elimination import solve_linear
+from kanegen.derivation.algebra import solve_linear
 from kanegen.derivation.geometry.frames import Frames
 from kanegen.derivation.geometry.points import Points
-from kanegen.derivation.geometry.variables import Variables
 from kanegen.derivation.geometry.vectors import Triple, is_null, mapped
 from kanegen.errors import DerivationError, ModelError
-from kanegen.graph import Graph, Lowering, Node, Tangent, copied, gradient, reachable, substitute
+from kanegen.graph import Graph, Lowering, Node, Tangent, copied, evaluate, gradient, reachable, substitute
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
+
+RELATIVE_ZERO: Final = 1e-10
+"""Below this, relative to its terms, a value at a random state is taken for an identical zero: far above rounding
+(1e-16 times the number of operations), far below what a generic expression gives at random arguments."""
+
+FORMER: Final = "former"
+"""Input array of the graph that holds the speeds before one change of speeds while the change is inverted."""
+
+
+class Variables:
+    """The input nodes of one model: t, q, u, u', auxiliary speeds, inputs r (hidden ones last), parameters p."""
+
+    def __init__(self, model: SystemDescription, graph: Graph | None = None) -> None:
+        self.model = model
+        self.graph = graph = Graph() if graph is None else graph
+        self.t = graph.input("t", 0)
+        self.q = tuple(graph.input("q", i) for i in range(len(model.coordinates)))
+        self.u = tuple(graph.input("u", i) for i in range(len(model.speeds)))
+        self.udot = tuple(graph.input("udot", i) for i in range(len(model.speeds)))
+        self.auxiliary = tuple(graph.input("aux", i) for i in range(len(model.auxiliary_speeds)))
+        layout = model.input_layout
+        r = tuple(graph.input("r", i) for i in range(layout.size))
+        self.r, self.multipliers, self.free = r[: len(layout.inputs)], r[layout.multiplier_slots], r[layout.free_slots]
+        self.hidden = (*self.multipliers, *self.free)
+        self.p = tuple(graph.input("p", i) for i in range(len(model.parameters)))
+        self.symbols = self._input_symbols()
+        lowering = Lowering(graph, self.symbols)
+        self.input_rates = tuple(None if item.rate is None else lowering.lower(item.rate) for item in model.inputs)
+        """The rate of each input, None where it has none: the model refuses a missing rate that is needed."""
+
+    def _input_symbols(self) -> dict[Any, Node]:
+        """The symbols that are inputs of the graph."""
+        model = self.model
+        symbols: dict[Any, Node] = {dynamicsymbols._t: self.t}
+        for items, nodes in (
+            (model.coordinates, self.q),
+            (model.speeds, self.u),
+            (model.auxiliary_speeds, self.auxiliary),
+            (model.parameters, self.p),
+            (model.input_symbols, (*self.r, *self.hidden)),
+        ):
+            symbols.update(zip(items, nodes, strict=True))
+        return symbols
+
+    def at_rest(self, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes at u = 0."""
+        return substitute(nodes, dict.fromkeys((*self.u, *self.auxiliary), self.graph.zero))
+
+    def settled(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        """The nodes with the auxiliary speeds, which are always zero, put to zero."""
+        if not self.auxiliary:
+            return tuple(nodes)
+        return tuple(substitute(nodes, dict.fromkeys(self.auxiliary, self.graph.zero)))
+
+    def without_accelerations(self, node: Node) -> Node:
+        """The node at u' = 0."""
+        return substitute([node], dict.fromkeys(self.udot, self.graph.zero))[0]
+
+    # -- random states --------------------------------------------------------------------------------------
+
+    @cached_property
+    def states(self) -> tuple[dict[str, list[float]], ...]:
+        """Three random states; parameters are positive, as masses and lengths must be."""
+        generator = random.Random(20031)
+        sizes = {
+            "q": len(self.q), "u": len(self.u), "r": len(self.r) + len(self.hidden), "t": 1,
+            "udot": len(self.u), "qdot": len(self.q), "g": 0, "aux": len(self.auxiliary),
+            FORMER: len(self.u) if self.model.speed_change else 0,
+        }  # fmt: skip
+        states = []
+        for _ in range(3):
+            state = {name: [generator.uniform(0.2, 1.1) for _ in range(n)] for name, n in sizes.items()}
+            state["p"] = [generator.uniform(0.5, 1.5) for _ in self.p]
+            states.append(state)
+        return tuple(states)
+
+    def samples(self, nodes: Sequence[Node]) -> list[tuple[float, ...]]:
+        """Values of each node at the random states (NaN where it is undefined there)."""
+        columns = [evaluate(nodes, state) for state in self.states]
+        return list(zip(*columns, strict=True))
+
+    def magnitudes(self, nodes: Sequence[Node]) -> list[float]:
+        """The smallest absolute value of each node over the random states; 0 for what vanishes at one of them."""
+        return [min(abs(value) for value in values) for values in self.samples(nodes)]
+
+    def vanish(self, nodes: Iterable[Node]) -> bool:
+        """Whether all nodes are identically zero, structurally or at every random state."""
+        left = [node for node in nodes if not node.is_zero]
+        return all(abs(v) < RELATIVE_ZERO for values in self.samples(left) for v in values) if left else True
+
+    def agree(self, a: Sequence[Node], b: Sequence[Node]) -> bool:
+        """Whether two vectors agree at every random state."""
+        if tuple(a) == tuple(b):
+            return True
+        for x, y in zip(self.samples(a), self.samples(b), strict=True):
+            if any(abs(v - w) > RELATIVE_ZERO * (1.0 + abs(v)) for v, w in zip(x, y, strict=True)):
+                return False
+        return True
 
 
 class System(Variables):
@@ -44,15 +142,12 @@ class System(Variables):
         """C and D of ``q' = C u + D`` from the kinematical equations, affine in q' and u."""
         graph, model = self.graph, self.model
         rates = tuple(graph.input("qdot", i) for i in range(len(self.q)))
-        t = dynamicsymbols._t
-        symbols = dict(self._symbols)
-        symbols.update((Derivative(q, t), rate) for q, rate in zip(model.coordinates, rates, strict=True))
-        lowering = Lowering(graph, symbols)
+        derivatives = (Derivative(q, dynamicsymbols._t) for q in model.coordinates)
+        lowering = Lowering(graph, {**self._symbols, **dict(zip(derivatives, rates, strict=True))})
         rows = [lowering.lower(equation) for equation in model.kinematics]
         M = [gradient([row], [graph.one], rates) for row in rows]
         Y = [gradient([row], [graph.one], self.u) for row in rows]
-        at_rest = dict.fromkeys((*rates, *self.u, *self.auxiliary), graph.zero)
-        rest = substitute(rows, at_rest)
+        rest = substitute(rows, dict.fromkeys((*rates, *self.u, *self.auxiliary), graph.zero))
         right = [[*(-y for y in Y_row), -f] for Y_row, f in zip(Y, rest, strict=True)]
         try:
             solution = solve_linear(M, right, self.magnitudes)
@@ -81,7 +176,8 @@ class System(Variables):
     # -- time derivatives -----------------------------------------------------------------------------------
 
     @cached_property
-    def _moving(self) -> dict[Node, Node]:
+    def moving(self) -> dict[Node, Node]:
+        """The rates of time, inputs and coordinates."""
         seeds = {self.t: self.graph.one}
         seeds.update((node, rate) for node, rate in zip(self.r, self.input_rates, strict=True) if rate is not None)
         seeds.update(zip(self.q, self.qdot, strict=True))
@@ -90,12 +186,12 @@ class System(Variables):
     @cached_property
     def rate(self) -> Callable[[Node], Node]:
         """d/dt at u' = 0."""
-        return Tangent(self.graph, self._moving)
+        return Tangent(self.graph, self.moving)
 
     @cached_property
     def full_rate(self) -> Callable[[Node], Node]:
         """d/dt with the accelerations ``udot`` as inputs."""
-        return Tangent(self.graph, {**self._moving, **dict(zip(self.u, self.udot, strict=True))})
+        return Tangent(self.graph, {**self.moving, **dict(zip(self.u, self.udot, strict=True))})
 
     @cached_property
     def partials(self) -> tuple[Tangent, ...]:
@@ -128,7 +224,7 @@ class System(Variables):
     @cached_property
     def points(self) -> Points:
         """Points with their true accelerations."""
-        return Points(self.graph, self.frames, self.model.geometry.routes, self.rate, self.agree)
+        return Points(self.frames, self.model.geometry.routes, self.rate, self.agree)
 
     @cached_property
     def gravity(self) -> Triple | None:
@@ -140,10 +236,7 @@ class System(Variables):
     @cached_property
     def weighted_points(self) -> Points:
         """Points whose accelerations are taken minus gravity: their inertia forces then contain the weights."""
-        if self.gravity is None:
-            return self.points
-        gx, gy, gz = self.gravity
-        return self.points.with_base_acceleration((-gx, -gy, -gz))
+        return self.points.with_gravity(self.gravity)
 
     @cached_property
     def aside(self) -> System:

@@ -36,11 +36,7 @@ def dot(a: Sequence[Node], b: Sequence[Node]) -> Node:
 
 
 def cross(a: Triple, b: Triple) -> Triple:
-    return (
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    )
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 def mapped(function: Callable[[Node], Node], a: Triple) -> Triple:
@@ -50,22 +46,3 @@ def mapped(function: Callable[[Node], Node], a: Triple) -> Triple:
 def times(matrix: Matrix, a: Triple) -> Triple:
     """``matrix @ a`` for a 3 x 3 matrix."""
     return (dot(matrix[0], a), dot(matrix[1], a), dot(matrix[2], a))
-
-
-def transposed(matrix: Matrix) -> Matrix:
-    return tuple(zip(*matrix, strict=True))
-
-
-def rotating_frame_acceleration(omega: Triple, alpha: Triple) -> Matrix:
-    """The matrix W with ``W d = alpha x d + omega x (omega x d)``.
-
-    Written out, so that points of one body share its entries whatever their offsets d are.
-    """
-    x, y, z = omega
-    xx, yy, zz = x * x, y * y, z * z
-    xy, xz, yz = x * y, x * z, y * z
-    return (
-        (-(yy + zz), xy - alpha[2], xz + alpha[1]),
-        (xy + alpha[2], -(xx + zz), yz - alpha[0]),
-        (xz - alpha[1], yz + alpha[0], -(xx + yy)),
-    )

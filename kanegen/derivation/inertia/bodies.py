@@ -1,22 +1,24 @@
-"""Bodies and loads lowered to the graph: what moves, and what acts on it."""
+"""Bodies and loads lowered to the graph: what moves, with its inertia tensor, and what acts on it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from sympy.physics.vector import ReferenceFrame
 
 from kanegen.derivation.geometry.frames import Frame
 from kanegen.derivation.geometry.points import Point
-from kanegen.derivation.geometry.system import System
-from kanegen.derivation.geometry.vectors import Triple, minus
-from kanegen.derivation.inertia.tensors import Inertia, is_negligible, prescribed_rate, product, rate_in_body, shifted
+from kanegen.derivation.geometry.system import RELATIVE_ZERO, System
+from kanegen.derivation.geometry.vectors import Triple, dot, minus, plus
 from kanegen.errors import ModelError
 from kanegen.graph.nodes import Node
 from kanegen.model.expressions import dyadic_frames
-from kanegen.model.geometry.routes import is_ground
+from kanegen.model.geometry import is_ground
+
+Inertia: TypeAlias = tuple[Node, Node, Node, Node, Node, Node]
+"""xx, yy, zz, xy, xz, yz components of a symmetric tensor in one frame, kg m^2."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,13 @@ class Body:
     """
 
     name: str
-    mass: Node
     point: Point
-    frame: Frame | None
-    inertia_frame: Frame | None
-    inertia: Inertia | None
+    mass: Node
     mass_rate: Node
-    inertia_rate: Inertia | None
+    frame: Frame | None = None
+    inertia_frame: Frame | None = None
+    inertia: Inertia | None = None
+    inertia_rate: Inertia | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,19 @@ class Torque:
     parts: dict[Frame, Triple]
 
 
+def lower_loads(system: System) -> Iterator[Force | Torque]:
+    """The loads the user listed on what moves (the weight of a model with ``gravity`` is not among them)."""
+    return lowered(system, system.model.effective_loads)
+
+
+def lowered(system: System, pairs: Iterable[tuple[Any, Any]]) -> Iterator[Force | Torque]:
+    """Pairs (point, force) and (frame, torque) with their components."""
+    for place, vector in pairs:
+        parts = system.frames.lower_vector(vector)
+        if parts:
+            yield Torque(place, parts) if isinstance(place, ReferenceFrame) else Force(place, parts)
+
+
 def lower_bodies(system: System) -> tuple[Body, ...]:
     """The bodies of the model with central inertias; massless ones keep what inertia they have.
 
@@ -66,34 +81,45 @@ def lower_bodies(system: System) -> tuple[Body, ...]:
 
 def _lower_body(system: System, body: Any) -> Body:
     if is_ground(body, system.model.frame):
-        zero, frame = system.graph.zero, getattr(body, "frame", None)
-        return Body(body.name, zero, body.masscenter, frame, None, None, zero, None)
+        zero = system.graph.zero
+        return Body(body.name, body.masscenter, zero, zero, getattr(body, "frame", None))
     mass = system.lower(body.mass)
-    mass_rate = system.rate(mass)
+    point_mass = Body(body.name, body.masscenter, mass, system.rate(mass))
     if not hasattr(body, "inertia"):
-        return Body(body.name, mass, body.masscenter, None, None, None, mass_rate, None)
+        return point_mass
     frame, tensor = _central_inertia(system, body)
-    massless_rotation = all(component.is_zero for component in tensor)
-    if massless_rotation:
-        return Body(body.name, mass, body.masscenter, body.frame, None, None, mass_rate, None)
-    if frame is not body.frame:
-        # Asked on a graph of its own first: new nodes on this one may change the order in which others are computed.
-        aside = system.aside
-        if _inertia_rate(aside, body, *_central_inertia(aside, body)) is None:
-            return Body(body.name, mass, body.masscenter, body.frame, frame, tensor, mass_rate, None)
-    rate = _inertia_rate(system, body, frame, tensor)
-    return Body(body.name, mass, body.masscenter, body.frame, frame, tensor, mass_rate, rate)
+    if all(component.is_zero for component in tensor):
+        return replace(point_mass, frame=body.frame)
+    rigid = replace(point_mass, frame=body.frame, inertia_frame=frame, inertia=tensor)
+    # Asked on a graph of its own first: new nodes on this one may change the order in which others are computed.
+    if frame is not body.frame and _inertia_rate(system.aside, body, *_central_inertia(system.aside, body)) is None:
+        return rigid
+    return replace(rigid, inertia_rate=_inertia_rate(system, body, frame, tensor))
 
 
 def _central_inertia(system: System, body: Any) -> tuple[Frame, Inertia]:
     """The frame in which the inertia is written, and its components about the mass center."""
     dyadic, about = body.inertia
-    frame, tensor = lower_dyadic(system, dyadic, body.frame)
+    frame, tensor = _lower_dyadic(system, dyadic, body.frame)
     mass = system.lower(body.mass)
     if about is not body.masscenter and not mass.is_zero:
         rho = system.frames.express(system.points.offset(body.masscenter, about), frame)
         tensor = shifted(tensor, -mass, rho)
     return frame, tensor
+
+
+def _lower_dyadic(system: System, dyadic: Any, default: Frame) -> tuple[Frame, Inertia]:
+    """The components of a symmetric dyadic in the frame it is written in, read term by term."""
+    terms = [] if dyadic == 0 else list(dyadic.args)
+    frame = terms[0][1].args[0][1] if terms else default
+    entries = [[system.graph.zero] * 3 for _ in range(3)]
+    for coefficient, left, right in terms:
+        value = system.lower(coefficient)
+        a, b = (system.frames.express(system.frames.lower_vector(vector), frame) for vector in (left, right))
+        for i in range(3):
+            for j in range(3):
+                entries[i][j] = entries[i][j] + value * (a[i] * b[j])
+    return frame, components(entries)
 
 
 def _inertia_rate(system: System, body: Any, frame: Frame, tensor: Inertia) -> Inertia | None:
@@ -103,14 +129,18 @@ def _inertia_rate(system: System, body: Any, frame: Frame, tensor: Inertia) -> I
     the rate is legal where it takes no part in ``T* = -(d_B I/dt . w + I . alpha + w x I . w)``: the inertia of a disk
     of revolution in a frame in which the disk spins, or one in the inertial frame where the motion is planar.
     """
-    rate = rate_in_body(system, body.frame, frame, tensor)
+    omega = system.frames.omega
+    rate = _six(map(system.rate, tensor))
+    if frame is not body.frame:
+        # d_B I/dt = d_G I/dt + w x I - I x w, with the angular velocity w of G relative to B
+        rate = added(rate, _turning(tensor, minus(omega(frame, frame), omega(body.frame, frame))))
     if all(component.is_zero for component in rate):
         return None
-    prescribed = prescribed_rate(system, rate)
-    omega = system.frames.omega(body.frame, frame)
-    if not is_negligible(system, minus(product(rate, omega), product(prescribed, omega)), tensor):
+    prescribed = _six(system.at_rest(rate))
+    spin = omega(body.frame, frame)
+    if not _is_negligible(system, minus(product(rate, spin), product(prescribed, spin)), tensor):
         raise ModelError(_changing_inertia(body))
-    return None if is_negligible(system, prescribed, tensor) else prescribed
+    return None if _is_negligible(system, prescribed, tensor) else prescribed
 
 
 def _changing_inertia(body: Any) -> str:
@@ -131,31 +161,85 @@ def _changing_inertia(body: Any) -> str:
     )
 
 
-def lower_dyadic(system: System, dyadic: Any, default: Frame) -> tuple[Frame, Inertia]:
-    """The components of a symmetric dyadic in the frame it is written in, read term by term."""
-    terms = [] if dyadic == 0 else list(dyadic.args)
-    frame = terms[0][1].args[0][1] if terms else default
-    zero = system.graph.zero
-    entries = [[zero] * 3 for _ in range(3)]
-    for coefficient, left, right in terms:
-        value = system.lower(coefficient)
-        a = system.frames.express(system.frames.lower_vector(left), frame)
-        b = system.frames.express(system.frames.lower_vector(right), frame)
-        for i in range(3):
-            for j in range(3):
-                entries[i][j] = entries[i][j] + value * (a[i] * b[j])
-    e = entries
-    return frame, (e[0][0], e[1][1], e[2][2], e[0][1], e[0][2], e[1][2])
+# -- tensors -------------------------------------------------------------------------------------------------
 
 
-def lower_loads(system: System) -> Iterator[Force | Torque]:
-    """The loads the user listed on what moves (the weight of a model with ``gravity`` is not among them)."""
-    yield from lowered(system, system.model.effective_loads)
+def shifted(tensor: Inertia, mass: Node, rho: Triple) -> Inertia:
+    """``tensor + mass (rho.rho 1 - rho rho)``: the parallel-axis theorem, away from the mass center for mass > 0."""
+    x, y, z = rho
+    xx, yy, zz = x * x, y * y, z * z
+    return (
+        tensor[0] + mass * (yy + zz),
+        tensor[1] + mass * (xx + zz),
+        tensor[2] + mass * (xx + yy),
+        tensor[3] - mass * (x * y),
+        tensor[4] - mass * (x * z),
+        tensor[5] - mass * (y * z),
+    )
 
 
-def lowered(system: System, pairs: Iterable[tuple[Any, Any]]) -> Iterator[Force | Torque]:
-    """Pairs (point, force) and (frame, torque) with their components."""
-    for place, vector in pairs:
-        parts = system.frames.lower_vector(vector)
-        if parts:
-            yield Torque(place, parts) if isinstance(place, ReferenceFrame) else Force(place, parts)
+def product(tensor: Inertia, a: Triple) -> Triple:
+    """``I . a``."""
+    xx, yy, zz, xy, xz, yz = tensor
+    return (dot((xx, xy, xz), a), dot((xy, yy, yz), a), dot((xz, yz, zz), a))
+
+
+def inertia_torque(tensor: Inertia, omega: Triple, alpha: Triple) -> Triple:
+    """``I . alpha + omega x (I . omega)``, written so that the products omega_i omega_j are shared between bodies."""
+    xx, yy, zz, xy, xz, yz = tensor
+    x, y, z = omega
+    gyroscopic = (
+        (zz - yy) * (y * z) + yz * (y * y - z * z) + xz * (x * y) - xy * (x * z),
+        (xx - zz) * (x * z) + xz * (z * z - x * x) + xy * (y * z) - yz * (x * y),
+        (yy - xx) * (x * y) + xy * (x * x - y * y) + yz * (x * z) - xz * (y * z),
+    )
+    return plus(product(tensor, alpha), gyroscopic)
+
+
+def _turning(tensor: Inertia, omega: Triple) -> Inertia:
+    """``w x I - I x w``: the rate of a tensor that turns with the angular velocity w."""
+    xx, yy, zz, xy, xz, yz = tensor
+    x, y, z = omega
+    return (
+        2 * (y * xz - z * xy),
+        2 * (z * xy - x * yz),
+        2 * (x * yz - y * xz),
+        z * (xx - yy) + y * yz - x * xz,
+        y * (zz - xx) + x * xy - z * yz,
+        x * (yy - zz) + z * xz - y * xy,
+    )
+
+
+def added(a: Inertia, b: Inertia) -> Inertia:
+    """The sum of two tensors in one frame."""
+    return _six(x + y for x, y in zip(a, b, strict=True))
+
+
+def square(tensor: Inertia) -> list[list[Node]]:
+    """The symmetric 3 x 3 matrix of a tensor."""
+    xx, yy, zz, xy, xz, yz = tensor
+    return [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+
+
+def components(matrix: Sequence[Sequence[Node]]) -> Inertia:
+    """The tensor of a symmetric 3 x 3 matrix."""
+    x, y, z = matrix
+    return (x[0], y[1], z[2], x[1], x[2], y[2])
+
+
+def _six(nodes: Iterable[Node]) -> Inertia:
+    xx, yy, zz, xy, xz, yz = nodes
+    return (xx, yy, zz, xy, xz, yz)
+
+
+def _is_negligible(system: System, vector: Triple | Inertia, tensor: Inertia) -> bool:
+    """Whether components that are made of those of a tensor vanish at every random state, whatever the units are."""
+    nodes = system.settled([node for node in vector if not node.is_zero])
+    if not nodes:
+        return True
+    samples = system.samples([*nodes, *tensor])
+    for values in zip(*samples, strict=True):
+        size = sum(abs(value) for value in values[len(nodes) :])
+        if any(not abs(value) <= RELATIVE_ZERO * size for value in values[: len(nodes)]):
+            return False
+    return True

@@ -1,9 +1,9 @@
-"""Checks of a model's bodies and of their weights."""
+"""Checks of a model's bodies, of their weights, and of the reactions on sets of bodies."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,91 +11,113 @@ import sympy
 from sympy.physics.mechanics import RigidBody
 
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import dyadic_frames, dyadic_matrix, known_value, vector_terms
+from kanegen.model.expressions import dyadic_frames, dyadic_matrix, known_value, vector_expressions
+from kanegen.model.geometry import breadth_first
+from kanegen.model.reactions import Reaction
 
 #: Eigenvalues of an inertia above minus this part of the largest entry count as zero.
 NEGATIVE = 1e-10
 
 
-def body_problems(model: SystemDescription) -> list[str]:
+def body_problems(model: SystemDescription) -> Iterator[str]:
     """Problems of the masses and inertias, as far as numbers are known."""
     values = model.known_parameters
-    problems = [] if model.bodies else ["the model has no bodies: expected at least one"]
+    if not model.bodies:
+        yield "the model has no bodies: expected at least one"
     for k, body in enumerate(model.bodies):
         if any(body is other for other in model.bodies[:k]):
-            problems.append(f"body {body.name} is listed twice: each body counts once")
+            yield f"body {body.name} is listed twice: each body counts once"
             continue
-        problems.extend(_mass_problems(body, values))
+        mass = None if body.mass is None else known_value(sympy.sympify(body.mass), values)
+        if body.mass is None:
+            yield f"body {body.name} has no mass: give a number (0 is legal) or a symbol"
+        elif mass is not None and not mass >= 0.0:
+            given = "" if body.mass.is_number else f" = {body.mass}"
+            yield f"body {body.name} has the mass {mass:g}{given}: expected a number that is not negative"
         if isinstance(body, RigidBody):
-            problems.extend(_inertia_problems(body, values))
-    problems.extend(_weight_problems(model))
-    return problems
+            yield from _inertia_problems(body, values)
+    if model.gravity is not None:
+        yield from _weight_problems(model)
 
 
-def _mass_problems(body: Any, values: Mapping[Any, float]) -> list[str]:
-    if body.mass is None:
-        return [f"body {body.name} has no mass: give a number (0 is legal) or a symbol"]
-    mass = known_value(sympy.sympify(body.mass), values)
-    if mass is None or mass >= 0.0:
-        return []
-    given = "" if body.mass.is_number else f" = {body.mass}"
-    return [f"body {body.name} has the mass {mass:g}{given}: expected a number that is not negative"]
-
-
-def _inertia_problems(body: Any, values: Mapping[Any, float]) -> list[str]:
+def _inertia_problems(body: Any, values: Mapping[Any, float]) -> Iterator[str]:
     dyadic, about = body.inertia
     where = f"the inertia of body {body.name} about {about}"
-    problems = []
-    blocks = dyadic_matrix(dyadic)
+    blocks, symmetric = dyadic_matrix(dyadic), True
     for frame, block in blocks.items():
         for i, j in ((0, 1), (0, 2), (1, 2)):
             if block[i][j] != block[j][i] and sympy.expand(block[i][j] - block[j][i]) != 0:
-                axes = f"{'xyz'[i]}{'xyz'[j]}"
-                problems.append(
+                symmetric, axes = False, f"{'xyz'[i]}{'xyz'[j]}"
+                yield (
                     f"{where} is not symmetric: its {axes} and {axes[::-1]} components in {frame} are "
                     f"{block[i][j]} and {block[j][i]}"
                 )
-    if problems or len(blocks) != 1 or len(dyadic_frames(dyadic)) != 1:
-        return problems
+    if not symmetric or len(blocks) != 1 or len(dyadic_frames(dyadic)) != 1:
+        return
     (block,) = blocks.values()
-    numbers = [[known_value(entry, values) for entry in row] for row in block]
-    known = [[entry for entry in row if entry is not None] for row in numbers]
-    if sum(map(len, known)) == 9:
-        smallest = _smallest_eigenvalue(known)
-        scale = max(abs(entry) for row in known for entry in row)
-        if not smallest >= -NEGATIVE * scale:
-            problems.append(
-                f"{where} has the negative eigenvalue {smallest:.6g}: expected principal moments of inertia "
-                "that are not negative; check its components and parameter values"
-            )
-    return problems
+    known = [known_value(entry, values) for row in block for entry in row]
+    if any(entry is None for entry in known):
+        return
+    matrix = np.array(known, dtype=float).reshape(3, 3)
+    smallest = np.linalg.eigvalsh(matrix)[0] if np.all(np.isfinite(matrix)) else math.nan
+    if not smallest >= -NEGATIVE * np.abs(matrix).max():
+        yield (
+            f"{where} has the negative eigenvalue {smallest:.6g}: expected principal moments of inertia "
+            "that are not negative; check its components and parameter values"
+        )
 
 
-def _smallest_eigenvalue(matrix: list[list[float]]) -> float:
-    if not any(matrix[i][j] for i in range(3) for j in range(3) if i != j):
-        return min(matrix[i][i] for i in range(3))
-    return float(np.linalg.eigvalsh(np.array(matrix))[0]) if np.all(np.isfinite(matrix)) else math.nan
-
-
-def _weight_problems(model: SystemDescription) -> list[str]:
+def _weight_problems(model: SystemDescription) -> Iterator[str]:
     """Weights given both by ``gravity`` and by a load would count twice."""
-    if model.gravity is None:
-        return []
     weights = {body.masscenter: body for body in model.bodies if body.mass is not None}
-    problems = []
     for location, vector in model.loads:
         body = weights.get(location)
-        if body is not None and _same(vector, body.mass * model.gravity):
-            problems.append(
+        if body is not None and _is_zero(vector - body.mass * model.gravity):
+            yield (
                 f"the load on {location} is the weight of body {body.name}, which gravity already adds: give "
                 "it once. Drop the load, or keep it and give potential_energy instead of gravity"
             )
-    return problems
 
 
-def _same(vector: Any, other: Any) -> bool:
-    """Whether two vectors are written with equal components in the same frames."""
-    left, right = ({frame: part for part, frame in vector_terms(item)} for item in (vector, other))
-    return set(left) == set(right) and all(
-        sympy.expand(x - y) == 0 for frame, part in left.items() for x, y in zip(part, right[frame], strict=True)
-    )
+def _is_zero(vector: Any) -> bool:
+    """Whether a vector has no components as they are written."""
+    return all(sympy.expand(x) == 0 for x in vector_expressions(vector))
+
+
+def reaction_problems(model: SystemDescription) -> Iterator[str]:
+    """Problems of the bodies, points, loads and constraints that the reactions of a model name."""
+    for name, reaction in model.reactions.items():
+        for problem in (*_members_problems(model, reaction), *_place_problems(model, reaction)):
+            yield f"reactions[{name!r}]: {problem}"
+
+
+def _members_problems(model: SystemDescription, reaction: Reaction) -> Iterator[str]:
+    names = [body.name for body in model.bodies]
+    for body in reaction.bodies:
+        name = body if isinstance(body, str) else body.name
+        if name not in names or not (isinstance(body, str) or body in model.bodies):
+            yield f"body {name!r} is not part of the model: expected some of {', '.join(names)}"
+        elif isinstance(body, str) and names.count(name) > 1:
+            yield f"{names.count(name)} bodies are named {name!r}: give the body itself"
+
+
+def _place_problems(model: SystemDescription, reaction: Reaction) -> Iterator[str]:
+    """Problems of the point, the loads and the rows of J."""
+    for k in reaction.members(model.bodies):
+        body = model.bodies[k]
+        points = breadth_first(body.masscenter, lambda point: point._pos_dict)
+        if reaction.point not in points:
+            yield (
+                f"point {reaction.point} is not part of the model: no position connects it with the mass center of "
+                f"body {body.name}; position it with set_pos, or name one of the points "
+                f"{', '.join(sorted(map(str, points)))}"
+            )
+    places = [place for place, _ in (*model.loads, *model.contact_loads)]
+    unknown = [str(place) for place in reaction.loads or () if place not in places]
+    if unknown:
+        known = ", ".join(dict.fromkeys(map(str, places))) or "nothing"
+        yield f"no load acts on {', '.join(unknown)}: the loads of the model act on {known}"
+    wrong = [str(row) for row in reaction.multipliers if not 0 <= row < len(model.constraints)]
+    if wrong:
+        known = ", ".join(f"{row} ({expression})" for row, expression in enumerate(model.constraints)) or "none"
+        yield f"multipliers names the rows {', '.join(wrong)} of J: the constraints are {known}"

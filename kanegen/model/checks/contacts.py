@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kanegen.model.contact.events import Event, is_multiplier, multiplier_row
-from kanegen.model.contact.records import Contact
+from kanegen.model.contacts import Contact, Event, is_multiplier, multiplier_row
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import atoms, base_symbol, derivative_order, known_value, symbol_name
+from kanegen.model.expressions import atoms, base_symbol, derivatives, known_value, symbol_names
+from kanegen.model.laws import Coulomb
 from kanegen.model.linear import is_affine
 from kanegen.model.places import Place
-
-DIRECTIONS = (-1, 0, 1)
 
 
 def contact_problems(model: SystemDescription, places: Sequence[Place]) -> list[str]:
@@ -41,8 +39,8 @@ def _name_problems(model: SystemDescription, contacts: Sequence[Contact]) -> Ite
 
 def _contact_problems(model: SystemDescription, contact: Contact) -> Iterator[str]:
     title, values = f"contact {contact.name!r} ({contact.where})", model.known_parameters
-    yield from _gap_problems(model, contact, title)
-    yield from _slip_problems(model, contact, title)
+    if contact.gap is not None:
+        yield from _gap_problems(model, contact, title)
     if contact.applied_at and len(contact.applied_at) != contact.n_rows:
         yield (
             f"{title} has applied_at for {len(contact.applied_at)} row(s): expected (point, direction) for each of its "
@@ -56,19 +54,14 @@ def _contact_problems(model: SystemDescription, contact: Contact) -> Iterator[st
         if number is not None and not value.admits(number):
             given = "" if value.expression.is_number else f" = {value.expression}"
             yield f"{title} has {value.name} = {number:g}{given}: expected {value.expected}"
+    if contact.friction is None and contact.slip:
+        yield f"{title} has a slip velocity but no friction: give friction=kg.Coulomb(mu), or leave slip out"
     if contact.friction is not None:
-        static, kinetic = (known_value(x, values) for x in (contact.friction.mu_s, contact.friction.kinetic))
-        if static is not None and kinetic is not None and kinetic > static:
-            yield (
-                f"{title} has mu_k = {kinetic:g} and mu_s = {static:g}: expected mu_k <= mu_s; Coulomb(mu_s, mu_k) "
-                "takes the static coefficient first"
-            )
+        yield from _friction_problems(model, contact, contact.friction, title)
 
 
 def _gap_problems(model: SystemDescription, contact: Contact, title: str) -> Iterator[str]:
     gap = contact.gap
-    if gap is None:
-        return
     if not any(base_symbol(atom) in {*model.coordinates, *model.all_speeds} for atom in atoms((gap,))):
         yield f"{title} has the gap {gap}, which depends on no coordinate and no speed: it restricts nothing"
     problem = "" if contact.law is None else contact.law.level_problem(gap, contact.level)
@@ -76,24 +69,20 @@ def _gap_problems(model: SystemDescription, contact: Contact, title: str) -> Ite
         yield f"{title} {problem}"
 
 
-def _slip_problems(model: SystemDescription, contact: Contact, title: str) -> Iterator[str]:
-    if contact.friction is None:
-        if contact.slip:
-            yield f"{title} has a slip velocity but no friction: give friction=kg.Coulomb(mu), or leave slip out"
-        return
+def _friction_problems(model: SystemDescription, contact: Contact, law: Coulomb, title: str) -> Iterator[str]:
+    static, kinetic = (known_value(x, model.known_parameters) for x in (law.mu_s, law.kinetic))
+    if static is not None and kinetic is not None and kinetic > static:
+        yield (
+            f"{title} has mu_k = {kinetic:g} and mu_s = {static:g}: expected mu_k <= mu_s; Coulomb(mu_s, mu_k) takes "
+            "the static coefficient first"
+        )
     if len(contact.slip) not in (1, 2):
         yield (
             f"{title} has friction and {len(contact.slip)} components of slip velocity: expected slip=(v1,) or "
             "(v1, v2), along orthonormal directions"
         )
-    speeds = set(model.all_speeds)
     for expr in contact.slip:
-        moving = frozenset(
-            atom
-            for atom in atoms((expr,))
-            if (base_symbol(atom) in speeds and derivative_order(atom) == 0)
-            or (base_symbol(atom) in model.coordinates and derivative_order(atom) == 1)
-        )
+        moving = derivatives(expr, model.all_speeds, 0) | derivatives(expr, model.coordinates, 1)
         if model.level(expr) == 2:
             yield f"{title} has the slip velocity {expr}, which depends on no speed: expected an expression affine in u"
         elif not is_affine(expr, moving):
@@ -104,7 +93,7 @@ def _event_problems(model: SystemDescription, contacts: Sequence[Contact], k: in
     title = f"event {event.name!r} (events[{k}])"
     if not event.guard.free_symbols and not atoms((event.guard,)):
         yield f"{title} has the guard {event.guard}, which never changes its sign: expected an expression of the motion"
-    if event.direction not in DIRECTIONS:
+    if event.direction not in (-1, 0, 1):
         yield f"{title} has direction={event.direction!r}: expected +1 (rising), -1 (falling) or 0 (both)"
     if event.impulse is not None and event.impulse not in model.impulses:
         yield f"{title} has impulse={event.impulse!r}: expected one of the model's impulses, {_listed(model.impulses)}"
@@ -134,13 +123,13 @@ def _multiplier_problems(contacts: Sequence[Contact], places: Sequence[Place]) -
 
 def _reaction_problems(model: SystemDescription, contacts: Sequence[Contact]) -> Iterator[str]:
     """A gap does not say at which point of which body its force acts, which a reaction must contain."""
-    wanted = {"reactions": model.reactions, "auxiliary_speeds": tuple(map(symbol_name, model.auxiliary_speeds))}
+    wanted = {"reactions": ", ".join(model.reactions), "auxiliary_speeds": symbol_names(model.auxiliary_speeds)}
     unplaced = [contact.name for contact in contacts if not contact.applied_at]
     for field, items in wanted.items():
         if items and unplaced:
             yield (
-                f"the model has {field} ({', '.join(items)}), but a gap does not say on which body its force acts: "
-                f"give applied_at=((point, direction), ...), one for each row, to the contacts {_listed(unplaced)}"
+                f"the model has {field} ({items}), but a gap does not say on which body its force acts: give "
+                f"applied_at=((point, direction), ...), one for each row, to the contacts {_listed(unplaced)}"
             )
 
 

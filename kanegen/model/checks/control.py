@@ -6,46 +6,36 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import sympy
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.model.control.servo import Servo
+from kanegen.model.control import ControlConstraints, Servo
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name, symbol_names
+from kanegen.model.expressions import atoms, base_symbol, derivative_order, known_value, symbol_name, symbol_names
 
 
-def servo_problems(model: SystemDescription) -> list[str]:
+def servo_problems(model: SystemDescription) -> Iterator[str]:
     """Problems of the servo-constraints that the model decides."""
-    servo = model.servo
-    if servo is None:
-        return []
-    problems = [
-        *_control_problems(model, servo),
-        *_size_problems(model, servo),
-        *_level_problems(model, servo),
-        *_stability_problems(model, servo),
-    ]
-    return [f"servo: {problem}" for problem in problems]
+    if model.servo is not None:
+        for find in (_control_problems, _size_problems, _level_problems, _stability_problems):
+            yield from (f"servo: {problem}" for problem in find(model, model.servo))
 
 
 def _controls(model: SystemDescription, servo: Servo) -> tuple[Any, ...]:
     return tuple(item.symbol for item in model.inputs) if servo.controls is None else servo.controls
 
 
-def _control_problems(model: SystemDescription, servo: Servo) -> list[str]:
+def _control_problems(model: SystemDescription, servo: Servo) -> Iterator[str]:
     by_symbol = {item.symbol: item for item in model.inputs}
-    controls = _controls(model, servo)
-    known = ", ".join(item.name for item in model.inputs) or "none"
-    problems = []
+    controls, known = _controls(model, servo), symbol_names(by_symbol) or "none"
     if not controls:
-        problems.append("the model has no controls: declare inputs=, which loads contain, and name them in controls=")
+        yield "the model has no controls: declare inputs=, which loads contain, and name them in controls="
     for symbol in dict.fromkeys(controls):
         if symbol not in by_symbol:
-            problems.append(f"controls contains {symbol_name(symbol)}, which is no input: the inputs are {known}")
+            yield f"controls contains {symbol_name(symbol)}, which is no input: the inputs are {known}"
         elif by_symbol[symbol].rate is not None and servo.controls is not None:
-            problems.append(f"control {symbol_name(symbol)} has a rate, but it is solved for: leave rate= out")
+            yield f"control {symbol_name(symbol)} has a rate, but it is solved for: leave rate= out"
         if controls.count(symbol) > 1:
-            problems.append(f"controls contains {symbol_name(symbol)} twice")
+            yield f"controls contains {symbol_name(symbol)} twice"
     implicit = "" if servo.controls is not None else "; without controls= all inputs are controls: name those that are"
     for kind, where, expressions, _ in servo.places():
         # y = Y tau + y0 leads to a linear system for the controls; their derivatives are not known.
@@ -55,79 +45,63 @@ def _control_problems(model: SystemDescription, servo: Servo) -> list[str]:
             contained = ", ".join(sorted(map(symbol_name, inside)))
             wanted = "without derivatives of controls" if feedback else "without controls"
             why = " where the controls are ideal" if where == "servo y" and not feedback else ""
-            problems.append(f"{where} contains the control {contained}: expected an expression {wanted}{why}{implicit}")
+            yield f"{where} contains the control {contained}: expected an expression {wanted}{why}{implicit}"
     if len(servo.constraints) > len(controls) > 0:
-        problems.append(
+        yield (
             f"{len(servo.constraints)} servo-constraints with {len(controls)} control(s) ({symbol_names(controls)}): "
             "S tau = z has no solution in general; drop constraints or add controls"
         )
-    return problems
 
 
-def _size_problems(model: SystemDescription, servo: Servo) -> list[str]:
-    n = len(_controls(model, servo))
-    names = symbol_names(_controls(model, servo))
-    problems = []
+def _size_problems(model: SystemDescription, servo: Servo) -> Iterator[str]:
+    controls = _controls(model, servo)
+    n, names = len(controls), symbol_names(controls)
     for what, value, expected in (
         ("y", servo.y, "a number or expression for each control, or one for all"),
         ("weight", servo.weight, "a row for each control"),
         ("limits", servo.limits, "an entry for each control"),
     ):
         if value is not None and len(value) != n and not (what == "y" and len(value) == 1):
-            problems.append(f"{what} has {len(value)} entries for {n} control(s) ({names}): expected {expected}")
-    return problems
+            yield f"{what} has {len(value)} entries for {n} control(s) ({names}): expected {expected}"
 
 
-def _level_problems(model: SystemDescription, servo: Servo) -> list[str]:
+def _level_problems(model: SystemDescription, servo: Servo) -> Iterator[str]:
     """Whether each constraint is of the level that its theta says."""
     coordinates, speeds = set(model.coordinates), set(model.all_speeds)
-    problems = []
     for k, psi in enumerate(servo.constraints):
         symbols = atoms((psi,))
         moving = {x for x in symbols if (base_symbol(x) in coordinates and derivative_order(x)) or x in speeds}
         where = f"constraints[{k}] ({psi})"
         if not moving and not symbols & coordinates:
-            problems.append(f"{where} depends on no coordinate and no speed: no control can change it")
+            yield f"{where} depends on no coordinate and no speed: no control can change it"
         elif moving and servo.holonomic(k):
             names = ", ".join(sorted(map(symbol_name, moving)))
-            problems.append(
+            yield (
                 f"{where} contains {names}, so it is nonholonomic: expected one Theta of psi' = Theta psi, found the "
                 f"pair {servo.theta[k]}"
             )
         elif not moving and not servo.holonomic(k):
-            problems.append(
+            yield (
                 f"{where} contains no speed, so it is holonomic: expected a pair (Theta1, Theta2) of psi'' = Theta1 "
                 f"psi' + Theta2 psi, found {servo.theta[k][0]}"
             )
-    return problems
 
 
-def _stability_problems(model: SystemDescription, servo: Servo) -> list[str]:
+def _stability_problems(model: SystemDescription, servo: Servo) -> Iterator[str]:
     """Gains whose values are known and would let the errors grow."""
-    named = (("Theta1", "Theta2"), ("Theta",))
-    problems = []
     for k, theta in enumerate(servo.theta):
-        for name, expression in zip(named[len(theta) == 1], theta, strict=True):
-            value = _value(expression, model.known_parameters)
+        for name, expression in zip(("Theta1", "Theta2") if len(theta) == 2 else ("Theta",), theta, strict=True):
+            value = known_value(expression, model.known_parameters)
             if expression.has(dynamicsymbols._t):
-                problems.append(f"theta[{k}] has {name} = {expression}: expected a constant, found time in it")
+                yield f"theta[{k}] has {name} = {expression}: expected a constant, found time in it"
             elif value is not None and not value < 0.0:
-                problems.append(
+                yield (
                     f"theta[{k}] is not stable: {name} = {_shown(expression, value)}, expected a negative number, or "
                     "the error of the servo-constraint grows"
                 )
-    damping = None if servo.damping is None else _value(servo.damping, model.known_parameters)
+    damping = None if servo.damping is None else known_value(servo.damping, model.known_parameters)
     if damping is not None and not damping > 0.0:
-        problems.append(f"damping is {_shown(servo.damping, damping)}: expected a positive number")
-    return problems
-
-
-def _value(expression: Any, values: dict[Any, float]) -> float | None:
-    """The number an expression has, NaN if it is not real; None where parameters without a value are left in it."""
-    number = sympy.sympify(expression).xreplace({symbol: sympy.Float(value) for symbol, value in values.items()})
-    if not number.is_number:
-        return None
-    return float(number) if number.is_extended_real else math.nan
+        yield f"damping is {_shown(servo.damping, damping)}: expected a positive number"
 
 
 def _shown(expression: Any, value: float) -> str:
@@ -138,25 +112,28 @@ def _shown(expression: Any, value: float) -> str:
 
 def control_constraint_problems(model: SystemDescription) -> Iterator[str]:
     """What is wrong with the control constraints of a model, one sentence each."""
-    record = model.control_constraints
-    if record is None:
-        return
+    if model.control_constraints is not None:
+        for problem in _controlled_problems(model, model.control_constraints):
+            yield f"ControlConstraints: {problem}"
+
+
+def _controlled_problems(model: SystemDescription, record: ControlConstraints) -> Iterator[str]:
     symbols = {item.symbol for item in model.inputs}
     for symbol in record.controls or ():
         if symbol not in symbols:
-            yield f"ControlConstraints: the control {symbol_name(symbol)} is not among the inputs of the model: add it"
+            yield f"the control {symbol_name(symbol)} is not among the inputs of the model: add it"
     controls = record.inputs(model.inputs)
     if not controls:
-        yield "ControlConstraints: the model has no inputs that could be controls: give inputs="
+        yield "the model has no inputs that could be controls: give inputs="
     if len(record.y) not in (1, len(controls)):
-        yield f"ControlConstraints: y has {len(record.y)} entries for {len(controls)} control(s): expected one for each"
+        yield f"y has {len(record.y)} entries for {len(controls)} control(s): expected one for each"
     for item in controls:
         for what, value in (("rate", item.rate), ("acceleration", item.acceleration)):
             if value is not None and value not in symbols:
                 yield (
-                    f"ControlConstraints: the {what} of control {item.name} is {value}, but the constraints decide it: "
-                    f"give a symbol of its own, kg.Input({item.name}, {what}=...), or leave it out"
+                    f"the {what} of control {item.name} is {value}, but the constraints decide it: give a symbol of "
+                    f"its own, kg.Input({item.name}, {what}=...), or leave it out"
                 )
     taken = [value for item in controls for value in (item.symbol, item.rate, item.acceleration) if value is not None]
     for symbol in sorted({x for x in taken if taken.count(x) > 1}, key=symbol_name):
-        yield f"ControlConstraints: {symbol_name(symbol)} is a control and the rate of another: name it once"
+        yield f"{symbol_name(symbol)} is a control and the rate of another: name it once"

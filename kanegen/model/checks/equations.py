@@ -1,76 +1,60 @@
-"""Checks of a model's kinematics and constraints."""
+"""Checks of a model's kinematics and constraints, and of changes of its generalized speeds."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import sympy
 
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_names
+from kanegen.model.expressions import atoms, base_symbol, derivatives, symbol_name, symbol_names
 from kanegen.model.linear import coefficients, is_affine, is_regular
-from kanegen.model.normalize import CONSTRAINTS
+
+CONSTRAINTS = ("holonomic_constraints", "implied_constraints", "nonholonomic_constraints", "acceleration_constraints")
+"""The fields of a model that hold constraints."""
 
 
-def _derivatives(expr: Any, symbols: frozenset[Any], order: int) -> frozenset[Any]:
-    """The derivatives of this order of ``symbols`` that occur in ``expr``.
-
-    Read from what is there: making ``q.diff()`` for every coordinate costs more than all other checks.
-    """
-    return frozenset(
-        atom for atom in atoms((expr,)) if base_symbol(atom) in symbols and derivative_order(atom) == order
-    )
-
-
-def equation_problems(model: SystemDescription) -> list[str]:
+def equation_problems(model: SystemDescription) -> Iterator[str]:
     """Problems of the numbers of equations, the kinematics, the constraints and the dependent speeds."""
-    return [
-        *_count_problems(model),
-        *_kinematics_problems(model),
-        *_constraint_problems(model),
-        *_contradictions(model),
-        *_dependent_problems(model),
-    ]
-
-
-def _count_problems(model: SystemDescription) -> list[str]:
-    n_q, n_u, n_k = len(model.coordinates), len(model.speeds), len(model.kinematics)
-    problems = []
-    if n_u == 0:
-        problems.append("the model has no speeds: expected at least one")
+    n_q, n_k = len(model.coordinates), len(model.kinematics)
+    if not model.speeds:
+        yield "the model has no speeds: expected at least one"
     if n_k != n_q:
-        problems.append(
+        yield (
             f"kinematics has {n_k} equation(s) for {n_q} coordinate(s): expected one per coordinate, "
             "which together give q' in terms of u"
         )
-    return problems
+    yield from _kinematics_problems(model)
+    yield from _constraint_problems(model)
+    yield from _contradictions(model)
+    if model.dependent_speeds is not None:
+        yield from _dependent_problems(model, model.dependent_speeds)
 
 
-def _kinematics_problems(model: SystemDescription) -> list[str]:
-    problems: list[str] = []
+def _kinematics_problems(model: SystemDescription) -> Iterator[str]:
     rows: list[dict[Any, Any]] = []
     coordinates = frozenset(model.coordinates)
     speeds = frozenset((*model.all_speeds, *model.auxiliary_speeds))
     for k, expr in enumerate(model.kinematics):
-        rates = _derivatives(expr, coordinates, 1)
+        rates = derivatives(expr, coordinates, 1)
         fault = _kinematics_fault(expr, rates, speeds)
         if fault:
-            problems.append(f"kinematics[{k}] ({expr}) {fault}")
-        rows.append({} if fault else coefficients(expr, rates))
-    if problems or len(rows) != len(model.coordinates):
-        return problems
-    solved = {base_symbol(rate) for row in rows for rate in row}
-    missing = [q for q in model.coordinates if q not in solved]
+            yield f"kinematics[{k}] ({expr}) {fault}"
+        else:
+            rows.append({base_symbol(rate): entry for rate, entry in coefficients(expr, rates).items()})
+    if len(rows) != len(model.kinematics) or len(rows) != len(model.coordinates):
+        return
+    missing = coordinates.difference(*rows)
     if missing:
-        return [f"no kinematic equation contains the rate of {symbol_names(missing)}: expected q' of every coordinate"]
-    by_coordinate = [{base_symbol(rate): entry for rate, entry in row.items()} for row in rows]
-    if not is_regular(by_coordinate, model.coordinates):
-        return [
+        names = symbol_names(q for q in model.coordinates if q in missing)
+        yield f"no kinematic equation contains the rate of {names}: expected q' of every coordinate"
+    elif not is_regular(rows, model.coordinates):
+        yield (
             f"the kinematics are singular in q': the matrix of coefficients of the rates of "
-            f"({symbol_names(model.coordinates)}) has no inverse at random states; give "
-            f"{len(rows)} independent equations"
-        ]
-    return []
+            f"({symbol_names(model.coordinates)}) has no inverse at random states; give {len(rows)} independent "
+            "equations"
+        )
 
 
 def _kinematics_fault(expr: Any, rates: frozenset[Any], speeds: frozenset[Any]) -> str:
@@ -86,43 +70,36 @@ def _kinematics_fault(expr: Any, rates: frozenset[Any], speeds: frozenset[Any]) 
     return f"has products of q' and u: {expected}"
 
 
-def _constraint_problems(model: SystemDescription) -> list[str]:
+def _constraint_problems(model: SystemDescription) -> Iterator[str]:
     coordinates, speeds = frozenset(model.coordinates), frozenset(model.all_speeds)
-    problems = []
     for field in ("holonomic_constraints", "implied_constraints"):
         for k, expr in enumerate(getattr(model, field)):
-            if not _derivatives(expr, coordinates, 0):
-                problems.append(f"{field}[{k}] ({expr}) depends on no coordinate: it restricts nothing, or cannot hold")
+            if not derivatives(expr, coordinates, 0):
+                yield f"{field}[{k}] ({expr}) depends on no coordinate: it restricts nothing, or cannot hold"
     for k, expr in enumerate(model.nonholonomic_constraints):
-        if not _derivatives(expr, coordinates, 1) | _derivatives(expr, speeds, 0):
-            of_positions = bool(_derivatives(expr, coordinates, 0))
+        if not derivatives(expr, coordinates, 1) | derivatives(expr, speeds, 0):
+            of_positions = bool(derivatives(expr, coordinates, 0))
             advice = "; one on positions belongs to holonomic_constraints" if of_positions else ""
-            problems.append(
-                f"nonholonomic_constraints[{k}] ({expr}) depends on no speed: expected u or q' in it{advice}"
-            )
+            yield f"nonholonomic_constraints[{k}] ({expr}) depends on no speed: expected u or q' in it{advice}"
     for k, expr in enumerate(model.acceleration_constraints):
-        accelerations = _derivatives(expr, coordinates, 2) | _derivatives(expr, speeds, 1)
-        if accelerations and is_affine(expr, accelerations):
-            continue
-        fault = "is nonlinear in u'" if accelerations else "depends on no u'"
-        problems.append(f"acceleration_constraints[{k}] ({expr}) {fault}: expected an equation linear in u'")
-    return problems
+        accelerations = derivatives(expr, coordinates, 2) | derivatives(expr, speeds, 1)
+        if not accelerations or not is_affine(expr, accelerations):
+            fault = "is nonlinear in u'" if accelerations else "depends on no u'"
+            yield f"acceleration_constraints[{k}] ({expr}) {fault}: expected an equation linear in u'"
 
 
-def _contradictions(model: SystemDescription) -> list[str]:
+def _contradictions(model: SystemDescription) -> Iterator[str]:
     """Constraints of one kind that differ by a number. Equal ones are redundant, which is legal."""
-    problems = []
     for field in CONSTRAINTS:
         seen: dict[Any, tuple[int, Any]] = {}
         for k, expr in enumerate(getattr(model, field)):
             offset, varying = _offset(expr)
             first, expected = seen.setdefault(varying, (k, offset))
             if expected != offset:
-                problems.append(
+                yield (
                     f"{field}[{first}] and {field}[{k}] contradict each other: "
                     f"{varying} would be both {-expected} and {-offset}"
                 )
-    return problems
 
 
 def _offset(expr: Any) -> tuple[Any, Any]:
@@ -134,20 +111,52 @@ def _offset(expr: Any) -> tuple[Any, Any]:
     return sympy.nsimplify(constant / scale) if scale else constant, varying
 
 
-def _dependent_problems(model: SystemDescription) -> list[str]:
-    if model.dependent_speeds is None:
-        return []
-    problems = []
-    unknown_symbols = [u for u in model.dependent_speeds if u not in model.speeds]
-    if unknown_symbols:
-        problems.append(
-            f"dependent_speeds contains {symbol_names(unknown_symbols)}: expected some of the speeds "
-            f"({symbol_names(model.speeds)})"
-        )
-    n_d = len(model.dependent_speeds)
-    n_c = len(model.constraints)
+def _dependent_problems(model: SystemDescription, dependent: tuple[Any, ...]) -> Iterator[str]:
+    unknown = symbol_names(u for u in dependent if u not in model.speeds)
+    if unknown:
+        known = symbol_names(model.speeds)
+        yield f"dependent_speeds contains {unknown}: expected some of the speeds ({known})"
+    n_d, n_c = len(dependent), len(model.constraints)
     if n_d > n_c or (n_c and not n_d):
-        problems.append(
-            f"dependent_speeds names {n_d} speed(s) for {n_c} constraint(s): expected one per independent constraint"
+        yield f"dependent_speeds names {n_d} speed(s) for {n_c} constraint(s): expected one per independent constraint"
+
+
+def speed_change_problems(model: SystemDescription) -> Iterator[str]:
+    """Problems of the new speeds ``w = Phi1(q, t) u + Phi2(q, t)`` and of their definitions.
+
+    Source: Bajodah 2003, section 2.6, (45).
+    """
+    change = model.speed_change
+    if change is None:
+        return
+    old, definitions = change.before.speeds, change.definitions
+    if len(model.speeds) != len(old):
+        yield f"{len(model.speeds)} new speed(s) replace {len(old)}: expected one for each of {symbol_names(old)}"
+    elif definitions is not None and len(definitions) != len(old):
+        yield f"definitions has {len(definitions)} entries for {len(old)} speeds: expected one for each"
+    elif definitions is not None:
+        yield from _definition_problems(model, definitions, old)
+
+
+def _definition_problems(model: SystemDescription, definitions: tuple[Any, ...], old: tuple[Any, ...]) -> Iterator[str]:
+    speeds = frozenset(old)
+    wrong = {*model.speeds, *model.auxiliary_speeds, *model.former_speeds} - speeds
+    clean = True
+    for speed, expr in zip(model.speeds, definitions, strict=True):
+        forbidden = sorted(symbol_name(atom) for atom in atoms((expr,)) if base_symbol(atom) in wrong)
+        clean = clean and not forbidden and is_affine(expr, speeds)
+        if forbidden:
+            yield (
+                f"the definition of {symbol_name(speed)} contains {', '.join(forbidden)}: of the speeds it may contain "
+                f"{symbol_names(old)} only"
+            )
+        elif not is_affine(expr, speeds):
+            yield (
+                f"the definition of {symbol_name(speed)} ({expr}) is not linear in the speeds {symbol_names(old)}: "
+                "expected Phi1(q, t) u + Phi2(q, t)"
+            )
+    if clean and not is_regular([coefficients(expr, speeds) for expr in definitions], old):
+        yield (
+            f"the definitions of {symbol_names(model.speeds)} cannot be solved for {symbol_names(old)}: the matrix "
+            f"Phi1 of their coefficients has no inverse at random states; give {len(old)} independent combinations"
         )
-    return problems

@@ -1,7 +1,7 @@
 """Random motions of a model that satisfy its kinematics and constraints: what rank decisions and checks are made at.
 
 Nothing is derived: the user's expressions are lowered as written, with q, q', q'', u and u' as independent inputs,
-and the equations between them are solved by numbers.
+and the equations between them are solved by numbers. At these states the user's vectors and their rates are numbers.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import numpy as np
 from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
+from kanegen.arrays import Array
 from kanegen.graph import Graph, Lowering, Newton, Node, Tangent, evaluate, gradient
 from kanegen.graph.ranks import RANK_TOLERANCE, off_span
 from kanegen.model.description import SystemDescription
+from kanegen.model.geometry import Geometry, Pair, path
 
 Values = dict[str, list[float]]
 
@@ -35,13 +37,9 @@ class Motions:
         self.model = given = model
         self.positions = positions
         self.graph = graph = Graph()
-        sizes = {
-            "q": len(given.coordinates),
-            "u": len(given.speeds),
-            "r": len(given.inputs),
-            "p": len(given.parameters),
-        }
-        self._sizes = {**sizes, "qdot": sizes["q"], "qddot": sizes["q"], "udot": sizes["u"], "rdot": sizes["r"], "t": 1}
+        n_q, n_u, n_r = len(given.coordinates), len(given.speeds), len(given.inputs)
+        self._sizes = {"q": n_q, "u": n_u, "r": n_r, "p": len(given.parameters)}
+        self._sizes |= {"qdot": n_q, "qddot": n_q, "udot": n_u, "rdot": n_r, "t": 1}
         self.nodes = {name: tuple(graph.input(name, i) for i in range(n)) for name, n in self._sizes.items()}
         self._lowering = Lowering(graph, self._symbols())
 
@@ -59,18 +57,14 @@ class Motions:
             for order, rate in enumerate(rates, start=1):
                 keys = [Derivative(item, (t, order)) for item in items]
                 symbols.update(zip(keys, nodes[rate], strict=True))
-        self._input_rates = self._rates_of_inputs(symbols)
-        for item, node in zip(given.inputs, self._input_rates, strict=True):
-            symbols[Derivative(item.symbol, t)] = node
-        return symbols
-
-    def _rates_of_inputs(self, symbols: Mapping[Any, Node]) -> tuple[Node, ...]:
-        """The rate of each input; one that is not known is any number."""
+        # The rate of an input that is not known is any number.
         lowering = Lowering(self.graph, symbols)
-        return tuple(
+        self._input_rates = tuple(
             unknown if item.rate is None else lowering.lower(item.rate)
-            for item, unknown in zip(self.model.inputs, self.nodes["rdot"], strict=True)
+            for item, unknown in zip(given.inputs, nodes["rdot"], strict=True)
         )
+        keys = [Derivative(item.symbol, t) for item in given.inputs]
+        return symbols | dict(zip(keys, self._input_rates, strict=True))
 
     def lower(self, expression: Any) -> Node:
         return self._lowering.lower(expression)
@@ -85,32 +79,26 @@ class Motions:
         seeds.update(zip(nodes["r"], self._input_rates, strict=True))
         return Tangent(self.graph, seeds)
 
-    # -- the equations of the motions -----------------------------------------------------------------------
-
-    @cached_property
-    def _kinematics(self) -> list[Node]:
-        return [self.lower(expression) for expression in self.model.kinematics]
-
     @cached_property
     def _positions(self) -> list[Node]:
-        return [self.lower(expression) for expression in self.positions]
+        return [*map(self.lower, self.positions)]
 
     @cached_property
     def _velocities(self) -> list[Node]:
-        return [self.lower(expression) for expression in self.model.nonholonomic_constraints]
+        """The kinematics and the velocity constraints."""
+        return [*map(self.lower, (*self.model.kinematics, *self.model.nonholonomic_constraints))]
 
     def states(self, count: int = 2, order: int = 1) -> list[Values]:
         """Up to ``count`` states with positions, rates and, for ``order`` 2, accelerations of a possible motion."""
-        nodes = self.nodes
-        speeds = [*self._kinematics, *self._velocities, *map(self.rate, self._positions)]
-        solvers = [Newton(self._positions, nodes["q"]), Newton(speeds, (*nodes["qdot"], *nodes["u"]))]
-        if order == 2:
-            accelerations = [*map(self.rate, speeds)]
-            solvers.append(Newton(accelerations, (*nodes["qddot"], *nodes["udot"])))
-        return self._solved(solvers, count)
+        velocities = [*self._velocities, *map(self.rate, self._positions)]
+        return self._solved(velocities, count, [*map(self.rate, velocities)] if order == 2 else ())
 
-    def _solved(self, solvers: Iterable[Newton], count: int) -> list[Values]:
-        solvers, generator, states = list(solvers), random.Random(20031), list[Values]()
+    def _solved(self, velocities: Sequence[Node], count: int, accelerations: Sequence[Node] = ()) -> list[Values]:
+        nodes = self.nodes
+        solvers = [Newton(self._positions, nodes["q"]), Newton(velocities, (*nodes["qdot"], *nodes["u"]))]
+        if accelerations:
+            solvers.append(Newton(accelerations, (*nodes["qddot"], *nodes["udot"])))
+        generator, states = random.Random(20031), list[Values]()
         for draw in range(DRAWS * count):
             state: Values | None = self._draw(generator, signed=draw % 2 == 1)
             for solver in solvers:
@@ -130,22 +118,19 @@ class Motions:
         values["p"] = [generator.uniform(0.5, 1.5) if value is None else value for value in known]
         return values
 
-    # -- which positions follow from velocities ---------------------------------------------------------------
-
     def rates_follow(self, enforced: int = 0) -> list[bool] | None:
         """Whether the rate of each position constraint is zero for all motions that satisfy the velocity constraints.
 
         The first ``enforced`` position constraints are constraints of these motions themselves, and left out of the
         result. Decided in rank, at states on the manifold of all positions; None where no such state is found.
         """
-        nodes = self.nodes
         held, implied = ([*map(self.rate, part)] for part in (self._positions[:enforced], self._positions[enforced:]))
-        velocities = [*self._kinematics, *self._velocities, *held]
-        solvers = [Newton(self._positions, nodes["q"]), Newton(velocities, (*nodes["qdot"], *nodes["u"]))]
-        states = self._solved(solvers, 2)
+        velocities = [*self._velocities, *held]
+        states = self._solved(velocities, 2)
         if not states:
             return None
-        rows = [self._slopes(node) for node in (*velocities, *implied)]
+        speeds = (*self.nodes["qdot"], *self.nodes["u"])
+        rows = [gradient([node], [self.graph.one], speeds) for node in (*velocities, *implied)]
         follows = [True] * len(implied)
         for state in states:
             values = np.array(evaluate([*implied, *(x for row in rows for x in row)], state))
@@ -157,5 +142,80 @@ class Motions:
                 follows[k] &= bool(left <= limit and abs(rate) <= limit)
         return follows
 
-    def _slopes(self, node: Node) -> list[Node]:
-        return gradient([node], [self.graph.one], (*self.nodes["qdot"], *self.nodes["u"]))
+
+class Snapshot:
+    """Values and rates of ``expressions`` at one state; vectors in inertial components."""
+
+    def __init__(self, geometry: Geometry, values: Mapping[Any, tuple[float, float]]) -> None:
+        self._geometry, self._values = geometry, values
+        self._axes: dict[Any, tuple[Array, Array]] = {}
+
+    def vector(self, vector: Any) -> tuple[Array, Array]:
+        """A SymPy vector and its rate, (3,) each; the number 0 is the null vector."""
+        value, rate = np.zeros(3), np.zeros(3)
+        for components, frame in vector.args if vector != 0 else ():
+            axes, turning = self.axes(frame)
+            parts = np.array([self._values[x] for x in components])
+            value += axes @ parts[:, 0]
+            rate += axes @ parts[:, 1] + turning @ parts[:, 0]
+        return value, rate
+
+    def axes(self, frame: Any) -> tuple[Array, Array]:
+        """The unit vectors of a frame as columns, and their rates, (3, 3) each."""
+        if frame not in self._axes:
+            parent = self._geometry.parents[frame]
+            if parent is None:
+                self._axes[frame] = np.eye(3), np.zeros((3, 3))
+            else:
+                inner, inner_rate = self.axes(parent)
+                parts = np.array([self._values[x] for x in frame._dcm_dict[parent]])
+                cosines, rates = parts[:, 0].reshape(3, 3).T, parts[:, 1].reshape(3, 3).T
+                self._axes[frame] = inner @ cosines, inner_rate @ cosines + inner @ rates
+        return self._axes[frame]
+
+    def omega(self, frame: Any) -> tuple[Array, Array]:
+        """Angular velocity of a frame as it is set or follows from orientations, and its rate, (3,) each."""
+        pairs = path(self._geometry.rate_parents, frame)
+        return self._sum(child._ang_vel_dict[parent] for parent, child in pairs)
+
+    def turning(self, frame: Any) -> Array:
+        """The angular velocity with which the axes of a frame turn, (3,)."""
+        axes, rates = self.axes(frame)
+        spin = rates @ axes.T
+        return np.array([spin[2, 1] - spin[1, 2], spin[0, 2] - spin[2, 0], spin[1, 0] - spin[0, 1]]) / 2.0
+
+    def offset(self, pairs: Iterable[Pair]) -> tuple[Array, Array]:
+        """The position along ``(point, point it is positioned from)`` and its rate, (3,) each."""
+        return self._sum(point._pos_dict[other] for point, other in pairs)
+
+    def _sum(self, vectors: Iterable[Any]) -> tuple[Array, Array]:
+        total = np.sum([self.vector(vector) for vector in vectors] or np.zeros((1, 2, 3)), axis=0)
+        return total[0], total[1]
+
+    def dyadic(self, dyadic: Any) -> Array:
+        """A SymPy dyadic, (3, 3)."""
+        total = np.zeros((3, 3))
+        for coefficient, left, right in dyadic.args if dyadic != 0 else ():
+            total += self._values[coefficient][0] * np.outer(self.vector(left)[0], self.vector(right)[0])
+        return total
+
+
+def snapshots(
+    geometry: Geometry, motions: Motions, states: Sequence[Values], expressions: Iterable[Any]
+) -> list[Snapshot]:
+    """A snapshot with ``expressions`` at each state where they have values.
+
+    Raises ``DerivationError`` for an expression that cannot be lowered.
+    """
+    listed = list(dict.fromkeys(expressions))
+    nodes = [motions.lower(expression) for expression in listed]
+    nodes += map(motions.rate, nodes[:])
+    taken = []
+    for state in states:
+        try:
+            values = evaluate(nodes, state)
+        except (ValueError, ArithmeticError):
+            continue  # a user's Python function that is not defined here
+        n = len(listed)
+        taken.append(Snapshot(geometry, dict(zip(listed, zip(values[:n], values[n:], strict=True), strict=True))))
+    return taken

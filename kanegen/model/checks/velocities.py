@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
 import sympy
-from numpy.typing import NDArray
 from sympy.physics.mechanics import RigidBody
-from sympy.physics.vector import dynamicsymbols
+from sympy.physics.vector import Vector, dynamicsymbols
 
+from kanegen.arrays import Array
 from kanegen.errors import DerivationError, warn_user
-from kanegen.model.checks.motions import Motions
-from kanegen.model.checks.snapshots import Snapshot, snapshots
+from kanegen.model.checks.motions import Motions, Snapshot, snapshots
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
     atoms,
@@ -29,15 +29,11 @@ from kanegen.model.expressions import (
     vector_expressions,
     vector_frames,
 )
-from kanegen.model.geometry.routes import Pair, is_ground, path, steps
-
-Array = NDArray[np.float64]
+from kanegen.model.geometry import is_ground, path, steps
 
 CONTRADICTION = 1e-6
 """Difference, relative to 1 and to the size of the vectors, above which two velocities are not the same: far above
 rounding and the residuals of the states, far below what a wrong expression gives at random states."""
-
-_LONGEST_QUOTE = 300
 
 
 @dataclass(frozen=True)
@@ -64,10 +60,13 @@ def motion_problems(model: SystemDescription) -> list[str]:
 
     Warns with :class:`ModelWarning` when no state is found at which they could be compared.
     """
-    claims = [*_velocities(model), *_angular_velocities(model), *_accelerations(model)]
+    claims = [*_velocities(model)]
+    for find in (_angular_claim, _accelerations):
+        claims += [claim for body in model.bodies for claim in find(model, body)]
     if not claims and not model.implied_constraints:
         return []
-    motions = motions_of(model)
+    norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
+    motions = Motions(model, (*model.holonomic_constraints, *norms, *model.implied_constraints))
     try:
         states = motions.states(order=max((claim.order for claim in claims), default=1))
         expressions = (expr for claim in claims for expr in claim.expressions)
@@ -77,19 +76,14 @@ def motion_problems(model: SystemDescription) -> list[str]:
         # What cannot be lowered is refused by the derivation, if it is needed.
         return []
     if not taken:
-        warn_user(_not_compared(model))
+        warn_user(
+            f"the velocities of {model.name!r} were not compared with its positions: no state was found that satisfies "
+            "its constraints. Give parameters=, or pass check_kinematics=False"
+        )
     return [*problems, *(problem for claim in claims for problem in _contradiction(model, claim, taken))]
 
 
-def _not_compared(model: SystemDescription) -> str:
-    return (
-        f"the velocities of {model.name!r} were not compared with its positions: no state was found that satisfies its "
-        "constraints. Give parameters=, or pass check_kinematics=False"
-    )
-
-
 def _not_implied(model: SystemDescription, motions: Motions) -> Iterator[str]:
-    """Implied constraints whose rates do not follow."""
     follows = motions.rates_follow(len(model.holonomic_constraints) + len(model.euler_parameters))
     for k, (phi, kept) in enumerate(zip(model.implied_constraints, follows or (), strict=False)):
         if not kept:
@@ -99,37 +93,24 @@ def _not_implied(model: SystemDescription, motions: Motions) -> Iterator[str]:
             )
 
 
-def motions_of(model: SystemDescription) -> Motions:
-    """The possible motions of a model."""
-    norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
-    return Motions(model, (*model.holonomic_constraints, *norms, *model.implied_constraints))
-
-
 def _contradiction(model: SystemDescription, claim: Claim, taken: Sequence[Snapshot]) -> Iterator[str]:
-    differences = [_difference(claim, snapshot) for snapshot in taken]
-    if all(difference is None for difference in differences):
+    pairs = [(claim.given(snapshot), claim.follows(snapshot)) for snapshot in taken]
+    different = [pair for pair in pairs if _differ(*pair)]
+    if not different or all(claim.allowed(at, a - b) for at, (a, b) in zip(taken, pairs, strict=True)):
         return
-    if all(claim.allowed(snapshot, claim.given(snapshot) - claim.follows(snapshot)) for snapshot in taken):
-        return
-    given, follows = next(difference for difference in differences if difference is not None)
-    texts = map(_quoted, claim.texts())
+    given, follows = map(_numbers, different[0])
+    text, expected = (shorten(str(vector), 300, placeholder=" ...") for vector in claim.texts())
     yield (
-        f"{claim.message}: it is {next(texts)}, while {claim.rate} is {next(texts)}. At a random state that satisfies "
-        f"the constraints these are {_numbers(given)} and {_numbers(follows)} (components in {model.frame}). Correct "
-        "one of them, or pass check_kinematics=False"
+        f"{claim.message}: it is {text}, while {claim.rate} is {expected}. At a random state that satisfies the "
+        f"constraints these are {given} and {follows} (components in {model.frame}). Correct one of them, or pass "
+        "check_kinematics=False"
     )
 
 
-def _difference(claim: Claim, snapshot: Snapshot) -> tuple[Array, Array] | None:
-    """Both vectors where they are not the same; a snapshot at which they have no value decides nothing."""
-    given, follows = claim.given(snapshot), claim.follows(snapshot)
+def _differ(given: Array, follows: Array) -> bool:
+    """Whether two vectors are not the same; without a value (NaN) they decide nothing."""
     size = max(1.0, float(np.abs(given).max()), float(np.abs(follows).max()))
-    return (given, follows) if np.abs(given - follows).max() > CONTRADICTION * size else None
-
-
-def _quoted(vector: Any) -> str:
-    text = str(vector)
-    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 4] + " ..."
+    return bool(np.abs(given - follows).max() > CONTRADICTION * size)
 
 
 def _numbers(values: Array) -> str:
@@ -156,9 +137,6 @@ def _read(model: SystemDescription, vectors: Sequence[Any], frames: Iterable[Any
     return tuple(expressions) if known else None
 
 
-# -- velocities ------------------------------------------------------------------------------------------------
-
-
 def _velocities(model: SystemDescription) -> Iterator[Claim]:
     """Set velocities of mass centers, or of the points they are positioned from, against the rates of positions."""
     frame, seen = model.frame, set()
@@ -179,7 +157,8 @@ def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -
     before, after = base._vel_dict[frame], point._vel_dict[frame]
     what = f"mass center {point}" if point is body.masscenter else f"point {point}, which carries its mass center,"
     carriers = _frames_of_bodies(model, body)
-    turning = [child._ang_vel_dict[parent] for carrier in carriers for parent, child in _rates(model, carrier)]
+    turns = [pair for carrier in carriers for pair in path(model.geometry.rate_parents, carrier)]
+    turning = [child._ang_vel_dict[parent] for parent, child in turns]
     expressions = _read(model, [before, after, *(a._pos_dict[b] for a, b in pairs), *turning])
     if expressions is None:
         return
@@ -193,19 +172,12 @@ def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -
     yield Claim(
         f"body {body.name}: the velocity of {what} in {frame} contradicts the position from {base}",
         "the rate of the position",
-        lambda: (after, before + _position(pairs).dt(frame)),
+        lambda: (after, before + sum((point._pos_dict[other] for point, other in pairs), Vector(0)).dt(frame)),
         lambda snapshot: snapshot.vector(after)[0],
         lambda snapshot: snapshot.vector(before)[0] + snapshot.offset(pairs)[1],
         allowed,
         expressions,
     )
-
-
-def _position(pairs: Sequence[Pair]) -> Any:
-    total = 0
-    for point, other in pairs:
-        total = point._pos_dict[other] + total
-    return total
 
 
 def _frames_of_bodies(model: SystemDescription, body: Any) -> list[Any]:
@@ -215,26 +187,15 @@ def _frames_of_bodies(model: SystemDescription, body: Any) -> list[Any]:
     return [frame for frame in dict.fromkeys(frames) if frame in model.geometry.rate_parents]
 
 
-def _rates(model: SystemDescription, frame: Any) -> list[Pair]:
-    return path(model.geometry.rate_parents, frame)
-
-
-# -- angular velocities ----------------------------------------------------------------------------------------
-
-
-def _angular_velocities(model: SystemDescription) -> Iterator[Claim]:
-    """Angular velocities of rigid bodies against the rates of their orientations, where these are known."""
-    for body in model.bodies:
-        if not isinstance(body, RigidBody) or is_ground(body, model.frame):
-            continue
-        vectors = [child._ang_vel_dict[parent] for parent, child in _rates(model, body.frame)]
-        expressions = _read(model, vectors, [body.frame, *dyadic_frames(body.inertia[0])])
-        if expressions is not None:
-            yield _angular_claim(model, body, expressions)
-
-
-def _angular_claim(model: SystemDescription, body: Any, expressions: tuple[Any, ...]) -> Claim:
+def _angular_claim(model: SystemDescription, body: Any) -> Iterator[Claim]:
+    """The angular velocity of a rigid body against the rate of its orientation, where this is known."""
+    if not isinstance(body, RigidBody) or is_ground(body, model.frame):
+        return
     frame, dyadic = body.frame, body.inertia[0]
+    turning = [child._ang_vel_dict[parent] for parent, child in path(model.geometry.rate_parents, frame)]
+    expressions = _read(model, turning, [frame, *dyadic_frames(dyadic)])
+    if expressions is None:
+        return
 
     def allowed(snapshot: Snapshot, difference: Array) -> bool:
         """A spin about the axis of symmetry moves no mass, so that the orientation may leave it out."""
@@ -244,7 +205,7 @@ def _angular_claim(model: SystemDescription, body: Any, expressions: tuple[Any, 
         left = spin @ inertia - inertia @ spin
         return bool(np.abs(left).max() <= CONTRADICTION * np.abs(difference).max() * np.abs(inertia).max())
 
-    return Claim(
+    yield Claim(
         f"body {body.name}: the angular velocity of frame {frame} in {model.frame} contradicts its orientation",
         "the rate of the orientation",
         lambda: (frame.ang_vel_in(model.frame), _turning_text(frame, model.frame)),
@@ -262,21 +223,16 @@ def _turning_text(frame: Any, inertial: Any) -> Any:
     return spin[2, 1] * frame.x + spin[0, 2] * frame.y + spin[1, 0] * frame.z
 
 
-# -- accelerations ---------------------------------------------------------------------------------------------
-
-
-def _accelerations(model: SystemDescription) -> Iterator[Claim]:
+def _accelerations(model: SystemDescription, body: Any) -> Iterator[Claim]:
     """Accelerations that are set, also by ``a2pt_theory``, against the rates of velocities: KanesMethod reads them."""
-    frame = model.frame
-    for body in model.bodies:
-        point = body.masscenter
-        if frame in point._acc_dict and frame in point._vel_dict:
-            what = f"body {body.name}: the acceleration set for its mass center {point} in {frame} is not the rate of "
-            yield from _rate_claim(model, what + "its velocity", point._acc_dict[frame], point._vel_dict[frame])
-        if isinstance(body, RigidBody) and frame in body.frame._ang_acc_dict:
-            what = f"body {body.name}: the angular acceleration set for frame {body.frame} in {frame} is not the rate "
-            omega = body.frame.ang_vel_in(frame)
-            yield from _rate_claim(model, what + "of its angular velocity", body.frame._ang_acc_dict[frame], omega)
+    frame, point = model.frame, body.masscenter
+    if frame in point._acc_dict and frame in point._vel_dict:
+        what = f"body {body.name}: the acceleration set for its mass center {point} in {frame} is not the rate of its "
+        yield from _rate_claim(model, what + "velocity", point._acc_dict[frame], point._vel_dict[frame])
+    if isinstance(body, RigidBody) and frame in body.frame._ang_acc_dict:
+        what = f"body {body.name}: the angular acceleration set for frame {body.frame} in {frame} is not the rate of "
+        given, omega = body.frame._ang_acc_dict[frame], body.frame.ang_vel_in(frame)
+        yield from _rate_claim(model, what + "its angular velocity", given, omega)
 
 
 def _rate_claim(model: SystemDescription, message: str, given: Any, vector: Any) -> Iterator[Claim]:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kanegen.derivation import forms
-from kanegen.derivation.contact.rows import ContactRows, guards, lower_contacts
-from kanegen.derivation.forces.power import impulse_rows, require_places
+from kanegen.derivation.contacts import ContactRows, guards, lower_contacts
+from kanegen.derivation.forces.generalized import impulse_rows, require_places
 from kanegen.errors import BuildError
 from kanegen.graph import Node, substitute
-from kanegen.model.contact.events import is_multiplier
+from kanegen.model.contacts import is_multiplier
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms
 from kanegen.program.builder import Fragment, Functions, Make, flat

@@ -6,8 +6,8 @@ The latter are their generalized forces, how q' follows from u, and the equation
 from __future__ import annotations
 
 from kanegen.derivation.control.control_constraints import UNKNOWN, ControlledMotion
-from kanegen.derivation.control.underactuation import plant_controls
-from kanegen.derivation.control.underactuation import underactuation as underactuated
+from kanegen.derivation.control.servo import plant_controls
+from kanegen.derivation.control.servo import underactuation as underactuated
 from kanegen.derivation.equations import PIVOT_LIMIT, Equations
 from kanegen.errors import ModelError
 from kanegen.graph import Node, reachable

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Final
 
 from kanegen.derivation import forms
+from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces.reactions import MULTIPLIERS
-from kanegen.derivation.quantity import Quantity
 from kanegen.graph import substitute
 from kanegen.program.builder import Fragment, Functions, FunctionSpec, flat
 from kanegen.program.functions.consistency import without

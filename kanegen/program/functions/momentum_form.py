@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from kanegen.derivation.algebra.cholesky import solve_symmetric
+from kanegen.derivation.algebra import solve_symmetric
 from kanegen.derivation.equations import SQUARE_LIMIT
 from kanegen.derivation.forms import complete, matrix_vector
 from kanegen.derivation.momenta import Momenta

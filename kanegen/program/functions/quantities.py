@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.forms import matrix_product, matrix_vector
-from kanegen.derivation.quantity import Quantity
 from kanegen.graph import Node, reachable, substitute
 from kanegen.program.builder import Fragment, Functions, Maker, flat
 from kanegen.program.functions import right_sides

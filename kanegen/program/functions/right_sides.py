@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from kanegen.derivation.algebra.cholesky import factorize
+from kanegen.derivation.algebra import factorize
 from kanegen.derivation.equations import PIVOT_LIMIT, SQUARE_LIMIT
 from kanegen.derivation.forms import (
     Accelerations,
@@ -14,7 +14,7 @@ from kanegen.derivation.forms import (
     complete,
     range_space_accelerations,
 )
-from kanegen.derivation.limits import constraint_rates
+from kanegen.derivation.sensitivities import constraint_rates
 from kanegen.forms import FORMS
 from kanegen.graph import Node
 from kanegen.program.builder import Fragment, Functions, flat, lower_triangle

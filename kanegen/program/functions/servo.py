@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Final, TypeAlias
 
-from kanegen.derivation.algebra.cholesky import Factor, factorize
+from kanegen.derivation.algebra import Factor, factorize
 from kanegen.derivation.control.servo import Compliance, compliance, lowered, servo_system
 from kanegen.derivation.equations import PIVOT_LIMIT
 from kanegen.derivation.forms import matrix_vector

@@ -17,7 +17,7 @@ from systems import example, model_of, oracle_for, solver_for
 from tolerances import EVALUATION, SERVO_LAW
 
 import kanegen as kg
-from kanegen.derivation.control.underactuation import underactuation
+from kanegen.derivation.control.servo import underactuation
 
 x1, y1 = me.dynamicsymbols("x1 y1")
 WEIGHT = ((2 + x1**2, 0.3, 0), (0.3, 1, 0), (0, 0, 4 * (1 + y1**2)))

@@ -1,4 +1,4 @@
-"""The frames and points that a model reaches: one walk, which the checks and the derivation share.
+"""The frames and points that a model reaches, and which of its coordinates are Euler parameters.
 
 SymPy keeps frames and points in two graphs of neighbors, which may hold much that a model never uses: the end of the
 last link, a spare frame, a second model on the same origin. The rules of the walk are those of SymPy:
@@ -13,11 +13,14 @@ give the same velocity, the derivation takes the positions, which make shorter c
 
 from __future__ import annotations
 
+import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from kanegen.model.expressions import atoms, vector_expressions, vector_frames
 from kanegen.model.records import FrozenMapping
@@ -36,16 +39,6 @@ def breadth_first(root: Any, neighbors: Callable[[Any], Iterable[Any]]) -> dict[
                 parents[neighbor] = node
                 queue.append(neighbor)
     return parents
-
-
-def orientation_tree(frame: Any) -> dict[Any, Any]:
-    """Parents of the frames that are oriented relative to ``frame``."""
-    return breadth_first(frame, lambda node: node._dcm_dict)
-
-
-def motion_tree(frame: Any) -> dict[Any, Any]:
-    """Parents of the frames whose angular velocity relative to ``frame`` is known."""
-    return breadth_first(frame, lambda node: node._ang_vel_dict)
 
 
 def path(parents: Mapping[Any, Any], node: Any) -> list[Pair]:
@@ -104,9 +97,7 @@ class Routes:
     """
 
     def __init__(self, frame: Any, oriented: dict[Any, Any], is_known: Callable[[Any], bool]) -> None:
-        self._frame = frame
-        self._oriented = oriented
-        self._is_known = is_known
+        self._frame, self._oriented, self._is_known = frame, oriented, is_known
         self._trees: dict[Any, dict[Any, Any]] = {}
 
     def route(self, point: Any) -> Route | None:
@@ -129,12 +120,11 @@ class Routes:
         return self._trees[point]
 
     def _followed(self, point: Any) -> list[Any]:
-        return [
-            other
-            for other, position in point._pos_dict.items()
-            if all(frame in self._oriented for frame in vector_frames(position))
-            and all(map(self._is_known, atoms(vector_expressions(position))))
-        ]
+        return [other for other, position in point._pos_dict.items() if self._can_follow(position)]
+
+    def _can_follow(self, position: Any) -> bool:
+        known = map(self._is_known, atoms(vector_expressions(position)))
+        return all(frame in self._oriented for frame in vector_frames(position)) and all(known)
 
 
 @dataclass(frozen=True)
@@ -158,20 +148,70 @@ class Geometry:
 
 def connected_symbols(geometry: Geometry) -> frozenset[Any]:
     """The symbols of all frames and points that are connected with those of a model, needed or not."""
-    frames = {*geometry.parents, *geometry.rate_parents}
-    points: dict[Any, Any] = {}
+    frames, points = {*geometry.parents, *geometry.rate_parents}, dict[Any, Any]()
     for start in (*geometry.routes, *(point for pair in geometry.positions for point in pair)):
         if start not in points:
             points.update(breadth_first(start, lambda node: node._pos_dict))
-    vectors = [
-        *(vector for point in points for vector in (*point._pos_dict.values(), *point._vel_dict.values())),
-        *(vector for frame in frames for vector in frame._ang_vel_dict.values()),
-    ]
-    expressions = [expr for vector in vectors if vector != 0 for expr in vector_expressions(vector)]
+    vectors = [vector for point in points for vector in (*point._pos_dict.values(), *point._vel_dict.values())]
+    vectors += [vector for frame in frames for vector in frame._ang_vel_dict.values()]
+    components = [expr for vector in vectors if vector != 0 for expr in vector_expressions(vector)]
     cosines = [expr for frame in frames for matrix in frame._dcm_dict.values() for expr in matrix]
-    return atoms((*expressions, *cosines))
+    return atoms((*components, *cosines))
 
 
 def steps(points: Sequence[Any]) -> list[Pair]:
     """``(point, the one it is positioned from)`` along a chain of points."""
     return [(point, other) for other, point in pairwise(points)]
+
+
+_EQUAL: Final = 1e-10
+"""Direction cosines are of the size of 1 and come from a few operations in double precision."""
+
+_NORMS: Final = (1.0, 1.0, 1.5)
+"""At two random points of the sphere and one off it; a coincidence at all three has probability zero."""
+
+
+def euler_parameter_groups(
+    coordinates: Sequence[Any], matrices: Iterable[Iterable[Any]]
+) -> tuple[tuple[Any, Any, Any, Any], ...]:
+    """The groups of four ``coordinates`` that these direction-cosine matrices use as Euler parameters, each once.
+
+    Euler parameters are the components of a unit quaternion: a matrix written in them is a rotation only where their
+    squares add up to one. That is also how they are recognized, whoever wrote the matrix:
+    ``ReferenceFrame.orient_quaternion`` or the user, in whatever order and with whatever signs. A matrix that is
+    divided by the sum of the squares is a rotation everywhere; its norm needs no constraint, and its parameters are
+    not recognized. ``matrices``: nine entries each. A group has the order of the coordinates: which of them is the
+    scalar part makes no difference to the norm.
+    """
+    groups: dict[tuple[Any, ...], None] = {}
+    for matrix in matrices:
+        entries = tuple(matrix)
+        if len(coordinates) < 4 or any(entry.is_Number for entry in entries):
+            continue  # a rotation about an axis of the frame
+        symbols = atoms(entries)
+        group = tuple(q for q in coordinates if q in symbols)
+        if len(group) == 4 and group not in groups and _needs_unit_norm(entries, group, symbols):
+            groups[group] = None
+    return tuple(groups)
+
+
+def _needs_unit_norm(entries: Sequence[Any], group: Sequence[Any], symbols: Iterable[Any]) -> bool:
+    """Whether the matrix is a rotation where the squares of the group add up to one, and only there."""
+    generator = random.Random(1843)
+    others = sorted(set(symbols) - set(group), key=str)
+    for norm in _NORMS:
+        direction = np.array([generator.choice((-1.0, 1.0)) * generator.uniform(0.2, 1.1) for _ in group])
+        values = {symbol: generator.uniform(0.2, 1.1) for symbol in others}
+        values.update(zip(group, (norm * direction / np.linalg.norm(direction)).tolist(), strict=True))
+        if _is_rotation(entries, values) != (norm == 1.0):
+            return False
+    return True
+
+
+def _is_rotation(entries: Sequence[Any], values: Mapping[Any, float]) -> bool:
+    """Whether the rows are orthonormal at these values; False where they are no numbers."""
+    try:
+        matrix = np.array([float(entry.xreplace(values)) for entry in entries]).reshape(3, 3)
+    except (TypeError, ValueError):
+        return False
+    return bool(np.abs(matrix @ matrix.T - np.eye(3)).max() <= _EQUAL)

@@ -1,16 +1,19 @@
-"""Servo-constraints: requirements on the motion, and the inputs that enforce them."""
+"""The control law of a model: servo-constraints, and constraints in which the controls appear."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import sympy
 
-from kanegen.errors import ModelError
 from kanegen.model import normalize
+from kanegen.model.expressions import symbol_name
+from kanegen.model.inputs import Input
+from kanegen.model.records import settle
 
 RESOLUTIONS: Final = ("moore_penrose", "ideal", "weighted")
 """Which of the controls that enforce the servo-constraints is taken."""
@@ -94,10 +97,7 @@ class Servo:
             "damping": None if damping is None else normalize.scalar(damping, "damping", problems),
             "limits": None if limits is None else control_limits(limits, problems),
         }
-        if problems:
-            raise ModelError(tuple(f"Servo: {problem}" for problem in problems))
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        settle(self, fields, problems, "Servo: ")
 
     def holonomic(self, k: int) -> bool:
         """Whether constraint k is one on positions: its dynamics is of second order."""
@@ -143,31 +143,23 @@ def _dynamics(theta: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...],
             "psi'' = Theta1 psi' + Theta2 psi for a holonomic one, Theta of psi' = Theta psi for a nonholonomic one"
         )
         return ()
-    entries = _entries(theta, n)
+    entries = normalize.listed(theta)
+    if n == 1 and len(entries) == 2 and not any(map(normalize.is_sequence, entries)):
+        entries = (entries,)  # a single pair need not be in a list
     if len(entries) != n:
         problems.append(f"theta has {len(entries)} entry(s) for {n} constraint(s): expected one for each")
         return ()
-    dynamics = []
-    for k, entry in enumerate(entries):
-        values = tuple(entry) if _is_sequence(entry) else (entry,)
-        if len(values) not in (1, 2):
-            problems.append(f"theta[{k}] is {entry!r}: expected a number, or a pair (Theta1, Theta2)")
-            continue
-        dynamics.append(tuple(normalize.scalar(value, f"theta[{k}]", problems) for value in values))
-    return tuple(dynamics)
+    problems.extend(
+        f"theta[{k}] is {entry!r}: expected a number, or a pair (Theta1, Theta2)"
+        for k, entry in enumerate(entries)
+        if len(normalize.listed(entry)) not in (1, 2)
+    )
+    return tuple(_coefficients(entry, k, problems) for k, entry in enumerate(entries))
 
 
-def _entries(theta: Any, n: int) -> tuple[Any, ...]:
-    """The entries of theta; a single one need not be in a list."""
-    if not _is_sequence(theta):
-        return (theta,)
-    listed = tuple(theta)
-    alone = n == 1 and len(listed) == 2 and not any(map(_is_sequence, listed))
-    return (listed,) if alone else listed
-
-
-def _is_sequence(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, str | sympy.Expr)
+def _coefficients(entry: Any, k: int, problems: list[str]) -> tuple[Any, ...]:
+    """The coefficients of constraint k, highest derivative first."""
+    return tuple(normalize.scalar(value, f"theta[{k}]", problems) for value in normalize.listed(entry))
 
 
 def _resolution(resolution: Any, weight: Any, damping: Any, problems: list[str]) -> str:
@@ -187,15 +179,11 @@ def _resolution(resolution: Any, weight: Any, damping: Any, problems: list[str])
 
 def _weight(weight: Any, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
     """W as rows; a list is its diagonal."""
-    if isinstance(weight, sympy.MatrixBase):
-        rows = weight.tolist() if min(weight.shape) > 1 else [*weight.flat()]
-    else:
-        rows = [*weight] if _is_sequence(weight) else [weight]
-    if any(map(_is_sequence, rows)):
-        matrix = [[*row] if _is_sequence(row) else [row] for row in rows]
-    else:
-        matrix = [[entry if i == j else 0 for j in range(len(rows))] for i, entry in enumerate(rows)]
-    W = tuple(tuple(normalize.scalar(x, "weight", problems) for x in row) for row in matrix)
+    is_table = isinstance(weight, sympy.MatrixBase) and min(weight.shape) > 1
+    rows = weight.tolist() if is_table else normalize.listed(weight)
+    if not any(map(normalize.is_sequence, rows)):
+        rows = [[entry if i == j else 0 for j in range(len(rows))] for i, entry in enumerate(rows)]
+    W = tuple(tuple(normalize.scalar(x, "weight", problems) for x in normalize.listed(row)) for row in rows)
     if any(len(row) != len(W) for row in W):
         problems.append(f"weight has rows of {[len(row) for row in W]} entries: expected a square matrix")
     elif any(W[i][j] != W[j][i] for i in range(len(W)) for j in range(i)):
@@ -208,7 +196,7 @@ def _weight(weight: Any, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
 def control_limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float], ...]:
     """Pairs (lowest, highest) of limits as a user writes them."""
     pairs = []
-    for k, item in enumerate(limits if _is_sequence(limits) else (limits,)):
+    for k, item in enumerate(normalize.listed(limits)):
         low, high = _limit(item)
         if not low < high:
             problems.append(
@@ -221,11 +209,112 @@ def control_limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float
 def _limit(item: Any) -> tuple[float, float]:
     """The pair of one limit; (nan, nan) for anything else."""
     try:
-        if item is None:
-            return -math.inf, math.inf
-        if _is_sequence(item):
-            low, high = item
-            return -math.inf if low is None else float(low), math.inf if high is None else float(high)
-        return -float(item), float(item)
+        low, high = item if normalize.is_sequence(item) else (None, None) if item is None else (-item, item)
+        return -math.inf if low is None else float(low), math.inf if high is None else float(high)
     except (TypeError, ValueError):
         return math.nan, math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class ControlConstraints:
+    """Servo-constraints ``phi(q, u, tau, t) = 0`` kept by differential equations of the controls tau.
+
+    Each constraint is differentiated until the derivatives of the controls appear that are not part of the state, w:
+    tau', or tau'' of a control with a rate and an acceleration. All rows together, ``AA w = BB``, give
+
+        w = AA^+ BB + (I - AA^+ AA) y,
+
+    and (q, u, tau, and tau' where w is tau'') is the state of ``solver.integrate(..., control=True)``.
+
+    Parameters
+    ----------
+    constraints
+        Expressions or equations phi of t, q, q', u, u', the controls, other inputs and parameters. Accelerations are
+        replaced by the solved ones, functions of the controls. May be empty: then ``w = y``.
+    controls
+        The inputs tau that become part of the state. None: all inputs but those that are rates of others. A control in
+        the kinematics, a velocity or a passive constraint needs the symbols its derivatives are differentiated to:
+        ``kg.Input(tau, rate=tau1)`` where accelerations contain tau', and ``acceleration=tau2`` where they contain
+        tau''; the highest one is then w.
+    theta
+        Stabilization, None for none: a number or expression of parameters for all constraints, or one entry for each:
+        None, Theta of ``phi' = Theta phi``, or ``(Theta1, ..., Thetak)`` of
+        ``phi^(k) = Theta1 phi^(k-1) + ... + Thetak phi`` for a constraint that is differentiated k times. In 1/s,
+        1/s**2, ...
+    y
+        The part of w that the constraints leave free: a number or expression for all, or one for each control, of t, q,
+        q', u, the controls, other inputs and parameters; None: zero. With ``y = -tau`` controls decay that no
+        constraint needs.
+
+    Raises
+    ------
+    ModelError
+        With all problems that are seen without the model; `Model` finds the others.
+    """
+
+    constraints: tuple[Any, ...]
+    controls: tuple[Any, ...] | None
+    theta: tuple[tuple[Any, ...], ...]
+    y: tuple[Any, ...]
+
+    def __init__(self, constraints: Any = (), controls: Any = None, theta: Any = None, y: Any = None) -> None:
+        problems: list[str] = []
+        phi = normalize.scalars(constraints, "constraints", problems)
+        fields = {
+            "constraints": phi,
+            "controls": None if controls is None else _controls(controls, problems),
+            "theta": _theta(theta, len(phi), problems),
+            "y": (sympy.S.Zero,) if y is None else normalize.scalars(y, "y", problems),
+        }
+        settle(self, fields, problems, "ControlConstraints: ")
+
+    def inputs(self, inputs: Sequence[Input]) -> tuple[Input, ...]:
+        """The controls among the inputs of a model, in the order of tau."""
+        by_symbol = {item.symbol: item for item in inputs}
+        if self.controls is not None:
+            return tuple(by_symbol[symbol] for symbol in self.controls if symbol in by_symbol)
+        derivatives = {item.rate for item in inputs} | {item.acceleration for item in inputs}
+        return tuple(item for item in inputs if item.symbol not in derivatives)
+
+    def free_part(self, n_tau: int) -> tuple[Any, ...]:
+        """y with n_tau entries."""
+        return self.y * n_tau if len(self.y) == 1 else self.y
+
+    def places(self) -> Iterator[tuple[str, str, tuple[Any, ...], int]]:
+        """Kind, place, expressions and differentiations; the derivation finds how often it differentiates phi."""
+        for k, (phi, theta) in enumerate(zip(self.constraints, self.theta, strict=True)):
+            yield "control constraint", f"ControlConstraints constraints[{k}]", (phi,), 0
+            yield "servo gain", f"ControlConstraints theta[{k}]", theta, 0
+        yield "servo law", "ControlConstraints y", self.y, 0
+
+
+def _controls(value: Any, problems: list[str]) -> tuple[Any, ...]:
+    listed = (value,) if isinstance(value, Input) else normalize.sequence(value, "controls", problems)
+    symbols = tuple(item.symbol if isinstance(item, Input) else item for item in listed)
+    twice = sorted({symbol_name(x) for x in symbols if symbols.count(x) > 1})
+    problems.extend(f"control {name} is given twice: each control once" for name in twice)
+    return symbols
+
+
+def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
+    """For each of n constraints the coefficients, highest derivative first; () for none."""
+    if value is None:
+        return ((),) * n
+    entries = tuple(value) if normalize.is_sequence(value) else (value,) * n
+    if len(entries) != n:
+        problems.append(f"theta has {len(entries)} entries for {n} constraint(s): expected one for each")
+        return ((),) * n
+    theta = tuple(() if entry is None else _coefficients(entry, k, problems) for k, entry in enumerate(entries))
+    for k, coefficients in enumerate(theta):
+        largest = largest_exponent(coefficients) if all(x.is_number for x in coefficients) else -math.inf
+        if not largest < 0.0:
+            problems.append(
+                f"theta[{k}] is ({', '.join(map(str, coefficients))}): an error of the constraint would not decay "
+                f"(exponent {largest:.3g} 1/s); give coefficients whose characteristic roots have negative real parts"
+            )
+    return theta
+
+
+def largest_exponent(coefficients: Sequence[Any]) -> float:
+    """Largest real part (1/s) of the roots of ``s^k = Theta1 s^(k-1) + ... + Thetak``; an error decays below zero."""
+    return float(np.roots([1.0, *(-float(x) for x in coefficients)]).real.max(initial=-math.inf))

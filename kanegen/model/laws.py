@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import sympy
 
@@ -36,8 +36,6 @@ class Value:
         """The interval in words."""
         if self.greatest == math.inf:
             return f"a number {'>' if self.strict else '>='} {self.least:g}"
-        if self.least == -math.inf:
-            return f"a number {'<' if self.strict else '<='} {self.greatest:g}"
         return f"a number in [{self.least:g}, {self.greatest:g}]"
 
 
@@ -58,21 +56,21 @@ class Law:
 
 
 class ContactLaw(Law):
-    """What every law of a gap answers. The defaults are those of a law that gives the acceleration of its row."""
+    """What every law of a gap answers. The defaults are those of a law that gives the acceleration of its row.
+
+    ``conserves_energy``: whether the energy does not change while the contact acts, between impacts.
+    """
+
+    conserves_energy: ClassVar[bool] = False
 
     @property
     def kind(self) -> str:
         """How the runtime treats the contact: ``KG_LAW_...`` of kg_model.h in lower case."""
-        return "stabilized"
+        return "compliant" if self.gives_force else "stabilized"
 
     @property
     def gives_force(self) -> bool:
         """Whether the law gives a force; else the multiplier of a constraint holds the gap."""
-        return False
-
-    @property
-    def conserves_energy(self) -> bool:
-        """Whether the energy does not change while the contact acts, between impacts."""
         return False
 
     @property
@@ -105,10 +103,6 @@ class CompliantLaw(ContactLaw):
     def response(self, x: Any, rate: Any) -> Any:
         """Force or acceleration at the penetration x and its rate; of the sign of x where both are small."""
         raise NotImplementedError
-
-    @property
-    def kind(self) -> str:
-        return "compliant" if self.gives_force else "stabilized"
 
     @property
     def gives_force(self) -> bool:
@@ -182,13 +176,11 @@ class Restitution(ContactLaw):
     e: Any = field(default=0.0, metadata=FRACTION)
     decay_rate: Any = field(default=10.0, metadata=NOT_NEGATIVE)
 
+    conserves_energy: ClassVar[bool] = True
+
     @property
     def kind(self) -> str:
         return "restitution"
-
-    @property
-    def conserves_energy(self) -> bool:
-        return True
 
     @property
     def restitution(self) -> Any:

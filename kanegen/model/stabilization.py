@@ -1,4 +1,4 @@
-"""Baumgarte's stabilization of constraints (Baumgarte, Comput. Methods Appl. Mech. Eng. 1, 1972)."""
+"""What becomes of constraints that drift: Baumgarte's stabilization, and projection onto them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.errors import ModelError
+from kanegen.model.records import settle
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -52,15 +53,11 @@ class Baumgarte:
             gains["G"] = -gains["alpha"]
             if beta is not None:
                 gains["G1"], gains["G2"] = -2.0 * gains["alpha"], -_square(gains["beta"])
-        if not problems:
-            problems += _decay_problems(gains["G1"], gains["G2"], gains["G"])
-        if problems:
-            raise ModelError(problems)
         for name, value in gains.items():
             if value is not None:
-                value = np.array(value)
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
+                gains[name] = np.asarray(value)
+                gains[name].setflags(write=False)
+        settle(self, gains, problems or _decay_problems(gains["G1"], gains["G2"], gains["G"]))
 
     @classmethod
     def for_period(cls, period: float) -> Baumgarte:
@@ -74,7 +71,7 @@ class Baumgarte:
         ModelError
             For a period that is not positive and finite.
         """
-        if isinstance(period, bool) or not isinstance(period, (int, float)) or not 0.0 < period < math.inf:
+        if not _positive(period):
             raise ModelError(f"Baumgarte.for_period got the period {period!r}: expected a positive number of seconds")
         rate = 4.0 * math.pi / period
         return cls(rate, rate)
@@ -88,8 +85,7 @@ class Baumgarte:
         G1 = _matrix(self.G1, "G1", n_h, "holonomic", problems)
         G2 = _matrix(self.G2, "G2", n_h, "holonomic", problems)
         G = _matrix(self.G, "G", n_v, "velocity-level", problems)
-        if not problems:
-            problems += _decay_problems(G1, G2, G)
+        problems = problems or _decay_problems(G1, G2, G)
         if problems:
             raise ModelError(problems)
         return G1, G2, G
@@ -100,7 +96,7 @@ class Baumgarte:
 
 
 def _gain(value: Any, name: str, problems: list[str]) -> Any:
-    """The value as a float array of no or two dimensions, or None."""
+    """The value as a read-only float array of no or two dimensions, or None."""
     if value is None:
         return None
     try:
@@ -108,12 +104,10 @@ def _gain(value: Any, name: str, problems: list[str]) -> Any:
     except (TypeError, ValueError):
         problems.append(f"{name} is {value!r}: expected a number or a square matrix of numbers")
         return None
-    if array.ndim not in (0, 2) or (array.ndim == 2 and array.shape[0] != array.shape[1]):
+    if array.ndim not in (0, 2) or len(set(array.shape)) > 1:
         problems.append(f"{name} has the shape {array.shape}: expected a number or a square matrix")
-        return None
-    if not np.all(np.isfinite(array)):
+    elif not np.all(np.isfinite(array)):
         problems.append(f"{name} contains a value that is not finite: {array.tolist()}")
-        return None
     return array
 
 
@@ -144,27 +138,69 @@ def _decay_problems(G1: Any, G2: Any, G: Any) -> list[str]:
     if G1 is not None and G2 is not None:
         sizes = {value.shape[0] for value in (G1, G2) if value.ndim == 2}
         if len(sizes) > 1:
-            problems.append(f"G1 has the shape {G1.shape} and G2 {G2.shape}: expected the same size")
-        else:
-            n = sizes.pop() if sizes else 1
-            g1, g2 = (value if value.ndim == 2 else np.eye(n) * value for value in (G1, G2))
-            companion = np.block([[np.zeros((n, n)), np.eye(n)], [g2, g1]])
-            problems += _unstable(
-                companion,
-                "phi'' - G1 phi' - G2 phi = 0",
-                "make alpha and beta positive (G1 and G2 negative: G1 = -2 alpha, G2 = -beta**2)",
-            )
+            return [f"G1 has the shape {G1.shape} and G2 {G2.shape}: expected the same size"]
+        eye = np.eye(sizes.pop() if sizes else 1)
+        g1, g2 = (value if value.ndim == 2 else eye * value for value in (G1, G2))
+        advice = "make alpha and beta positive (G1 and G2 negative: G1 = -2 alpha, G2 = -beta**2)"
+        problems += _unstable(np.block([[0.0 * eye, eye], [g2, g1]]), "phi'' - G1 phi' - G2 phi = 0", advice)
     if G is not None:
         problems += _unstable(np.atleast_2d(G), "psi' - G psi = 0", "make alpha positive (G negative: G = -alpha)")
     return problems
 
 
 def _unstable(matrix: Any, law: str, advice: str) -> list[str]:
-    if matrix.size == 0:
-        return []
-    eigenvalues = np.linalg.eigvals(matrix)
-    worst = complex(eigenvalues[np.argmax(eigenvalues.real)])
+    worst = complex(max(np.linalg.eigvals(matrix), key=lambda value: value.real, default=-1.0))
     if worst.real < 0.0:
         return []
     shown = f"{worst.real:.6g}" + (f"{worst.imag:+.6g}j" if worst.imag else "")
     return [f"the stabilization {law} does not decay: eigenvalue {shown} has no negative real part; {advice}"]
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Positions, then speeds are corrected after the steps of a run, by the smallest change in the mass metric.
+
+    The equations that are integrated have no stabilizing terms; energy and momenta are not affected by gains. Source:
+    Hairer, Lubich and Wanner, Geometric Numerical Integration (2006), sections IV.4 and VII.1.
+
+    Parameters
+    ----------
+    every
+        Steps from one projection to the next; the last state of a run is always projected.
+    tolerance
+        Residuals that count as zero: this times the largest coordinate (positions) or speed (velocities), which
+        counts as 1 at least. Where all are that small the state is left as it is. With the forms ``"pseudoinverse"``
+        and ``"canonical"``, in which rows may become dependent on the way, the state is left where the correction
+        (rad, m and their rates) is at most this. Of an integral: this times its value or the sum of ``|I_u u|``,
+        whichever is larger.
+    integrals
+        Integrals of motion that keep the value they have at the start: ``"energy"`` and names of outputs of the model,
+        such as an angular momentum, in the order of their precedence. The speeds are corrected, after the constraints;
+        see docs/stabilization.md. kanegen does not check that they are conserved: one that is not is forced to be.
+
+    Raises
+    ------
+    ModelError
+        For a number of steps or a tolerance that is not positive, and integrals that are no names or named twice.
+    """
+
+    every: int = 1
+    tolerance: float = 1e-13
+    integrals: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        problems = []
+        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
+            problems.append(f"Projection got every={self.every!r}: expected a positive whole number of steps")
+        if not _positive(self.tolerance):
+            problems.append(f"Projection got tolerance={self.tolerance!r}: expected a positive number")
+        names = (self.integrals,) if isinstance(self.integrals, str) else tuple(self.integrals)
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            problems.append(
+                f"Projection got integrals={self.integrals!r}: expected 'energy' and names of outputs, each once"
+            )
+        settle(self, {"integrals": names}, problems)
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 < value < math.inf

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from math import sqrt
+from typing import Any, TypeAlias
 
-from kanegen.derivation.algebra.elimination import Pivot, eliminate
-from kanegen.derivation.constraints.euler_norms import missing_norms
+import numpy as np
+
+from kanegen.derivation.algebra import Pivot, eliminate
 from kanegen.derivation.geometry.system import System
 from kanegen.errors import BuildError, DerivationError, ModelError
-from kanegen.graph import Node, gradient
+from kanegen.graph import Node, evaluate, gradient
+from kanegen.graph.ranks import RANK_TOLERANCE, off_span
 from kanegen.model.expressions import symbol_name
+
+Simplify: TypeAlias = Callable[[Sequence[Node]], tuple[Node, ...]]
 
 POSITION, VELOCITY, ACCELERATION = "holonomic", "nonholonomic", "acceleration-level"
 
@@ -68,6 +73,12 @@ class Constraints:
     def nonholonomic(self) -> tuple[Row, ...]:
         return tuple(row for row in self.rows if row.kind == VELOCITY)
 
+    @property
+    def gain_names(self) -> tuple[str, ...]:
+        """Names of the gain array's elements: G1, G2 (n_h, n_h) and G (n_v, n_v), each row-major."""
+        sizes = {"G1": len(self.holonomic), "G2": len(self.holonomic), "G": len(self.nonholonomic)}
+        return tuple(f"{name}[{i}, {j}]" for name, n in sizes.items() for i in range(n) for j in range(n))
+
 
 @dataclass(frozen=True)
 class Partition:
@@ -84,8 +95,15 @@ class Partition:
     B_stabilized: tuple[Node, ...]
     pivots: tuple[Pivot, ...]
 
+    def bias(self, stabilized: bool) -> tuple[Node, ...]:
+        """B with or without Baumgarte's terms."""
+        return self.B_stabilized if stabilized else self.B
 
-def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[Node, ...]]) -> Constraints:
+
+# -- rows ----------------------------------------------------------------------------------------------------
+
+
+def lower_constraints(system: System, final: Simplify) -> Constraints:
     """Differentiate the constraints to acceleration level and sort out invariants; ``final`` simplifies nodes.
 
     Raises
@@ -93,22 +111,27 @@ def lower_constraints(system: System, final: Callable[[Sequence[Node]], tuple[No
     ModelError
         For a constraint that no speed can satisfy or violate.
     """
+    model = system.model
     rows: list[Row] = []
     implied: list[Row] = []
     invariants: list[Invariant] = []
-    model = system.model
     for part, expressions in ((rows, model.holonomic_constraints), (implied, model.implied_constraints)):
         for expression in expressions:
             row = holonomic_row(system, expression)
-            if system.vanish(row.J):
-                invariants.append(_invariant(system, row, expression))
-            else:
+            if not system.vanish(row.J):
                 part.append(row)
-    rows.extend(nonholonomic_row(system, expression) for expression in system.model.nonholonomic_constraints)
-    rows.extend(_acceleration_level(system, expression) for expression in system.model.acceleration_constraints)
+            elif system.vanish(row.residuals[1:]):
+                invariants.append(Invariant(row.label, row.position))
+            else:
+                raise ModelError(
+                    f"the holonomic constraint {expression} cannot be satisfied: its rate does not depend on any speed "
+                    f"and is not zero (is a coordinate missing, or is it a function of time only?)"
+                )
+    rows.extend(nonholonomic_row(system, expression) for expression in model.nonholonomic_constraints)
+    rows.extend(_acceleration_level(system, expression) for expression in model.acceleration_constraints)
     positions = [row.position for row in (*rows, *implied) if row.kind == POSITION]
     positions += [item.position for item in invariants]
-    invariants.extend(Invariant(*norm) for norm in missing_norms(system, positions, [row.J for row in rows]))
+    invariants.extend(_missing_norms(system, positions, [row.J for row in rows]))
     simple, known = (
         tuple(replace(row, J=final(row.J), bias=final([row.bias])[0]) for row in part) for part in (rows, implied)
     )
@@ -123,16 +146,6 @@ def holonomic_row(system: System, expression: Any) -> Row:
     J = tuple(graph.sum(g * system.C[i][r] for i, g in enumerate(slope) if not g.is_zero) for r in range(len(system.u)))
     rate = system.rate(phi)
     return Row(POSITION, str(expression), J, -system.rate(rate), (phi, rate))
-
-
-def _invariant(system: System, row: Row, expression: Any) -> Invariant:
-    position, velocity = row.residuals
-    if not system.vanish([velocity]):
-        raise ModelError(
-            f"the holonomic constraint {expression} cannot be satisfied: its rate does not depend on any speed and is "
-            f"not zero (is a coordinate missing, or is it a function of time only?)"
-        )
-    return Invariant(row.label, position)
 
 
 def nonholonomic_row(system: System, expression: Any) -> Row:
@@ -157,7 +170,7 @@ def _acceleration_level(system: System, expression: Any) -> Row:
 def stabilized_bias(system: System, constraints: Constraints) -> tuple[Node, ...]:
     """b with Baumgarte's terms ``G1 phi' + G2 phi`` and ``G psi``, the gains being inputs of the compiled code.
 
-    Baumgarte (1972); the gain array holds G1, G2 (n_h, n_h) and G (n_v, n_v), each row-major.
+    Baumgarte (1972); :attr:`Constraints.gain_names` are the elements of the gain array.
     """
     graph, holonomic, nonholonomic = system.graph, constraints.holonomic, constraints.nonholonomic
     n_h, n_v = len(holonomic), len(nonholonomic)
@@ -166,63 +179,46 @@ def stabilized_bias(system: System, constraints: Constraints) -> tuple[Node, ...
     for row in constraints.rows:
         terms = [row.bias]
         if row.kind == POSITION:
-            for k, other in enumerate(holonomic):
-                phi, rate = other.residuals
+            for k, (phi, rate) in enumerate(other.residuals for other in holonomic):
                 terms.append(graph.input("g", h * n_h + k) * rate)
-                terms.append(graph.input("g", n_h * n_h + h * n_h + k) * phi)
+                terms.append(graph.input("g", (n_h + h) * n_h + k) * phi)
             h += 1
         elif row.kind == VELOCITY:
-            for k, other in enumerate(nonholonomic):
-                (psi,) = other.residuals
+            for k, (psi,) in enumerate(other.residuals for other in nonholonomic):
                 terms.append(graph.input("g", 2 * n_h * n_h + v * n_v + k) * psi)
             v += 1
         result.append(graph.sum(terms))
     return tuple(result)
 
 
-def gain_names(constraints: Constraints) -> tuple[str, ...]:
-    """Names of the gain array's elements, in order."""
-    n_h, n_v = len(constraints.holonomic), len(constraints.nonholonomic)
-    return tuple(
-        f"{name}[{i}, {j}]" for name, n in (("G1", n_h), ("G2", n_h), ("G", n_v)) for i in range(n) for j in range(n)
-    )
+# -- dependent speeds ----------------------------------------------------------------------------------------
 
 
-def partition(
-    system: System,
-    constraints: Constraints,
-    dependent: Sequence[int] | None,
-    final: Callable[[Sequence[Node]], tuple[Node, ...]],
-) -> Partition:
-    """Solve the constraints for the dependent speeds, the named ones or those of best condition.
+def partition(system: System, constraints: Constraints, final: Simplify) -> Partition:
+    """Solve the constraints for the dependent speeds, those the user named or those of best condition.
 
     Raises
     ------
     BuildError
         Where a row depends on the others (redundant constraints), or the named speeds cannot be solved for.
     """
-    rows, n_u = constraints.rows, len(system.u)
+    rows, n_u, named = constraints.rows, len(system.u), named_dependent(system, constraints)
     if len(rows) > n_u:
         raise BuildError(
             f"{len(rows)} constraints on {n_u} speeds of model {system.model.name!r}: at most one per speed can be "
             f'independent; remove redundant ones or use form="pseudoinverse"'
         )
-    columns = range(n_u) if dependent is None else dependent
+    right = list(zip((row.bias for row in rows), stabilized_bias(system, constraints), strict=True))
+    columns = range(n_u) if named is None else named
     try:
-        reduced, pivots, row_of = eliminate(
-            [row.J for row in rows],
-            list(zip((row.bias for row in rows), stabilized_bias(system, constraints), strict=True)),
-            system.magnitudes,
-            columns,
-        )
+        reduced, pivots, row_of = eliminate([row.J for row in rows], right, system.magnitudes, columns)
     except ZeroDivisionError as error:
-        raise BuildError(_no_pivot(system, rows[error.args[0]], dependent)) from error
-    chosen = tuple(sorted(row_of))
+        raise BuildError(_no_pivot(system, rows[error.args[0]], named)) from error
+    dependent = tuple(sorted(row_of))
     independent = tuple(j for j in range(n_u) if j not in row_of)
-    A = tuple(final([-reduced[row_of[d]][i] for i in independent]) for d in chosen)
-    B = final([reduced[row_of[d]][n_u] for d in chosen])
-    B_stabilized = final([reduced[row_of[d]][n_u + 1] for d in chosen])
-    return Partition(chosen, independent, A, B, B_stabilized, tuple(pivots))
+    A = tuple(final([-reduced[row_of[d]][i] for i in independent]) for d in dependent)
+    B, B_stabilized = (final([reduced[row_of[d]][column] for d in dependent]) for column in (n_u, n_u + 1))
+    return Partition(dependent, independent, A, B, B_stabilized, tuple(pivots))
 
 
 def _no_pivot(system: System, row: Row, dependent: Sequence[int] | None) -> str:
@@ -248,3 +244,51 @@ def named_dependent(system: System, constraints: Constraints) -> tuple[int, ...]
             f"{len(named)} dependent_speeds were named for {len(constraints.rows)} constraints that bind the speeds"
         )
     return tuple(sorted(system.model.speeds.index(speed) for speed in named))
+
+
+# -- the norms of Euler parameters ---------------------------------------------------------------------------
+
+
+def _missing_norms(system: System, positions: Sequence[Node], rows: Sequence[Sequence[Node]]) -> Iterator[Invariant]:
+    """The norm ``e.e - 1`` of each group of Euler parameters that the user's constraints leave out.
+
+    ``positions``: phi of the user's holonomic constraints; ``rows``: J of all constraints. A norm that the kinematical
+    equations do not keep by themselves is left to the constraints if they bind it; ModelError if neither keep it.
+    """
+    slots = {symbol: k for k, symbol in enumerate(system.model.coordinates)}
+    for group in system.model.euler_parameters:
+        index = [slots[symbol] for symbol in group]
+        states = [_on_sphere(state, index) for state in system.states]
+
+        def vanishes(node: Node, states: Sequence[dict[str, list[float]]] = states) -> bool:
+            return all(abs(evaluate([node], state)[0]) <= RANK_TOLERANCE for state in states)
+
+        norm = system.graph.sum([*(system.q[k] * system.q[k] for k in index), -system.graph.one])
+        if any(vanishes(phi) and not system.vanish([phi]) for phi in positions):
+            continue  # the user's own
+        squares = " + ".join(f"{symbol_name(symbol)}**2" for symbol in group)
+        if vanishes(system.rate(norm)):
+            yield Invariant(f"{squares} - 1 (norm of Euler parameters)", norm)
+        elif not all(_binds(system, norm, rows, state) for state in states):
+            raise ModelError(
+                f"the orientation written in {', '.join(map(symbol_name, group))} is a rotation only where {squares} = "
+                f"1 (Euler parameters), but neither the kinematical equations nor the constraints keep that sum: take "
+                f"components of the angular velocity as speeds (q' = C u then keeps it), or add {squares} - 1 to "
+                f"holonomic_constraints"
+            )
+
+
+def _on_sphere(state: dict[str, list[float]], group: Sequence[int]) -> dict[str, list[float]]:
+    """The state with the group scaled to unit norm."""
+    q = list(state["q"])
+    size = sqrt(sum(q[k] * q[k] for k in group))
+    for k in group:
+        q[k] /= size
+    return {**state, "q": q}
+
+
+def _binds(system: System, norm: Node, rows: Sequence[Sequence[Node]], state: dict[str, list[float]]) -> bool:
+    """Whether the rate of the norm follows from the rows at a state, so that the constraints keep it."""
+    slope = np.array(evaluate([partial(system.rate(norm)) for partial in system.partials], state))
+    J = np.array([evaluate(row, state) for row in rows]).reshape(len(rows), len(slope))
+    return bool(np.abs(off_span(slope, J)).max(initial=0.0) <= RANK_TOLERANCE * np.abs(slope).max(initial=1.0))

@@ -6,28 +6,25 @@ exerts the generalized force ``W_k^T lambda_k``: the multipliers are hidden inpu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import sympy
 
-from kanegen.derivation.constraints.constraints import holonomic_row
-from kanegen.derivation.geometry.system import System
-from kanegen.derivation.geometry.variables import RELATIVE_ZERO
+from kanegen.derivation.constraints import Simplify, holonomic_row
+from kanegen.derivation.geometry.system import RELATIVE_ZERO, System
 from kanegen.derivation.geometry.vectors import scaled
 from kanegen.derivation.inertia.bodies import Force, Torque, lowered
 from kanegen.errors import ModelError
 from kanegen.graph import Node, gradient
 from kanegen.graph.ranks import rank
-from kanegen.model.contact.records import Contact
+from kanegen.model.contacts import Contact
 from kanegen.model.expressions import symbol_name
 
 GAP: Final = sympy.Dummy("gap", real=True)
 RATE: Final = sympy.Dummy("rate", real=True)
-
-Simplify: TypeAlias = Callable[[Sequence[Node]], tuple[Node, ...]]
 
 
 @dataclass(frozen=True)
@@ -66,14 +63,13 @@ class ContactRows:
 
 def contact_rates(system: System) -> Iterator[tuple[Node, Node]]:
     """The rate of each row, and its multiplier: together the power of the contact forces."""
-    expressions = (
-        (expression, level)
-        for contact in system.model.resolved_contacts
-        for expression, level in (*_normal(contact), *((slip, 1) for slip in contact.slip))
-    )
-    for multiplier, (expression, level) in zip(system.multipliers, expressions, strict=True):
-        node = system.lower(expression)
-        yield (system.rate(node) if level == 2 else node), multiplier
+    multipliers = iter(system.multipliers)
+    for contact in system.model.resolved_contacts:
+        if contact.gap is not None:
+            gap = system.lower(contact.gap)
+            yield (system.rate(gap) if contact.level == 2 else gap), next(multipliers)
+        for slip in contact.slip:
+            yield system.lower(slip), next(multipliers)
 
 
 def contact_loads(system: System) -> Iterator[Force | Torque]:
@@ -81,12 +77,7 @@ def contact_loads(system: System) -> Iterator[Force | Torque]:
     for contact in system.model.resolved_contacts:
         for multiplier, pairs in zip(system.multipliers[contact.first_row :], contact.applied_at, strict=False):
             for load in lowered(system, pairs):
-                parts = {frame: scaled(multiplier, a) for frame, a in load.parts.items()}
-                yield replace(load, parts=parts)
-
-
-def _normal(contact: Contact) -> list[tuple[Any, int]]:
-    return [] if contact.gap is None else [(contact.gap, contact.level)]
+                yield replace(load, parts={frame: scaled(multiplier, a) for frame, a in load.parts.items()})
 
 
 def lower_contacts(system: System, final: Simplify) -> ContactRows:
@@ -98,15 +89,18 @@ def lower_contacts(system: System, final: Simplify) -> ContactRows:
         For gaps that no speed changes, or that cannot be open together; for slip velocities that are not affine in the
         speeds, or that are multiples of each other.
     """
-    contacts = system.model.resolved_contacts
-    of_contacts = [tuple(_rows(system, contact)) for contact in contacts]
-    _require_directions(system, contacts, of_contacts)
-    _require_compatible(system, contacts, of_contacts)
-    rows = [row for group in of_contacts for row in group]
-    values = [_values(system, contact) for contact in contacts]
+    contacts = [(contact, tuple(_rows(system, contact))) for contact in system.model.resolved_contacts]
+    for contact, rows in contacts:
+        _require_directions(system, contact, rows)
+    _require_compatible(system, contacts)
+    values = [_values(system, contact) for contact, _ in contacts]
     return ContactRows(
-        tuple(ContactRow(final(row.W), *final([row.remainder, row.value, row.rate, row.target])) for row in rows),
-        tuple(ContactValues(*final([x.load, x.mu_s, x.mu_k, x.restitution, x.creep])) for x in values),
+        tuple(
+            ContactRow(final(row.W), *final([row.remainder, row.value, row.rate, row.target]))
+            for _, rows in contacts
+            for row in rows
+        ),
+        tuple(ContactValues(*final(nodes)) for nodes in values),
     )
 
 
@@ -115,47 +109,6 @@ def _rows(system: System, contact: Contact) -> Iterator[ContactRow]:
         yield _normal_row(system, contact)
     for slip in contact.slip:
         yield _slip_row(system, contact, slip)
-
-
-def _require_directions(
-    system: System, contacts: Sequence[Contact], of_contacts: Sequence[Sequence[ContactRow]]
-) -> None:
-    """Refuse two directions of slip whose rows are multiples of each other at every random state."""
-    for contact, rows in zip(contacts, of_contacts, strict=True):
-        if len(contact.slip) == 2 and _parallel(system, rows[-2].W, rows[-1].W):
-            first, second = contact.slip
-            raise ModelError(
-                f"the slip velocities of contact {contact.name!r}, {first} and {second}, change in proportion with all "
-                "speeds: expected components along two orthonormal directions, or slip=(v,) where slip has one only"
-            )
-
-
-def _parallel(system: System, a: Sequence[Node], b: Sequence[Node]) -> bool:
-    """Whether two rows depend on each other at every random state."""
-    samples = zip(zip(*system.samples(a), strict=True), zip(*system.samples(b), strict=True), strict=True)
-    return all(rank(rows) < 2 for rows in samples)
-
-
-def _require_compatible(
-    system: System, contacts: Sequence[Contact], of_contacts: Sequence[Sequence[ContactRow]]
-) -> None:
-    """Refuse two gaps whose sum is a negative number, where no law is compliant: springs may squeeze a body.
-
-    The same gap twice is redundant, which is no contradiction.
-    """
-    gaps = [
-        (contact, rows[0].value)
-        for contact, rows in zip(contacts, of_contacts, strict=True)
-        if contact.law is not None and not contact.law.gives_force
-    ]
-    for (one, a), (other, b) in combinations(gaps, 2):
-        total = system.samples([a + b])[0]
-        largest = max(total)
-        if largest < 0.0 and largest - min(total) <= RELATIVE_ZERO * abs(largest):
-            raise ModelError(
-                f"contacts {one.name!r} and {other.name!r} contradict each other: their gaps {one.gap} and {other.gap} "
-                f"add up to {largest:.6g}, so that one of them is always violated"
-            )
 
 
 def _normal_row(system: System, contact: Contact) -> ContactRow:
@@ -193,20 +146,45 @@ def _slip_row(system: System, contact: Contact, expression: Any) -> ContactRow:
     return ContactRow(W, remainder, system.graph.zero, slip, target)
 
 
-def _values(system: System, contact: Contact) -> ContactValues:
+def _require_directions(system: System, contact: Contact, rows: Sequence[ContactRow]) -> None:
+    """Refuse two directions of slip whose rows are multiples of each other at every random state."""
+    if len(contact.slip) == 2:
+        samples = zip(*(zip(*system.samples(row.W), strict=True) for row in rows[-2:]), strict=True)
+        if all(rank(pair) < 2 for pair in samples):
+            first, second = contact.slip
+            raise ModelError(
+                f"the slip velocities of contact {contact.name!r}, {first} and {second}, change in proportion with all "
+                "speeds: expected components along two orthonormal directions, or slip=(v,) where slip has one only"
+            )
+
+
+def _require_compatible(system: System, contacts: Sequence[tuple[Contact, Sequence[ContactRow]]]) -> None:
+    """Refuse two gaps whose sum is a negative number, where no law is compliant: springs may squeeze a body.
+
+    The same gap twice is redundant, which is no contradiction.
+    """
+    rigid = [(c, rows[0].value) for c, rows in contacts if c.law is not None and not c.law.gives_force]
+    for (one, a), (other, b) in combinations(rigid, 2):
+        total = system.samples([a + b])[0]
+        largest = max(total)
+        if largest < 0.0 and largest - min(total) <= RELATIVE_ZERO * abs(largest):
+            raise ModelError(
+                f"contacts {one.name!r} and {other.name!r} contradict each other: their gaps {one.gap} and {other.gap} "
+                f"add up to {largest:.6g}, so that one of them is always violated"
+            )
+
+
+def _values(system: System, contact: Contact) -> list[Node]:
+    """The nodes of :class:`ContactValues` in their order."""
     friction, zero = contact.friction, sympy.S.Zero
     creep = zero if friction is None or friction.creep is None else friction.creep
     coefficients = (zero, zero) if friction is None else (friction.mu_s, friction.kinetic)
-    lowered = [system.lower(x) for x in (*coefficients, contact.restitution, creep)]
-    return ContactValues(_load(system, contact), *lowered)
-
-
-def _load(system: System, contact: Contact) -> Node:
+    nodes = [system.lower(x) for x in (*coefficients, contact.restitution, creep)]
     force = contact.force(GAP, RATE)
     if not force.has(GAP, RATE):
-        return system.lower(force)
+        return [system.lower(force), *nodes]
     gap = system.lower(contact.gap)
-    return system.lower_with(force, {GAP: gap, RATE: system.rate(gap)})
+    return [system.lower_with(force, {GAP: gap, RATE: system.rate(gap)}), *nodes]
 
 
 def guards(system: System) -> tuple[Node, ...]:

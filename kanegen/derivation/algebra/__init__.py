@@ -1,1 +1,0 @@
-"""Linear algebra in straight-line code over the graph."""

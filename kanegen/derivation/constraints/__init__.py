@@ -1,1 +1,0 @@
-"""Constraints at acceleration level."""

@@ -1,1 +1,0 @@
-"""Rows of contacts and friction, and the inputs that the runtime fills."""

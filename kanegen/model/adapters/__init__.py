@@ -1,1 +1,0 @@
-"""Models read from SymPy's own classes."""

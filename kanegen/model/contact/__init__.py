@@ -1,1 +1,0 @@
-"""Contacts, their laws, and events."""

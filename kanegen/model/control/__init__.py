@@ -1,1 +1,0 @@
-"""The control law of a model."""

@@ -1,1 +1,0 @@
-"""The frames and points that a model reaches."""

@@ -1,1 +1,0 @@
-"""Baumgarte's stabilization and projection."""
