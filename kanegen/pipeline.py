@@ -11,10 +11,9 @@ from kanegen.backends.cython import CompilerOptions, c_sources
 from kanegen.backends.protocol import Generated, Request
 from kanegen.backends.registry import backend as backend_named
 from kanegen.codegen.description import Description
-from kanegen.codegen.methods.table import METHODS
+from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.codegen.project import Control, emit_project, write_project
-from kanegen.codegen.sources import Sources
-from kanegen.codegen.wrapper import Features
+from kanegen.codegen.sources import Features, Sources
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.program.assemble import assemble
@@ -116,18 +115,30 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
     sources = sources_of(model, form, functions)
     description = Description.from_sources(sources)
     constraints = description.control_constraints
-    states = [] if constraints is None else [(description.inputs[slot], slot) for slot in constraints.states]
-    project = emit_project(sources, _sampled_controls(description), states, _emitted_features(description))
+    states = () if constraints is None else constraints.states
+    features = _emitted_features(description)
+    project = emit_project(
+        sources,
+        _sampled_controls(description),
+        [(description.inputs[slot], slot) for slot in states],
+        [(description.inputs[slot], slot) for slot in description.path_controls],
+        features,
+    )
     return write_project(project, Path(directory))
 
 
 def _emitted_features(description: Description) -> Features:
-    """What a standalone project can do: integrate its model, by the methods for which it has the functions."""
-    events = bool({"gaps", "events"}.intersection(description.functions))
+    """What a standalone project can do: all for which its model has the functions."""
+    available = set(description.functions)
+    events = bool({"gaps", "events"} & available)
     # With contacts and events differences take the place of Jacobians that were not compiled.
-    implicit = events or "jacobian_q" in description.functions
-    methods = [name for name in EMITTED_METHODS if implicit or not METHODS[name].is_implicit]
-    return Features(events=events, solver=False, methods=tuple(methods))
+    implicit = events or "jacobian_q" in available
+    return Features(
+        events=events,
+        impulses="impulses" in available,
+        inverse=bool(description.path_controls) and {"control_forces", "kinematics", "Q", "P"} <= available,
+        methods=tuple(name for name in EMITTED_METHODS if implicit or name not in IMPLICIT),
+    )
 
 
 def _sampled_controls(description: Description) -> list[Control]:

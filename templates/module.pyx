@@ -52,7 +52,7 @@ FUNCTIONS = {
 include "module_arguments.pxi"
 include "module_inputs.pxi"
 include "module_control.pxi"
-{% if has.solver %}
+{% if has.inverse %}
 include "module_inverse.pxi"
 {% endif %}
 include "module_function.pxi"
@@ -61,7 +61,7 @@ include "module_refusals.pxi"
 include "module_jacobian.pxi"
 {% endif %}
 include "module_consistent.pxi"
-{% if has.solver or has.events %}
+{% if has.impulses or has.events %}
 include "module_impulse.pxi"
 {% endif %}
 {% if has.events %}

@@ -12,7 +12,7 @@ cdef extern from "module_runtime.h" nogil:
         int friction
     ctypedef struct kg_contacts:
         kg_mode_search search
-        int strikes
+        int at_impact
         int culprit
         int prefer_present
         int *mode
@@ -49,7 +49,7 @@ cdef object _conflict(const kg_contacts *c, int status):
     if status != KG_NO_MODE:
         return None
     contacts = tuple([i for i in range(MODEL.n_contacts) if c.search.conflict[i]])
-    return Conflict(contacts, bool(c.strikes), bool(c.search.friction))
+    return Conflict(contacts, bool(c.at_impact), bool(c.search.friction))
 
 
 cdef object _copied(const double *values, int n):

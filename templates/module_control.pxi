@@ -2,7 +2,7 @@
 # state (control constraints).
 
 cdef struct ControlLoop:
-    const kg_function *law  # NULL: the controls stand behind (q, u) in the state
+    const kg_function *law  # NULL: the controls follow (q, u) in the state
     int n
     const int *slots  # of r
     const double *low

@@ -4,8 +4,8 @@ cdef class Prepared:
     """Parameters and stabilization gains of a run, with the constants that depend on them only.
 
     ``parameters``: (n_p,) in the order of PARAMETERS; ``gains``: (n_g,), all zero when left out. ``allowed``: numbers
-    of constants that may have no value for these parameters (``undefined`` tells which have none, ``complaint`` says
-    so): the caller evaluates no function that needs them. All others are refused. ``partial``: parameters that are NaN
+    of constants that may have no value for these parameters (``undefined`` lists those that have none, ``complaint``
+    explains it): the caller evaluates no function that needs them. All others are refused. ``partial``: parameters that are NaN
     have no value, so that every constant may be without one; the caller evaluates no function that reads them.
     """
 

@@ -97,10 +97,10 @@ cdef class HybridRun(Run):
         return 0
 
 {% if has.implicit_methods %}
-    cdef int linearize(self, double direction) except -1:
+    cdef int linearize(self, str method, double direction) except -1:
         """Provide the Jacobian of open contacts where it was compiled; that of closed ones are differences."""
         if {"jacobian_q", "jacobian_u", "jacobian_t"} <= FUNCTIONS.keys():
-            Run.linearize(self, direction)
+            Run.linearize(self, method, direction)
         return 0
 
 {% endif %}

@@ -46,7 +46,7 @@ def integrate(
         run.project_every(projection[0], projection[1], projection[2], projection[3])
 {% if has.implicit_methods %}
     if kg_module_method_is_implicit(METHODS[method]):
-        run.linearize(1.0 if t1 >= t0 else -1.0)
+        run.linearize(method, 1.0 if t1 >= t0 else -1.0)
 {% endif %}
     if dense:
         run.keep_dense_output(kg_module_dense_rows(METHODS[method]))

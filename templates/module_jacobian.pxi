@@ -13,18 +13,18 @@ cdef struct Slopes:
     double *work
 
 
-cdef int _open_slopes(Slopes *s, Function function, double direction) except -1:
-    """Find the Jacobians of a right-hand side, and room for them."""
+cdef int _open_slopes(Slopes *s, Function function, str method, double direction) except -1:
+    """Find the Jacobians of a right-hand side, and room for them; ``method`` is named in messages."""
     cdef size_t size
     if function.name not in ("rhs", "rhs_stabilized"):
         raise SolveError(
-            f"method 'rodas' needs the Jacobian of the right-hand side, and {function.name} has none: choose an "
+            f"method {method!r} needs the Jacobian of the right-hand side, and {function.name} has none: choose an "
             "explicit method, or build the model in a form whose state is (q, u)"
         )
     missing = [name for name in ("jacobian_q", "jacobian_u", "jacobian_t") if name not in FUNCTIONS]
     if missing:
         raise SolveError(
-            f"method 'rodas' needs {', '.join(missing)}, which the model {NAME} was built without: build it with "
+            f"method {method!r} needs {', '.join(missing)}, which the model {NAME} was built without: build it with "
             'functions=("rhs", "residuals", "jacobians") or more'
         )
     s.in_q, s.in_u, s.in_t = _find("jacobian_q"), _find("jacobian_u"), _find("jacobian_t")
@@ -71,7 +71,7 @@ cdef int _jacobian(
 cdef int _slope_in_time(
     Evaluation *e, double t, const double *y, const double *dydt, int n, double *dfdt
 ) noexcept nogil:
-    """df/dt with the change of the inputs, whose derivatives nobody gives: a difference quotient."""
+    """df/dt with the change of the inputs, as a difference quotient: the derivatives of the inputs are not given."""
     cdef double later = t + (<Slopes *>e.slopes).direction * sqrt(2.2e-16 * max(1e-5, fabs(t)))
     cdef int status = _right_hand_side(e, later, y, dfdt)
     cdef int i

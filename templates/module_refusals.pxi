@@ -1,4 +1,4 @@
-# What is said where a compiled function has no finite value: which entry, at which state, and what to look for.
+# Error messages for functions without a finite value: which entry, at which state, and what to look for.
 
 RIGHT_HAND_SIDES = ("rhs", "rhs_stabilized", "momentum_rhs")
 JACOBIANS = {

@@ -182,9 +182,9 @@ cdef class Run:
         free(h.places.data)
 
 {% if has.implicit_methods %}
-    cdef int linearize(self, double direction) except -1:
+    cdef int linearize(self, str method, double direction) except -1:
         """Provide the Jacobian to an implicit method in a run in this direction."""
-        _open_slopes(&self.slopes, self.function, direction)
+        _open_slopes(&self.slopes, self.function, method, direction)
         self.evaluation.slopes = &self.slopes
         self.ode.jacobian = _jacobian
         return 0

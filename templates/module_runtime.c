@@ -1,4 +1,4 @@
-/* What runs beside the integrators as ordinary functions: it is called seldom, so compiling it fast matters more. */
+/* Functions of the runtime that are called seldom, so that compiling them fast matters more than their speed. */
 #include "module_runtime.h"
 
 size_t kg_module_consistent_work(const kg_manifold *manifold) { return kg_consistent_work(manifold); }
@@ -9,7 +9,7 @@ int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q
   return kg_make_consistent(manifold, t, q, u, r, p, fixed, tolerance, work, corrections);
 }
 
-{% if has.solver or has.events %}
+{% if has.impulses or has.events %}
 size_t kg_module_impulse_work(const kg_impulse_rows *rows) { return kg_impulse_work(rows); }
 
 int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
@@ -46,7 +46,7 @@ int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, c
 }
 
 {% endif %}
-{% if has.solver %}
+{% if has.inverse %}
 size_t kg_module_inverse_work(const kg_inverse *m) { return kg_inverse_work(m); }
 
 int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,

@@ -3,10 +3,10 @@
 #define KG_MODULE_RUNTIME_H
 
 #include "kg_consistent.h"
-{% if has.solver or has.events %}
+{% if has.impulses or has.events %}
 #include "kg_impulse.h"
 {% endif %}
-{% if has.solver %}
+{% if has.inverse %}
 #include "kg_inverse.h"
 {% endif %}
 #include "kg_model.h"
@@ -19,7 +19,7 @@ int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q
                               const kg_real *p, const int *fixed, kg_real tolerance, kg_real *work,
                               int *corrections);
 
-{% if has.solver or has.events %}
+{% if has.impulses or has.events %}
 size_t kg_module_impulse_work(const kg_impulse_rows *rows);
 int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
                       const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work);
@@ -36,7 +36,7 @@ int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, c
                            kg_real *qdot, kg_real *udot);
 
 {% endif %}
-{% if has.solver %}
+{% if has.inverse %}
 size_t kg_module_inverse_work(const kg_inverse *m);
 int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,
                              const kg_real *qddot, const kg_real *r, const kg_real *p, kg_real *work, kg_real *u,

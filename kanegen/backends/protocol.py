@@ -2,7 +2,7 @@
 
 A back end turns the program of a model into a :class:`Build`, whose ``module`` (an :class:`Evaluator`) evaluates and
 integrates. The emitted Cython module is one implementation; its docstrings say what each function does in detail. A
-further back end is a folder next to this file and a line in ``kanegen/backends/registry.py``.
+further back end is a module or folder next to this file and a line in ``kanegen/backends/registry.py``.
 
 Arrays are float64: ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,), with values of the hidden inputs behind them where needed.
 What cannot be evaluated raises `SolveError`; functions that return a status return one of :class:`kanegen.codes.Status`
@@ -15,16 +15,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
+from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.program.records import Program
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -52,44 +48,30 @@ class Request:
         return self.derive()
 
 
-class Prepared(Protocol):
-    """Parameters and gains of a solver, with the constants that depend on them only."""
+class PreparedValues(Protocol):
+    """Parameters and gains of a solver, with the constants that depend on them only.
 
-    @property
-    def parameters(self) -> Array:
-        """(n_p,), NaN where a value is missing."""
+    ``parameters`` (n_p,), NaN where a value is missing; ``gains`` (n_g,); the numbers of the ``undefined`` constants,
+    which have no value, and a ``complaint`` that says why.
+    """
 
-    @property
-    def gains(self) -> Array:
-        """(n_g,)."""
-
-    @property
-    def undefined(self) -> tuple[int, ...]:
-        """Numbers of the constants without a value."""
-
-    @property
-    def complaint(self) -> str:
-        """Why constants have no value."""
+    parameters: Array
+    gains: Array
+    undefined: tuple[int, ...]
+    complaint: str
 
 
-class Function(Protocol):
-    """One function of the model with parameters and default inputs."""
+class ModelFunction(Protocol):
+    """One function of the model with parameters and default inputs.
 
-    @property
-    def name(self) -> str:
-        """Its name in the program."""
+    ``shape`` of the value: () for a scalar. ``repartitioned``: how many evaluations took other dependent speeds than
+    the model's own.
+    """
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the value; () for a scalar."""
-
-    @property
-    def prepared(self) -> Any:
-        """The parameters it was made with, a :class:`Prepared`."""
-
-    @property
-    def repartitioned(self) -> int:
-        """How many evaluations took other dependent speeds than the model's own."""
+    name: str
+    shape: tuple[int, ...]
+    prepared: Any
+    repartitioned: int
 
     def value(self, t: Any, q: Any, u: Any, r: Any = None, out: Any = None) -> Any:
         """The value: a float, or an array of ``shape``."""
@@ -104,7 +86,7 @@ class Function(Protocol):
         """A PyCapsule with the C function of the right-hand side."""
 
 
-class Inputs(Protocol):
+class InputMaker(Protocol):
     """Makes inputs of a run: constant, piecewise polynomial, compiled, or Python code."""
 
     def constant(self, values: Any, /) -> Any:
@@ -120,8 +102,35 @@ class Inputs(Protocol):
         """A callable ``r(t)``."""
 
 
+class RunOptions(TypedDict, total=False):
+    """Options of a run, as for :meth:`kanegen.Solver.integrate`; events and contacts by their numbers.
+
+    ``projection``: (every, tolerance, integrals, whether rows may become dependent).
+    """
+
+    method: str
+    rtol: Any
+    atol: Any
+    step: float | None
+    first_step: float | None
+    max_step: float | None
+    max_steps: int | None
+    t_eval: Any
+    dense: bool
+    progress: Callable[[float], None] | None
+    projection: tuple[int, float, tuple[str, ...], bool] | None
+    control: Any
+    events: Sequence[int] | None
+    modes: Mapping[int, int] | None
+
+
 class Evaluator(Protocol):
-    """A model that can be evaluated and integrated. Capital names say what was built."""
+    """A model that can be evaluated and integrated. Names in capitals say what was built.
+
+    A solver calls ``Prepared(parameters, gains=None, allowed=(), partial=False)`` once and ``Function(name, prepared,
+    inputs=None)`` for each function. ``Control(law, slots, low, high, sample_time=0.0, start=(), hidden=None)`` says
+    where the controls of a run come from; ``Inverse(slots)`` is inverse dynamics along a motion.
+    """
 
     NAME: str
     DIGEST: str
@@ -135,53 +144,17 @@ class Evaluator(Protocol):
     EVENTS: tuple[str, ...]
     IRREVERSIBLE_CONTACTS: tuple[str, ...]
     IRREVERSIBLE_EVENTS: tuple[str, ...]
-
-    @property
-    def Prepared(self) -> Callable[..., Prepared]:
-        """``Prepared(parameters, gains=None, allowed=(), partial=False)``."""
-
-    @property
-    def Function(self) -> Callable[..., Function]:
-        """``Function(name, prepared, inputs=None)``."""
-
-    @property
-    def Inputs(self) -> Inputs:
-        """Makes the inputs of a run."""
-
-    @property
-    def Control(self) -> Callable[..., Any]:
-        """``Control(law, slots, low, high, sample_time=0.0, start=(), hidden=None)``: where controls come from."""
-
-    @property
-    def Inverse(self) -> Callable[..., Any]:
-        """``Inverse(slots)``: inverse dynamics along a motion."""
+    Prepared: Callable[..., PreparedValues]
+    Function: Callable[..., ModelFunction]
+    Inputs: InputMaker
+    Control: Callable[..., Any]
+    Inverse: Callable[..., Any]
 
     def checked_state(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """``q`` and ``u`` as arrays. Raises `SolveError` for arguments of the wrong kind or size."""
 
     def integrate(
-        self,
-        function: Any,
-        inputs: Any,
-        t0: float,
-        t1: float,
-        q0: Any,
-        u0: Any,
-        *,
-        method: str = ...,
-        rtol: Any = ...,
-        atol: Any = ...,
-        step: float | None = ...,
-        first_step: float | None = ...,
-        max_step: float | None = ...,
-        max_steps: int | None = ...,
-        t_eval: Any = ...,
-        dense: bool = ...,
-        progress: Callable[[float], None] | None = ...,
-        projection: tuple[int, float, tuple[str, ...], bool] | None = ...,
-        control: Any = ...,
-        events: Sequence[int] | None = ...,
-        modes: Mapping[int, int] | None = ...,
+        self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, **options: Unpack[RunOptions]
     ) -> Any:
         """Integrate a right-hand side; a ``RunResult`` with all that was computed, also where it stopped early."""
 
@@ -214,27 +187,16 @@ class Evaluator(Protocol):
 
 
 class Build(Protocol):
-    """A model that was built: its ``module``, its ``digest``, and what it was built from."""
+    """A model that was built.
 
-    @property
-    def module(self) -> Evaluator:
-        """Evaluates and integrates."""
+    ``digest`` identifies what was built, from the generated C ``sources``; ``path`` is the loaded file, if any.
+    """
 
-    @property
-    def digest(self) -> str:
-        """Identifies what was built."""
-
-    @property
-    def sources(self) -> Sources:
-        """The generated C sources."""
-
-    @property
-    def path(self) -> Path | None:
-        """The file that was loaded, if there is one."""
-
-    @property
-    def description(self) -> Description:
-        """What a solver knows about the model."""
+    module: Evaluator
+    digest: str
+    sources: Sources
+    path: Path | None
+    description: Description
 
 
 class Backend(Protocol):

@@ -1,6 +1,4 @@
-"""The table of back ends by name. A new one is a folder with a :class:`~kanegen.backends.protocol.Backend`, and a line
-here.
-"""
+"""The table of back ends by name. A new one is a module with a function ``build_model``, and a line here."""
 
 from __future__ import annotations
 
@@ -13,10 +11,7 @@ from kanegen.backends.protocol import Backend
 from kanegen.errors import BuildError
 
 BACKENDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "cython": "kanegen.backends.cython",
-        "interpreted": "kanegen.backends.interpreted",
-    }
+    {"cython": "kanegen.backends.cython", "interpreted": "kanegen.backends.interpreted"}
 )
 """Name of a back end, and the package whose function ``build_model`` it is."""
 

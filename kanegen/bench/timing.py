@@ -23,8 +23,7 @@ import numpy as np
 from kanegen._version import __version__
 from kanegen.arrays import Array
 from kanegen.backends.cython import toolchain
-from kanegen.codegen.environment import render
-from kanegen.codegen.sources import write_files
+from kanegen.codegen.sources import render, write_files
 from kanegen.errors import BuildError, SolveError
 
 Made = TypeVar("Made")

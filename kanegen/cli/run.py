@@ -19,7 +19,7 @@ from kanegen.bench.modelfile import ModelFile
 from kanegen.bench.tables import make_table
 from kanegen.bench.timing import timed
 from kanegen.cli.arguments import assignments_option, model_argument, print_line, time_option
-from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
+from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 from kanegen.pipeline import build
 from kanegen.solve import Solution, Solver
 from kanegen.solve.closed_loop import own_inputs
@@ -99,8 +99,8 @@ def _simulate(
 ) -> _Motion:
     start = file.start()
     span = float(start["t"]), float(start["t"]) + duration
-    # rodas needs the Jacobians, which are not built by default.
-    functions = "all" if settings["method"] == "rodas" else None
+    # Implicit methods need the Jacobians, which are not built by default.
+    functions = "all" if settings["method"] in IMPLICIT else None
     solver, build_seconds = timed(partial(build, file.model, functions=functions))
     if parameters:
         solver = solver.with_parameters(parameters)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from kanegen._version import __version__
-from kanegen.codegen.entries import entries
-from kanegen.codegen.environment import render, runtime_headers
-from kanegen.codegen.sources import Sources
-from kanegen.codegen.statements import Calls, body
-from kanegen.codegen.text import comment, stem, string
-from kanegen.codegen.users import user_code
-from kanegen.codes import ContactLaw
+from kanegen.codegen.functions import Calls, body, entries
+from kanegen.codegen.printer import comment, stem
+from kanegen.codegen.sources import Sources, render, runtime_headers
+from kanegen.graph.derivatives import reachable
+from kanegen.graph.functions import Spline
 from kanegen.program.kernels import KERNELS
 from kanegen.program.passes.schedule import schedule_constants
-from kanegen.program.records import Call, ContactEntry, EventEntry, Program
+from kanegen.program.records import Call, Program
 
 
 def emit_sources(program: Program, *, digest: str, options_text: str = "") -> Sources:
@@ -45,64 +41,43 @@ def emit_sources(program: Program, *, digest: str, options_text: str = "") -> So
 
 
 def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[str, object]:
-    """What the templates of one model print, C text and numbers only."""
+    """What the templates of one model print."""
     symbols = program.symbols
-    users = user_code(program)
-    constants = schedule_constants(program)
+    users = _user_functions(program)
     functions = entries(program, users)
+    public = " ".join(function.name for function in program.functions if not function.internal)
+    # The runtime headers of the kernels that the program calls: a compiler need not read the others.
+    calls = {step.kernel for f in program.functions for step in f.steps if isinstance(step, Call)}
     return {
         "version": __version__,
-        "model": comment(program.name),
-        "model_string": string(program.name),
+        "model": program.name,
         "stem": stem(program.name),
         "digest": digest,
-        "digest_string": string(digest),
-        "options": _options(program, options_text),
+        "options": comment(f"{options_text}; functions {public}" if options_text else f"functions {public}"),
         "legends": _legends(program),
         "memory": _memory(program),
-        "n_q": len(symbols.coordinates),
-        "n_u": len(symbols.speeds),
-        "n_r": len(symbols.inputs),
-        "n_hidden": len(symbols.hidden),
+        "symbols": symbols,
         "n_p": len(symbols.parameters),
         "n_g": len(symbols.gains),
         "n_c": len(program.constants),
-        "names": {
-            "coordinates": [string(name) for name in symbols.coordinates],
-            "speeds": [string(name) for name in symbols.speeds],
-            "inputs": [string(name) for name in symbols.inputs],
-            "parameters": [string(name) for name in symbols.parameters],
-        },
-        "users": users,
-        "kernel_headers": _kernel_headers(program),
+        "user_functions": [(name, payload) for payload, name in users.items() if not isinstance(payload, Spline)],
+        "splines": [(name, payload) for payload, name in users.items() if isinstance(payload, Spline)],
+        "kernel_headers": sorted({KERNELS[kernel].header for kernel in calls}),
         "entries": functions,
-        "contacts": [_contact(contact) for contact in program.contacts],
+        "contacts": program.contacts,
         "n_rows": sum((contact.normal >= 0) + contact.directions for contact in program.contacts),
-        "events": [_event(k, event) for k, event in enumerate(program.events)],
+        "events": program.events,
         "n_work": max((entry.work for entry in functions), default=0),
         "has_parts": any(entry.parts for entry in functions),
-        "prepare": body(constants, Calls(users.names, {}, {})),
+        "prepare": body(schedule_constants(program), Calls(users, {}, {})),
     }
 
 
-def _options(program: Program, text: str) -> str:
-    """The options in words, then the functions that the kernel holds."""
-    names = " ".join(function.name for function in program.functions if not function.internal)
-    return comment(f"{text}; functions {names}" if text else f"functions {names}")
-
-
-def _contact(contact: ContactEntry) -> dict[str, object]:
-    return {**asdict(contact), "name": string(contact.name), "law": f"KG_LAW_{ContactLaw[contact.law.upper()].name}"}
-
-
-def _event(number: int, event: EventEntry) -> dict[str, object]:
-    return {**asdict(event), "name": string(event.name), "number": number}
-
-
-def _kernel_headers(program: Program) -> list[str]:
-    """The runtime headers with the kernels the program calls: a compiler need not read the others."""
-    calls = {step.kernel for f in program.functions for step in f.steps if isinstance(step, Call)}
-    return sorted({KERNELS[kernel].header for kernel in calls})
+def _user_functions(program: Program) -> dict[object, str]:
+    """The C names of the functions and splines that a program calls, in the order in which the graph first does."""
+    nodes = reachable(root for function in program.functions for root in function.roots)
+    called = dict.fromkeys(node.payload for node in nodes if node.op == "call")
+    return {f: f"user_{'spline' if isinstance(f, Spline) else 'function'}_{k}" for k, f in enumerate(called)}
 
 
 def _memory(program: Program) -> str:
@@ -118,7 +93,7 @@ def _counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'s' * (n != 1)}"
 
 
-def _legends(program: Program) -> list[tuple[str, str, list[tuple[int, str]]]]:
+def _legends(program: Program) -> list[tuple[str, str, tuple[str, ...]]]:
     symbols = program.symbols
     arrays = [
         ("q", "coordinates", symbols.coordinates),
@@ -127,4 +102,4 @@ def _legends(program: Program) -> list[tuple[str, str, list[tuple[int, str]]]]:
         ("p", "parameters", symbols.parameters),
         ("g", "gains of the stabilization", symbols.gains),
     ]
-    return [(array, title, list(enumerate(map(comment, names)))) for array, title, names in arrays if names]
+    return [entry for entry in arrays if entry[2]]

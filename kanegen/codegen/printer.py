@@ -1,14 +1,52 @@
-"""C expressions of lowered values."""
+"""Names, comments, numbers and expressions in C.
+
+User text reaches comments and string literals only, in forms that cannot end them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+import textwrap
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
 from kanegen.errors import BuildError
 from kanegen.program.passes.lower import Value
+
+# In a comment: what is not printable ASCII, comment delimiters, and the start of trigraphs. A backslash
+# matters only at the end of a line, and a comment never puts a name there.
+_COMMENT = re.compile(r"[^ -~]|(?<=[*/])[*/]|\?(?=\?)")
+_STRING = re.compile(r"[^ !#-&(-<>@-\[\]-~=]")
+_NOT_IN_IDENTIFIER = re.compile(r"[^A-Za-z0-9]+")
+
+
+def comment(text: str) -> str:
+    """The text for the inside of a ``/* */`` comment; what could end it is spelt ``<U+002F>``."""
+    return _COMMENT.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
+
+
+def wrapped(text: str) -> list[str]:
+    """The lines of a C comment of its own; none for an empty text."""
+    lines = textwrap.wrap(comment(text), 112, break_long_words=False, break_on_hyphens=False)
+    return [f"{'/*' if k == 0 else ' *'} {line}{' */' * (k == len(lines) - 1)}" for k, line in enumerate(lines)]
+
+
+def string(text: str) -> str:
+    """The C string literal of the UTF-8 bytes of a text. Raises `BuildError` for a NUL character."""
+    if "\0" in text:
+        raise BuildError(f"the name {text!r} holds a NUL character, which would end it in C; choose another")
+    data = text.encode("utf-8", errors="backslashreplace").decode("latin-1")
+    # Octal escapes have three digits, so that a digit that follows is not taken for part of them.
+    return '"' + _STRING.sub(lambda match: f"\\{ord(match[0]):03o}", data) + '"'
+
+
+def stem(name: str) -> str:
+    """A C identifier that resembles the name of a model."""
+    result = _NOT_IN_IDENTIFIER.sub("_", name).strip("_")
+    return result if result and not result[0].isdigit() else f"model_{result}".rstrip("_")
+
 
 SUM, PRODUCT, PREFIX, ATOM = range(4)
 """Binding strength of an expression, weakest first."""
@@ -103,44 +141,20 @@ class Printer:
 
     def _atom(self, value: Value) -> str:
         op, args = value.op, value.args
-        special = _ATOMS.get(op)
-        if special is not None:
-            return special(self, value)
-        inner = ", ".join(self.expression(x) for x in args)
-        if op == "call":
-            return f"{self._functions[value.payload]}({inner})"
-        return f"KG_{op.upper()}({inner})"
-
-    def load(self, value: Value) -> str:
-        """An element of an array, or the time."""
-        array, index = value.payload
-        if array == "t":
+        if op == "input" and value.payload[0] == "t":
             self.arrays.add("t")
             return "t"
-        return self._element(array, index)
-
-    def gathered(self, value: Value) -> str:
-        """A sine or cosine of the gathered angles."""
-        return self._element(value.op, value.payload)
+        if op == "input":
+            return self._element(*value.payload)
+        if op in ("sine", "cosine"):
+            return self._element(op, value.payload)
+        if op == "select":
+            return f"KG_SELECT({self.condition(args[0])}, {self.expression(args[1])}, {self.expression(args[2])})"
+        if op in _COMPARISON or op in _LOGICAL or op == "not":
+            return f"KG_TRUTH({self.condition(value)})"
+        inner = ", ".join(self.expression(x) for x in args)
+        return f"{self._functions[value.payload]}({inner})" if op == "call" else f"KG_{op.upper()}({inner})"
 
     def _element(self, array: str, index: int) -> str:
         self.arrays.add(array)
         return f"{array}[{index}]"
-
-    def select(self, value: Value) -> str:
-        """A choice between two values."""
-        condition, true, false = value.args
-        return f"KG_SELECT({self.condition(condition)}, {self.expression(true)}, {self.expression(false)})"
-
-    def truth(self, value: Value) -> str:
-        """A condition as a number, 1 or 0."""
-        return f"KG_TRUTH({self.condition(value)})"
-
-
-_ATOMS: Final[Mapping[str, Callable[[Printer, Value], str]]] = {
-    "input": Printer.load,
-    "sine": Printer.gathered,
-    "cosine": Printer.gathered,
-    "select": Printer.select,
-    **dict.fromkeys((*_COMPARISON, *_LOGICAL, "not"), Printer.truth),
-}

@@ -7,10 +7,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kanegen._version import __version__
-from kanegen.codegen.environment import include_closure, render, runtime_headers
-from kanegen.codegen.printer import literal
-from kanegen.codegen.sources import Sources, write_files
-from kanegen.codegen.wrapper import EVERYTHING, Features, wrapper_files
+from kanegen.codegen.sources import (
+    EVERYTHING,
+    Features,
+    Sources,
+    include_closure,
+    render,
+    runtime_headers,
+    wrapper_files,
+    write_files,
+)
 from kanegen.errors import BuildError
 
 TEMPLATES = {
@@ -36,6 +42,7 @@ def emit_project(
     sources: Sources,
     controls: Sequence[Control] = (),
     control_states: Sequence[tuple[str, int]] = (),
+    path_controls: Sequence[tuple[str, int]] = (),
     features: Features = EVERYTHING,
 ) -> Sources:
     """The kernel with all that builds on its own: C by ``make``, Python by ``pip install`` (NumPy only).
@@ -52,6 +59,8 @@ def emit_project(
         The values of the function ``control``, in its order; the example samples and holds them in a real-time loop.
     control_states
         Names and slots of the inputs that are part of the state of ``rhs_controlled``.
+    path_controls
+        Names and slots of the inputs that inverse dynamics solves for.
     features
         What the example program and the package can do.
     """
@@ -62,10 +71,9 @@ def emit_project(
         "distribution": package.replace("_", "-").lower(),
         "digest": sources.digest,
         "version": __version__,
-        "controls": [
-            {**control._asdict(), "bounds": f"{literal(control.low)}, {literal(control.high)}"} for control in controls
-        ],
+        "controls": controls,
         "control_states": control_states,
+        "path_controls": path_controls,
         "has": features,
     }
     example = render("project_example.c.jinja", **context)

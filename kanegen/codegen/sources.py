@@ -1,15 +1,29 @@
-"""The generated files of one model."""
+"""The generated files of one model: the record, the templates, the headers of the C runtime, and the Python module.
+
+Templates only place what Python decided: an unknown name is an error, and no escaping changes C.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
+from typing import Final
 
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from kanegen.codegen.methods import tableaux
+from kanegen.codegen.methods.table import IMPLICIT, METHODS
+from kanegen.codegen.printer import comment, literal, string
+from kanegen.codes import ContactLaw, EventKind, Mode, Status
 from kanegen.errors import BuildError
+from kanegen.resources import template_folder
 
 _STEM = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DIGEST = re.compile(r"[0-9a-f]{16,128}")
@@ -78,17 +92,192 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
         target.write_text(text, encoding="utf-8", newline="\n")
 
 
-def files_digest(files: Mapping[str, str]) -> str:
-    """SHA-256 over paths and texts; each is preceded by its length, so that no two sets of files collide."""
+def text_digest(parts: Iterable[str]) -> str:
+    """SHA-256 over texts; each is preceded by its length, so that no two sequences collide."""
     digest = sha256()
-    for path, text in sorted(files.items()):
-        for part in (path.encode(), text.encode()):
-            digest.update(len(part).to_bytes(8, "little"))
-            digest.update(part)
+    for part in parts:
+        digest.update(len(part.encode()).to_bytes(8, "little") + part.encode())
     return digest.hexdigest()
+
+
+def files_digest(files: Mapping[str, str]) -> str:
+    """SHA-256 over paths and texts."""
+    return text_digest(part for file in sorted(files.items()) for part in file)
 
 
 def _check_path(path: str) -> None:
     pure = PurePosixPath(path)
     if not path or pure.is_absolute() or ".." in pure.parts or "\\" in path or ":" in path:
         raise BuildError(f"the generated file {path!r} would leave its folder; expected a relative POSIX path")
+
+
+RUNTIME = "runtime"
+_INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.MULTILINE)
+LINE_WIDTH = 118
+LITERAL_WIDTH = 90
+"""Characters after which a long string literal is continued on the next line."""
+
+
+@cache
+def environment() -> Environment:
+    """The environment that renders every template; made once per process."""
+    result = Environment(
+        loader=FunctionLoader(_template_text),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    result.filters.update(
+        comment=comment, cstring=string, number=literal, literal=tableaux.literal, terms=tableaux.terms
+    )
+    result.filters.update(node=node, sum_of=sum_of, used_columns=used_columns, c_text=c_text, fill=fill)
+    return result
+
+
+def render(template: str, **context: object) -> str:
+    """The text of one template, with Unix line ends and a newline at the end.
+
+    Raises
+    ------
+    jinja2.TemplateNotFound, jinja2.UndefinedError
+        When there is no such template, or it uses a name that ``context`` lacks.
+    """
+    return environment().get_template(template).render(**context)
+
+
+def runtime_headers(methods: Iterable[str] = tuple(METHODS)) -> dict[str, str]:
+    """Every header of the C runtime, file name to text, sorted; those of codes and methods are rendered.
+
+    ``methods``: names of the integration methods that the headers hold.
+    """
+    return dict(_runtime_headers(tuple(methods)))
+
+
+@cache
+def _runtime_headers(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    entries = (template_folder() / RUNTIME).iterdir()
+    headers = {entry.name: entry.read_text(encoding="utf-8") for entry in entries if entry.name.endswith(".h")}
+    methods = [METHODS[name] for name in names]
+    headers["kg_codes.h"] = render(
+        "codes.h.jinja", statuses=list(Status), modes=list(Mode), laws=list(ContactLaw), kinds=list(EventKind)
+    )
+    headers["kg_methods.h"] = render("methods.h.jinja", methods=methods)
+    headers["kg_tableaux.h"] = render("tableaux.h.jinja", methods=[m for m in methods if not m.is_implicit])
+    headers["kg_rosenbrock.h"] = render("rosenbrock.h.jinja", methods=[m for m in methods if m.is_implicit])
+    return tuple(sorted(headers.items()))
+
+
+def include_closure(files: Mapping[str, str], available: Mapping[str, str]) -> dict[str, str]:
+    """The headers that C files include, directly or through others, and that are not among the files.
+
+    Both arguments map names to texts, and so does the result, sorted. Raises `BuildError` where a header is in neither.
+    """
+    found: dict[str, str] = {}
+    waiting = [text for name, text in files.items() if name.endswith((".c", ".h"))]
+    while waiting:
+        for name in _INCLUDE.findall(waiting.pop()):
+            if name not in files and name not in found:
+                if name not in available:
+                    raise BuildError(f"the generated sources lack the runtime header {name!r}")
+                found[name] = available[name]
+                waiting.append(found[name])
+    return dict(sorted(found.items()))
+
+
+def fill(text: str, first: str, rest: str) -> str:
+    """The text in lines of a C comment, which begin with ``first``, then ``rest``."""
+    return textwrap.fill(
+        text, LINE_WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def sum_of(weights: Iterable[tuple[int, Fraction]], operand: str, indent: int) -> str:
+    """A weighted sum in C, in lines: ``operand`` spells operand number ``%d``, which counts from 1."""
+    pieces = [f"{'-' if w < 0 else '+'} {tableaux.literal(abs(w))} * {operand % (j + 1)}" for j, w in weights]
+    pieces[0] = pieces[0].removeprefix("+ ").replace("- ", "-", 1)
+    lines = [pieces[0]]
+    for piece in pieces[1:]:
+        if indent + len(lines[-1]) + len(piece) < LINE_WIDTH:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(piece)
+    return f"\n{' ' * indent}".join(lines)
+
+
+def used_columns(rows: Iterable[Sequence[Fraction]]) -> list[int]:
+    """Indices at which at least one of the rows has a weight."""
+    return sorted({j for row in rows for j, _ in tableaux.terms(tuple(row))})
+
+
+def c_text(text: str, indent: int) -> str:
+    """A C string literal of printable ASCII, continued on further lines, indented, where it is long."""
+    lines = textwrap.wrap(text, LITERAL_WIDTH, break_long_words=False)
+    quoted = [line.replace("\\", "\\\\").replace('"', '\\"') for line in lines]
+    return ("\n" + " " * indent).join(f'"{line}{" " * (k < len(lines) - 1)}"' for k, line in enumerate(quoted))
+
+
+def node(c: Fraction) -> str:
+    """A node times the step in C."""
+    return "h" if c == 1 else f"{tableaux.literal(c)} * h"
+
+
+def _template_text(name: str) -> str | None:
+    entry = template_folder() / name
+    return entry.read_text(encoding="utf-8") if entry.is_file() else None
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the Python module does besides evaluating functions and integrating smooth motion.
+
+    A module with all features, which is the default, serves every model.
+
+    Parameters
+    ----------
+    events
+        Runs with contacts and events, and contacts at a state.
+    impulses
+        Speeds after impulses; runs with events have them in any case.
+    inverse
+        Inverse dynamics along a motion.
+    methods
+        Names of the integration methods.
+    """
+
+    events: bool = True
+    impulses: bool = True
+    inverse: bool = True
+    methods: tuple[str, ...] = tuple(METHODS)
+
+    @property
+    def implicit_methods(self) -> bool:
+        """Whether one of the methods needs the Jacobian of the right-hand side."""
+        return any(name in IMPLICIT for name in self.methods)
+
+
+EVERYTHING: Final = Features()
+
+_MODULE_FILE = re.compile(r'^ *#?(?:include|cdef extern from) "(module_[^"]+)"', re.MULTILINE)
+
+
+def wrapper_files(features: Features = EVERYTHING) -> dict[str, str]:
+    """The source of the Python module with these features, without the kernel: file name to text.
+
+    These are the Cython module, the C files compiled with it, and what they include.
+    """
+    files: dict[str, str] = {}
+    waiting = ["module.pyx", "module_steppers.c", "module_runtime.c"]
+    while waiting:
+        name = waiting.pop()
+        if name not in files:
+            files[name] = render(name, has=features)
+            waiting += _MODULE_FILE.findall(files[name])
+    return dict(sorted(files.items()))
+
+
+@cache
+def wrapper_digest() -> str:
+    """SHA-256 of what the module with all features is rendered from: rendering it takes longer than loading a model."""
+    names = sorted(item.name for item in template_folder().iterdir() if item.name.startswith("module"))
+    return files_digest({"features": repr(EVERYTHING), **{name: _template_text(name) or "" for name in names}})

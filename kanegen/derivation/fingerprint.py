@@ -68,6 +68,12 @@ def _spelled(node: Node) -> str:
     return f"{node.op} {payload} {[a.index for a in node.args]};"
 
 
+def _structure(expression: Any) -> Iterator[str]:
+    """The expression in prefix notation: to print it would take ten times as long, since SymPy sorts the terms."""
+    for part in sympy.preorder_traversal(expression):
+        yield f"{type(part).__name__} {len(part.args)}" if part.args else str(part)
+
+
 class Reader:
     """Tokens of the records of a description, frames and points numbered in the order in which they are met."""
 
@@ -92,8 +98,8 @@ class Reader:
             for entry in entries:
                 yield from self.tokens(entry)
         elif isinstance(value, sympy.Basic):
-            # The text is part of messages and tables that are stored with the code.
-            yield str(value)
+            # Its text, which follows from the structure, is part of messages that are stored with the code.
+            yield from _structure(value)
             yield self._node(value)
         elif value is None or isinstance(value, str | Number):
             yield repr(value)

@@ -10,6 +10,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, Description, ServoLabels
+from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model.control import control_limits
@@ -58,10 +59,10 @@ class ClosedLoop:
 
     def check(self, method: str, t0: float, t1: float) -> None:
         """Raise `SolveError` for a method without the Jacobian of the loop, and for samples backwards in time."""
-        if method == "rodas" and not (self.law and self.sampled):
+        if method in IMPLICIT and not (self.law and self.sampled):
             raise SolveError(
-                "method 'rodas' needs a Jacobian, and that of the closed loop is not compiled: use dopri5 or dop853, "
-                "or let a servo hold its controls with sample_time="
+                f"method {method!r} needs a Jacobian, and that of the closed loop is not compiled: use dopri5 or "
+                "dop853, or let a servo hold its controls with sample_time="
             )
         if self.sampled and t1 < t0:
             raise SolveError(

@@ -1,4 +1,4 @@
-/* kg_base.h - the scalar type, its literals and its functions.
+/* kg_base.h - defines the scalar type, its literals and its functions.
  *
  * Generated kernels and runtime headers use only these names, so that one text serves double, float and
  * vector lanes: define KG_REAL_DEFINED and the names below before including this header to change them.

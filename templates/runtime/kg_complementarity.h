@@ -1,9 +1,9 @@
-/* kg_complementarity.h - modes of contacts that agree with the state and with its accelerations.
+/* kg_complementarity.h - chooses modes of contacts that agree with the state and with its accelerations.
  *
- * The signs are lexicographic: a gap that is open stays open; one that is closed is decided by its rate, and where that
- * vanishes by complementarity of acceleration and force, for all contacts at once (kg_mode_scan.h). A Stabilized
- * contact acts if and only if its gap is violated and the multiplier it needs is compressive, which is the same
- * complementarity with the acceleration that the law asks for.
+ * A contact with an open gap stays open. For a closed gap the sign of its rate decides; where the rate is zero, the
+ * complementarity of acceleration and force decides, for all contacts at once (kg_mode_scan.h). A Stabilized contact
+ * acts if and only if its gap is violated and the multiplier it needs is compressive. This is the same complementarity
+ * with the acceleration that the law requires.
  */
 #ifndef KG_COMPLEMENTARITY_H
 #define KG_COMPLEMENTARITY_H
@@ -114,16 +114,16 @@ static inline kg_real kg_guard_zero(const kg_contacts *c, int m, int k) {
   return row < 0 ? KG_C(0.0) : KG_MODE_TOLERANCE * c->search.size / kg_modes_unit(&c->now, row);
 }
 
-/* Whether guard k hangs at zero as long as this mode lasts: that of a redundant contact without force, and of the gap
- * that a stabilized contact has closed. */
-static inline int kg_guard_hangs(const kg_contacts *c, int m, int k) {
+/* Whether guard k remains zero while this mode lasts. This holds for a redundant contact without force, and for the
+ * gap that a stabilized contact has closed. */
+static inline int kg_guard_remains_zero(const kg_contacts *c, int m, int k) {
   const int row = c->model->contacts[m].normal;
   return kg_scan_idle(&c->search, m) ||
          (k == 1 && kg_closed(c->mode[m]) && row >= 0 && KG_ABS(c->s.rate[row]) <= c->rate_tolerance);
 }
 
-/* Raises the guards that start at zero or below, just above it: more would let a gap sink from impact to impact. One
- * that hangs there is raised by all that counts as zero. */
+/* Raises the guards that start at zero or below to just above zero: a larger value would let a gap sink from impact to
+ * impact. A guard that remains zero is raised by the largest value that counts as zero. */
 static inline void kg_contacts_slack(kg_contacts *c) {
   const kg_real *lambda = kg_contacts_deciding(c);
   for (int m = 0; m < c->model->n_contacts; ++m) {
@@ -131,7 +131,7 @@ static inline void kg_contacts_slack(kg_contacts *c) {
     kg_contact_guards_of(c, m, lambda, guards);
     for (int k = 0; k < KG_CONTACT_GUARDS; ++k) {
       const kg_real zero = kg_guard_zero(c, m, k), low = KG_GUARD_SLACK * zero;
-      const kg_real rise = kg_guard_hangs(c, m, k) ? zero : low;
+      const kg_real rise = kg_guard_remains_zero(c, m, k) ? zero : low;
       const kg_real below = KG_MAX(-guards[k], KG_C(0.0));
       c->slack[KG_CONTACT_GUARDS * m + k] = guards[k] <= low ? rise + below : KG_C(0.0);
     }
@@ -166,7 +166,7 @@ static inline int kg_contacts_settle(kg_contacts *c, kg_real t, const kg_real *q
     kg_contact_choose_from_state(c, m);
   }
   memset(c->announced, 0, (size_t)c->model->n_contacts * sizeof(int));
-  c->strikes = 0;
+  c->at_impact = 0;
   chosen = kg_choose_modes(&c->search, 1, c->prefer_present);
   c->culprit = c->search.culprit;
   if (chosen < 0) {

@@ -1,4 +1,4 @@
-/* kg_consistent.h - states that satisfy the constraints, assembled from a guess.
+/* kg_consistent.h - computes states that satisfy the constraints, from a guess.
  *
  * Positions: Newton's method on phi(q, t, r) = 0. A correction is dq = S w, where the columns of S are those of C in
  * q' = C u + D, then the gradients of the invariants (which no speed changes); w is the shortest one in the metric of

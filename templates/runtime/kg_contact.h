@@ -1,9 +1,10 @@
-/* kg_contact.h - contacts of a model: their rows, modes, forces, and the motion in the present modes.
+/* kg_contact.h - evaluates the contacts of a model: rows, modes, forces, and the motion in the present modes.
  *
  * A contact is a unilateral constraint with or without friction, friction in a joint or under a given load, or a
  * constraint that events impose and remove. Each has up to three rows: the normal one, then one or two tangential ones.
  * The model's function `contacts` evaluates all rows at zero multipliers; `gaps` evaluates the part of them that takes
- * few operations. Which rows act follows from the modes of the contacts (kg_modes.h). Sections of `contacts` (n_k rows, n_m contacts):
+ * few operations. The modes of the contacts determine which rows act (kg_modes.h). Sections of `contacts` (n_k rows,
+ * n_m contacts):
  *
  *   qdot (n_q), a (n_u): the motion without contact forces; response (n_k x n_u): u' per multiplier; D (n_k x n_k):
  *   row accelerations per multiplier; free (n_k): row accelerations at zero multipliers; then the sections of `gaps`:
@@ -32,8 +33,8 @@ extern "C" {
 /* A slip velocity below this fraction of what counts as rest has no direction. */
 #define KG_NO_DIRECTION KG_C(1e-3)
 /* Up to this multiple of what counts as rest, slip that starts in a plane has the direction of its acceleration. The
- * direction of its velocity tends to that with the rate mu N / (m |v|), too fast for explicit steps, and differs from it
- * by the square of the time since the start. */
+ * direction of its velocity tends to that with the rate mu N / (m |v|), too fast for explicit steps, and differs from
+ * it by the square of the time since the start. */
 #define KG_START_SPEED KG_C(1e3)
 
 /* The last evaluation of `contacts`, or of `gaps` from `value` on. */
@@ -52,8 +53,8 @@ typedef struct {
   kg_real start_speed;    /* slip that starts in a plane has the direction of its acceleration up to this velocity */
   int prefer_present;     /* present modes, if consistent, need not be the only ones */
   int plastic;            /* impacts have e = 0 whatever the law says */
-  int strikes;            /* the modes chosen last were those of an impact */
-  int culprit;            /* after a failure: the contact it is about, or -1 */
+  int at_impact;          /* the modes chosen last were those of an impact */
+  int culprit;            /* after a failure: the contact that caused it, or -1 */
   int *mode;              /* n_contacts: the modes */
   kg_real *direction;     /* 2 per contact: unit direction of slip, in a plane that at the start of the step */
   kg_real *residual;      /* 2 per contact: slip velocity, within the error of the state, left over from sticking */
@@ -257,8 +258,8 @@ static inline void kg_contacts_respond(const kg_contacts *c, const kg_real *lamb
   }
 }
 
-/* The right-hand side in the present modes, its multipliers in c->lambda: of redundant contacts those of least norm, which
- * kg_modes_hold(&c->now) turns into ones that friction can give. KG_SINGULAR where no forces keep the modes. */
+/* The right-hand side in the present modes, its multipliers in c->lambda: of redundant contacts those of least norm,
+ * which kg_modes_hold(&c->now) turns into ones that friction can give. KG_SINGULAR where no forces keep the modes. */
 static inline int kg_contacts_rhs(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                                   kg_real *qdot, kg_real *udot) {
   const int status = kg_contacts_evaluate(c, t, q, u, r);

@@ -1,4 +1,4 @@
-/* kg_control.h - controls that satisfy servo-constraints, which may depend on each other.
+/* kg_control.h - computes controls that satisfy servo-constraints, which may depend on each other.
  *
  * Matrices are small and row-major.
  */
@@ -11,24 +11,24 @@
 extern "C" {
 #endif
 
-/* What the controls cannot supply counts when it exceeds this fraction of what is asked for: half of the digits, as for
- * the right sides of redundant constraints, ... */
+/* Servo-constraints are infeasible when the part of the right side that the controls cannot supply exceeds this
+ * fraction of the right side, half of the digits as for redundant constraints, ... */
 #define KG_CONTROL_TOLERANCE KG_C(1.5e-8)
-/* ... and this value: two servo-constraints that say the same ask for rounding errors once they are satisfied. */
+/* ... and this value: two equal servo-constraints leave a right side of rounding errors once they are satisfied. */
 #define KG_CONTROL_FLOOR KG_C(1e-12)
 
-/* x (n) = A^+ z + (I - A^+ A) y, computed as y + A^+ (z - A y) (Bajodah 2003, eqs. 481 and 541). A (m x n) is destroyed.
- * Returns KG_OK, KG_RANK_DEFICIENT (the rows depend on each other, without contradiction), or KG_INFEASIBLE: z is not in
- * the range of A, and x is the best fit. */
+/* x (n) = A^+ z + (I - A^+ A) y, computed as y + A^+ (z - A y) (Bajodah 2003, eqs. 481 and 541). A (m x n) is
+ * destroyed. Returns KG_OK, KG_RANK_DEFICIENT (the rows depend on each other, without contradiction), or KG_INFEASIBLE:
+ * z is not in the range of A, and x is the best fit. */
 #define KG_CONTROL_WORK(m, n) ((m) * ((m) + 3) + (n))
 static inline int kg_control_solve(int m, int n, kg_real *A, const kg_real *z, const kg_real *y, kg_real *work,
                                    kg_real *x) {
   kg_real *rest = work, *sizes = rest + m, *multipliers = sizes + m, *U = multipliers + m, *change = U + m * m;
-  kg_real missing = KG_C(0.0), asked = KG_C(0.0);
+  kg_real missing = KG_C(0.0), required = KG_C(0.0);
   int rank;
   for (int i = 0; i < m; ++i) {
     rest[i] = z[i] - kg_dot(n, A + i * (ptrdiff_t)n, y);
-    asked += z[i] * z[i];
+    required += z[i] * z[i];
   }
   rank = kg_pseudoinverse(m, n, A, rest, U, sizes, change, multipliers);
   for (int i = 0; i < n; ++i) {
@@ -43,15 +43,15 @@ static inline int kg_control_solve(int m, int n, kg_real *A, const kg_real *z, c
       missing += part * part;
     }
   }
-  return KG_SQRT(missing) <= KG_CONTROL_TOLERANCE * KG_SQRT(asked) + KG_CONTROL_FLOOR ? KG_RANK_DEFICIENT
+  return KG_SQRT(missing) <= KG_CONTROL_TOLERANCE * KG_SQRT(required) + KG_CONTROL_FLOOR ? KG_RANK_DEFICIENT
                                                                                       : KG_INFEASIBLE;
 }
 
 /* Controls near singular servo-constraints, and whether there are any. Matrices are small and row-major. */
 
-/* x (n) = A^+ z with singular values s below the damping d treated as s / d^2 in place of 1 / s: exact where all of them
- * exceed d, bounded by |z| / d everywhere (Nakamura and Hanafusa 1986, with the damping of each singular value of its
- * own). A (m x n) is destroyed; damping: one value. */
+/* x (n) = A^+ z with singular values s below the damping d treated as s / d^2 in place of 1 / s: exact where all of
+ * them exceed d, bounded by |z| / d everywhere (Nakamura and Hanafusa 1986, with the damping of each singular value of
+ * its own). A (m x n) is destroyed; damping: one value. */
 #define KG_CONTROL_DAMPED_WORK(m, n) ((m) * (m))
 static inline int kg_control_damped(int m, int n, kg_real *A, const kg_real *z, const kg_real *damping, kg_real *work,
                                     kg_real *x) {
@@ -69,8 +69,8 @@ static inline int kg_control_damped(int m, int n, kg_real *A, const kg_real *z, 
   return KG_OK;
 }
 
-/* x (n) = A^+ z; result: the rank of A (m x n, destroyed), its smallest singular value (0 where it has no full rank), and
- * 1 where z is in its range, else 0. */
+/* x (n) = A^+ z; result: the rank of A (m x n, destroyed), its smallest singular value (0 where it has no full rank),
+ * and 1 where z is in its range, else 0. */
 #define KG_CONTROL_FEASIBILITY_WORK(m, n) (KG_CONTROL_WORK(m, n) + (n))
 static inline int kg_control_feasibility(int m, int n, kg_real *A, const kg_real *z, kg_real *work, kg_real *x,
                                          kg_real *result) {

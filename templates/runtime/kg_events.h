@@ -1,4 +1,4 @@
-/* kg_events.h - events of an integration: zeros of guards g_i(t, y), located on the steps of a kg_stepper.
+/* kg_events.h - locates events of an integration: zeros of guards g_i(t, y) on the steps of a kg_stepper.
  *
  * After each accepted step kg_finder_step() looks for the first zero on its dense output (kg_zeros.h), and
  * kg_finder_locate() takes the step again so that it ends there, with the accuracy of a step, correcting the time by
@@ -102,8 +102,8 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   scan.side = f->side[i];
   scan.noise = kg_finder_noise(f, i);
   scan.unit = f->units[i];
-  /* A guard that hangs at zero within the errors of the integration for a step of usual length has no events. Steps that
-   * have become short on the surface tell that it is crossed back and forth. */
+  /* A guard that is zero within the errors of the integration for a step of usual length has no events. Steps that have
+   * become short on the surface show that it is crossed back and forth. */
   scan.flat = scan.swing = scan.noise;
   if (KG_ABS(s->h) >= KG_FINDER_SHORT * s->statistics.largest_step) {
     scan.flat = KG_FINDER_FLAT * scan.unit;
@@ -190,7 +190,7 @@ static inline int kg_finder_slope(kg_finder *f, kg_stepper *s, int guard, kg_rea
   return status;
 }
 
-/* Which guards have their event at the state the run stands at. */
+/* Marks the guards that have their event at the present state of the run. */
 static inline void kg_finder_mark(kg_finder *f, int first) {
   for (int i = 0; i < f->n; ++i) {
     const kg_found *found = &f->found[i];

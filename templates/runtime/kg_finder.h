@@ -1,4 +1,4 @@
-/* kg_finder.h - guards g_i(t, y) of an integration whose zeros are events: their values, signs and resolution.
+/* kg_finder.h - evaluates the guards g_i(t, y) of an integration, whose zeros are events, with signs and resolution.
  *
  * If a guard is zero at a start or restart, leaving zero is not an event; returning to zero is. What counts as zero
  * follows from the tolerances of the integration and from rounding.
@@ -15,7 +15,7 @@ extern "C" {
 
 #define KG_IGNORED 3 /* rule of a guard that is not looked at; others: kg_zeros.h, signs in the direction of time */
 
-/* Units of tolerance by which a guard that hangs at zero may move, at the end of a step and on its dense output, as
+/* Units of tolerance by which a guard that remains zero may move, at the end of a step and on its dense output, as
  * explicit steps at the limit of stability make it. */
 #define KG_FINDER_FLAT KG_C(10.0)
 #define KG_FINDER_SWING KG_C(1e3)
@@ -177,7 +177,7 @@ static inline kg_real kg_finder_noise(const kg_finder *f, int i) {
 
 static inline int kg_finder_sign(kg_real g, kg_real noise) { return g > noise ? 1 : g < -noise ? -1 : 0; }
 
-/* Begins at the state the stepper stands at. Returns KG_OK or a negative status. */
+/* Begins at the present state of the stepper. Returns KG_OK or a negative status. */
 static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
   int status = kg_finder_evaluate(f, s->t, s->y, 1, f->g);
   if (status == KG_OK) {
@@ -191,7 +191,7 @@ static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
   return status;
 }
 
-/* Goes on after an event. `jumped`: y has changed. Guards that fired are on their surface and may leave it.
+/* Continues after an event. `jumped`: y has changed. Guards that fired are on their surface and may leave it.
  * Returns KG_OK; KG_AT_EVENT when the jump made other guards change their sign, `fired` then says which; or a negative
  * status. */
 static inline int kg_finder_restart(kg_finder *f, const kg_stepper *s, int jumped) {

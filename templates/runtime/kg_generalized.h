@@ -1,4 +1,4 @@
-/* kg_generalized.h - generalized inverses and the symmetric root, for constraints of any rank.
+/* kg_generalized.h - computes generalized inverses and symmetric roots, for constraints of any rank.
  *
  * Matrices are small and row-major, and the caller owns every array. Jacobi rotations are slower than elimination, but
  * they give the singular values, and with them the rank, to high relative accuracy.
@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* Singular values below this fraction of the largest count as zero. Inside a step redundant rows are dependent only up to
- * the error of the state: with 1e-12 a Bricard mechanism takes four or more times as many steps, with 1e-7 a chain of
- * four-bars changes its energy in the flat position. */
+/* Singular values below this fraction of the largest count as zero. Inside a step redundant rows are dependent only up
+ * to the error of the state: with 1e-12 a Bricard mechanism takes four or more times as many steps, with 1e-7 a chain
+ * of four-bars changes its energy in the flat position. */
 #define KG_SINGULAR_VALUE_TOLERANCE KG_C(1e-9)
 
 /* Sweeps of Jacobi rotations; convergence is quadratic, ten are never needed for the sizes of mechanics. */
@@ -147,8 +147,8 @@ static inline void kg_backward(int n, const kg_real *L, kg_real *x) {
   }
 }
 
-/* u' of Q u' = P + J^T lambda, J u' = b for constraints of any rank (Udwadia and Kalaba 1992): of the accelerations that
- * meet the constraints best the one nearest to Q^-1 P. Q, P, J, b are destroyed; lambda (n_c) is the shortest;
+/* u' of Q u' = P + J^T lambda, J u' = b for constraints of any rank (Udwadia and Kalaba 1992): of the accelerations
+ * that meet the constraints best the one nearest to Q^-1 P. Q, P, J, b are destroyed; lambda (n_c) is the shortest;
  * rank: one value. Returns KG_OK, KG_RANK_DEFICIENT (u' is good all the same), or KG_SINGULAR. */
 #define KG_UDWADIA_KALABA_WORK(n_u, n_c) ((n_u) + (n_c) * ((n_c) + 1))
 static inline int kg_udwadia_kalaba(int n_u, int n_c, kg_real *Q, kg_real *P, kg_real *J, kg_real *b, kg_real *work,
@@ -307,9 +307,9 @@ static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot
 
 /* Accelerations near positions where constraint rows become dependent.
  *
- * Where a singular value s of J Q^-1/2 goes to zero on the way (a four-bar in its flat position), the row w^T (J u' - b) of
- * that value, w its left vector, is 0 = 0 in the limit: the u' that the motion needs is that of the next derivative (de
- * l'Hospital). With d/dt (J u' - b) = G u' + h + J u'', where w^T J u'' = O(s), the row is replaced by
+ * Where a singular value s of J Q^-1/2 goes to zero on the way (a four-bar in its flat position), the row w^T (J u' -
+ * b) of that value, w its left vector, is 0 = 0 in the limit: the u' that the motion needs is that of the next
+ * derivative (de l'Hospital). With d/dt (J u' - b) = G u' + h + J u'', where w^T J u'' = O(s), the row is replaced by
  * w^T (G u' + h) = 0 within a small distance. Errors of the state divided by s, which make runs turn off into another
  * branch of the motion, do not enter then: the speeds go on as they came.
  */
@@ -317,7 +317,7 @@ static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot
 /* A row is replaced where its singular value is below this fraction of the largest one, and of its own change along a
  * unit of the coordinates (1 rad, 1 m). */
 #define KG_LIMIT_DISTANCE KG_C(1e-3)
-/* Rates of rows below this fraction of the largest tell nothing: the row is dependent all along the motion. */
+/* Rates of rows below this fraction of the largest count as zero: the row is dependent all along the motion. */
 #define KG_LIMIT_RATE KG_C(1e-6)
 
 /* g (n) = the combination u (m) of the rows of G (m x n) */
@@ -389,8 +389,8 @@ static inline void kg_meet_rates(int m, int n, const kg_real *M, const kg_real *
   kg_add(n, KG_C(1.0), x, y);
 }
 
-/* kg_udwadia_kalaba() with G (n_c x n_u) and h (n_c) of d/dt (J u' - b) = G u' + h + J u''; u: the speeds. Rows that are
- * replaced have no multiplier; rank counts them all the same. Q, P, J, b, G are destroyed. */
+/* kg_udwadia_kalaba() with G (n_c x n_u) and h (n_c) of d/dt (J u' - b) = G u' + h + J u''; u: the speeds. Rows that
+ * are replaced have no multiplier; rank counts them all the same. Q, P, J, b, G are destroyed. */
 #define KG_UDWADIA_KALABA_LIMIT_WORK(n_u, n_c) (2 * (n_u) + (n_c) * (2 * (n_c) + (n_u) + 4))
 static inline int kg_udwadia_kalaba_limit(int n_u, int n_c, kg_real *Q, kg_real *P, kg_real *J, kg_real *b,
                                           const kg_real *u, kg_real *G, const kg_real *h, kg_real *work, kg_real *udot,

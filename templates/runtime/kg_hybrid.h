@@ -1,9 +1,9 @@
-/* kg_hybrid.h - runs of a model with contacts and events: steps in modes, events located, reactions, records.
+/* kg_hybrid.h - integrates a model with contacts and events: takes steps, locates events, and reacts to them.
  *
- * The host fills a kg_hybrid, calls kg_hybrid_open() once and kg_hybrid_start(), then kg_hybrid_step() for every step. After
- * KG_AT_EVENT or KG_AT_STOP the stepper stands there with the state before anything happens: the host stores it, with
- * the dense output of the step that led there, and calls kg_hybrid_react(), after which the state may have jumped.
- * Stages of a run in between are smooth, so that methods keep their order.
+ * The host fills a kg_hybrid, calls kg_hybrid_open() once and kg_hybrid_start(), then kg_hybrid_step() for every step.
+ * After KG_AT_EVENT or KG_AT_STOP the stepper has the time and the state just before the event: the host stores this
+ * state, with the dense output of the last step, and calls kg_hybrid_react(), which may change the state. The motion
+ * between events is smooth, so that methods keep their order.
  */
 #ifndef KG_HYBRID_H
 #define KG_HYBRID_H
@@ -14,8 +14,9 @@
 extern "C" {
 #endif
 
-/* Events in a row without progress that are called chattering: each after less than this fraction of the run; or without
- * a jump after a guard that moved no more than so many units of tolerance, in less than a fraction of the longest step. */
+/* Events in a row without progress that are called chattering: each after less than this fraction of the run; or
+ * without a jump after a guard that moved no more than so many units of tolerance, in less than a fraction of the
+ * longest step. */
 #define KG_IDLE_EVENTS 200
 #define KG_IDLE_PROGRESS KG_C(1e-10)
 #define KG_IDLE_EXCURSION KG_C(1e3)
@@ -131,8 +132,8 @@ static inline void kg_hybrid_set_start_speed(kg_hybrid *h, const kg_stepper_opti
 }
 
 /* Starts at (t0, y0) towards t_end; `work` as for kg_stepper_start(), whose outcomes it returns, or those of the
- * contacts, with their number in `culprit`. Impacts that are due at the start change the state at once: the stepper holds
- * that after them. */
+ * contacts, with their number in `culprit`. Impacts that are due at the start change the state at once: the stepper
+ * holds that after them. */
 static inline int kg_hybrid_start(kg_hybrid *h, const kg_stepper_options *options, kg_real t0, const kg_real *y0,
                                   kg_real t_end, kg_real *work) {
   kg_stepper *s = h->stepper;
@@ -178,8 +179,8 @@ static inline int kg_hybrid_progress(kg_hybrid *h) {
     crawls = crawls || (f->fired[i] && f->excursion[i] <= KG_IDLE_EXCURSION * f->units[i]);
   }
   crawls = crawls && interval < KG_IDLE_STEP * s->statistics.largest_step;
-  h->stands = interval <= least;
-  h->idle_events = h->stands || crawls ? h->idle_events + 1 : 0;
+  h->is_idle = interval <= least;
+  h->idle_events = h->is_idle || crawls ? h->idle_events + 1 : 0;
   h->t_event = s->t;
   if (h->idle_events <= KG_IDLE_EVENTS) {
     return KG_AT_EVENT;
@@ -213,8 +214,8 @@ static inline int kg_hybrid_advance(kg_hybrid *h) {
   return changed ? kg_finder_refresh(&h->finder, s) : KG_OK;
 }
 
-/* One accepted step. KG_OK; KG_FINISHED: the end is reached; KG_AT_EVENT, KG_AT_STOP: kg_hybrid_react() is to follow; or
- * a negative outcome. */
+/* One accepted step. KG_OK; KG_FINISHED: the end is reached; KG_AT_EVENT, KG_AT_STOP: kg_hybrid_react() is to follow;
+ * or a negative outcome. */
 static inline int kg_hybrid_step(kg_hybrid *h) {
   kg_stepper *s = h->stepper;
   int outcome = kg_stepper_step(s), events;
@@ -261,15 +262,15 @@ static inline int kg_hybrid_round(kg_hybrid *h) {
     return status;
   }
   jumped = memcmp(h->before, h->y, (size_t)kg_hybrid_size(h) * sizeof *h->y) != 0;
-  h->idle_events = jumped && !h->stands ? 0 : h->idle_events; /* impacts become fewer of their own: kg_transition.h */
+  h->idle_events = jumped && !h->is_idle ? 0 : h->idle_events; /* impacts become fewer of their own: kg_transition.h */
   kg_transition_remember(h);
   kg_hybrid_mark_costly(h);
   return kg_finder_restart(&h->finder, h->stepper, jumped);
 }
 
 /* What happens at an event, or at a stop after the host has changed its inputs, t_stop or the state. Returns KG_OK;
- * KG_FINISHED at the end of the run; KG_TERMINATED; KG_AT_STOP where the event coincides with t_stop: then kg_hybrid_react()
- * is to follow again; or a negative outcome. */
+ * KG_FINISHED at the end of the run; KG_TERMINATED; KG_AT_STOP where the event coincides with t_stop: then
+ * kg_hybrid_react() is to follow again; or a negative outcome. */
 static inline int kg_hybrid_react(kg_hybrid *h) {
   kg_stepper *s = h->stepper;
   int status = KG_AT_EVENT, stopped;

@@ -1,5 +1,7 @@
-/* kg_hybrid_system.h - a model with contacts and events as a system that kg_steppers.h integrates and kg_events.h watches:
- * its right-hand side in the present modes, and its guards, those of the user first, then KG_CONTACT_GUARDS per contact.
+/* kg_hybrid_system.h - presents a model with contacts and events to the integrator and to the search for events.
+ *
+ * It provides the right-hand side in the present modes to kg_steppers.h, and the guards to kg_events.h: those of the
+ * user first, then KG_CONTACT_GUARDS per contact.
  */
 #ifndef KG_HYBRID_SYSTEM_H
 #define KG_HYBRID_SYSTEM_H
@@ -41,8 +43,8 @@ typedef struct {
   kg_ode plain;  /* the motion without contact forces: n = n_q + n_u; the Jacobian may be NULL */
   kg_real *r;    /* n_r + n_hidden: the inputs, and zeros */
   /* Fills the inputs (NULL: they are constant); called after every step that is accepted with its outcome (NULL:
-   * nothing to do), may change stepper->y as kg_projection_after_step() does; stores a record. All return 0 or a negative
-   * outcome or status, which ends the run. */
+   * nothing to do), may change stepper->y as kg_projection_after_step() does; stores a record. All return 0 or a
+   * negative outcome or status, which ends the run. */
   int (*inputs)(void *host, kg_real t, const kg_real *q, const kg_real *u, kg_real *r);
   int (*accept)(void *host, int outcome);
   int (*record)(void *host, const kg_record *record);
@@ -63,7 +65,7 @@ typedef struct {
   kg_real t_end;
   kg_real t_event;      /* of the last event */
   int idle_events;      /* in a row without progress */
-  int stands;           /* the last one hardly changed t */
+  int is_idle;          /* the last one hardly changed t */
   int terminal;
   int modes_changed;
   int *rules;

@@ -1,4 +1,4 @@
-/* kg_impact.h - impacts at contacts, several at once, with friction.
+/* kg_impact.h - computes impacts at contacts, several at once, with friction.
  *
  * Newton's law of restitution as a complementarity problem for all contacts that touch (Moreau; Glocker):
  * 0 <= Lambda, 0 <= v+ + e v-, Lambda (v+ + e v-) = 0, with friction |Lambda_t| <= mu Lambda_n, sticking (v_t+ = 0) or
@@ -110,7 +110,7 @@ static inline kg_real kg_impact_change(const kg_contacts *c, int row) {
   return kg_dot(c->model->n_rows, c->s.D + row * (ptrdiff_t)c->model->n_rows, c->trial.lambda);
 }
 
-/* The mode of a contact after the impact, from which kg_contacts_settle() goes on. */
+/* The mode of a contact after the impact, with which kg_contacts_settle() starts. */
 static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
   const kg_contact_info *info = c->model->contacts + m;
   int mode = c->mode[m];
@@ -131,9 +131,9 @@ static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
   return mode;
 }
 
-/* An impact with the speeds u after an impulse, u_before before it (NULL: no impulse). u becomes the speeds after the impact,
- * impulses (n_rows) those of the rows, of least norm for redundant contacts. Modes are changed where contacts separate,
- * persist, stick or slip; kg_contacts_settle() then decides by accelerations. */
+/* An impact with the speeds u after an impulse, u_before before it (NULL: no impulse). u becomes the speeds after the
+ * impact, impulses (n_rows) those of the rows, of least norm for redundant contacts. Modes are changed where contacts
+ * separate, persist, stick or slip; kg_contacts_settle() then decides by accelerations. */
 static inline int kg_contacts_impact_after(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u,
                                            const kg_real *u_before, const kg_real *r, kg_real *impulses) {
   int status = KG_OK, chosen;
@@ -151,7 +151,7 @@ static inline int kg_contacts_impact_after(kg_contacts *c, kg_real t, const kg_r
   c->trial.lambda = impulses;
   c->search.modes = &c->trial;
   kg_impact_problem(c);
-  c->strikes = 1;
+  c->at_impact = 1;
   chosen = kg_choose_modes(&c->search, 0, 0);
   c->culprit = c->search.culprit;
   if (chosen < 0) {
@@ -173,9 +173,9 @@ static inline int kg_contacts_impact(kg_contacts *c, kg_real t, const kg_real *q
 /* Impacts that one impulse may cause at the same time. */
 #define KG_BLOW_CHAIN 100
 
-/* What contacts add to an impulse that has changed the speeds from u_before to u, with the bilateral constraints only: they
- * start as they are at u_before, and impacts follow until none is due. u becomes the speeds after, impulses (n_rows) the
- * sum; part: n_rows values. */
+/* What contacts add to an impulse that has changed the speeds from u_before to u, with the bilateral constraints only:
+ * they start as they are at u_before, and impacts follow until none is due. u becomes the speeds after, impulses
+ * (n_rows) the sum; part: n_rows values. */
 static inline int kg_contacts_after_impulse(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
                                    const kg_real *r, kg_real *part, kg_real *impulses) {
   int due = kg_contacts_settle(c, t, q, u_before, r);

@@ -1,10 +1,10 @@
-/* kg_impulse.h - speeds after impulses that act at one instant on a model with bilateral constraints.
+/* kg_impulse.h - computes the speeds after impulses that act at one instant on a model with bilateral constraints.
  *
  *   Q (u+ - u-) = I + psi_u(u+)^T Lambda,  psi(q, u+, t) = 0,
  *
- * where psi are the rows at velocity level (phi' of the holonomic ones); rows at acceleration level demand
- * J (u+ - u-) = 0. Bajodah (2003), chapter 6. For rows linear in the speeds that satisfied them before this is one solve;
- * rows nonlinear in them take Newton's method on both equations.
+ * where psi are the rows at velocity level (phi' of the holonomic ones); rows at acceleration level require J (u+ - u-)
+ * = 0. Bajodah (2003), chapter 6. For rows linear in the speeds that satisfied them before this is one solve; rows
+ * nonlinear in them take Newton's method on both equations.
  */
 #ifndef KG_IMPULSE_H
 #define KG_IMPULSE_H
@@ -168,7 +168,7 @@ static inline void kg_impulse_equations(kg_impulse_solve *s, const kg_real *u, c
   }
 }
 
-/* Whether the rows are independent here: their pivots tell what those of K, mixed with masses, do not. */
+/* Whether the rows are independent here: their pivots show it, those of K depend on the masses too. */
 static inline int kg_impulse_regular(kg_impulse_solve *s) {
   const int n = s->rows->n_u, m = s->rows->n_c;
   memcpy(s->shifted, s->J, (size_t)(m * n) * sizeof *s->J);
@@ -214,8 +214,8 @@ static inline int kg_impulse_curved(const kg_impulse_solve *s) {
   return 0;
 }
 
-/* Changes the speeds u (n_u) by the generalized impulses (n_u); multipliers: n_c, constraint impulses of the rows. `work`
- * holds kg_impulse_work() values. Rows that u violates become satisfied: they are imposed at this instant.
+/* Changes the speeds u (n_u) by the generalized impulses (n_u); multipliers: n_c, constraint impulses of the rows.
+ * `work` holds kg_impulse_work() values. Rows that u violates become satisfied: they are imposed at this instant.
  * Returns KG_OK, KG_SINGULAR (rows that depend on each other here, or a direction without mass), KG_INCONSISTENT (no
  * convergence of rows nonlinear in the speeds), or the status of a function. */
 static inline int kg_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,

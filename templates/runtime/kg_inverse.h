@@ -1,8 +1,8 @@
-/* kg_inverse.h - inverse dynamics: the controls and multipliers of a motion that is given.
+/* kg_inverse.h - inverse dynamics: computes the controls and multipliers of a prescribed motion.
  *
- * Q u' = P0 + G tau + J^T lambda for tau and lambda. The part of the force along the constraints says nothing about tau:
- * it is taken out first, tau is the least-squares solution of least norm, lambda what the rows need besides. Singular
- * values decide, so that redundant constraints, more controls than needed, and fewer, are all treated alike.
+ * It solves Q u' = P0 + G tau + J^T lambda for tau and lambda. The part of the force along the constraints does not
+ * depend on tau and is removed first; then tau is the least-squares solution of least norm, and lambda follows. Ranks
+ * are determined from singular values, so that constraints may be redundant, and controls may be too many or too few.
  */
 #ifndef KG_INVERSE_H
 #define KG_INVERSE_H
@@ -28,11 +28,11 @@ typedef struct {
   const int *slots;              /* of the controls in r */
 } kg_inverse;
 
-/* What a sample of a path leaves. */
+/* The results for one sample of a path. */
 typedef struct {
   kg_real *tau;       /* n_tau */
   kg_real *lambda;    /* n_c */
-  kg_real *residual;  /* n_u: generalized forces that nobody supplies */
+  kg_real *residual;  /* n_u: generalized forces that no control and no constraint supplies */
   kg_real *violation; /* n_c: J u' - b */
   kg_real *slip;      /* n_q: q' - C u - D */
   int rank;           /* of the controls beside the constraints: n_tau where they are unique */

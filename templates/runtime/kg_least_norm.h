@@ -1,4 +1,4 @@
-/* kg_least_norm.h - the shortest solution of a few linear equations, in a symmetric metric.
+/* kg_least_norm.h - computes the shortest solution of a few linear equations, in a symmetric metric.
  *
  * Rows may depend on each other (redundant constraints): a row that depends on those before it is left out, and the
  * error that remains in it is returned. Matrices are row-major.

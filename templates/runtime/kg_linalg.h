@@ -1,8 +1,8 @@
-/* kg_linalg.h - small dense solves for generated code: row-major, in place, without allocation.
+/* kg_linalg.h - solves small dense linear systems for generated code: row-major, in place, without allocation.
  *
- * A function that can fail returns KG_SINGULAR with the arrays it writes in an undefined state. Singular means to
- * working precision, judged so that neither the units of the rows nor those of the columns matter. Row and column
- * indices are stored as kg_real (exact integers), so that generated code needs one kind of scratch only.
+ * A function that can fail returns KG_SINGULAR, and its results are undefined then. A matrix counts as singular if it
+ * is so to working precision; the units of rows and columns do not affect this decision. Row and column indices are
+ * stored as kg_real (exact integers), so that generated code needs one kind of scratch only.
  */
 #ifndef KG_LINALG_H
 #define KG_LINALG_H
@@ -37,7 +37,7 @@ static inline int kg_equilibrate(int n, int m, int k, kg_real *a, kg_real *b) {
 }
 
 /* The row of column k, from k on, with the largest entry; -1 where that is at most `least`, or `rounding` times the
- * largest entry above: what is eliminated already tells the scale of the column, and a dependent one leaves rounding. */
+ * largest entry above: the eliminated rows show the scale of the column, and a dependent column leaves rounding. */
 static inline int kg_lu_pivot(int n, int k, const kg_real *a, kg_real least, kg_real rounding) {
   kg_real above = KG_C(0.0);
   kg_real largest = KG_C(0.0);
@@ -55,8 +55,8 @@ static inline int kg_lu_pivot(int n, int k, const kg_real *a, kg_real least, kg_
 }
 
 /* Gaussian elimination with row pivoting of a (n x n), in place: the multipliers below the diagonal, U on and above it,
- * the diagonal inverted. The m right-hand sides b (n x m) go along. pivots: n row indices, or NULL if they are not needed
- * for kg_lu_solve_factored(). `least`, `rounding`: see kg_lu_pivot(). Returns KG_OK or KG_SINGULAR. */
+ * the diagonal inverted. The m right-hand sides b (n x m) go along. pivots: n row indices, or NULL if they are not
+ * needed for kg_lu_solve_factored(). `least`, `rounding`: see kg_lu_pivot(). Returns KG_OK or KG_SINGULAR. */
 static inline int kg_lu_factor(int n, int m, kg_real *a, kg_real *b, kg_real least, kg_real rounding, kg_real *pivots) {
   for (int k = 0; k < n; ++k) {
     const int pivot = kg_lu_pivot(n, k, a, least, rounding);
@@ -202,10 +202,10 @@ static inline int kg_cholesky_solve(int n, kg_real *a, kg_real *b) {
   return KG_OK;
 }
 
-/* Gauss-Jordan elimination of J u' = b (J: n_c x n_u, b: n_c x m) with complete pivoting after scaling the rows. Columns
- * are swapped in J, and with them the indices in order (n_u values): the first n_c of them are the dependent speeds
- * D, the others the independent ones I. On return J = [identity, J_D^-1 J_I] and b = J_D^-1 b.
- * KG_SINGULAR when J loses row rank. */
+/* Gauss-Jordan elimination of J u' = b (J: n_c x n_u, b: n_c x m) with complete pivoting after scaling the rows.
+ * Columns are swapped in J, and with them the indices in order (n_u values): the first n_c of them are the dependent
+ * speeds D, the others the independent ones I. On return J = [identity, J_D^-1 J_I] and b = J_D^-1 b. KG_SINGULAR when
+ * J loses row rank. */
 KG_COLD
 static inline int kg_eliminate(int n_u, int n_c, int m, kg_real *J, kg_real *b, kg_real *order) {
   for (int j = 0; j < n_u; ++j) {

@@ -1,11 +1,10 @@
-/* kg_mode_hold.h - the forces of redundant contacts that stick.
+/* kg_mode_hold.h - decides whether redundant contacts can stick, and computes their forces.
  *
- * A disc that rests in a groove between two rough planes has four rows and three speeds: sticking is a motion (none), but
- * its forces are one of a family. The multipliers of least norm (kg_modes.h) may ask for more than friction gives where
- * others of the family do not, and whether the contacts hold depends on the whole family. In it every condition
- * `mu_s N >= |lambda_t|`, and `N >= 0` of contacts without friction, is left a margin; the contacts hold as long as the
- * largest value that the smallest margin can have is positive. It is found by Newton's method with logarithmic barriers
- * (Nesterov and Nemirovskii 1994): maximize tau with every margin above tau, over the null space of the rows.
+ * A disc at rest in a groove between two rough planes has four rows and three speeds: its motion is unique, its forces
+ * are not. The forces of least norm (kg_modes.h) may violate the law of friction although other possible forces satisfy
+ * it. Each condition `mu_s N >= |lambda_t|`, and `N >= 0` of contacts without friction, has a margin. The contacts
+ * stick if there are forces for which all margins are positive. They are found by Newton's method with logarithmic
+ * barriers (Nesterov and Nemirovskii 1994): maximize tau with every margin above tau, over the null space of the rows.
  */
 #ifndef KG_MODE_HOLD_H
 #define KG_MODE_HOLD_H
@@ -29,7 +28,7 @@ extern "C" {
 #define KG_HOLD_HALVINGS 50
 /* Pivots below this fraction of their diagonal element are rounding. */
 #define KG_HOLD_ROUNDING KG_C(1e-13)
-/* A null vector with less than this of a row, of all its length 1, leaves the row alone. */
+/* A null vector with less than this of a row, of all its length 1, does not affect the row. */
 #define KG_HOLD_TOUCHED KG_C(1e-6)
 /* The value of states outside the barriers. */
 #define KG_HOLD_OUTSIDE KG_C(1e300)
@@ -362,8 +361,8 @@ static inline kg_real kg_hold_size(const kg_hold *h) {
 }
 
 /* After kg_modes_solve(): where contacts that stick are redundant, `center` becomes the multipliers with the largest
- * margins, and lambda those of least norm moved towards them as far as the laws ask for. Returns whether that is so. The
- * accelerations do not change. */
+ * margins, and lambda those of least norm moved towards them as far as the laws ask for. Returns whether that is so.
+ * The accelerations do not change. */
 KG_COLD
 static inline int kg_modes_hold(kg_modes *s) {
   kg_hold h;

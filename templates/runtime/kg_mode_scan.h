@@ -1,7 +1,7 @@
-/* kg_mode_scan.h - all sets of modes of contacts, where pivoting is not enough.
+/* kg_mode_scan.h - chooses the modes of contacts, and tries all sets of modes where pivoting is not enough.
  *
- * Friction whose normal force depends on the friction can have no solution or several (Painleve 1895): both are found
- * by trying every set of modes.
+ * Where normal forces depend on friction there may be no solution or several (Painleve 1895): both cases are found by
+ * trying every set of modes. Where there is no solution, the contacts that contradict each other are found as well.
  */
 #ifndef KG_MODE_SCAN_H
 #define KG_MODE_SCAN_H
@@ -96,8 +96,8 @@ static inline int kg_scan_restore(kg_mode_search *f) {
   return kg_search_solve(f);
 }
 
-/* Whether a contact with two possibilities hangs between them: it has no force, and the row it would keep is kept. Its
- * other mode is the better description of this motion (redundant contacts), if one is needed at all. */
+/* Whether an open contact could as well be closed: it has no force, and its row keeps the value of a closed contact.
+ * The closed mode describes this motion better where contacts are redundant. */
 static inline int kg_scan_idle(const kg_mode_search *f, int m) {
   const int row = f->modes->info[m].normal;
   return row >= 0 && !kg_closed(f->modes->mode[m]) && kg_may(f, m, kg_mode_with_force(f, m)) &&
@@ -189,8 +189,8 @@ static inline int kg_search_coupled(const kg_mode_search *f) {
   return 0;
 }
 
-/* Closes contacts that hang between their modes if all of them then carry a load: of several descriptions of the same
- * motion the one in which redundant contacts share the load. */
+/* Closes the open contacts that could as well be closed if all of them then carry a load: of several descriptions of
+ * the same motion this is the one in which redundant contacts share the load. */
 static inline void kg_search_share(kg_mode_search *f) {
   kg_modes *s = f->modes;
   int any = 0, accepted;
@@ -230,8 +230,8 @@ static inline int kg_hold_violated(kg_mode_search *f) {
   return violated;
 }
 
-/* Whether the present modes, in which redundant contacts stick, hold with a margin: then they agree with the laws, though
- * the multipliers of least norm need not. */
+/* Whether the present modes, in which redundant contacts stick, hold with a margin: then they agree with the laws,
+ * though the multipliers of least norm need not. */
 static inline int kg_search_holds(kg_mode_search *f, int *violated) {
   const kg_modes *s = f->modes;
   int sticks = 0;
@@ -246,7 +246,7 @@ static inline int kg_search_holds(kg_mode_search *f, int *violated) {
   return *violated < 0;
 }
 
-/* Whether contact m starts to slip without moving, though it might stick, or hangs between its modes. */
+/* Whether contact m starts to slip without moving although it might stick, or is open and could as well be closed. */
 static inline int kg_scan_lingers(const kg_mode_search *f, int m) {
   const kg_modes *s = f->modes;
   if (s->mode[m] != KG_SLIP) {
@@ -256,9 +256,9 @@ static inline int kg_scan_lingers(const kg_mode_search *f, int m) {
          kg_tangential_size(s, m, f->w) <= KG_MODE_DIFFERENCE * f->size * kg_modes_unit(s, s->info[m].tangent);
 }
 
-/* Contacts that start to slip without moving stick if they can hold, and those that hang between their modes close: of
- * several descriptions of the same motion the one in which redundant contacts share the friction. Those that cannot are
- * left out one after the other. */
+/* Lets contacts stick that start to slip without moving, and closes those that could as well be closed: of several
+ * descriptions of the same motion this is the one in which redundant contacts share the friction. Contacts that cannot
+ * stick or close are left out one after the other. */
 static inline void kg_search_stick(kg_mode_search *f) {
   kg_modes *s = f->modes;
   int left = 0, violated;
@@ -291,7 +291,7 @@ static inline int kg_find_modes(kg_mode_search *f, int unique, int trusted) {
   f->culprit = -1;
   f->size = kg_search_size(f->modes);
   if (kg_search_holds(f, &again)) {
-    return KG_OK; /* what sticks goes on to stick */
+    return KG_OK; /* contacts that stick remain in this mode */
   }
   status = kg_search_by_pivots(f, &pivots);
   if (status != KG_OK) {
@@ -327,8 +327,8 @@ static inline int kg_conflict_solved(kg_mode_search *f) {
   return kg_find_modes(f, 0, 0) == KG_OK;
 }
 
-/* After KG_NO_MODE: flags the contacts in conflict, and tells whether without friction there is none. What the contacts
- * may do is lost. */
+/* After KG_NO_MODE: flags the contacts in conflict, and finds out whether they agree without friction. Overwrites the
+ * modes that the contacts may take. */
 KG_COLD
 static inline void kg_search_conflict(kg_mode_search *f) {
   const int n = f->modes->n_contacts, friction = KG_MAY(KG_STICK) | KG_MAY(KG_SLIP) | KG_MAY_START;

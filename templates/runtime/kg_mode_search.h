@@ -1,11 +1,11 @@
-/* kg_mode_search.h - modes of contacts that agree with the forces they lead to.
+/* kg_mode_search.h - searches by pivoting for modes of contacts that agree with the resulting forces.
  *
  * Normals obey 0 <= lambda, 0 <= w, lambda w = 0 (a linear complementarity problem; Cottle, Pang, Stone, The Linear
  * Complementarity Problem, 1992), friction the law of Coulomb: a stuck contact has |lambda_t| <= mu_s N, one that
- * starts to slip moves along d with lambda_t = -mu_k N d. Pivoting from the present modes, the most violated contact
- * first, then the first violated one (the rule of Murty 1974, finite for positive definite D). Where that goes in
- * circles, it starts again from a better guess; where that fails too, and to find out whether a
- * solution with friction is the only one, all modes are gone through (kg_mode_scan.h).
+ * starts to slip moves along d with lambda_t = -mu_k N d. Pivoting starts from the present modes and changes the mode
+ * of the most violated contact, after many pivots that of the first violated one (the rule of Murty 1974, finite for
+ * positive definite D). If this cycles, it starts again from a better guess. If this fails too, and to find out whether
+ * a solution with friction is the only one, all sets of modes are tried (kg_mode_scan.h).
  */
 #ifndef KG_MODE_SEARCH_H
 #define KG_MODE_SEARCH_H
@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* Sets of modes that are gone through at most: six contacts with friction in one direction at rest, or twelve without
- * friction. Beyond that a set found by pivoting is taken without proof that it is the only one. */
+/* The largest number of sets of modes that are tried: six contacts with friction in one direction at rest, or twelve
+ * without friction. Beyond that a set found by pivoting is taken without proof that it is the only one. */
 #define KG_MODE_COMBINATIONS 4096
 /* An inequality is violated beyond this fraction of the largest row; accelerations differ beyond the other one. */
 #define KG_MODE_TOLERANCE KG_C(1e-10)
@@ -45,7 +45,7 @@ typedef struct {
   int culprit;          /* contact that no mode satisfies, or that has several; -1 */
 } kg_mode_search;
 
-/* One change of mode, and by how much it is asked for. */
+/* One change of mode, and the violation that requires it. */
 typedef struct {
   int contact;
   int mode;
@@ -158,7 +158,7 @@ static inline int kg_mode_with_force(const kg_mode_search *f, int m) {
   return kg_may(f, m, KG_CLOSED) ? KG_CLOSED : kg_may(f, m, KG_STICK) ? KG_STICK : KG_SLIP;
 }
 
-/* What the normal of a contact asks for: its violation, and the other mode. */
+/* The violation of the normal condition of a contact, and the mode that removes it. */
 static inline kg_pivot kg_normal_pivot(const kg_mode_search *f, int m) {
   const kg_modes *s = f->modes;
   const int closed = kg_closed(s->mode[m]), row = s->info[m].normal;
@@ -175,7 +175,8 @@ static inline kg_pivot kg_normal_pivot(const kg_mode_search *f, int m) {
   return pivot;
 }
 
-/* What friction asks for: the excess of a stuck contact's force, or how fast one that starts to slip goes backwards. */
+/* The violation of the law of friction: the excess of a stuck contact's force, or the backward acceleration of a
+ * contact that starts to slip. */
 static inline kg_pivot kg_friction_pivot(const kg_mode_search *f, int m) {
   const kg_modes *s = f->modes;
   kg_pivot pivot;
@@ -230,7 +231,7 @@ static inline int kg_search_by_pivots(kg_mode_search *f, int *pivots) {
   return KG_NO_MODE;
 }
 
-/* A first guess of the modes of many contacts with friction, where pivoting goes in circles.
+/* A first guess of the modes of many contacts with friction, where pivoting cycles.
  *
  * Sweeps over the contacts, each time giving one contact the force that satisfies it alone: the projected Gauss-Seidel
  * iteration of nonsmooth contact dynamics (Moreau; Jean 1999). It converges slowly, but the modes it tends to are

@@ -1,4 +1,4 @@
-/* kg_model.h - the description through which any host loads a generated model.
+/* kg_model.h - describes a generated model to the program that loads it.
  *
  * A generated kernel defines one kg_model and returns it from kg_get_model(). All functions are reentrant:
  * no allocation, no globals; the caller owns every array.
@@ -15,9 +15,9 @@ extern "C" {
 
 #define KG_ABI 2
 
-/* One compiled function of the model: out = f(t, q, u, r; p).
- * q: n_q, u: n_u, r: n_r inputs, then n_hidden hidden ones (kg_model); p: n_prepared values filled by prepare(); work: `work` values of scratch;
- * out: rows values (cols == 0) or rows * cols values, row-major. Arrays must not overlap. */
+/* One compiled function of the model: out = f(t, q, u, r; p). q: n_q, u: n_u, r: n_r inputs, then n_hidden hidden ones
+ * (kg_model); p: n_prepared values filled by prepare(); work: `work` values of scratch; out: rows values (cols == 0) or
+ * rows * cols values, row-major. Arrays must not overlap. */
 #define KG_ARGUMENTS                                                                                     \
   kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u, const kg_real *KG_RESTRICT r,   \
       const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out

@@ -1,9 +1,9 @@
-/* kg_modes.h - the forces of contacts whose modes are given.
+/* kg_modes.h - computes the forces of contacts whose modes are given.
  *
- * Contact rows W (n_rows x n_u) answer to multipliers lambda with w = b + D lambda, D = W M W^T, where M is the inverse
- * of the mass matrix on the motions that the bilateral constraints allow: D is symmetric and positive semidefinite,
- * singular when contacts are redundant. In accelerations b is the row acceleration at lambda = 0 less the one that a
- * closed (stuck) row must have; in impacts the same with velocities and impulses.
+ * Multipliers lambda give the contact rows W (n_rows x n_u) the values w = b + D lambda, D = W M W^T, where M is the
+ * inverse of the mass matrix on the motions that the bilateral constraints allow: D is symmetric and positive
+ * semidefinite, singular when contacts are redundant. In accelerations b is the row acceleration at lambda = 0 less the
+ * one that a closed (stuck) row must have; in impacts the same with velocities and impulses.
  *
  * A closed normal and a stuck tangent have w = 0; a slipping one has lambda_t = -mu_k N d along the unit direction of
  * slip d. Where N is itself unknown the system is not symmetric: it may be singular, its solution tensile (Painleve).
@@ -23,7 +23,7 @@ extern "C" {
 /* Rows of the same contacts in units of the square root of their own response: a pivot below this fraction of 1 belongs
  * to a row that depends on the others. D is a square: this is an angle of 3e-5 between rows. */
 #define KG_MODES_RANK KG_SINGULAR_VALUE_TOLERANCE
-/* What redundant rows may contradict each other, as a fraction of the largest row: what a stabilized state leaves. */
+/* Largest contradiction between redundant rows, as a fraction of the largest row: the error of a stabilized state. */
 #define KG_MODES_RESIDUAL KG_C(1e-6)
 
 /* The rows, the modes and the multipliers. Arrays are the caller's. */
@@ -112,7 +112,7 @@ static inline int kg_modes_unknowns(kg_modes *s) {
   return n;
 }
 
-/* Row value at the multipliers as they stand. */
+/* Value of a row at the present multipliers. */
 static inline kg_real kg_modes_row(const kg_modes *s, int row) {
   return s->b[row] + kg_dot(s->n_rows, s->D + row * (ptrdiff_t)s->n_rows, s->lambda);
 }
@@ -150,8 +150,8 @@ static inline void kg_modes_equations(kg_modes *s, int n, kg_real *G, kg_real *z
   }
 }
 
-/* The solution of G x = z, which z becomes. G: n x n, destroyed. Unlike in kg_lu_solve(), rows that depend on each other
- * up to the error of the state, not only to rounding, count as singular. */
+/* The solution of G x = z, which z becomes. G: n x n, destroyed. Unlike in kg_lu_solve(), rows that depend on each
+ * other up to the error of the state, not only to rounding, count as singular. */
 static inline int kg_modes_eliminate(int n, kg_real *G, kg_real *z) {
   if (kg_lu_factor(n, 1, G, z, KG_MODES_RANK, KG_C(0.0), NULL) != KG_OK) {
     return KG_SINGULAR;
@@ -275,7 +275,7 @@ static inline int kg_modes_correct_signs(kg_modes *s) {
 }
 
 /* The multipliers in the present modes. KG_SINGULAR when no multipliers keep them. The signs of two-sided normals are
- * assumptions: wrong ones are turned round, each at most once on the way. */
+ * assumptions: wrong ones are reversed, each at most once on the way. */
 static inline int kg_modes_solve(kg_modes *s) {
   for (int attempt = 0; attempt <= s->n_contacts; ++attempt) {
     const int status = kg_modes_solve_signed(s);

@@ -1,6 +1,6 @@
-/* kg_ode.h - an initial value problem y' = f(t, y), what its integration reports and what it counts.
+/* kg_ode.h - defines an initial value problem y' = f(t, y), and the statistics of its integration.
  *
- * Nothing here depends on a model: kg_model is one source of right-hand sides among others.
+ * It does not depend on models: the right-hand side may be any function.
  */
 #ifndef KG_ODE_H
 #define KG_ODE_H
@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* y' = rhs(t, y). `rhs` writes n values to dydt and returns KG_OK, KG_REPARTITIONED, or a negative status. Adaptive
- * methods answer KG_SINGULAR inside a trial step with a smaller step; any other negative status stops at once. */
+/* y' = rhs(t, y). `rhs` writes n values to dydt and returns KG_OK, KG_REPARTITIONED, or a negative status. After
+ * KG_SINGULAR inside a trial step adaptive methods reduce the step; any other negative status stops at once. */
 typedef struct {
   int n;
   int (*rhs)(void *context, kg_real t, const kg_real *y, kg_real *dydt);

@@ -1,9 +1,9 @@
-/* kg_projection.h - steps of an integration followed by a projection onto the constraints and integrals of motion.
+/* kg_projection.h - projects states of an integration onto the constraints and integrals of motion.
  *
  * Positions, then speeds are corrected by the smallest change in the metric of the kinetic energy: E. Hairer,
  * C. Lubich, G. Wanner, Geometric Numerical Integration, 2nd ed., sections IV.4 and VII.1. The order of the method is
  * kept: a step leaves the constraints by no more than its own error, and the projection moves the state by about as
- * much. States whose residuals are below the tolerance are left alone, for the price of these rows.
+ * much. States whose residuals are below the tolerance are not changed; only these rows are evaluated then.
  */
 #ifndef KG_PROJECTION_H
 #define KG_PROJECTION_H
@@ -293,7 +293,7 @@ static inline int kg_noise_of_rows(kg_level *l) {
 
 typedef struct {
   kg_manifold manifold;
-  kg_integrals integrals;       /* n and functions are to be set; kg_projection_renew() tells their values */
+  kg_integrals integrals;       /* n and functions are to be set; kg_projection_renew() sets their values */
   kg_real tolerance;
   long long every;              /* steps from one projection to the next; the last state of a run is projected too */
   int any_rank;                 /* rows may become dependent on the way, which forms of any rank pass: kg_noise_of_rows() */
@@ -382,10 +382,10 @@ static inline kg_real kg_projection_small(kg_level *l, int n) {
   return largest;
 }
 
-/* kg_projection_level() where rows may become dependent on the way. Near such a state a small residual may stand for a
- * large error of the state: it is left alone when the correction, not the residual, is below the tolerance. What counts
- * is the tolerance itself (1 rad, 1 m), unless x is so large that its rounding exceeds it: an error of the coordinates
- * is one of the rows of the speeds as well, whatever the number of revolutions. */
+/* kg_projection_level() where rows may become dependent on the way. Near such a state a small residual may be due to a
+ * large error of the state: the state is accepted when the correction, not the residual, is below the tolerance. The
+ * tolerance (rad, m) is used as it is unless the rounding error of x exceeds it: an error of the coordinates is an
+ * error of the speed rows as well, whatever the number of revolutions. */
 static inline int kg_projection_any_rank(kg_level *l, int metric_known) {
   l->noise = NULL;
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {

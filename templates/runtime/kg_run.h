@@ -1,8 +1,8 @@
-/* kg_run.h - a whole run: steps, sampled controls, events, and which states are stored.
+/* kg_run.h - carries out a whole run: steps, sampled controls, events, and the states that are stored.
  *
  * The host fills a kg_run (all other fields are zero) and calls kg_run_begin(), kg_run_start(), and kg_run_advance()
- * until it returns something else than KG_OK. Nothing is allocated: states leave through the callbacks. With contacts or
- * events kg_run_hybrid_start() takes the place of kg_run_start() (kg_run_hybrid.h).
+ * until it returns something else than KG_OK. Nothing is allocated: states leave through the callbacks. With contacts
+ * or events kg_run_hybrid_start() takes the place of kg_run_start() (kg_run_hybrid.h).
  *
  * Callbacks return KG_OK or a negative status, which ends the run. Those marked "or NULL" may be left out.
  */

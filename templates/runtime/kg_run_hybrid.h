@@ -1,4 +1,4 @@
-/* kg_run_hybrid.h - runs (kg_run.h) of models with contacts and events (kg_hybrid.h). */
+/* kg_run_hybrid.h - carries out runs (kg_run.h) of models with contacts and events (kg_hybrid.h). */
 #ifndef KG_RUN_HYBRID_H
 #define KG_RUN_HYBRID_H
 

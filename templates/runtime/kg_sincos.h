@@ -1,6 +1,6 @@
-/* kg_sincos.h - sines and cosines of several angles at once.
+/* kg_sincos.h - computes sines and cosines of several angles at once.
  *
- * A loop without branches and without calls, which compilers turn into vector code: 8 angles take 0.26 of the time
+ * Compilers turn its loop, which has no branches and no calls, into vector code: 8 angles take 0.26 of the time
  * of the C library with AVX2 or AVX-512, 0.57 with SSE2; 2 angles take the same time. In double precision the largest
  * error found in 2e5 angles, those closest to multiples of pi/2 among them, is 0.81 units in the last place; angles
  * larger than KG_SINCOS_LIMIT go to the C library. NaN and infinity give NaN. Other scalars use KG_SIN and KG_COS.

@@ -1,4 +1,4 @@
-/* kg_spline.h - values of piecewise polynomials.
+/* kg_spline.h - evaluates piecewise polynomials.
  *
  * Piece i lies between breakpoints i and i + 1; the first and the last one continue beyond the ends.
  */

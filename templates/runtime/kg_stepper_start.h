@@ -1,4 +1,4 @@
-/* kg_stepper_start.h - the state of an integration, its options, and how it starts (see kg_steppers.h). */
+/* kg_stepper_start.h - defines the state and the options of an integration, and starts it (see kg_steppers.h). */
 #ifndef KG_STEPPER_START_H
 #define KG_STEPPER_START_H
 

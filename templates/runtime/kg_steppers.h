@@ -1,4 +1,4 @@
-/* kg_steppers.h - integration of y' = f(t, y) by Runge-Kutta and Rosenbrock methods, one accepted step per call.
+/* kg_steppers.h - integrates y' = f(t, y) by Runge-Kutta and Rosenbrock methods, one accepted step per call.
  *
  * The host owns the loop: after each step it stores outputs, polls for interruption and so on. The caller provides
  * all memory. For a real-time loop, kg_rk4_step() and kg_kutta_merson_step() need no stepper (kg_methods.h).

@@ -1,9 +1,9 @@
-/* kg_transition.h - what happens at an event: actions of the user's events, impacts, new modes, records.
+/* kg_transition.h - carries out what happens at an event: actions of the user's events, impacts, new modes, records.
  *
- * In this order: latches are removed and imposed, impulses of the user act together with the bilateral constraints, the
- * contacts whose guards fell change their modes, contacts that are approached take impacts (and so do imposed latches),
- * and modes are chosen that agree with the state and its accelerations. A jump of the speeds that makes other guards
- * change their sign is the next event at the same time.
+ * This is the order: latches are removed and imposed; impulses of the user act together with the bilateral constraints;
+ * the contacts whose guards fell change their modes; closing contacts and imposed latches have impacts; modes are
+ * chosen that agree with the state and its accelerations. If a jump of the speeds changes the sign of other guards,
+ * this is the next event at the same time.
  */
 #ifndef KG_TRANSITION_H
 #define KG_TRANSITION_H
@@ -109,7 +109,7 @@ static inline void kg_transition_bounces(kg_hybrid *h) {
   }
 }
 
-/* Impacts as long as contacts are approached. `u_before`: the speeds before an impulse, or NULL. */
+/* Impacts until no contact closes any more. `u_before`: the speeds before an impulse, or NULL. */
 static inline int kg_transition_impacts(kg_hybrid *h, const kg_real *u_before) {
   kg_real *q = h->y, *u = h->y + h->model->n_q;
   for (int k = 0; k < KG_CHAIN; ++k) {
@@ -228,7 +228,7 @@ static inline int kg_transition_report(kg_hybrid *h) {
   }
   for (int m = 0; m < h->model->n_contacts && status == KG_OK && h->has_contacts; ++m) {
     const int change = kg_transition_kind(h, m);
-    /* What closes a contact whose impacts accumulate stands for all that are left: no impact by the law. */
+    /* A contact whose impacts accumulate closes at once: this replaces all impacts that are left. */
     const int last = change == KG_RECORD_CLOSES && h->bounces[m].rests;
     if (change != KG_RECORD_IMPOSED && !last && kg_transition_struck(h, m)) {
       status = kg_transition_emit(h, KG_RECORD_IMPACT, m, 0);

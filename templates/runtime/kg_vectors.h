@@ -1,4 +1,4 @@
-/* kg_vectors.h - the elementary operations on vectors of which the linear algebra is made. */
+/* kg_vectors.h - defines the elementary operations on vectors that the linear algebra uses. */
 #ifndef KG_VECTORS_H
 #define KG_VECTORS_H
 

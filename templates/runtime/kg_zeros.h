@@ -1,4 +1,4 @@
-/* kg_zeros.h - the first zero of a function over an interval from few values, none missed.
+/* kg_zeros.h - finds the first zero of a function over an interval from few values, and misses none.
  *
  * The function is sampled at the Chebyshev-Lobatto points of a piece and replaced by the polynomial of degree 4 through
  * them. Its Bernstein coefficients enclose it (G. Farin, Curves and Surfaces for CAGD, chapter 5), a margin allows for

@@ -17,8 +17,7 @@ from handmade import pendulum, pendulum_module
 from messages import raises
 
 from kanegen.backends.cython import CompilerOptions, build, build_wrapper, extension, find_toolchain, open_cache
-from kanegen.codegen.environment import runtime_headers
-from kanegen.codegen.sources import Sources
+from kanegen.codegen.sources import Sources, runtime_headers
 from kanegen.errors import BuildError, SolveError
 
 

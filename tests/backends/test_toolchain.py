@@ -27,7 +27,7 @@ def test_cc_wins_and_keeps_its_arguments(tmp_path: Path) -> None:
         "-m64",
         "-DX=a b",
     )
-    assert find_toolchain({"CC": "mycc", "PATH": str(tmp_path)}).path == str(mine)
+    assert find_toolchain({"CC": "mycc", "PATH": str(tmp_path)}).command[0] == str(mine)
 
 
 def test_a_wrong_cc_is_an_error_not_a_reason_to_take_another() -> None:
@@ -79,7 +79,7 @@ def test_link_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toolchain = find_toolchain({"CC": str(program(tmp_path, "cc"))})
     monkeypatch.setattr(sys, "platform", "linux")
     command = link_command(toolchain, CompilerOptions(link=("-s",)), ["a.o"], "x.so")
-    assert command == [toolchain.path, "-shared", "a.o", "-o", "x.so", "-s", "-lm"]
+    assert command == [toolchain.command[0], "-shared", "a.o", "-o", "x.so", "-s", "-lm"]
     monkeypatch.setattr(sys, "platform", "darwin")
     assert "-bundle" in link_command(toolchain, CompilerOptions(), ["a.o"], "x.so")
 

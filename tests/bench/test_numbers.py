@@ -42,7 +42,7 @@ from kanegen.bench.timing import (
     states_near,
     timed_library,
 )
-from kanegen.codegen.environment import runtime_headers
+from kanegen.codegen.sources import runtime_headers
 from kanegen.errors import BuildError, ModelError, SolveError
 
 T = me.dynamicsymbols._t

@@ -21,9 +21,8 @@ from compiled import CompiledModel
 from programs import DIGEST, HOSTILE, pendulum, random_inputs, random_program, solver_program
 from tolerances import COMPILED_PROGRAM, RANDOM_PROGRAM
 
-from kanegen.codegen.environment import runtime_headers
 from kanegen.codegen.kernel import emit_sources
-from kanegen.codegen.sources import Sources
+from kanegen.codegen.sources import Sources, runtime_headers
 from kanegen.graph.interpret import mpmath_context
 from kanegen.program.interpret import interpret
 from kanegen.program.passes import schedule as splitting

@@ -17,8 +17,8 @@ import sys
 sys.path[:0] = {paths!r}
 import kanegen
 from kanegen.derivation.fingerprint import generator_digest
-from kanegen.codegen.environment import runtime_headers
-from kanegen.codegen.wrapper import wrapper_files
+from kanegen.codegen.sources import runtime_headers
+from kanegen.codegen.sources import wrapper_files
 from kanegen.resources import template_folder
 assert "module.pyx" in wrapper_files() and "kg_steppers.h" in runtime_headers()
 generator_digest()

@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from kanegen.codegen.environment import runtime_headers
+from kanegen.codegen.sources import runtime_headers
 
 WARNINGS = ("-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion")
 HOSTS = Path(__file__).parents[1] / "hosts"

@@ -17,8 +17,7 @@ from ccompile import host_source
 from numpy.typing import NDArray
 
 from kanegen.backends.cython import build
-from kanegen.codegen.environment import runtime_headers
-from kanegen.codegen.sources import Sources
+from kanegen.codegen.sources import Sources, runtime_headers
 
 
 def pendulum(name: str = "pendulum", *, abi: str = "KG_ABI", change: tuple[str, str] = ("", "")) -> Sources:

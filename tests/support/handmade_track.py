@@ -17,8 +17,7 @@ from ccompile import host_source
 
 from kanegen.backends.cython import Extension, build
 from kanegen.codegen.description import ConstraintLabels, FunctionEntry, InputSlot
-from kanegen.codegen.environment import runtime_headers
-from kanegen.codegen.sources import Sources
+from kanegen.codegen.sources import Sources, runtime_headers
 from kanegen.solve import DESCRIPTION_FILE, Description, Solver
 
 _OPERATIONS = {"rhs": 9, "rhs_stabilized": 17}

@@ -12,10 +12,12 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from kanegen.codegen.sources import Sources
 from kanegen.errors import BuildError
@@ -52,35 +54,35 @@ class Cache:
         ``fill`` works in a temporary folder below the cache; when it raises `BuildError` that folder is kept
         (the next attempt for the same key removes it). Raises `BuildError` when the cache cannot be written.
         """
-        try:
-            with self._lock(kind, key):
-                folder = self.find(kind, key)
-                if folder is not None:
-                    return folder
-                return self._publish_locked(kind, key, name, fill)
-        except OSError as error:
-            raise _unwritable(self.root, error) from error
+        with _usable(self.root), self._lock(kind, key):
+            return self.find(kind, key) or self._publish_locked(kind, key, name, fill)
 
     def _publish_locked(self, kind: str, key: str, name: str, fill: Callable[[Path], None]) -> Path:
         # The lock is ours: what earlier attempts for this key left behind belongs to nobody any more.
-        for leftover in (self.root / kind).glob(f".{key}.*"):
-            shutil.rmtree(leftover)
+        self._remove_leftovers(kind, key)
         work = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=self.root / kind))
         fill(work)
-        _write_manifest(work, name)
+        files = {path.relative_to(work).as_posix(): _checksum(path) for path in _files(work)}
+        _write(work / MANIFEST, json.dumps({"name": name, "files": files}, indent=1))
         final = self.root / kind / key
         if final.exists():
             # A folder cannot be replaced in one step: the damaged one moves aside and is removed below.
             final.rename(work.with_name(work.name + ".damaged"))
         work.rename(final)
-        for leftover in (self.root / kind).glob(f".{key}.*"):
-            shutil.rmtree(leftover)
+        self._remove_leftovers(kind, key)
         return final
 
-    def _lock(self, kind: str, key: str) -> _Lock:
+    def _remove_leftovers(self, kind: str, key: str) -> None:
+        for leftover in (self.root / kind).glob(f".{key}.*"):
+            shutil.rmtree(leftover)
+
+    def _lock(self, kind: str, key: str) -> AbstractContextManager[Any]:
+        """An exclusive lock between processes."""
+        from filelock import FileLock  # costs 70 ms
+
         for folder in (self.root / kind, self.root / "locks"):
             folder.mkdir(mode=0o700, exist_ok=True)
-        return _Lock(self.root / "locks" / f"{kind}-{key}.lock")
+        return FileLock(self.root / "locks" / f"{kind}-{key}.lock", mode=0o600)
 
     def load_sources(self, model_digest: str) -> Sources | None:
         """The sources generated earlier for a model digest, so that derivation can be skipped; else None."""
@@ -92,13 +94,8 @@ class Cache:
 
     def store_sources(self, sources: Sources) -> None:
         """Keep generated sources under their model digest. Raises `BuildError`."""
-        record = {"name": sources.name, "digest": sources.digest, "files": dict(sources.files)}
-        text = json.dumps(record, indent=0)
-
-        def fill(folder: Path) -> None:
-            (folder / "sources.json").write_text(text, encoding="utf-8")
-
-        self.publish("sources", sources.digest, sources.name, fill)
+        text = json.dumps({"name": sources.name, "digest": sources.digest, "files": dict(sources.files)}, indent=0)
+        self.publish("sources", sources.digest, sources.name, lambda folder: _write(folder / "sources.json", text))
 
     def read_note(self, name: str) -> dict[str, str]:
         """A small dictionary kept across sessions; empty when there is none or it cannot be read as one."""
@@ -110,21 +107,21 @@ class Cache:
 
     def write_note(self, name: str, note: dict[str, str]) -> None:
         """Replace a note atomically. Raises `BuildError`."""
-        try:
+        with _usable(self.root):
             descriptor, path = tempfile.mkstemp(prefix=f".{name}.", dir=self.root)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump(note, file)
             os.replace(path, self.root / name)
-        except OSError as error:
-            raise _unwritable(self.root, error) from error
 
     def entries(self) -> tuple[CacheEntry, ...]:
         """All intact entries, ordered by kind, name and key."""
-        entries: list[CacheEntry] = []
-        for kind in KINDS:
-            folders = (self.root / kind).iterdir() if (self.root / kind).is_dir() else ()
-            entries += [_entry(kind, folder) for folder in folders if _is_intact(folder)]
+        entries = [_entry(kind, folder) for kind, folder in self._folders() if _is_intact(folder)]
         return tuple(sorted(entries, key=lambda entry: (entry.kind, entry.name, entry.key)))
+
+    def _folders(self) -> list[tuple[str, Path]]:
+        """Kind and folder of all that is there, also of what killed builds left behind."""
+        kinds = [kind for kind in KINDS if (self.root / kind).is_dir()]
+        return [(kind, folder) for kind in kinds for folder in sorted((self.root / kind).iterdir())]
 
     def clear(self) -> int:
         """Remove all entries and what killed builds left behind; bytes freed. Waits for running builds.
@@ -132,35 +129,13 @@ class Cache:
         Extensions that are loaded keep working on Unix. Raises `BuildError` when something cannot be removed.
         """
         freed = 0
-        try:
-            for kind in KINDS:
-                folders = sorted((self.root / kind).iterdir()) if (self.root / kind).is_dir() else []
-                for folder in folders:
-                    key = folder.name.lstrip(".").split(".")[0]
-                    with self._lock(kind, key):
-                        if folder.is_dir():
-                            freed += _size(folder)
-                            shutil.rmtree(folder)
-        except OSError as error:
-            raise _unwritable(self.root, error) from error
+        with _usable(self.root):
+            for kind, folder in self._folders():
+                with self._lock(kind, folder.name.lstrip(".").split(".")[0]):
+                    if folder.is_dir():
+                        freed += _size(folder)
+                        shutil.rmtree(folder)
         return freed
-
-
-class _Lock:
-    """An exclusive lock between processes; filelock is imported here because its import costs 70 ms."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> _Lock:
-        from filelock import FileLock
-
-        self._lock = FileLock(self._path, mode=0o600)
-        self._lock.acquire()
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        self._lock.release()
 
 
 def cache_folder() -> Path:
@@ -180,11 +155,9 @@ def open_cache(folder: Path | None = None) -> Cache:
     `BuildError`, like one that cannot be created.
     """
     root = cache_folder() if folder is None else folder
-    try:
+    with _usable(root):
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = os.stat(root)
-    except OSError as error:
-        raise _unwritable(root, error) from error
     if os.name == "posix":
         _check_owner(root, status)
     return Cache(root)
@@ -204,16 +177,20 @@ def _check_owner(root: Path, status: os.stat_result) -> None:
         )
 
 
-def _unwritable(root: Path, error: OSError) -> BuildError:
-    return BuildError(
-        f"the cache folder {root} cannot be used: {error}. Make room or make it writable, or set "
-        "KANEGEN_CACHE_DIR to a folder that you can write to."
-    )
+@contextmanager
+def _usable(root: Path) -> Iterator[None]:
+    """Makes `BuildError` of what the operating system reports about the cache folder."""
+    try:
+        yield
+    except OSError as error:
+        raise BuildError(
+            f"the cache folder {root} cannot be used: {error}. Make room or make it writable, or set "
+            "KANEGEN_CACHE_DIR to a folder that you can write to."
+        ) from error
 
 
-def _write_manifest(folder: Path, name: str) -> None:
-    record = {"name": name, "files": {path: _checksum(folder / path) for path in _contents(folder)}}
-    (folder / MANIFEST).write_text(json.dumps(record, indent=1), encoding="utf-8")
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
 
 
 def _is_intact(folder: Path) -> bool:
@@ -230,12 +207,12 @@ def _checksum(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
-def _contents(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return sum(path.stat().st_size for path in _files(folder))
 
 
 def _entry(kind: str, folder: Path) -> CacheEntry:

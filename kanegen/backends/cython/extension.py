@@ -7,9 +7,8 @@ import importlib.util
 import sys
 import sysconfig
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from hashlib import sha256
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -28,11 +27,19 @@ from kanegen.backends.cython.toolchain import (
     link_command,
     run,
 )
-from kanegen.backends.protocol import Evaluator
-from kanegen.codegen.description import Description
-from kanegen.codegen.environment import include_closure
-from kanegen.codegen.sources import Sources, files_digest, write_files
-from kanegen.codegen.wrapper import wrapper_files
+from kanegen.backends.protocol import Evaluator, Generated, Request
+from kanegen.codegen.description import DESCRIPTION_FILE, Description
+from kanegen.codegen.kernel import emit_sources
+from kanegen.codegen.sources import (
+    Sources,
+    files_digest,
+    include_closure,
+    runtime_headers,
+    text_digest,
+    wrapper_digest,
+    wrapper_files,
+    write_files,
+)
 from kanegen.errors import BuildError, SolveError
 
 MODULE = "module"
@@ -77,11 +84,27 @@ class _Job:
     machine: tuple[str, ...]
 
     def key(self, *parts: str) -> str:
-        digest = sha256()
-        for part in (*self.machine, repr(self.options), *parts):
-            digest.update(len(part.encode()).to_bytes(8, "little"))
-            digest.update(part.encode())
-        return digest.hexdigest()
+        return text_digest((*self.machine, repr(self.options), *parts))
+
+
+def c_sources(generated: Generated, digest: str) -> Sources:
+    """The C sources of a model with the description that a solver needs."""
+    sources = emit_sources(generated.program, digest=digest, options_text=generated.options)
+    return replace(sources, files={**sources.files, DESCRIPTION_FILE: generated.description.to_json()})
+
+
+def build_model(request: Request, options: CompilerOptions | None = None) -> Extension:
+    """Compile and load a model; what was generated or compiled before is taken from the cache. Raises `BuildError`."""
+    cache = open_cache()
+    sources = cache.load_sources(request.digest)
+    if sources is None:
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            # Once per machine this takes seconds, in processes of its own: they pass while the model is derived.
+            wrapper = pool.submit(build_wrapper, runtime_headers(), options, cache)
+            sources = c_sources(request.generated, request.digest)
+            cache.store_sources(sources)
+            wrapper.result()
+    return build(sources, options, cache)
 
 
 def build(sources: Sources, options: CompilerOptions | None = None, cache: Cache | None = None) -> Extension:
@@ -91,11 +114,10 @@ def build(sources: Sources, options: CompilerOptions | None = None, cache: Cache
     a cache that cannot be used, or a kernel made for another version of the C interface.
     """
     job = _job(options or CompilerOptions(), cache or open_cache())
-    wrapper = wrapper_files()
-    key = job.key(files_digest(sources.files), files_digest(wrapper))
+    key = job.key(files_digest(sources.files), wrapper_digest())
     folder = job.cache.find("extensions", key)
     if folder is None:
-        folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, wrapper, work))
+        folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, work))
     path = folder / _file_name(sources)
     return Extension(cast(Evaluator, load(path, key)), key, path, sources, options)
 
@@ -105,11 +127,11 @@ def build_wrapper(
 ) -> Path:
     """Compile the part of an extension that is the same for every model, unless the cache holds it.
 
-    ``headers``: the C runtime (kanegen.codegen.environment.runtime_headers). `build` does this itself; calling
+    ``headers``: the C runtime (kanegen.codegen.sources.runtime_headers). `build` does this itself; calling
     it in a thread while a model is derived hides the seconds it takes, once per machine. Returns the folder
     with the objects. Raises `BuildError`.
     """
-    return _wrapper_folder(_job(options or CompilerOptions(), cache or open_cache()), headers, wrapper_files())
+    return _wrapper_folder(_job(options or CompilerOptions(), cache or open_cache()), headers)
 
 
 def load(path: Path, digest: str) -> ModuleType:
@@ -162,13 +184,13 @@ def _file_name(sources: Sources) -> str:
     return sources.name + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
 
 
-def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path) -> None:
+def _compile(job: _Job, sources: Sources, work: Path) -> None:
     """Fill ``work`` with the sources and the shared library made of kernel, steppers and wrapper."""
     write_files(sources.files, work)
     kernel = work / f"{sources.name}.o"
     with ThreadPoolExecutor(max_workers=1) as pool:
         # The wrapper is compiled in its own processes: the kernel need not wait for it.
-        pending = pool.submit(_wrapper_folder, job, sources.files, wrapper)
+        pending = pool.submit(_wrapper_folder, job, sources.files)
         flags = (*job.options.common, *job.options.kernel)
         compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
         objects = pending.result()
@@ -177,11 +199,13 @@ def _compile(job: _Job, sources: Sources, wrapper: Mapping[str, str], work: Path
     kernel.unlink()
 
 
-def _wrapper_folder(job: _Job, available: Mapping[str, str], wrapper: Mapping[str, str]) -> Path:
+def _wrapper_folder(job: _Job, available: Mapping[str, str]) -> Path:
     """The cached objects of the Cython module and the steppers."""
+    from importlib.metadata import version
+
+    wrapper = wrapper_files()
     headers = include_closure(wrapper, available)
-    tools = (sys.version, _cython_version())
-    key = job.key(files_digest(headers), files_digest(wrapper), *tools)
+    key = job.key(files_digest(headers), wrapper_digest(), sys.version, version("cython"))
     folder = job.cache.find("wrappers", key)
     if folder is not None:
         return folder
@@ -192,39 +216,19 @@ def _wrapper_folder(job: _Job, available: Mapping[str, str], wrapper: Mapping[st
 def _compile_wrapper(job: _Job, files: Mapping[str, str], work: Path) -> None:
     write_files(files, work)
     common = job.options.common
+    paths = sysconfig.get_paths()
+    include = list(dict.fromkeys([str(work), paths["include"], paths["platinclude"], np.get_include()]))
     with ThreadPoolExecutor(max_workers=len(_C_PARTS)) as pool:
-        pending = [
-            pool.submit(
-                compile_object,
-                job.toolchain,
-                (*common, *flags),
-                work / f"{MODULE}_{part}.c",
-                work / f"{part}.o",
-                [str(work)],
-            )
-            for part, flags in zip(_C_PARTS, (job.options.steppers, job.options.runtime), strict=True)
-        ]
+
+        def start(part: str) -> Future[None]:
+            flags, source = (*common, *getattr(job.options, part)), work / f"{MODULE}_{part}.c"
+            return pool.submit(compile_object, job.toolchain, flags, source, work / f"{part}.o", [str(work)])
+
+        pending = [start(part) for part in _C_PARTS]
         source = work / f"{MODULE}.c"
         # Cython runs as a program: its errors come back as text, and nothing of it stays in this process.
         run([sys.executable, "-m", "cython", f"{MODULE}.pyx", "-o", source.name], folder=work)
-        compile_object(
-            job.toolchain,
-            (*common, *job.options.wrapper),
-            source,
-            work / f"{MODULE}.o",
-            [str(work), *_python_headers()],
-        )
+        compile_object(job.toolchain, (*common, *job.options.wrapper), source, work / f"{MODULE}.o", include)
         for compilation in pending:
             compilation.result()
     source.unlink()
-
-
-def _python_headers() -> list[str]:
-    paths = sysconfig.get_paths()
-    return list(dict.fromkeys([paths["include"], paths["platinclude"], np.get_include()]))
-
-
-def _cython_version() -> str:
-    from importlib.metadata import version
-
-    return version("cython")

@@ -28,10 +28,9 @@ class CompilerOptions:
     """Flags of the C compiler; every field is part of the key under which an extension is cached.
 
     ``kernel``: for the generated model. ``steppers``: for the integration loops. ``runtime``: for what runs beside
-    them, contacts and events for the most part: -O2 takes twice the time to compile, -O3 four times, for runs that are
-    at most 5 % shorter. ``wrapper``: for the Cython
-    module, whose code only checks arguments, so that compiling it fast matters more (gcc -Og: 1.25 s instead of
-    1.96 s with -O1, for 6 ns more per call). ``link``: for linking.
+    them, mostly contacts and events: -O2 takes twice the time to compile, -O3 four times, for runs that are at most
+    5 % shorter. ``wrapper``: for the Cython module, whose code only checks arguments, so that compiling it fast matters
+    more (gcc -Og: 1.25 s instead of 1.96 s with -O1, for 6 ns more per call). ``link``: for linking.
     ``-ffast-math`` is refused: it would remove the checks for NaN and infinity.
     """
 
@@ -68,10 +67,6 @@ class Toolchain:
 
     command: tuple[str, ...]
     stamp: str
-
-    @property
-    def path(self) -> str:
-        return self.command[0]
 
 
 def find_toolchain(environment: Mapping[str, str] | None = None) -> Toolchain:
@@ -131,18 +126,8 @@ def compile_object(
     toolchain: Toolchain, flags: Sequence[str], source: Path, target: Path, include: Sequence[str]
 ) -> None:
     """Compile one C file to an object file. Raises `BuildError`."""
-    run(
-        (
-            *toolchain.command,
-            *flags,
-            *(f"-I{folder}" for folder in include),
-            "-c",
-            str(source),
-            "-o",
-            str(target),
-        ),
-        folder=source.parent,
-    )
+    folders = [f"-I{folder}" for folder in include]
+    run((*toolchain.command, *flags, *folders, "-c", str(source), "-o", str(target)), folder=source.parent)
 
 
 def link_command(toolchain: Toolchain, options: CompilerOptions, parts: Sequence[str], target: str) -> list[str]:

@@ -17,12 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from kanegen.codegen.methods.tableaux import Row, all_trees
-from kanegen.codegen.methods.trees import Tree, density, order_of
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.codegen.methods.tableaux import Row, Tree, all_trees, density, order_of
 
 Matrix: TypeAlias = tuple[Row, ...]
+Exact: TypeAlias = NDArray[Any]
+"""An array of fractions."""
 
 
 @dataclass(frozen=True)
@@ -70,68 +74,60 @@ class Rosenbrock:
         return len(self.c)
 
     @cached_property
-    def Gamma(self) -> Matrix:
+    def Gamma(self) -> Exact:
         """Lower triangular, (s, s): the inverse of ``1 / gamma - C``."""
-        rows: list[Row] = []
-        for i, couplings in enumerate(_square(self.C)):
-            row = [sum((c * x[j] for c, x in zip(couplings, rows, strict=False)), Fraction(0)) for j in range(i)]
-            rows.append(_padded([*(self.gamma * x for x in row), self.gamma], self.stages))
-        return tuple(rows)
+        result, couplings = np.diag(np.full(self.stages, self.gamma, dtype=object)), _square(self.C)
+        for i in range(self.stages):
+            result[i, :i] = self.gamma * couplings[i, :i] @ result[:i, :i]
+        return result
 
     @cached_property
-    def alpha(self) -> Matrix:
+    def alpha(self) -> Exact:
         """Strictly lower triangular, (s, s): the arguments of the stages in their derivatives."""
-        return tuple(_times(row, self.Gamma) for row in _square(self.a))
+        return _square(self.a) @ self.Gamma
 
     @cached_property
-    def b(self) -> Row:
+    def b(self) -> Exact:
         """Weights of the stages' derivatives in the solution, (s,)."""
-        return _times(self.m, self.Gamma)
+        return np.array(self.m) @ self.Gamma
 
     def growth(self, z: complex) -> complex:
         """The factor R(z) by which a step multiplies the solution of ``y' = lambda y``, z = h lambda."""
-        k: list[complex] = []
-        for row, couplings in zip(_square(self.a), _square(self.C), strict=True):
-            argument = 1 + sum(float(x) * y for x, y in zip(row, k, strict=False))
-            coupling = sum(float(x) * y for x, y in zip(couplings, k, strict=False))
-            k.append((z * argument + coupling) / (1 / float(self.gamma) - z))
-        return 1 + sum(float(x) * y for x, y in zip(self.m, k, strict=True))
+        a, C = _square(self.a).astype(float), _square(self.C).astype(float)
+        k = np.linalg.solve((1 / float(self.gamma) - z) * np.eye(self.stages) - z * a - C, np.full(self.stages, z))
+        return complex(1 + np.array(self.m).astype(float) @ k)
 
     def defects(self, trees: Sequence[Tree]) -> list[str]:
         """The conditions of ``trees`` that do not hold, as sentences; each up to the order claimed."""
         problems = []
-        embedded = _times((*self.m[:-1], Fraction(0)), self.Gamma)
-        dense = [_times(row, self.Gamma) for row in self.dense]
+        embedded = np.array((*self.m[:-1], Fraction(0))) @ self.Gamma
         for tree in trees:
             size, weight, phi = order_of(tree), Fraction(1, density(tree)), self._weights(tree)
-            if size <= self.order and self._is_wrong(_dot(self.b, phi) - weight):
-                problems.append(f"the solution violates the condition of order {size} of the tree {tree}")
-            if size < self.order and self._is_wrong(_dot(embedded, phi) - weight):
-                problems.append(f"the embedded solution violates the condition of order {size} of the tree {tree}")
-            if size <= self.dense_order and not self._dense_holds(
-                _dot(self.b, phi), [_dot(row, phi) for row in dense], size, weight
+            solution = self.b @ phi
+            dense = [solution, *(np.array(self.dense) @ self.Gamma @ phi)]
+            for name, order, holds in (
+                ("solution", self.order, not self._is_wrong(solution - weight)),
+                ("embedded solution", self.order - 1, not self._is_wrong(embedded @ phi - weight)),
+                ("dense output", self.dense_order, self._dense_holds(dense, size, weight)),
             ):
-                problems.append(f"the dense output violates the condition of order {size} of the tree {tree}")
+                if size <= order and not holds:
+                    problems.append(f"the {name} violates the condition of order {size} of the tree {tree}")
         return problems
 
-    def _weights(self, tree: Tree) -> Row:
+    def _weights(self, tree: Tree) -> Exact:
         """Elementary weights of the stages: a node with one branch passes through alpha + Gamma, others through
         alpha (section IV.7, theorem 7.4)."""
         if len(tree) == 1:
-            inner = self._weights(tree[0])
-            both = zip(self.alpha, self.Gamma, strict=True)
-            return tuple(_dot(x, inner) + _dot(y, inner) for x, y in both)
-        result = (Fraction(1),) * self.stages
+            return (self.alpha + self.Gamma) @ self._weights(tree[0])
+        result = np.full(self.stages, Fraction(1))
         for child in tree:
-            inner = self._weights(child)
-            result = tuple(x * _dot(row, inner) for x, row in zip(result, self.alpha, strict=True))
+            result = result * (self.alpha @ self._weights(child))
         return result
 
-    def _dense_holds(self, f0: Fraction, others: Sequence[Fraction], size: int, weight: Fraction) -> bool:
-        f1, f2 = others
+    def _dense_holds(self, coefficients: Sequence[Fraction], size: int, weight: Fraction) -> bool:
+        f0, f1, f2 = coefficients
         points = [Fraction(i, 4) for i in range(1, 4)]
-        values = [x * (f0 + (1 - x) * (f1 + x * f2)) for x in points]
-        return not any(self._is_wrong(y - x**size * weight) for x, y in zip(points, values, strict=True))
+        return not any(self._is_wrong(x * (f0 + (1 - x) * (f1 + x * f2)) - x**size * weight) for x in points)
 
     def _shape_problems(self) -> list[str]:
         s, problems = self.stages, []
@@ -154,8 +150,8 @@ class Rosenbrock:
 
     def _accuracy_problems(self) -> list[str]:
         """The solution is the last stage's own: then R vanishes at infinity, and stiff components are damped out."""
-        last = (x + y for x, y in zip(self.alpha[-1], self.Gamma[-1], strict=True))
-        if any(self._is_wrong(x - y) for x, y in zip(last, self.b, strict=True)):
+        last = self.alpha[-1] + self.Gamma[-1]
+        if any(map(self._is_wrong, last - self.b)):
             return ["the weights are not the last row of alpha + Gamma: the method is not stiffly accurate"]
         return []
 
@@ -163,17 +159,8 @@ class Rosenbrock:
         return abs(defect) > self.tolerance
 
 
-def _padded(row: Sequence[Fraction], length: int) -> Row:
-    return (*row, *(Fraction(0),) * (length - len(row)))
-
-
-def _square(rows: Matrix) -> Matrix:
-    return tuple(_padded(row, len(rows)) for row in rows)
-
-
-def _times(row: Row, matrix: Matrix) -> Row:
-    return tuple(_dot(row, column) for column in zip(*matrix, strict=True))
-
-
-def _dot(weights: Row, values: Row) -> Fraction:
-    return sum((w * x for w, x in zip(weights, values, strict=True) if w), Fraction(0))
+def _square(rows: Matrix) -> Exact:
+    result = np.full((len(rows), len(rows)), Fraction(0))
+    for i, row in enumerate(rows):
+        result[i, : len(row)] = row
+    return result

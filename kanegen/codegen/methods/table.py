@@ -97,21 +97,15 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType(
 
 FIXED_STEP: Final = tuple(name for name, method in METHODS.items() if not method.is_adaptive)
 ADAPTIVE: Final = tuple(name for name, method in METHODS.items() if method.is_adaptive)
+IMPLICIT: Final = tuple(name for name, method in METHODS.items() if method.is_implicit)
+"""The methods that need the Jacobian of the right-hand side."""
 
 
 def _rosenbrock(file: Mapping[str, Any]) -> Rosenbrock:
-    return Rosenbrock(
-        order=file["order"],
-        dense_order=file["dense_order"],
-        gamma=Fraction(file["gamma"]),
-        a=tuple(map(_row, file["a"])),
-        C=tuple(map(_row, file["C"])),
-        c=_row(file["c"]),
-        d=_row(file["d"]),
-        m=_row(file["m"]),
-        dense=tuple(map(_row, file["dense"])),
-        tolerance=Fraction(file["tolerance"]),
-    )
+    given: dict[str, Any] = {name: file[name] for name in ("order", "dense_order")}
+    given |= {name: tuple(map(_row, file[name])) for name in ("a", "C", "dense")}
+    given |= {name: _row(file[name]) for name in ("c", "d", "m")}
+    return Rosenbrock(gamma=Fraction(file["gamma"]), tolerance=Fraction(file["tolerance"]), **given)
 
 
 def _tableau(file: Mapping[str, Any]) -> Tableau:

@@ -1,4 +1,4 @@
-"""Butcher tableaux of the integrators, as records that cannot hold a wrong coefficient.
+"""Butcher tableaux of the integrators, as records that cannot hold a wrong coefficient, and their order conditions.
 
 A method of ``s`` stages has ``s + 1 + e`` rows of derivatives: its own stages, the derivative at the end of
 the step (row ``s``, whose row of ``a`` is ``b``), and ``e`` rows that only dense output needs. Dense output
@@ -8,24 +8,66 @@ of every method has the nested form of Hairer's codes, with theta = (t - t_old) 
     F0 = y - y_old,  F1 = h f_old - F0,  F2 = 2 F0 - h (f_old + f),  F3 ... = h ``dense`` times derivatives
 
 so cubic Hermite interpolation is the case without further rows.
+
+The order conditions belong to rooted trees (Butcher 1963). A tree is the sorted tuple of the subtrees at its root; the
+single node is ``()``. Source: E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, 2nd ed.,
+section II.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
+from math import prod
 from typing import Final, TypeAlias
 
-from kanegen.codegen.methods.trees import ElementaryWeights, Tree, bushy_tree, density, order_of, trees_of_order
-
+Tree: TypeAlias = tuple["Tree", ...]
 Row: TypeAlias = tuple[Fraction, ...]
 
 # Importing this module must stay within milliseconds, and long decimals are slow to multiply exactly.
 CHEAP_ORDER_RATIONAL: Final = 5
 CHEAP_ORDER_DECIMAL: Final = 2
+
+
+@cache
+def order_of(tree: Tree) -> int:
+    """Number of nodes of a tree."""
+    return 1 + sum(map(order_of, tree))
+
+
+@cache
+def density(tree: Tree) -> int:
+    """The density gamma: a method of sufficient order gives the tree the weight 1 / gamma."""
+    return order_of(tree) * prod(map(density, tree))
+
+
+@cache
+def trees_of_order(order: int) -> tuple[Tree, ...]:
+    """All rooted trees with ``order`` >= 1 nodes: 1, 1, 2, 4, 9, 20, 48, 115 of them for orders 1 to 8."""
+    if order == 1:
+        return ((),)
+    return tuple(sorted({larger for tree in trees_of_order(order - 1) for larger in _grown(tree)}))
+
+
+def _grown(tree: Tree) -> Iterator[Tree]:
+    """The trees with one leaf more: at the root, or somewhere in one of the branches."""
+    yield tuple(sorted((*tree, ())))
+    for k, branch in enumerate(tree):
+        for larger in _grown(branch):
+            yield tuple(sorted((*tree[:k], larger, *tree[k + 1 :])))
+
+
+def all_trees(order: int) -> list[Tree]:
+    """All rooted trees with 1 to ``order`` nodes."""
+    return [tree for size in range(1, order + 1) for tree in trees_of_order(size)]
+
+
+def bushy_tree(order: int) -> Tree:
+    """The tree whose condition is the quadrature condition sum b_i c_i^(order - 1) = 1 / order."""
+    return ((),) * (order - 1)
 
 
 @dataclass(frozen=True)
@@ -70,14 +112,12 @@ class Tableau:
     tolerance: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        problems = [*self._shape_problems()]
+        problems = self._shape_problems()
         if not problems:
             cheap = CHEAP_ORDER_DECIMAL if self.tolerance else CHEAP_ORDER_RATIONAL
             bushy = map(bushy_tree, range(cheap + 1, self.order + 1))
-            problems = [
-                *self._row_sum_problems(),
-                *self.defects([*all_trees(min(self.order, cheap)), *bushy]),
-            ]
+            trees = [*all_trees(min(self.order, cheap)), *bushy]
+            problems = [*self._row_sum_problems(), *self.defects(trees)]
         if problems:
             raise ValueError("wrong coefficients: " + "; ".join(problems))
 
@@ -102,15 +142,29 @@ class Tableau:
         return any(estimate.weights[self.stages] for estimate in self.errors)
 
     @cached_property
-    def _weights(self) -> ElementaryWeights:
-        return ElementaryWeights(self.a)
+    def _weights(self) -> Callable[[Tree], Row]:
+        """The elementary weights Phi_i(tree) of every row i; ``sum b_i Phi_i(tree)`` is the weight of the method."""
+        rows = [terms(row) for row in self.a]
+
+        def of_stages(tree: Tree) -> Row:
+            weights = (Fraction(1),) * len(rows)
+            for branch in tree:
+                weights = tuple(x * y for x, y in zip(weights, summed(branch), strict=True))
+            return weights
+
+        @cache
+        def summed(tree: Tree) -> Row:
+            stages = of_stages(tree)
+            return tuple(sum((x * stages[j] for j, x in row), Fraction(0)) for row in rows)
+
+        return of_stages
 
     def defects(self, trees: Sequence[Tree]) -> list[str]:
         """The conditions of ``trees`` that do not hold, as sentences; each up to the order claimed."""
         problems = []
         for tree in trees:
             size = order_of(tree)
-            phi = self._weights.of_stages(tree)
+            phi = self._weights(tree)
             if size <= self.order and self._is_wrong(_dot(self.b, phi) - Fraction(1, density(tree))):
                 problems.append(f"the solution violates the condition of order {size} of the tree {tree}")
             problems.extend(
@@ -148,11 +202,6 @@ class Tableau:
 
     def _is_wrong(self, defect: Fraction) -> bool:
         return abs(defect) > self.tolerance
-
-
-def all_trees(order: int) -> list[Tree]:
-    """All rooted trees with 1 to ``order`` nodes."""
-    return [tree for size in range(1, order + 1) for tree in trees_of_order(size)]
 
 
 def terms(row: Row) -> list[tuple[int, Fraction]]:

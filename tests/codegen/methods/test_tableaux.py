@@ -10,10 +10,9 @@ import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 from messages import raises
 
-from kanegen.codegen.environment import environment, render, runtime_headers
 from kanegen.codegen.methods.table import METHODS
-from kanegen.codegen.methods.tableaux import Tableau, all_trees, literal
-from kanegen.codegen.methods.trees import bushy_tree, density, order_of, trees_of_order
+from kanegen.codegen.methods.tableaux import Tableau, all_trees, bushy_tree, density, literal, order_of, trees_of_order
+from kanegen.codegen.sources import environment, render, runtime_headers
 
 TABLEAUX = {name: method.coefficients for name, method in METHODS.items() if not method.is_implicit}
 RK4, KUTTA_MERSON, DOPRI5 = (TABLEAUX[name] for name in ("rk4", "kutta_merson", "dopri5"))

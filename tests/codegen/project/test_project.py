@@ -14,11 +14,11 @@ from programs import DIGEST, pendulum, solver_program
 
 from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.project import emit_project, write_project
-from kanegen.codegen.wrapper import Features
+from kanegen.codegen.sources import Features
 from kanegen.errors import BuildError
 from kanegen.program.interpret import interpret
 
-PLAIN = Features(events=False, solver=False, methods=("rk4", "kutta_merson", "dopri5"))
+PLAIN = Features(events=False, impulses=False, inverse=False, methods=("rk4", "kutta_merson", "dopri5"))
 VALUES = {"p": [0.9, 1.1, 9.81], "q": [0.4], "u": [0.5], "r": [], "g": [], "t": [0.0]}
 
 

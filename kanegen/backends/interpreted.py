@@ -1,26 +1,75 @@
-"""Functions and runs of a model from its program, in Python floats."""
+"""The back end ``"interpreted"``: the program of a model evaluated in Python, for machines without a C compiler.
+
+It is some thousand times slower than compiled code, and shares none of it: a reference. It integrates by SciPy
+(``dopri5`` as ``RK45``, ``dop853`` as ``DOP853``) and has functions of the model only: no contacts, events, control
+loops, projections, impulses or inverse dynamics.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn, Unpack, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kanegen.backends.protocol import Evaluator
+from kanegen.arrays import Array
+from kanegen.backends.cython import c_sources
+from kanegen.backends.protocol import Evaluator, Generated, Request, RunOptions
+from kanegen.codegen.description import Description
+from kanegen.codegen.sources import Sources
 from kanegen.codes import Status
-from kanegen.errors import SolveError
+from kanegen.errors import BuildError, SolveError
 from kanegen.graph.interpret import PYTHON, evaluate
 from kanegen.program.interpret import interpret
 from kanegen.program.records import Program
 
-Array = NDArray[np.float64]
-
-METHODS: Mapping[str, str] = MappingProxyType({"dopri5": "RK45", "dop853": "DOP853"})
+METHODS: Final[Mapping[str, str]] = MappingProxyType({"dopri5": "RK45", "dop853": "DOP853"})
 """Methods of :meth:`kanegen.Solver.integrate` and the solvers of SciPy that take their place."""
+
+
+def build_model(request: Request, options: Any = None) -> InterpretedModel:
+    """Derive a model and wrap its program. ``options`` (of a compiler) are not used.
+
+    Raises
+    ------
+    BuildError
+        For models with contacts or events.
+    """
+    program = request.generated.program
+    names = [*(contact.name for contact in program.contacts), *(event.name for event in program.events)]
+    if names:
+        raise BuildError(
+            f"backend 'interpreted' supports no contacts and events, and {program.name!r} has {', '.join(names)}: use "
+            "backend='cython'"
+        )
+    return InterpretedModel(request.digest, request.generated)
+
+
+class InterpretedModel:
+    """A model that was built by this back end (:class:`kanegen.backends.protocol.Build`)."""
+
+    path = None
+
+    def __init__(self, digest: str, generated: Generated) -> None:
+        self.digest = digest
+        self._generated = generated
+        self.module = cast(Evaluator, Interpreted(generated.program, digest))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InterpretedModel, (self.digest, self._generated)
+
+    @property
+    def sources(self) -> Sources:
+        """The C sources of the model, which this back end does not compile."""
+        return c_sources(self._generated, self.digest)
+
+    @property
+    def description(self) -> Description:
+        """What a solver knows about the model."""
+        return self._generated.description
 
 
 @dataclass(frozen=True)
@@ -29,38 +78,35 @@ class Values:
 
     parameters: Array
     gains: Array
-    undefined: tuple[int, ...]
+    undefined: tuple[int, ...] = ()
     complaint: str = "divide by something that is zero for these parameters, or an expression has no value; give others"
 
 
 class Inputs:
-    """Inputs of a run, ``at(t)`` (n_r,)."""
+    """Makes the inputs of a run: functions of time with values (n_r,)."""
 
-    def __init__(self, at: Callable[[float], Any]) -> None:
-        self.at = at
-
-    @classmethod
-    def constant(cls, values: Any) -> Inputs:
+    @staticmethod
+    def constant(values: Any) -> Callable[[float], Array]:
         """The same values at all times."""
         array = np.array(values, dtype=np.float64)
-        return cls(lambda t: array)
+        return lambda t: array
 
-    @classmethod
-    def piecewise(cls, breakpoints: Any, coefficients: Any) -> Inputs:
+    @staticmethod
+    def piecewise(breakpoints: Any, coefficients: Any) -> Any:
         """Polynomials: coefficients (order, pieces, n_r), highest power first."""
         from scipy.interpolate import PPoly
 
-        return cls(PPoly(coefficients, breakpoints))
+        return PPoly(coefficients, breakpoints)
 
-    @classmethod
-    def compiled(cls, source: Any) -> NoReturn:
+    @staticmethod
+    def compiled(source: Any) -> NoReturn:
         """Refused: there is no compiled code to call."""
         _refuse("inputs in C")
 
-    @classmethod
-    def python(cls, source: Callable[[float], Any]) -> Inputs:
+    @staticmethod
+    def python(source: Callable[[float], Any]) -> Callable[[float], Any]:
         """A callable ``r(t)``."""
-        return cls(source)
+        return source
 
 
 class Function:
@@ -84,13 +130,9 @@ class Function:
             missing = [name for name, value in zip(m.INPUTS, self._defaults, strict=True) if np.isnan(value)]
             raise SolveError(f"{self.name} needs values of the inputs without a default: {', '.join(missing)}; pass r=")
         q, u = m.checked_state(t, q, u)
-        values = {
-            "t": [float(t)],
-            "q": q.tolist(),
-            "u": u.tolist(),
-            "r": m.inputs(self._defaults if r is None else r).tolist(),
-        }
-        values |= {"p": self.prepared.parameters.tolist(), "g": self.prepared.gains.tolist()}
+        arrays = {"q": q, "u": u, "r": m.inputs(self._defaults if r is None else r)}
+        arrays |= {"p": self.prepared.parameters, "g": self.prepared.gains}
+        values = {"t": [float(t)], **{key: array.tolist() for key, array in arrays.items()}}
         status, numbers = interpret(m.program, self.name, values)
         if status < 0:
             raise SolveError(f"{self.name} cannot be evaluated: {_message(status)} (t={t!r}, q={q}, u={u})")
@@ -106,17 +148,16 @@ class Function:
     def pair(self, t: Any, q: Any, u: Any, r: Any = None, out: Any = None) -> tuple[Array, Array]:
         """``(q', u')`` of a right-hand side."""
         n_q = len(self._module.COORDINATES)
-        values = self.value(t, q, u, r)
+        qdot, udot = np.split(self.value(t, q, u, r), [n_q])
         if out is None:
-            return values[:n_q].copy(), values[n_q:].copy()
-        out[0][...], out[1][...] = values[:n_q], values[n_q:]
+            return qdot, udot
+        out[0][...], out[1][...] = qdot, udot
         return out[0], out[1]
 
     def ode(self, t: Any, y: Any, r: Any = None) -> Array:
         """``y'`` for ``y = (q, u)``."""
-        n_q = len(self._module.COORDINATES)
-        derivative: Array = self.value(t, y[:n_q], y[n_q:], r)
-        return derivative
+        q, u = np.split(y, [len(self._module.COORDINATES)])
+        return np.asarray(self.value(t, q, u, r))
 
     def low_level(self, r: Any = None) -> NoReturn:
         """Refused: there is no C function."""
@@ -139,23 +180,19 @@ class Interpreted:
         self.COORDINATES, self.SPEEDS = symbols.coordinates, symbols.speeds
         self.INPUTS, self.PARAMETERS, self.N_GAINS = symbols.inputs, symbols.parameters, len(symbols.gains)
         self.FUNCTIONS = {f.name: f.shape for f in program.functions if not f.internal}
+        self.Function = partial(Function, self)
 
     def Prepared(
         self, parameters: Any, gains: Any = None, allowed: Iterable[int] = (), partial: bool = False
     ) -> Values:
         """Parameters and gains. Raises `SolveError` where constants that are not allowed to have no finite value."""
         p = np.array(parameters, dtype=np.float64)
-        g = np.zeros(self.N_GAINS) if gains is None else np.array(gains, dtype=np.float64)
-        constants = evaluate(self.program.constants, {"p": p.tolist(), "g": g.tolist()}, PYTHON)
-        undefined = tuple(k for k, value in enumerate(constants) if not np.isfinite(value))
-        prepared = Values(p, g, undefined)
+        prepared = Values(p, np.zeros(self.N_GAINS) if gains is None else np.array(gains, dtype=np.float64))
+        arguments = {"p": p.tolist(), "g": prepared.gains.tolist()}
+        undefined = np.flatnonzero(~np.isfinite(evaluate(self.program.constants, arguments, PYTHON))).tolist()
         if not partial and not set(undefined) <= set(allowed):
             raise SolveError(f"the equations of {self.NAME!r} {prepared.complaint}")
-        return prepared
-
-    def Function(self, name: str, prepared: Values, inputs: Any = None) -> Function:
-        """A function by name. Raises `SolveError` where it was not built."""
-        return Function(self, name, prepared, inputs)
+        return replace(prepared, undefined=tuple(undefined))
 
     def checked_state(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """``q`` and ``u`` as new arrays. Raises `SolveError` for wrong sizes and values that are not finite."""
@@ -169,7 +206,7 @@ class Interpreted:
         hidden = self.program.symbols.hidden
         if np.shape(r) == (len(self.INPUTS) + len(hidden),):
             return _finite(r, (*self.INPUTS, *hidden), "r")
-        return np.concatenate([_finite(r, self.INPUTS, "r"), np.zeros(len(hidden))])
+        return np.append(_finite(r, self.INPUTS, "r"), np.zeros(len(hidden)))
 
     def along(
         self, function: Any, inputs: Any, control: Any, times: Any, states: Any, others: Iterable[Any] = ()
@@ -177,56 +214,33 @@ class Interpreted:
         """Values of functions at many states, NaN where a function has none."""
         if control is not None:
             _refuse("control loops")
-        n_q = len(self.COORDINATES)
         results = []
         for f in (function, *others):
             rows = np.full((len(times), int(np.prod(f.shape))), np.nan)
-            for k, (t, y) in enumerate(zip(times, states, strict=True)):
+            for row, t, y in zip(rows, times, states, strict=True):
                 try:
-                    rows[k] = np.ravel(f.value(t, y[:n_q], y[n_q:], inputs.at(t)))
+                    row[:] = np.ravel(f.value(t, *np.split(y, [len(self.COORDINATES)]), inputs(t)))
                 except SolveError:
                     continue
             results.append(rows)
         return results
 
     def integrate(
-        self,
-        function: Any,
-        inputs: Any,
-        t0: float,
-        t1: float,
-        q0: Any,
-        u0: Any,
-        *,
-        method: str = "dopri5",
-        rtol: Any = 1e-8,
-        atol: Any = 1e-10,
-        step: float | None = None,
-        first_step: float | None = None,
-        max_step: float | None = None,
-        max_steps: int | None = None,
-        t_eval: Any = None,
-        dense: bool = False,
-        progress: Callable[[float], None] | None = None,
-        projection: Any = None,
-        control: Any = None,
-        events: Sequence[int] | None = None,
-        modes: Mapping[int, int] | None = None,
-    ) -> Any:
+        self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, **options: Unpack[RunOptions]
+    ) -> SimpleNamespace:
         """Integrate by SciPy; the fields of the result are those of the ``Outcome`` of compiled models."""
+        method = options.get("method", "dopri5")
         if method not in METHODS:
             raise SolveError(f"backend 'interpreted' has no method {method!r}; expected one of {', '.join(METHODS)}")
-        if projection is not None or control is not None:
+        if options.get("projection") is not None or options.get("control") is not None:
             _refuse("projections and control loops in runs")
-        y0 = np.concatenate(self.checked_state(t0, q0, u0))
-        settings = {"rtol": rtol, "atol": atol, "first_step": first_step, "max_step": max_step or np.inf}
-        run = _Run(t0, y0, t_eval)
-        run.follow(METHODS[method], lambda t, y: function.ode(t, y, inputs.at(t)), t1, settings, max_steps, progress)
-        return run.outcome(dense)
+        run = _Run(t0, np.concatenate(self.checked_state(t0, q0, u0)), options)
+        run.follow(METHODS[method], lambda t, y: function.ode(t, y, inputs(t)), t1)
+        return run.outcome()
 
     def __getattr__(self, name: str) -> Any:
         # The rest of the protocol. Attributes that are not part of it do not exist.
-        if name not in Evaluator.__dict__:
+        if name not in {**Evaluator.__dict__, **Evaluator.__annotations__}:
             raise AttributeError(name)
         return lambda *arguments, **named: _refuse(name)
 
@@ -241,12 +255,12 @@ def _finite(values: Any, names: Sequence[str], what: str) -> Array:
     return array
 
 
-def _refuse(what: str) -> NoReturn:
-    raise SolveError(f"backend 'interpreted' does not support {what}: build the model with backend='cython'")
-
-
 def _message(status: int) -> str:
     return next((known.message for known in Status if known == status), f"status {status}")
+
+
+def _refuse(what: str) -> NoReturn:
+    raise SolveError(f"backend 'interpreted' does not support {what}: build the model with backend='cython'")
 
 
 # -- runs by SciPy -----------------------------------------------------------------------------------------------------
@@ -255,8 +269,9 @@ def _message(status: int) -> str:
 class _Run:
     """A run by a solver of SciPy: what is stored, and how it ended."""
 
-    def __init__(self, t0: float, y0: Array, t_eval: Any) -> None:
-        self.t, self.y = t0, y0
+    def __init__(self, t0: float, y0: Array, options: RunOptions) -> None:
+        t_eval = options.get("t_eval")
+        self.t, self.y, self.options = t0, y0, options
         self.times = None if t_eval is None else [float(t) for t in t_eval]
         self.stored: list[tuple[float, Array]] = [] if t_eval is not None else [(t0, y0)]
         self.steps: list[tuple[float, float, Array]] = []
@@ -264,32 +279,29 @@ class _Run:
         self.status = Status.OK
         self.error: SolveError | None = None
 
-    def follow(
-        self,
-        method: str,
-        ode: Callable[[float, Array], Array],
-        t1: float,
-        settings: Mapping[str, Any],
-        max_steps: int | None,
-        progress: Callable[[float], None] | None,
-    ) -> None:
+    def follow(self, method: str, ode: Callable[[float, Array], Array], t1: float) -> None:
         """Take steps to ``t1``, or until something stops the run."""
         from scipy import integrate
 
+        settings: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-10, "max_step": np.inf}
+        given = {name: self.options.get(name) for name in (*settings, "first_step")}
+        settings |= {name: value for name, value in given.items() if value is not None}
+        progress = self.options.get("progress")
         try:
             solver = getattr(integrate, method)(ode, self.t, self.y, t1, **settings)
             while self.status == Status.OK:
-                self.status = self._step(solver, max_steps)
+                self.status = self._step(solver)
                 self.evaluations = solver.nfev
                 if progress is not None:
                     progress(self.t)
         except SolveError as error:
             self.status, self.error = Status.INTERRUPTED, error
 
-    def _step(self, solver: Any, max_steps: int | None) -> Status:
+    def _step(self, solver: Any) -> Status:
+        most = self.options.get("max_steps")
         if solver.status == "finished":
             return Status.FINISHED
-        if max_steps is not None and len(self.steps) >= max_steps:
+        if most is not None and len(self.steps) >= most:
             return Status.TOO_MANY_STEPS
         if solver.step() is not None:
             return Status.STEP_COLLAPSED
@@ -303,16 +315,28 @@ class _Run:
             self.stored.append((t, interpolant(t)))
         return Status.OK
 
-    def outcome(self, dense: bool) -> SimpleNamespace:
-        """The fields of the ``Outcome`` of a compiled run."""
+    def outcome(self) -> SimpleNamespace:
+        """The fields of the ``Outcome`` of a compiled run; counts that SciPy does not have are 0."""
+        starts, steps, rows = zip(*self.steps, strict=True) if self.steps else ((), (), ())
+        sizes = np.abs(steps)
+        uncounted = ("rejected", "repartitions", "projections", "integrals_left", "jacobians", "factorizations")
+        statistics = {
+            "steps": len(steps),
+            "evaluations": self.evaluations,
+            "smallest_step": float(sizes.min(initial=np.inf)) if steps else 0.0,
+            "largest_step": float(sizes.max(initial=0.0)),
+            "last_step": float(sizes[-1]) if steps else 0.0,
+            **dict.fromkeys(("largest_error", "integral_drift"), 0.0),
+            **dict.fromkeys(uncounted, 0),
+        }
         return SimpleNamespace(
             t=np.array([time for time, _ in self.stored]),
             y=np.array([state for _, state in self.stored]).reshape(len(self.stored), len(self.y)),
             last=(self.t, self.y),
-            dense=_arrays(self.steps) if dense else None,
+            dense=(np.array(starts), np.array(steps), np.array(rows)) if self.options.get("dense") else None,
             status=self.status,
             message=self.status.message,
-            statistics=_statistics([abs(h) for _, h, _ in self.steps], self.evaluations),
+            statistics=statistics,
             error=self.error,
             rhs_status=0,
             **dict.fromkeys(("hybrid", "culprit", "conflict", "flat_guard", "samples")),
@@ -329,23 +353,3 @@ def _nested(interpolant: Any, t_old: float, y_old: Array, t: float, y: Array) ->
     basis = np.stack([places, places * rest, places**2 * rest, (places * rest) ** 2], axis=1)
     values = [interpolant(t_old + x * (t - t_old)) for x in places[:-1]]
     return np.vstack([y_old, np.linalg.solve(basis, np.array([*values, y]) - y_old)])
-
-
-def _arrays(steps: list[tuple[float, float, Array]]) -> tuple[Array, Array, Array]:
-    starts, sizes, rows = zip(*steps, strict=True) if steps else ((), (), ())
-    return np.array(starts), np.array(sizes), np.array(rows)
-
-
-def _statistics(sizes: list[float], evaluations: int) -> dict[str, Any]:
-    """Counts and sizes; what SciPy does not count is 0."""
-    unknown = ("rejected", "repartitions", "projections", "integrals_left", "jacobians", "factorizations")
-    return {
-        "steps": len(sizes),
-        "evaluations": evaluations,
-        "smallest_step": min(sizes, default=0.0),
-        "largest_step": max(sizes, default=0.0),
-        "last_step": sizes[-1] if sizes else 0.0,
-        "largest_error": 0.0,
-        "integral_drift": 0.0,
-        **dict.fromkeys(unknown, 0),
-    }
