@@ -28,117 +28,111 @@ class Code(IntEnum):
         return tuple(code.label for code in sorted(cls))
 
 
-class Status(IntEnum):
-    """What an evaluation or an integration returns: its number, the ``comment`` in C, and a ``message`` for users.
+class Status(Code):
+    """What an evaluation or an integration returns: a number, and a ``message`` for users in place of a label.
 
     Negative: it failed. After an evaluation that failed, the output must not be used. An integration that failed keeps
     the last accepted state.
     """
 
-    comment: str
-    message: str
+    @property
+    def message(self) -> str:
+        return self.label
 
-    def __new__(cls, number: int, comment: str, message: str) -> Status:
-        member = int.__new__(cls, number)
-        member._value_ = number
-        member.comment = comment
-        member.message = message
-        return member
-
-    OK = (0, "", "success")
+    OK = (0, "success")
     REPARTITIONED = (
         1,
-        "correct, but the dependent speeds of the model are singular here: others were used",
         "success with other dependent speeds than the model's own, which are singular here",
+        "correct, but the dependent speeds of the model are singular here: others were used",
     )
-    FINISHED = (2, "the end of the interval is reached", "the end of the interval was reached")
+    FINISHED = (2, "the end of the interval was reached", "the end of the interval is reached")
     RANK_DEFICIENT = (
         3,
-        "correct, but constraints depend on each other here: the best-fitting u' of least change",
         "success with constraints that depend on each other here: the best-fitting u' of least change was taken",
+        "correct, but constraints depend on each other here: the best-fitting u' of least change",
     )
-    AT_EVENT = (4, "the run stands at an event (kg_events.h)", "the run stands at an event")
+    AT_EVENT = (4, "the run stands at an event", "the run stands at an event (kg_events.h)")
     AT_STOP = (
         5,
-        "the run stands at a time the host asked for (kg_hybrid.h)",
         "the run stands at a time at which it was to stop",
+        "the run stands at a time the host asked for (kg_hybrid.h)",
     )
-    TERMINATED = (6, "an event ended the run", "a terminal event ended the run")
+    TERMINATED = (6, "a terminal event ended the run", "an event ended the run")
     SINGULAR = (
         -1,
-        "the matrix to be solved is singular to working precision",
         "the matrix to be solved is singular to working precision: look for redundant constraints "
-        '(form="pseudoinverse" solves them), speeds that move no mass or a negative one, a singular position, or '
-        "a free vector y that depends on the controls and leaves them undetermined",
+        '(form="pseudoinverse" solves them), speeds that move no mass or a negative one, a singular position, or a '
+        "free vector y that depends on the controls and leaves them undetermined",
+        "the matrix to be solved is singular to working precision",
     )
     INFEASIBLE = (
         -2,
+        "no controls satisfy the servo-constraints here: the controls do not enter them (any more), or the servo-"
+        "constraints contradict each other or the passive constraints; change targets, controls or state",
         "no controls satisfy the servo-constraints here",
-        "no controls satisfy the servo-constraints here: the controls do not enter them (any more), or the "
-        "servo-constraints contradict each other or the passive constraints; change targets, controls or state",
     )
     STEP_COLLAPSED = (
         -10,
+        "no step larger than the rounding of t satisfies the tolerances: the solution is singular or discontinuous "
+        "here, or the tolerances are too small for the rounding of the right-hand side",
         "no step that changes t satisfies the tolerances",
-        "no step larger than the rounding of t satisfies the tolerances: the solution is singular or "
-        "discontinuous here, or the tolerances are too small for the rounding of the right-hand side",
     )
     TOO_MANY_STEPS = (
         -11,
-        "max_steps accepted steps were taken before the end",
         "max_steps steps were taken before the end: raise max_steps, loosen the tolerances or enlarge the step",
+        "max_steps accepted steps were taken before the end",
     )
     NOT_FINITE = (
         -12,
+        "the state, its derivative or the Jacobian is infinite or not a number: reduce the step, or check the model's "
+        "expressions at the last state",
         "the state, its derivative or the Jacobian is infinite or not a number",
-        "the state, its derivative or the Jacobian is infinite or not a number: reduce the step, or check the "
-        "model's expressions at the last state",
     )
     RHS_FAILED = (
         -13,
-        "the right-hand side failed; its own status is in kg_stepper.rhs_status",
         "the right-hand side failed, for the reason that its own status gives: look for redundant constraints "
         '(form="pseudoinverse" solves them), speeds that move no mass or a negative one, or a singular position',
+        "the right-hand side failed; its own status is in kg_stepper.rhs_status",
     )
     INTERRUPTED = (
         -14,
-        "stopped by the host between two steps (never returned by a stepper)",
         "interrupted: the results up to the last accepted step are valid",
+        "stopped by the host between two steps (never returned by a stepper)",
     )
     INVALID_ARGUMENT = (
         -15,
-        "a size, step, tolerance or time cannot be used",
         "invalid argument: sizes, steps and tolerances must be positive (atol may be zero) and times finite",
+        "a size, step, tolerance or time cannot be used",
     )
     INCONSISTENT = (
         -16,
-        "the constraints cannot be satisfied at, or near, this state",
         "the constraints cannot be satisfied near this state: they contradict each other here, or the step was too "
         "large",
+        "the constraints cannot be satisfied at, or near, this state",
     )
     NO_MODE = (
         -17,
+        "no forces or impulses satisfy the laws of all contacts: their gaps and the constraints contradict each other,"
+        " or a law of friction has no solution; let a contact yield with a compliant law",
         "no modes of the contacts agree with the forces they lead to",
-        "no forces or impulses satisfy the laws of all contacts: their gaps and the constraints contradict each other, "
-        "or a law of friction has no solution; let a contact yield with a compliant law",
     )
     SEVERAL_MODES = (
         -18,
-        "several do, with different accelerations",
         "several modes of the contacts agree with the forces they lead to, with different accelerations (Painleve): "
         "name those at the start, reduce the friction, or let the contact yield with a compliant law",
+        "several do, with different accelerations",
     )
     CHATTERING = (
         -19,
+        "events follow each other ever faster or without end: look for guards that hang at zero, or give the switching"
+        " a dead band",
         "events follow each other without end",
-        "events follow each other ever faster or without end: look for guards that hang at zero, or give the switching "
-        "a dead band",
     )
     GAP_VIOLATED = (
         -20,
-        "a rigid contact starts penetrated",
         "the gap of a rigid contact is negative: start from a state that satisfies it, or give the contact a law that "
         "allows penetration",
+        "a rigid contact starts penetrated",
     )
 
 

@@ -12,25 +12,14 @@ from typing import Final
 class FormSpec:
     """A form of the equations of motion and its properties.
 
-    Parameters
-    ----------
-    name, summary
-        The value of ``form=``, and what the form solves.
-    partitioned
-        It solves for dependent speeds; where the pivots of the model's own partition become too small, code that
-        chooses dependent speeds at run time takes over.
-    any_rank
-        It accepts constraint rows that depend on each other.
-    definite
-        It needs a positive definite Q: every speed must move mass.
-    candidate
-        ``form="auto"`` may choose it.
-    speed_limit
-        The largest number of speeds for which ``form="auto"`` considers it; None for any number.
-    momenta
-        The state of an integration is (q, mom) in place of (q, u); ``rhs`` is that of the reduced form.
-    functions
-        Functions that are always compiled with this form.
+    ``name``, ``summary``: the value of ``form=``, and what the form solves.
+    ``partitioned``: it solves for dependent speeds; where the pivots of the model's own partition become too small,
+    code that chooses dependent speeds at run time takes over.
+    ``any_rank``: it accepts constraint rows that depend on each other.
+    ``definite``: it needs a positive definite Q: every speed must move mass.
+    ``candidate``: ``form="auto"`` may choose it, with at most ``speed_limit`` speeds; None for any number.
+    ``momenta``: the state of an integration is (q, mom) in place of (q, u); ``rhs`` is that of the reduced form.
+    ``functions``: functions that are always compiled with this form.
     """
 
     name: str
@@ -48,6 +37,7 @@ WRITTEN_OUT_LIMIT: Final = 32
 """Speed limit of forms that write out the factors of Q: with more speeds, compiling takes longer than most runs. With
 20 speeds of a chain such code is 1.5 to 2 times as fast as the loops of the reduced form."""
 
+_MOMENTA: Final = ("momentum", "Dm", "e")
 _TABLE: Final = (
     FormSpec("reduced", "A2 Q A2^T for the independent accelerations", partitioned=True, candidate=True),
     FormSpec("nonminimal", "T u' = V by LU with pivoting", partitioned=True, candidate=True),
@@ -74,18 +64,8 @@ _TABLE: Final = (
         functions=("rank",),
     ),
     FormSpec("momentum", "reduced momenta in place of speeds", momenta=True, functions=("Dm", "e")),
-    FormSpec(
-        "momentum_unreduced",
-        "momenta of all speeds in place of speeds",
-        momenta=True,
-        functions=("momentum", "Dm", "e"),
-    ),
-    FormSpec(
-        "hamilton",
-        "Hamilton's equations, for speeds u = q'",
-        momenta=True,
-        functions=("momentum", "Dm", "e"),
-    ),
+    FormSpec("momentum_unreduced", "momenta of all speeds in place of speeds", momenta=True, functions=_MOMENTA),
+    FormSpec("hamilton", "Hamilton's equations, for speeds u = q'", momenta=True, functions=_MOMENTA),
 )
 
 FORMS: Final[Mapping[str, FormSpec]] = MappingProxyType({form.name: form for form in _TABLE})

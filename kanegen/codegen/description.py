@@ -22,10 +22,10 @@ from kanegen.model.expressions import symbol_name
 from kanegen.model.inputs import InputLayout
 from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
-from kanegen.program.functions.control.plant import path_controls
-from kanegen.program.functions.integrals import ENERGY, why_not
+from kanegen.program.functions.consistency import ENERGY, why_not
+from kanegen.program.functions.controls import path_controls
 from kanegen.program.passes.count import operation_count
-from kanegen.program.passes.reads import reads
+from kanegen.program.passes.lower import reads
 from kanegen.program.records import Program
 
 DESCRIPTION_FILE = "description.json"

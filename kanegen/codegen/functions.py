@@ -8,10 +8,9 @@ from itertools import accumulate, groupby
 from typing import Final, NamedTuple
 
 from kanegen.codegen.printer import Printer, comment, literal, string, wrapped
-from kanegen.program.passes.code import Code, Gather, Let, Part, Statement, Value
 from kanegen.program.passes.count import operation_count
-from kanegen.program.passes.schedule import schedule
-from kanegen.program.passes.split import split
+from kanegen.program.passes.lower import Value
+from kanegen.program.passes.schedule import Code, Gather, Let, Part, Statement, schedule, split
 from kanegen.program.records import Call, Check, Function, Guard, Invoke, Program, Store, Symbols
 
 ARGUMENTS = ("t", "q", "u", "r", "p", "work", "out")

@@ -8,7 +8,7 @@ from kanegen.codegen.printer import comment, stem
 from kanegen.codegen.sources import Sources, render, runtime_headers
 from kanegen.graph.derivatives import reachable
 from kanegen.graph.functions import Spline
-from kanegen.program.kernels.table import KERNELS
+from kanegen.program.kernels import KERNELS
 from kanegen.program.passes.schedule import schedule_constants
 from kanegen.program.records import Call, Program
 
@@ -19,7 +19,7 @@ def emit_sources(program: Program, *, digest: str, options_text: str = "") -> So
     Parameters
     ----------
     program
-        After `kanegen.program.passes.hoist.hoist`.
+        After `kanegen.program.passes.lower.hoist`.
     digest
         Digest of the model, hexadecimal; part of the comment at the top and of the compiled model.
     options_text

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Final
 
 from kanegen.errors import BuildError
-from kanegen.program.passes.code import Value
+from kanegen.program.passes.lower import Value
 
 # In a comment: characters that are not printable ASCII, comment delimiters, and the start of trigraphs. A backslash
 # matters only at the end of a line, where comments have no names.

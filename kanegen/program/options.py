@@ -39,8 +39,7 @@ class BuildOptions:
             raise BuildError(f"form is {form!r}: expected one of {', '.join((AUTO, *FORMS))}{hint}")
         wanted = {"rhs"} if form == AUTO else {"rhs", *FORMS[form].functions}
         if functions is None or functions == "all":
-            wanted.update(DEFAULT_FUNCTIONS if functions is None else KNOWN)
-            return cls(form, _ordered(wanted))
+            functions = DEFAULT_FUNCTIONS if functions is None else KNOWN
         for name in [functions] if isinstance(functions, str) else functions:
             members = group(name)
             if not members or not set(members) <= set(KNOWN):

@@ -14,7 +14,7 @@ from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model.control import control_limits
-from kanegen.program.functions.control.control_constraints import RIGHT_HAND_SIDE
+from kanegen.program.functions.controls import RIGHT_HAND_SIDE
 from kanegen.solve.consistent import RunStart, consistent_controls, start_problems, with_states
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs, run_inputs

@@ -15,7 +15,7 @@ from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.control import largest_exponent
-from kanegen.program.functions.control.control_constraints import GAINS
+from kanegen.program.functions.controls import GAINS
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.values import beyond, key_name, largest, listed, numbers, positive, require_none, unknown
 

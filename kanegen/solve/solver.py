@@ -11,13 +11,13 @@ from kanegen.arrays import Array
 from kanegen.backends.protocol import Build
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
+from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import independent_rows
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
-from kanegen.program.kernels.records import OK
 from kanegen.solve.consistent import make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
 from kanegen.solve.functions import CompiledFunctions
@@ -166,7 +166,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         J = self.J(t, q, u, r)
         n_c, n_u = J.shape
         order = [0] * n_u
-        if linear.partition(n_u, n_c, J.ravel().tolist(), order) != OK:
+        if linear.partition(n_u, n_c, J.ravel().tolist(), order) != Status.OK:
             raise SolveError(f"the constraints are redundant at t = {t!r} s: no choice of dependent speeds solves them")
         names = [description.speeds[i] for i in order]
         return tuple(names[:n_c]), tuple(names[n_c:])
