@@ -1,4 +1,4 @@
-"""The program of a model from its equations."""
+"""Assembles the program of a model from its equations."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from kanegen.program.records import Program, Symbols
 
 
 def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]:
-    """The program of the functions asked for, constants hoisted, and the form of its right-hand side.
+    """Return the program of the requested functions, with hoisted constants, and the form of its right-hand side.
 
-    With ``form="auto"`` that is the form of the least estimated cost.
+    ``form="auto"`` selects the form with the least estimated cost.
     """
     form = cheapest(equations) if options.form == AUTO else options.form
     of_form = [spec.name for spec in CATALOGUE.values() if form in spec.forms]
@@ -49,7 +49,7 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     motion = equations.once(ControlledMotion.of)
     if motion is not None:
         control_constraints(functions, motion)
-    # A reason that takes derivation is not worth the time where nobody asked for the function.
+    # A reason that requires a derivation costs time, so it is found only for functions that the user requested.
     others = (spec for spec in CATALOGUE.values() if spec.name not in names and not (spec.derives and not spec.forms))
     reasons |= {spec.name: reason_against(functions, spec, form) for spec in others}
     unavailable = tuple((name, reason) for name, reason in reasons.items() if reason is not None)
@@ -57,7 +57,7 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
 
 
 def _add(functions: Functions, spec: FunctionSpec, form: str) -> str | None:
-    """Make the function of an entry of the catalogue, or its members; returns why the model has none."""
+    """Add the function or the members of a catalogue entry; return the reason if the model does not have them."""
     reason = reason_against(functions, spec, form)
     if reason is not None:
         return reason
@@ -70,7 +70,7 @@ def _add(functions: Functions, spec: FunctionSpec, form: str) -> str | None:
 
 
 def program_of(functions: Functions) -> Program:
-    """The program of all functions made so far."""
+    """Return the program of all functions added so far."""
     equations = functions.equations
     model = equations.model
     layout = model.input_layout
@@ -87,9 +87,9 @@ def program_of(functions: Functions) -> Program:
 
 
 def cheapest(equations: Equations) -> str:
-    """The candidate of the table of forms whose right-hand side has the least estimated cost.
+    """Return the candidate form whose right-hand side has the least estimated cost.
 
-    Where every candidate refuses the model, the first one, so that its reason is reported.
+    If no candidate accepts the model, return the first one: building it then reports the reason.
     """
     n_u = len(equations.system.u)
     candidates = [
@@ -100,7 +100,7 @@ def cheapest(equations: Equations) -> str:
 
 
 def form_costs(equations: Equations, forms: Iterable[str] = tuple(RIGHT_SIDES)) -> dict[str, float]:
-    """`cost_estimate` of the right-hand side in each form; forms that refuse the model are left out."""
+    """Return `cost_estimate` of the right-hand side in each form, without the forms that do not accept the model."""
     costs = {}
     for form in forms:
         functions = Functions(equations, form, CATALOGUE)

@@ -1,4 +1,4 @@
-"""The builder of functions: fragments collect steps, arrays and conditions; each function is made once, by name."""
+"""Builds functions: a fragment collects the steps of one function, and each function is built once, by name."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from kanegen.program.kernels import KERNELS
 from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Step, Store
 
 Source: TypeAlias = "Sequence[Node | None] | Function | str"
-"""Where an argument of a kernel comes from: nodes (None: not stored), a function, or the name of an array."""
+"""The source of a kernel argument: nodes (None is not stored), a function, or the name of an array."""
 
 ARRAY_NAMES: Final[Mapping[str, str]] = MappingProxyType({"work": "scratch", "udot": "a"})
-"""Names of arrays where they differ from the argument of the kernel."""
+"""Names of arrays that differ from the name of the kernel argument."""
 
 
 class Fragment:
-    """The steps of one function, while it is made.
+    """The steps of one function while it is being built.
 
-    ``steps`` and ``arrays``: the steps so far, and the work arrays they need with their lengths. ``conditions``: what
-    must hold for the values to be right; :meth:`guard` and :meth:`check` turn them into a step. ``otherwise``: the
-    function that takes over where they do not hold. ``shape``: that of the output, known after :meth:`output`.
+    ``steps`` and ``arrays``: the steps so far, and the lengths of the work arrays they use. ``conditions``: conditions
+    under which the values are valid; :meth:`guard` and :meth:`check` turn them into a step. ``otherwise``: the function
+    to evaluate if a condition of a guard is false. ``shape``: the shape of the output, set by :meth:`output`.
     """
 
     def __init__(self, graph: Graph, otherwise: str | None = None) -> None:
@@ -42,13 +42,13 @@ class Fragment:
         self.shape: tuple[int, ...] = ()
 
     def array(self, name: str, length: int) -> list[Node]:
-        """The elements of a work array, which is allocated, as nodes."""
+        """Allocate a work array and return its elements as nodes."""
         if name != "out":
             self.arrays[name] = max(length, self.arrays.get(name, 0))
         return [self.graph.input(name, i) for i in range(length)]
 
     def store(self, title: str, **arrays: Sequence[Node | None]) -> None:
-        """Store values in work arrays, in one block; None is not stored."""
+        """Store values in work arrays, in one block; entries that are None are not stored."""
         block: list[Store[Node]] = []
         for name, values in arrays.items():
             self.array(name, len(values))
@@ -56,19 +56,19 @@ class Fragment:
         self.steps.append(Block(title, tuple(block)))
 
     def invoke(self, function: Function, array: str, length: int) -> list[Node]:
-        """The values of another function at the same arguments, in a work array."""
+        """Evaluate another function at the same arguments; return the work array that receives its values."""
         self.steps.append(Invoke(function, array))
         return self.array(array, length)
 
     def call(
         self, kernel: str, *sizes: int, title: str = "", names: Mapping[str, str] = ARRAY_NAMES, **inputs: Source
     ) -> dict[str, list[Node]]:
-        """Call a runtime kernel; all its arrays are allocated with the lengths of its record.
+        """Call a runtime kernel and allocate its arrays with the lengths in its record.
 
         ``kernel`` and ``sizes``: its name in `KERNELS` and its integer arguments. ``inputs``: its inputs by argument;
         functions are evaluated first, then nodes are stored in a block with this ``title``. ``names``: names of arrays
-        where they differ from the arguments; ``work`` is called ``scratch`` and ``udot`` ``a`` anyway. Returns the
-        elements of each result, by argument.
+        that differ from the names of the arguments, in addition to `ARRAY_NAMES`. Returns the elements of each result,
+        by argument.
         """
         record = KERNELS[kernel]
         lengths, name_of = record.lengths(*sizes), {**ARRAY_NAMES, **names}
@@ -77,9 +77,9 @@ class Fragment:
         for argument, source in inputs.items():
             if isinstance(source, Function):
                 self.invoke(source, array_of[argument], lengths[argument])
-        given = {array_of[a]: x for a, x in inputs.items() if not isinstance(x, str | Function)}
-        if given:
-            self.store(title, **given)
+        stored = {array_of[a]: x for a, x in inputs.items() if not isinstance(x, str | Function)}
+        if stored:
+            self.store(title, **stored)
         for argument, array in array_of.items():
             if not isinstance(inputs.get(argument), str):
                 self.array(array, lengths[argument])
@@ -87,32 +87,32 @@ class Fragment:
         return {argument: self.array(array_of[argument], lengths[argument]) for argument in record.results}
 
     def require(self, *conditions: Node) -> None:
-        """Collect conditions under which the values are right."""
+        """Add conditions under which the values are valid."""
         self.conditions.extend(conditions)
 
     def guard(self) -> None:
-        """Unless the conditions collected so far hold, ``otherwise`` takes over, or the function ends as singular."""
+        """Add a step: if a condition is false, evaluate ``otherwise`` instead, or return the status SINGULAR."""
         self.steps += [Guard(condition, self.otherwise) for condition in self._collected()]
 
     def check(self) -> None:
-        """Unless the conditions collected so far hold, the function ends as singular, without a branch."""
+        """Add a step: if a condition is false, return the status SINGULAR at the end, without a branch."""
         self.steps += [Check(condition) for condition in self._collected()]
 
     def _collected(self) -> list[Node]:
-        """The conditions as one, if there are any."""
-        # What is constant during a run (masses that are not negative) comes first: prepare() decides it once.
+        """Return the conjunction of the conditions as a list of one node, empty without conditions."""
+        # Conditions that are constant during a run (masses are not negative) come first: prepare() tests them once.
         conditions = sorted(self.conditions, key=lambda node: not node.constant)
         self.conditions = []
         return [reduce(partial(self.graph.apply, "and"), conditions)] if conditions else []
 
     def output(self, nodes: Sequence[Node], shape: tuple[int, ...] | None = None, title: str = "") -> Fragment:
-        """Store the output (a vector unless ``shape`` says otherwise); returns the fragment."""
+        """Store the output, a vector if ``shape`` is None; return the fragment."""
         self.shape = (len(nodes),) if shape is None else shape
         self.steps.append(Block(title, stores("out", nodes)))
         return self
 
     def rows(self, rows: Sequence[Sequence[Node]], title: str = "") -> Fragment:
-        """Store the output, a matrix given by its rows; returns the fragment."""
+        """Store the rows of a matrix as the output; return the fragment."""
         return self.output(flat(rows), (len(rows), len(rows[0])), title)
 
 
@@ -121,12 +121,12 @@ def stores(array: str, values: Sequence[Node | None]) -> tuple[Store[Node], ...]
 
 
 def flat(rows: Sequence[Sequence[Node]]) -> list[Node]:
-    """The entries of a matrix, row-major."""
+    """Return the entries of a matrix, row-major."""
     return [x for row in rows for x in row]
 
 
 def lower_triangle(rows: Sequence[Sequence[Node]]) -> list[Node | None]:
-    """A symmetric matrix given by its lower triangle, row-major; the entries above the diagonal are not stored."""
+    """Return a symmetric matrix, row-major, with None above the diagonal: kernels read the lower triangle only."""
     n = len(rows)
     return [rows[i][j] if j <= i else None for i in range(n) for j in range(n)]
 
@@ -136,10 +136,10 @@ Make: TypeAlias = Callable[[Fragment], Fragment]
 
 
 class Functions:
-    """Functions of a model's program by name, with what their makers share.
+    """The functions of a model's program by name, and the data that the code building them shares.
 
-    ``form`` is that of the right-hand side. ``catalogue`` makes the functions that others evaluate; those that are not
-    ``public`` are internal.
+    ``form``: the form of the right-hand side. ``catalogue``: the entries that build the functions which other functions
+    evaluate; functions that are not in ``public`` are internal.
     """
 
     def __init__(
@@ -159,16 +159,16 @@ class Functions:
 
     @property
     def servo(self) -> ServoEquations:
-        """The servo-constraints with their controls; ModelError where the controls cannot enforce them."""
+        """The servo-constraints with their controls; raises ModelError if the controls cannot enforce them."""
         return self.equations.once(servo_equations)
 
     @cached_property
     def sensitivities(self) -> Sensitivities:
-        """The derivatives behind the Jacobians."""
+        """The derivatives from which the Jacobians are computed."""
         return Sensitivities(self.equations)
 
     def fragment(self) -> Fragment:
-        """A function without steps yet."""
+        """Return a fragment without steps."""
         return Fragment(self.graph)
 
     def add(self, name: str, fragment: Fragment, summary: str, internal: bool = False) -> Function:
@@ -180,46 +180,46 @@ class Functions:
         return self.known[name]
 
     def function(self, name: str) -> Function:
-        """A function of the catalogue, which others may evaluate."""
+        """Return a function of the catalogue for another function to evaluate; build it on the first call."""
         if name not in self.known:
             spec = self.catalogue[name]
             if spec.make is None:
-                raise KeyError(f"{name} is not made by itself")
+                raise KeyError(f"the catalogue entry {name} has no maker")
             self.add(name, spec.make(self), spec.summary, internal=name not in self.public)
         return self.known[name]
 
     def internal(self, name: str, summary: str, make: Callable[[], Fragment]) -> Function:
-        """A function that only others evaluate, made when it is first asked for."""
+        """Return an internal function; build it on the first call."""
         return self.known[name] if name in self.known else self.add(name, make(), summary, internal=True)
 
     def guarded(self, name: str, summary: str, fast: Make, general: Make | None) -> Fragment:
-        """The fragment of ``name`` from ``fast``; None for ``general``: nothing takes over where its guards fail.
+        """Return the fragment of ``name`` built by ``fast``.
 
-        Else ``general`` makes that function, ``<name>_general``, with this summary, where there is such a guard.
+        If it contains guards, ``general`` builds the fallback ``<name>_general`` with this summary; None: no fallback.
         """
         if general is None:
             return fast(self.fragment())
-        # First the general one: it evaluates Q, P and J, whose nodes the fast one then shares.
+        # The fallback is built first: it evaluates Q, P and J, and the fast function then shares their nodes.
         fallback, fragment = general(self.fragment()), fast(Fragment(self.graph, f"{name}_general"))
         if any(isinstance(step, Guard) for step in fragment.steps):
             self.internal(f"{name}_general", summary, lambda: fallback)
         return fragment
 
     def loaded(self, array: str, quantity: Quantity) -> list[list[Node]]:
-        """A matrix or column from a work array; what does not change during a run is not read from there."""
+        """Return the rows of a quantity whose entries are read from a work array unless they are constant."""
         nodes = [node if node.constant else self.graph.input(array, k) for k, node in enumerate(quantity.nodes)]
         columns = quantity.shape[1] if len(quantity.shape) == 2 else 1
         return [nodes[i : i + columns] for i in range(0, len(nodes), columns)] if columns else []
 
     def accelerations(self, s: Fragment) -> list[Node]:
-        """u', from the right-hand side in the array ``a`` (n_q + n_u), with the gains given."""
+        """Evaluate the right-hand side in the array ``a`` (n_q + n_u), stabilized if possible; return its part u'."""
         function = self.known["rhs_stabilized" if self.stabilizable else "rhs"]
         return s.invoke(function, "a", self.n_q + self.n_u)[self.n_q :]
 
     def pivots(self, limit: float) -> list[Node]:
-        """That the pivots of the model's own partition exceed ``limit`` of their rows."""
-        held = (pivot.holds(limit) for pivot in self.equations.partition.pivots)
-        return [condition for condition in held if condition is not None]
+        """Return the conditions that the pivots of the model's own partition exceed ``limit`` times their row scale."""
+        conditions = (pivot.holds(limit) for pivot in self.equations.partition.pivots)
+        return [condition for condition in conditions if condition is not None]
 
 
 Maker: TypeAlias = Callable[[Functions], Fragment]
@@ -229,22 +229,21 @@ Reason: TypeAlias = Callable[[Functions], "str | None"]
 
 @dataclass(frozen=True)
 class FunctionSpec:
-    """One entry of the catalogue: a function that the user may ask for.
+    """One entry of the catalogue: a function, or a family of functions, that the user can request.
 
-    ``name``, ``summary``: as the user names it, and one line for the reader of the generated code.
-    ``make``: its fragment, from the functions of the program; None for functions that are made in any case, and for
-    entries with ``members``.
-    ``members``: fragments of the functions ``<prefix><name>`` that the entry stands for, by the names that the user
-    chose; ``summary`` contains ``{}`` for the name.
-    ``requires``: None, or the reason why this model has no such function, in the user's terms; where it ``derives``
-    equations to find out, it is asked only when the user names the function.
+    ``name``, ``summary``: the name in ``functions=``, and one line for the reader of the generated code.
+    ``make``: builds the fragment; None for functions that every program contains, and for entries with ``members``.
+    ``members``: builds the fragments of a family, functions ``<prefix><name>`` by the names that the user chose, for
+    example ``output:speed``; ``summary`` contains ``{}`` for the name.
+    ``requires``: returns the reason why this model does not have the function, in the user's terms, or None. If
+    ``derives`` is set, finding the reason derives equations, so this is done only if the user names the function.
     ``group``: a name for several functions in ``functions=``.
-    ``default``: it is compiled unless the user names others; ``companions`` are compiled with it.
-    ``forms``: the forms of the equations that have it, with which it is always compiled; empty: all forms.
+    ``default``: the function is compiled unless the user names others; ``companions`` are compiled with it.
+    ``forms``: the forms of the equations that have the function and always compile it; empty: all forms have it.
     ``shape``: names of the sizes of the result; () for a number.
     ``attribute``: a solver has an attribute of this name, a function of (t, q, u, r=None, out=None).
-    ``on_request``: it is evaluated when the user asks for it, not within a method of the solver such as integrate.
-    ``every_run``: it may be evaluated in every integration.
+    ``on_request``: only the user calls the function; no method of the solver, such as integrate, evaluates it.
+    ``every_run``: any integration can evaluate the function.
     """
 
     name: str
@@ -265,7 +264,7 @@ class FunctionSpec:
 
 
 def _reason(condition: Node, equations: Equations) -> str:
-    """What a condition asks for: pivots that are not negligible, each kind of them named once.
+    """Describe a condition in words: which pivots must not be negligible, each kind named once.
 
     Every condition of a program is a conjunction of comparisons ``fraction * scale < pivot``.
     """
@@ -284,7 +283,7 @@ def _reason(condition: Node, equations: Equations) -> str:
 
 
 def _fraction(test: Node) -> float | None:
-    """The constant factor on the left of ``fraction * scale < pivot``."""
+    """Return ``fraction`` of ``fraction * scale < pivot``; None for any other comparison."""
     if test.op != "lt":
         return None
     left = test.args[0]

@@ -1,8 +1,8 @@
-"""The catalogue: every function of a model that a user may ask for, once.
+"""The catalogue: one entry for every function of a model that a user can request.
 
 A new quantity of the equations needs a property of :class:`~kanegen.derivation.equations.Equations` and an entry here.
-``functions=`` of :func:`kanegen.build`, the attributes of a solver, ``kanegen show`` and the messages about functions
-that a model does not have all read this table.
+``functions=`` of :func:`kanegen.build`, the attributes of a solver, ``kanegen show`` and the messages about missing
+functions all read this table.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ MOMENTUM_FORMS: Final = tuple(form.name for form in FORMS.values() if form.momen
 
 
 def _no_potential(f: Functions) -> str | None:
-    advice = (
-        "Give potential_energy= or gravity= to kanegen.Model (a load that looks like a weight is not taken for one)"
-    )
+    advice = "Give potential_energy= or gravity= to kanegen.Model (loads are never interpreted as weights)"
     return None if f.equations.model.has_potential else f"it has no potential energy. {advice}"
 
 
@@ -35,23 +33,23 @@ def _no_partition(f: Functions) -> str | None:
         return None
     return (
         "its constraints are redundant, so that no choice of dependent speeds solves them; rhs, constraint_force, "
-        "multipliers and rank go on without"
+        "multipliers and rank are available"
     )
 
 
 def _nothing_free(f: Functions) -> str | None:
     reason = _no_partition(f)
-    return reason or (None if f.equations.partition.independent else "its constraints leave no speed free")
+    return reason or (None if f.equations.partition.independent else "the constraints determine all its speeds")
 
 
 def _no_speed_change(f: Functions) -> str | None:
-    return None if f.equations.model.speed_change is not None else "it was not made by Model.with_speeds"
+    return None if f.equations.model.speed_change is not None else "it was not created by Model.with_speeds"
 
 
 def _quantity(
     name: str, shape: str, summary: str, make: Maker | None = None, requires: Reason = lambda f: None, **more: Any
 ) -> FunctionSpec:
-    """A quantity that the user evaluates as an attribute of the solver; of the equations unless ``make`` is given."""
+    """Entry of a solver attribute; without ``make`` it evaluates the property ``name`` of the equations."""
     more = {"shape": tuple(shape.split()), "attribute": True, "on_request": True, **more}
     return FunctionSpec(name, summary, make or plain(name), requires=requires, **more)
 
@@ -61,7 +59,7 @@ def _servo(name: str, shape: str, summary: str, make: Maker, **more: Any) -> Fun
 
 
 def _level(make: Maker, summary: str, *levels: str) -> FunctionSpec:
-    """What consistent states need, with constraints at one of the levels."""
+    """Entry of a function for consistent states; the model must have constraints at one of ``levels``."""
     requires = consistency.without(*levels)
     return FunctionSpec(make.__name__, summary, make, requires=requires, group="consistency", derives=True)
 
@@ -71,31 +69,29 @@ def _plant(make: Maker, summary: str, requires: Reason = controls.no_path_contro
 
 
 def _members(members: Members, prefix: str, summary: str, **more: Any) -> FunctionSpec:
-    """Functions that the user named, ``{}`` in the summary."""
+    """Entry of a family of functions with names that the user chose; ``{}`` in the summary is the name."""
     return FunctionSpec(members.__name__, summary, members=members, prefix=prefix, **more)
 
 
 def _of_form(name: str, shape: str, summary: str, *forms: str, **more: Any) -> FunctionSpec:
-    """A quantity of the momenta, which is always compiled with these forms."""
+    """Entry of a quantity of the momenta that is always compiled with these forms."""
     more = {"make": momenta_quantity(name), "requires": _no_potential, **more}
     return _quantity(name, shape, summary, forms=forms, **more)
 
 
 _TESTED: Final = ("servo_gains",)
-"""What is tested whenever parameters change."""
+"""Functions that the solver evaluates to check new parameters."""
 
 _DEFAULT: Final = (
     FunctionSpec("rhs", "q' and u'", on_request=True),
     _quantity("T", "n_u n_u", "T of T u' = V: rows of the constraints, then momentum rows", T, _no_partition),
-    _quantity("V", "n_u", "V of T u' = V, stabilized with the gains given", V, _no_partition),
+    _quantity("V", "n_u", "V of T u' = V, with stabilization gains", V, _no_partition),
     _quantity("Q", "n_u n_u", "kinetic-energy matrix", group="consistency"),
-    _quantity("P", "n_u", "generalized active forces less inertia forces at u' = 0"),
+    _quantity("P", "n_u", "generalized active forces minus inertia forces at u' = 0"),
     _quantity("J", "n_c n_u", "constraint rows at acceleration level"),
-    _quantity("b", "n_c", "right sides of J u' = b, stabilized with the gains given", plain("b_stabilized")),
+    _quantity("b", "n_c", "right sides of J u' = b, with stabilization gains", plain("b_stabilized")),
     _quantity("A", "n_d n_i", "A of u_D' = A u_I' + B", part_of("A"), _nothing_free),
-    _quantity(
-        "B", "n_d", "B of u_D' = A u_I' + B, stabilized with the gains given", part_of("B_stabilized"), _no_partition
-    ),
+    _quantity("B", "n_d", "B of u_D' = A u_I' + B, with stabilization gains", part_of("B_stabilized"), _no_partition),
     _quantity("constraint_force", "n_u", "generalized constraint forces", quantities.constraint_force, group="forces"),
     _quantity(
         "multipliers", "n_c", "multipliers of the constraint rows, Q u' = P + J^T lambda", multipliers, group="forces"
@@ -112,7 +108,7 @@ _DEFAULT: Final = (
     _members(quantities.reactions, "reaction:", "reaction {}: force, torque", on_request=True),
     _quantity("old_speeds", "n_u", "generalized speeds before the change of speeds", requires=_no_speed_change),
     _quantity(
-        "new_speeds", "n_u", "generalized speeds from those before the change, which u holds", requires=_no_speed_change
+        "new_speeds", "n_u", "generalized speeds from those before the change (argument u)", requires=_no_speed_change
     ),
     _servo("control", "n_tau", "controls tau that enforce the servo-constraints", servo.control, companions=_TESTED),
     _servo("servo_matrix", "n_s n_tau", "S of S tau = z", servo.system_part("servo_matrix")),
@@ -127,7 +123,7 @@ _DEFAULT: Final = (
     _servo(
         "feasibility",
         "4",
-        "rank of the equations of the controls, residual, smallest singular value, 1 for a solution",
+        "rank of the equations of the controls, residual, smallest singular value, 1 if a solution exists",
         servo.feasibility,
     ),
     _plant(controls.control_forces, "generalized forces of unit controls, a row for each"),
@@ -137,7 +133,7 @@ _DEFAULT: Final = (
 _ON_REQUEST: Final = (
     _quantity("A1", "n_d n_u", "A1 = [-A I]", part_of("A1"), _no_partition),
     _quantity("A2", "n_i n_u", "A2 = [I A^T]", part_of("A2"), _no_partition),
-    _quantity("N", "n_u", "part of the momenta that is left at u = 0"),
+    _quantity("N", "n_u", "momenta at u = 0"),
     _quantity("L", "n_u", "inertia forces at u' = 0"),
     _quantity("F", "n_u", "generalized active forces"),
     _quantity("linear_momentum", "3", "sum m v of all bodies, in the inertial frame"),
@@ -154,7 +150,7 @@ _ON_REQUEST: Final = (
     _members(integrals, "integral:", "[I_u | I] of the integral {}", every_run=True),
     _plant(
         controls.underactuation,
-        "[R c] of R u' = c: the equations of motion along the directions that no control reaches",
+        "[R c] of R u' = c: equations of motion in the directions without control forces",
         controls.fully_actuated,
     ),
     *jacobian_specs(),
@@ -175,22 +171,22 @@ CATALOGUE: Final[Mapping[str, FunctionSpec]] = MappingProxyType(
 """Every function by name, in the order of the generated code."""
 
 DEFAULT_FUNCTIONS: Final = tuple(spec.name for spec in _DEFAULT)
-"""What :func:`kanegen.build` compiles unless the user names others."""
+"""The functions that :func:`kanegen.build` compiles by default."""
 
 EXTRA_FUNCTIONS: Final = tuple(spec.name for spec in _ON_REQUEST)
-"""What is compiled on request only."""
+"""The functions that are compiled on request only."""
 
 ATTRIBUTES: Final = tuple(spec.name for spec in CATALOGUE.values() if spec.attribute)
 """Functions of (t, q, u, r=None, out=None) that are attributes of a solver."""
 
 
 def group(name: str) -> tuple[str, ...]:
-    """The functions that a group, or a function, stands for; () for an unknown name."""
+    """Return the functions of a group, or the one function of this name; () for an unknown name."""
     return tuple(spec.name for spec in CATALOGUE.values() if name in (spec.group, spec.name))
 
 
 def spec_of(function: str) -> FunctionSpec | None:
-    """The entry behind a compiled function, members such as ``output:speed`` included; None for a function of runs."""
+    """Return the entry of a compiled function, also of a member such as ``output:speed``; None if it has no entry."""
     prefix, colon, _ = function.partition(":")
     if colon:
         return next((spec for spec in CATALOGUE.values() if spec.prefix == prefix + colon), None)
@@ -198,7 +194,7 @@ def spec_of(function: str) -> FunctionSpec | None:
 
 
 def reason_against(f: Functions, spec: FunctionSpec, form: str) -> str | None:
-    """Why the model does not have this function in this form; None where it has."""
+    """Return the reason why the model does not have this function in this form, or None."""
     if not spec.forms or form in spec.forms:
         return spec.requires(f)
     of_model = None if spec.derives else spec.requires(f)

@@ -1,6 +1,6 @@
-"""The interpreter of programs: blocks on the graph, kernels by their twins, in any kind of number.
+"""Interprets programs in any arithmetic: blocks with the graph's interpreter, kernels with their Python twins.
 
-It reads the same records as the printer and shares no code with it, so it is the oracle of compiled code.
+It reads the same records as the printer but shares no code with it, so its results verify those of compiled code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kanegen.program.records import Block, Call, Check, Function, Invoke, Progra
 def interpret(
     program: Program, name: str, inputs: Mapping[str, Sequence[Any]], context: Context | None = None
 ) -> tuple[int, list[Any]]:
-    """The status of the C function and its output, row-major; after a negative status the output means nothing.
+    """Return the status of the C function and its output, row-major; the output is undefined if the status is negative.
 
     Parameters
     ----------
@@ -64,5 +64,5 @@ def _store(block: Block, arrays: dict[str, Any], context: Context) -> None:
 
 
 def _holds(condition: Any) -> bool:
-    # NaN compares false both ways: a condition that could not be evaluated does not hold.
+    # Both comparisons are false for NaN: a condition that cannot be evaluated counts as false.
     return bool(condition > 0 or condition < 0)

@@ -1,4 +1,4 @@
-"""What a user may choose at build time, checked once."""
+"""The options of a build, checked once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ KNOWN = (*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS)
 class BuildOptions:
     """Form of the equations and functions to compile.
 
-    ``form``: ``"auto"`` or one of :data:`kanegen.forms.FORMS`; ``"auto"`` takes the one with the least estimated cost.
-    ``functions``: names to compile, in the order of the catalogue; ``None`` means :data:`DEFAULT_FUNCTIONS`; ``"all"``
-    adds :data:`EXTRA_FUNCTIONS`; ``rhs`` is always among them.
+    ``form``: ``"auto"`` or one of :data:`kanegen.forms.FORMS`; ``"auto"`` selects the form of least estimated cost.
+    ``functions``: names to compile, in the order of the catalogue, always with ``rhs``. In :meth:`of`, ``None`` means
+    :data:`DEFAULT_FUNCTIONS`, and ``"all"`` adds :data:`EXTRA_FUNCTIONS`.
     """
 
     form: str = AUTO
@@ -27,12 +27,12 @@ class BuildOptions:
 
     @classmethod
     def of(cls, form: str = AUTO, functions: str | Iterable[str] | None = None) -> BuildOptions:
-        """The options in normal form.
+        """Return the options with groups and companions replaced by function names.
 
         Raises
         ------
         BuildError
-            For a form or function that does not exist, with the nearest that does.
+            If the form or a function does not exist; the message suggests the nearest name.
         """
         if form != AUTO and form not in FORMS:
             hint = _hint(form, (AUTO, *FORMS))
@@ -45,13 +45,13 @@ class BuildOptions:
             if not members or not set(members) <= set(KNOWN):
                 groups = (spec.group for spec in CATALOGUE.values() if spec.group)
                 hint = _hint(name, [*KNOWN, *groups])
-                raise BuildError(f"functions contains {name!r}: expected names among {', '.join(KNOWN)}{hint}")
+                raise BuildError(f"functions contains {name!r}: expected names from {', '.join(KNOWN)}{hint}")
             wanted.update(members)
             wanted.update(other for member in members for other in CATALOGUE[member].companions)
         return cls(form, _ordered(wanted))
 
     def including(self, *names: str) -> BuildOptions:
-        """These options with further functions."""
+        """Return these options with additional functions."""
         return replace(self, functions=_ordered({*self.functions, *names}))
 
 

@@ -1,8 +1,8 @@
-"""The program: what is computed, as straight-line blocks over the graph and calls of runtime kernels.
+"""The program: the computation as straight-line blocks over the graph and calls of runtime kernels.
 
-A program knows nothing of C. A work array is an input array of the graph (``Graph.input(name, i)``) for the blocks
-after the step that filled it, so the interpreter and the printer read the same records. The steps ``Store``, ``Guard``
-and ``Check`` hold nodes of the graph here, and lowered values in :mod:`kanegen.program.passes.schedule`.
+A program does not depend on C: the interpreter and the printer read the same records. After a step has filled a work
+array, later blocks read it as an input array of the graph (``Graph.input(name, i)``). The steps ``Store``, ``Guard``
+and ``Check`` contain nodes of the graph here, and lowered values in :mod:`kanegen.program.passes.schedule`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Generic, TypeAlias, TypeVar
 from kanegen.graph.nodes import Graph, Node
 
 Operand = TypeVar("Operand")
-"""What a step computes with: a node of the graph, or a lowered value."""
+"""The operand of a step: a node of the graph, or a lowered value."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Call:
-    """A runtime kernel on integers (sizes) and arrays (names): ``status = kg_<kernel>(*arguments)``.
+    """A call of a runtime kernel, ``status = kg_<kernel>(*arguments)``; the arguments are sizes and names of arrays.
 
-    A negative status ends the function with that status; a positive one is reported at its end.
+    A negative status ends the function with that status; the function returns a positive status at its end.
     """
 
     kernel: str
@@ -48,9 +48,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Guard(Generic[Operand]):
-    """Unless ``condition`` holds (not zero, not NaN) the function ``otherwise`` is evaluated in place of the rest.
+    """If ``condition`` is false (zero or NaN), evaluate the function ``otherwise`` in place of the remaining steps.
 
-    With ``otherwise`` None the function ends as singular. ``reason`` says in words what the condition tests.
+    If ``otherwise`` is None, the function returns the status SINGULAR. ``reason`` describes the condition in words.
     """
 
     condition: Operand
@@ -60,7 +60,7 @@ class Guard(Generic[Operand]):
 
 @dataclass(frozen=True)
 class Invoke:
-    """Another function of the program at the same arguments: ``status = function(..., array)``; status as for Call."""
+    """A call of another function at the same arguments, ``status = function(..., array)``; see Call for the status."""
 
     function: Function
     array: str
@@ -68,9 +68,9 @@ class Invoke:
 
 @dataclass(frozen=True)
 class Check(Generic[Operand]):
-    """The function ends as singular unless ``condition`` holds; everything is computed either way, without a branch.
+    """If ``condition`` is false, the function returns the status SINGULAR at its end; no step is skipped.
 
-    ``reason`` says in words what the condition tests.
+    ``reason`` describes the condition in words.
     """
 
     condition: Operand
@@ -84,8 +84,8 @@ Step: TypeAlias = "Block | Call | Guard[Node] | Invoke | Check[Node]"
 class Function:
     """One function of the generated code, compared by identity.
 
-    ``shape``: () scalar, (rows,) or (rows, cols). ``arrays``: work arrays and their lengths. ``section`` and
-    ``legend`` describe it to the reader of the C. Internal functions (fallbacks) are not listed in the table.
+    ``shape``: () scalar, (rows,) or (rows, cols). ``arrays``: work arrays and their lengths. ``summary``: one line for
+    the reader of the C code. ``internal`` functions, such as fallbacks, are not listed in the table of functions.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Function:
 
     @property
     def roots(self) -> list[Node]:
-        """Every node the function needs, in the order of its steps: stored values and conditions."""
+        """Stored values and conditions, in the order of the steps."""
         nodes: list[Node] = []
         for step in self.steps:
             if isinstance(step, Block):
@@ -109,9 +109,9 @@ class Function:
 
 @dataclass(frozen=True)
 class Symbols:
-    """The names and units the reader of generated code sees, in the order of the arrays.
+    """The names of the symbols in generated code, in the order of the arrays.
 
-    ``hidden``: values of the array ``r`` behind the inputs that are not the user's.
+    ``hidden``: values in the array ``r`` after the user's inputs, set by the runtime.
     """
 
     coordinates: tuple[str, ...]
@@ -124,7 +124,7 @@ class Symbols:
 
 @dataclass(frozen=True)
 class ContactEntry:
-    """One contact as the runtime reads it: ``kg_contact_info``. ``law`` is the kind of the contact; rows -1: none."""
+    """One contact for the runtime (``kg_contact_info``). ``law``: its kind; ``normal``, ``tangent``: row or -1."""
 
     name: str
     law: str
@@ -137,9 +137,9 @@ class ContactEntry:
 
 @dataclass(frozen=True)
 class EventEntry:
-    """One event as the runtime reads it: ``kg_event_info``, latches and impulses by their numbers.
+    """One event for the runtime (``kg_event_info``), with the indices of its latches and impulse (-1: no impulse).
 
-    ``multipliers``: whether the guard reads contact multipliers.
+    ``multipliers``: whether the guard depends on contact multipliers.
     """
 
     name: str
@@ -153,9 +153,9 @@ class EventEntry:
 
 @dataclass(frozen=True)
 class Program:
-    """All functions of one model over one graph, with the constants ``prepare`` fills in array ``c``.
+    """All functions of one model over one graph, and the constants that ``prepare`` stores in the array ``c``.
 
-    ``unavailable``: functions of the catalogue that the model does not have, with the reason.
+    ``unavailable``: functions of the catalogue that the model does not have, with the reasons.
     """
 
     name: str
@@ -171,25 +171,25 @@ class Program:
         return next(f for f in self.functions if f.name == name)
 
     def callees(self, function: Function) -> list[Function]:
-        """The functions that ``function`` calls itself: those it falls back to, then those it invokes."""
+        """Return the functions that ``function`` calls directly: fallbacks first, then the functions it invokes."""
         names = [step.otherwise for step in function.steps if isinstance(step, Guard) and step.otherwise is not None]
         names += [step.function.name for step in function.steps if isinstance(step, Invoke)]
         return [self.function(name) for name in names]
 
 
 Shapes: TypeAlias = Mapping[str, tuple[str | int, ...]]
-"""Shapes of arrays by name: numbers, names of sizes and sums of these names."""
+"""Shapes of arrays by name; a size is a number, a name or a sum of names such as ``"n_u + n_c"``."""
 
 
 @dataclass(frozen=True)
 class Kernel:
     """A function ``kg_<name>(*sizes, *arrays)`` of the C runtime.
 
-    ``twin``: the same function in Python, for numbers of any precision, with the same arguments and this name.
-    ``header`` defines the C function. ``sizes``: names of the leading integer arguments. ``arrays``: every array
-    argument, in order; the array ``work`` has the shape () and the length that ``work`` gives. ``results``: the arrays
-    that hold a result afterwards. ``operations`` and ``work``: operations of one call and the length of the array
-    ``work``, as functions of the sizes.
+    ``twin``: the same function in Python, for numbers of any precision, with the same name and arguments.
+    ``header``: the file with the C function. ``sizes``: names of the leading integer arguments. ``arrays``: all array
+    arguments, in order; the array ``work`` has the shape (), since ``work`` computes its length. ``results``: the
+    arrays that contain a result afterwards. ``operations`` and ``work``: the operations of one call and the length of
+    the array ``work``, as functions of the sizes.
     """
 
     twin: Callable[..., int]
@@ -205,7 +205,7 @@ class Kernel:
         return self.twin.__name__
 
     def lengths(self, *sizes: int) -> dict[str, int]:
-        """The length of every array argument for these sizes."""
+        """Return the length of every array argument for these sizes."""
         values = dict(zip(self.sizes, sizes, strict=True))
         lengths = {
             name: prod(size if isinstance(size, int) else sum(values[n] for n in size.split(" + ")) for size in shape)

@@ -1,4 +1,4 @@
-"""What corrects positions and speeds towards constraints and integrals of motion: rows with residuals, and directions.
+"""Functions for corrections of positions and speeds: rows and residuals of constraints, directions, integrals.
 
 Positions move by ``dq = S w``: the columns of S are those of C in ``q' = C u + D``, then the gradients of the
 invariants. The speeds cannot change an invariant (``phi_q C = 0``), so the two kinds are orthogonal, and w has a
@@ -14,11 +14,11 @@ from kanegen.graph import Node, gradient, reachable
 from kanegen.program.builder import Fragment, Functions, Reason
 
 ENERGY: Final = "energy"
-"""The name of the model's own energy among the integrals; all others are outputs."""
+"""The name of the model's own energy among the integrals; every other integral is an output."""
 
 
 def without(*levels: str) -> Reason:
-    """The reason why there is nothing to correct: no constraints at any of the levels position and velocity."""
+    """Return a function that gives the reason if the model has no constraints at any of ``levels``, else None."""
 
     def reason(f: Functions) -> str | None:
         quantities = {"position": f.equations.positions, "velocity": f.equations.velocities}
@@ -59,33 +59,33 @@ def velocity_level(f: Functions) -> Fragment:
 
 
 def _directions(f: Functions) -> list[list[Node]]:
-    """The columns of S."""
+    """Return the columns of S."""
     system = f.equations.system
     columns = [[system.C[i][r] for i in range(f.n_q)] for r in range(f.n_u)]
     return columns + [gradient([item.position], [f.graph.one], system.q) for item in f.equations.constraints.invariants]
 
 
 def why_not(equations: Equations, name: str) -> str:
-    """Why a projection of the speeds cannot keep the energy or an output; empty when it can."""
+    """Return the reason why a projection of the speeds cannot keep the energy or an output; empty if it can."""
     model = equations.model
     if name == ENERGY and name not in equations.outputs and not model.has_potential:
         return "the model has no potential energy: give potential_energy= or gravity= to kanegen.Model"
     if name == ENERGY and name in equations.outputs and model.has_potential:
         return "the model has an energy and an output of that name: rename the output"
     if name not in equations.outputs:
-        taking = ", ".join(contact.name for contact in model.resolved_contacts if not contact.conserves_energy)
-        change = f"contacts take and store energy while they act ({taking})"
-        return taking and f"{change}; rigid ones without friction change it in impacts only"
+        names = ", ".join(contact.name for contact in model.resolved_contacts if not contact.conserves_energy)
+        change = f"the energy is not constant while these contacts are closed: {names}"
+        return names and f"{change}; rigid contacts without friction change it in impacts only"
     kinds = {node.payload[0] for node in reachable(equations.outputs[name].nodes) if node.op == "input"}
     if "udot" in kinds:
-        return "it contains accelerations, and a projection corrects speeds"
+        return "it contains accelerations, but a projection corrects only the speeds"
     if "u" not in kinds:
-        return "it does not depend on the speeds, which a projection corrects: make it a holonomic constraint"
+        return "it does not depend on the speeds, which a projection corrects: define it as a holonomic constraint"
     return ""
 
 
 def integrals(f: Functions) -> dict[str, Fragment]:
-    """[I_u | I] of the energy and of every output that a projection can keep."""
+    """Return the functions [I_u | I] of the energy and of every output that a projection can keep."""
     e, u, one = f.equations, f.equations.system.u, f.graph.one
     quantities = {ENERGY: e.energy} if ENERGY not in e.outputs and not why_not(e, ENERGY) else {}
     quantities |= {name: quantity for name, quantity in e.outputs.items() if not why_not(e, name)}

@@ -1,7 +1,7 @@
-"""Functions of contacts, events and impulses; made for every model that has some.
+"""Functions of contacts, events and impulses, for every model that has them.
 
-``contacts`` evaluates all rows at multipliers of zero: what the runtime then solves in a mode is of the size of the
-closed rows alone. Its last sections are those of ``gaps``, which needs no accelerations.
+``contacts`` evaluates all contact rows at zero multipliers, so that the system the runtime solves in a mode contains
+only the closed rows. Its last sections are those of ``gaps``, which needs no accelerations.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from kanegen.program.records import ContactEntry, EventEntry
 SUMMARIES: Final = {
     "contacts": "q', u' without contact forces, responses du'/dlambda (rows, n_u), D = W M W^T (rows, rows), row "
     "accelerations without contact forces, then the gaps",
-    "gaps": "of the contact rows: value, rate, target acceleration; of the contacts: load, mu_s, mu_k, restitution, "
+    "gaps": "value, rate, target acceleration of the contact rows; load, mu_s, mu_k, restitution of the contacts, "
     "creep",
-    "contact_values": "values of the laws of contacts that parameters, time or state decide",
+    "contact_values": "values of the contact laws that depend on parameters, time or state",
     "events": "guards of the events",
     "impulses": "generalized impulses of the named impulses",
 }
@@ -35,7 +35,7 @@ Columns = Sequence[Sequence[Node]]
 
 
 def contact_table(model: SystemDescription) -> tuple[ContactEntry, ...]:
-    """The contacts of a model as the runtime reads them."""
+    """Return the contacts of a model in the form that the runtime reads."""
     return tuple(
         ContactEntry(
             name=contact.name,
@@ -51,7 +51,7 @@ def contact_table(model: SystemDescription) -> tuple[ContactEntry, ...]:
 
 
 def event_table(model: SystemDescription) -> tuple[EventEntry, ...]:
-    """The events of a model as the runtime reads them: latches and impulses by their numbers."""
+    """Return the events of a model in the form that the runtime reads, latches and impulses as indices."""
     contacts = [contact.name for contact in model.resolved_contacts]
     impulses = list(model.impulses)
     return tuple(
@@ -69,26 +69,26 @@ def event_table(model: SystemDescription) -> tuple[EventEntry, ...]:
 
 
 def needed_by_events(model: SystemDescription) -> tuple[str, ...]:
-    """Functions that impulses of events take besides their own: the mass matrix and the constraints (kg_impulse.h)."""
+    """Return the functions that impulses of events also need: mass matrix and constraints (kg_impulse.h)."""
     return ("Q", "J", "velocity_level") if any(event.impulse is not None for event in model.events) else ()
 
 
 def require_speeds(model: SystemDescription, form: str) -> None:
-    """Refuse contacts, events and impulses, functions of the speeds, for a form whose state are momenta: BuildError."""
-    given = {"contacts": model.resolved_contacts, "events": model.events, "impulses": model.impulses}
-    present = [what for what, items in given.items() if items]
+    """Raise BuildError for a momentum form if the model has contacts, events or impulses: they need the speeds."""
+    kinds = {"contacts": model.resolved_contacts, "events": model.events, "impulses": model.impulses}
+    present = [kind for kind, items in kinds.items() if items]
     if present:
         raise BuildError(
-            f"model {model.name!r} has {' and '.join(present)}, which form={form!r} does not cover: its state holds "
-            'momenta in place of speeds; use form="auto"'
+            f"model {model.name!r} has {' and '.join(present)}, which form={form!r} does not support: its state "
+            'contains momenta in place of speeds; use form="auto"'
         )
 
 
 def add_contacts(f: Functions) -> None:
-    """The functions of the contacts, events and impulses that the model has.
+    """Add the functions of the model's contacts, events and impulses.
 
-    ModelError for gaps that no speed changes, and for guards that are zero everywhere; DerivationError for contacts
-    whose forces do not act where they say.
+    Raises ModelError for a gap that does not depend on the motion and for a guard that is zero everywhere, and
+    DerivationError for a contact whose force does not act at its contact point.
     """
     e, model = f.equations, f.equations.model
     if model.resolved_contacts:
@@ -111,14 +111,14 @@ def _add(f: Functions, name: str, nodes: Sequence[Node]) -> None:
 
 
 def gap_nodes(contact_rows: ContactRows) -> list[Node]:
-    """The sections of ``gaps``."""
+    """Return the entries of ``gaps``, section by section."""
     of_rows = [getattr(row, name) for name in ("value", "rate", "target") for row in contact_rows.rows]
     names = ("load", "mu_s", "mu_k", "restitution", "creep")
     return of_rows + [getattr(values, name) for name in names for values in contact_rows.values]
 
 
 def _contacts(f: Functions, contact_rows: ContactRows) -> Fragment:
-    """``contacts``, with a function that takes over where the dependent speeds of the model fail."""
+    """Build ``contacts``, with a fallback for states in which the model's own partition is singular."""
 
     def made(columns: Callable[[Functions, Fragment, ContactRows], Columns]) -> Make:
         return lambda s: _sections(f, s, contact_rows, columns(f, s, contact_rows))
@@ -128,7 +128,7 @@ def _contacts(f: Functions, contact_rows: ContactRows) -> Fragment:
 
 
 def _sections(f: Functions, s: Fragment, contact_rows: ContactRows, columns: Columns) -> Fragment:
-    """The sections from ``columns``: the accelerations without contact forces, then the response to each row."""
+    """Store the sections; ``columns``: the accelerations without contact forces, then the response to each row."""
     graph, rows = f.graph, contact_rows.rows
     a, responses = columns[0], columns[1:]
     lower = [forms.matrix_vector(graph, [row.W for row in rows[: i + 1]], x) for i, x in enumerate(responses)]
@@ -139,7 +139,7 @@ def _sections(f: Functions, s: Fragment, contact_rows: ContactRows, columns: Col
 
 
 def _free_force(f: Functions) -> list[Node]:
-    """P without contact forces."""
+    """Return P without contact forces."""
     system = f.equations.system
     return substitute(f.equations.right_side, dict.fromkeys(system.hidden, f.graph.zero))
 
@@ -154,7 +154,7 @@ def _reduced(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:
 
 
 def _general(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:
-    """Constraints and momentum rows together: whatever speeds the constraints determine."""
+    """Solve the constraints and the momentum rows together, without a choice of dependent speeds."""
     e, rows = f.equations, contact_rows.rows
     right = [x for i, p in enumerate(_free_force(f)) for x in (p, *(row.W[i] for row in rows))]
     b = (e.b_stabilized if f.stabilizable else e.b).nodes
@@ -163,14 +163,14 @@ def _general(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:
 
 
 def _any_rank(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:
-    """Generalized inverses, for constraints of any rank: the kernel once for each right side."""
+    """Solve by generalized inverses, for constraints of any rank; one call of the kernel for each right side."""
     e = f.equations
     e.require_full_mass()
     b = (e.b_stabilized if f.stabilizable else e.b).nodes
     zeros = (f.graph.zero,) * f.n_c
     columns = []
     for k, (P, right) in enumerate([(_free_force(f), b), *((row.W, zeros) for row in contact_rows.rows)]):
-        # The kernel leaves factors in Q and J.
+        # The kernel overwrites Q and J with factors, so every call evaluates them again.
         names = {"P": f"P{k}", "b": f"b{k}", "udot": f"a{k}"}
         Q, J, title = f.function("Q"), f.function("J"), f"right side {k}"
         solved = s.call("udwadia_kalaba", f.n_u, f.n_c, title=title, names=names, Q=Q, J=J, P=P, b=right)

@@ -1,6 +1,7 @@
-"""Functions of the controls: the motion under control constraints, and what the controls of a model do to it.
+"""Functions of the controls: the motion under control constraints, and the plant that the controls act on.
 
-The latter are their generalized forces, how q' follows from u, and the equations of motion that no control reaches.
+The plant is the generalized forces of the controls, q' and q'' as functions of u and u', and the equations of motion
+in the directions without control forces.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ def control_constraints(f: Functions, motion: ControlledMotion) -> None:
     rows = [(*motion.slopes(level.residual), level.residual) for level in motion.levels if level.held]
     if rows:
         summary = (
-            "[d phi/dz, phi] of the control constraints and derivatives that the controls of the state can satisfy"
+            "[d phi/dz, phi] of the control constraints and of their derivatives that the controls in the state satisfy"
         )
         f.add("control_level", _guarded(f, motion).rows(rows), summary)
     if any(motion.gains):
-        summary = "number of gains and Theta1, Theta2, ... of the control constraints whose errors decay"
+        summary = "number of gains, then Theta1, Theta2, ... of the control constraints with decaying errors"
         f.add(GAINS, f.fragment().rows(_gains(f, motion)), summary)
 
 
@@ -43,10 +44,10 @@ def _guarded(f: Functions, motion: ControlledMotion) -> Fragment:
 
 
 def _right_hand_side(f: Functions, motion: ControlledMotion) -> Fragment:
-    """(q', u', z') of the state (q, u, z); z is read from its slots of r."""
+    """Build (q', u', z') of the state (q, u, z); the controls z are read from their slots of r."""
     s, m, n = _guarded(f, motion), len(motion.matrix), len(motion.unknowns)
     if m:
-        title = "AA w = BB, w the highest derivatives of the controls; y: what it leaves free"
+        title = "AA w = BB, w the highest derivatives of the controls; y: free vector"
         names = {"A": "AA", "z": "BB", "x": UNKNOWN}
         A, z, y = flat(motion.matrix), motion.right_side, motion.free_part
         s.call("control_solve", m, n, title=title, names=names, A=A, z=z, y=y)
@@ -57,7 +58,7 @@ def _right_hand_side(f: Functions, motion: ControlledMotion) -> Fragment:
 
 
 def _gains(f: Functions, motion: ControlledMotion) -> list[list[Node]]:
-    """One row for each constraint that is to decay: how many gains, the gains Theta1, ..., Thetak, zeros."""
+    """Return a row for each constraint with gains: their number, the gains Theta1, ..., Thetak, then zeros."""
     present = [gains for gains in motion.gains if gains]
     width = max(map(len, present))
     return [[f.graph.const(len(gains)), *gains, *[f.graph.zero] * (width - len(gains))] for gains in present]
@@ -67,7 +68,7 @@ def _gains(f: Functions, motion: ControlledMotion) -> list[list[Node]]:
 
 
 def path_controls(equations: Equations) -> tuple[int, ...]:
-    """The inputs that inverse dynamics solves for; () where there is none, or the motion cannot be differentiated."""
+    """Return the inputs that inverse dynamics solves for; () if there are none or if q' has no time derivative."""
     system = equations.system
     rates = dict(zip(system.r, system.input_rates, strict=True))
     moving = [node for node in reachable(system.qdot) if node in rates]
@@ -80,10 +81,10 @@ def path_controls(equations: Equations) -> tuple[int, ...]:
 
 
 def no_path_controls(f: Functions) -> str | None:
-    """Why inverse dynamics has nothing to solve for."""
+    """Return the reason why inverse dynamics has no unknown controls, or None."""
     if path_controls(f.equations):
         return None
-    return "it has no inputs that enter the forces affinely, or its q' contains an input without a rate"
+    return "it has no inputs in which the forces are affine, or its q' contains an input without a rate"
 
 
 def control_forces(f: Functions) -> Fragment:
@@ -97,10 +98,10 @@ def kinematics(f: Functions) -> Fragment:
 
 
 def fully_actuated(f: Functions) -> str | None:
-    """Why there are no equations of motion without controls."""
+    """Return the reason why there are no equations of motion without controls, or None."""
     e = f.equations
     if not e.model.inputs:
-        return "it has no inputs, so that all its equations are without controls"
+        return "it has no inputs, so that no equation of motion contains a control"
     if not e.has_partition:
         return "its constraints are redundant"
     if not e.once(underactuated).equations.nodes:
@@ -109,7 +110,7 @@ def fully_actuated(f: Functions) -> str | None:
 
 
 def underactuation(f: Functions) -> Fragment:
-    """Straight-line code, guarded where the directions of the controls or the partition degenerate."""
+    """Build straight-line code with a guard for dependent controls and for a singular partition."""
     s, result = f.fragment(), f.equations.once(underactuated)
     pivots = (pivot.holds(PIVOT_LIMIT) for pivot in result.pivots)
     s.require(*f.pivots(PIVOT_LIMIT), *(condition for condition in pivots if condition is not None))

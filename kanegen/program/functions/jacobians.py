@@ -1,7 +1,7 @@
 """Functions for the Jacobians of the right-hand side, of the constraints' residuals and of the outputs.
 
-The Jacobian is that of the stabilized right-hand side where the model can be stabilized: with gains of zero it is the
-bare one. See :mod:`kanegen.derivation.sensitivities` for the equations.
+If the model has stabilization gains, the Jacobian is that of the stabilized right-hand side; gains of zero give the
+Jacobian without stabilization. See :mod:`kanegen.derivation.sensitivities` for the equations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAMES: Final = {"q": "coordinates", "u": "speeds", "r": "inputs", "p": "paramete
 
 
 def jacobian_specs() -> list[FunctionSpec]:
-    """The entries of the catalogue: ``jacobian_<argument>``, ``residuals_<argument>`` and ``outputs_<argument>``."""
+    """Return the catalogue entries ``jacobian_<argument>``, ``residuals_<argument>`` and ``outputs_<argument>``."""
     kinds = (
         ("jacobian", "q' and u'", _rates, _no_rates, ("q", "u", "r", "p", "t")),
         ("residuals", "the residuals", _residuals, _no_residuals, ("q", "u", "r")),
@@ -30,7 +30,7 @@ def jacobian_specs() -> list[FunctionSpec]:
     return [
         FunctionSpec(
             f"{kind}_{argument}",
-            f"derivatives of {what} in the {NAMES[argument]}",
+            f"derivatives of {what} with respect to the {NAMES[argument]}",
             partial(make, argument=argument),
             requires=partial(requires, argument=argument),
             group="jacobians",
@@ -74,7 +74,7 @@ def _no_outputs(f: Functions, argument: str) -> str | None:
 
 
 def _outputs_accelerate(f: Functions) -> bool:
-    """Whether an output contains u'."""
+    """Return whether an output contains u'."""
     return any(not slope.is_zero for row in f.sensitivities.outputs_in_accelerations for slope in row)
 
 
@@ -87,7 +87,7 @@ def _residuals(f: Functions, argument: str) -> Fragment:
 
 
 def _outputs(f: Functions, argument: str) -> Fragment:
-    """The slopes of the outputs, u' among what they depend on."""
+    """Build the derivatives of the outputs, including those through u'."""
     s, slopes = f.fragment(), f.sensitivities.outputs(argument)
     if not _outputs_accelerate(f):
         return s.output(slopes.nodes, slopes.shape)
@@ -103,11 +103,11 @@ def _outputs(f: Functions, argument: str) -> Fragment:
 
 
 def _rates(f: Functions, argument: str) -> Fragment:
-    """u' by the reduced equations with the factorization shared by all columns, or for rows of any rank."""
+    """Build the derivatives of q' and u'; all columns share one factorization of the reduced or bordered matrix."""
     fast, general = (_general, None) if f.any_rank and f.n_c else (_reduced, _general if f.n_c else None)
     return f.guarded(
         f"jacobian_{argument}",
-        f"derivatives of q' and u' in the {NAMES[argument]}, constraints and momentum together",
+        f"derivatives of q' and u' with respect to the {NAMES[argument]}, from the bordered system",
         partial(fast, f, argument),
         None if general is None else partial(general, f, argument),
     )
@@ -116,34 +116,36 @@ def _rates(f: Functions, argument: str) -> Fragment:
 def _reduced(f: Functions, argument: str, s: Fragment) -> Fragment:
     D1, D2 = _loaded(f, s, argument)
     columns = reduced_columns(f, s, *f.sensitivities.reduced(D1, D2))
-    return _finished(f, s, argument, list(zip(*columns, strict=True)), f"derivatives in the {NAMES[argument]}")
+    return _finished(
+        f, s, argument, list(zip(*columns, strict=True)), f"derivatives with respect to the {NAMES[argument]}"
+    )
 
 
 def _general(f: Functions, argument: str, s: Fragment) -> Fragment:
-    """u' and the multipliers together by LU with row pivoting: whatever speeds the constraints determine."""
+    """Solve for the derivatives of u' and of the multipliers together, without a choice of dependent speeds."""
     right = [-x for part in _loaded(f, s, argument) for row in part for x in row]
     columns = bordered_columns(f, s, right, _columns(f, argument))
     return _finished(f, s, argument, list(zip(*columns, strict=True)))
 
 
 def _finished(f: Functions, s: Fragment, argument: str, rows: forms.Matrix, title: str = "") -> Fragment:
-    """The derivatives of q', then of u', whose rows (n_u, m) are given."""
+    """Store the derivatives of q', then those of u', ``rows`` (n_u, m)."""
     count = f.n_q + f.n_u
     shape = (count,) if argument == "t" else (count, _columns(f, argument))
     return s.output([*f.sensitivities.rates(argument).nodes, *flat(rows)], shape, title)
 
 
 def _loaded(f: Functions, s: Fragment, argument: str) -> tuple[forms.Matrix, forms.Matrix]:
-    """The slopes of the momentum rows (n_u, m) and of the constraints (n_c, m) from the array ``D``."""
+    """Return the derivatives of the momentum rows (n_u, m) and of the constraints (n_c, m), from the array ``D``."""
     balance = f.sensitivities.balance(argument)
-    summary = f"derivatives of Q u' - P - J^T lambda and J u' - b in the {NAMES[argument]}, u' and lambda fixed"
+    summary = f"derivatives of Q u' - P - J^T lambda and J u' - b in the {NAMES[argument]} at fixed u' and lambda"
     s.invoke(f.internal(f"balance_{argument}", summary, lambda: _balance(f, balance)), "D", len(balance.nodes))
     rows = f.loaded("D", balance)
     return rows[: f.n_u], rows[f.n_u :]
 
 
 def _balance(f: Functions, slopes: Quantity) -> Fragment:
-    """Slopes of ``Q u' - P - J^T lambda`` and ``J u' - b`` at the accelerations and multipliers of the state."""
+    """Build the derivatives of ``Q u' - P - J^T lambda`` and ``J u' - b`` at the solved u' and multipliers."""
     s = f.fragment()
     held = dict(zip(f.equations.system.udot, f.accelerations(s), strict=True))
     if f.n_c and f.any_rank:
@@ -152,4 +154,4 @@ def _balance(f: Functions, slopes: Quantity) -> Fragment:
         force = substitute(f.sensitivities.unbalanced_force, held)
         J, names = f.equations.J.nodes, {"lambda": MULTIPLIERS}
         s.call("multipliers", f.n_u, f.n_c, title="constraint forces and J", names=names, force=force, J=J)
-    return s.output(substitute(slopes.nodes, held), slopes.shape, "slopes")
+    return s.output(substitute(slopes.nodes, held), slopes.shape, "derivatives")

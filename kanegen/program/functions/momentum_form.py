@@ -1,7 +1,7 @@
 """Functions of the momentum forms and of Hamilton's equations: the state is (q, mom) in place of (q, u).
 
-The momenta stand where a function of the speeds has u, so that any integrator of q' and u' integrates q' and mom'.
-The speeds in all quantities are replaced by those that the momenta determine.
+The functions receive the momenta in the argument u, so that an integrator of q' and u' also integrates q' and mom'.
+In all quantities, the speeds that follow from the momenta replace u.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STATE = "argument u holds the momenta"
 
 
 def momenta_quantity(name: str) -> Maker:
-    """The maker of a quantity of `Momenta`."""
+    """Return the maker of a quantity of `Momenta`."""
 
     def make(f: Functions) -> Fragment:
         quantity = getattr(Momenta(f.equations), name)
@@ -40,15 +40,15 @@ def reduced_momentum(f: Functions) -> Fragment:
 
 
 def no_reduced_momentum(f: Functions) -> str | None:
-    """Why there are no reduced momenta."""
-    return None if Momenta(f.equations).reduced.momenta else "its constraints leave no speed free"
+    """Return the reason why there are no reduced momenta, or None."""
+    return None if Momenta(f.equations).reduced.momenta else "the constraints determine all its speeds"
 
 
 def add_momentum_form(f: Functions, form: str) -> None:
-    """The functions that integrate a momentum form: ``speeds_from_momentum`` and ``momentum_rhs``.
+    """Add the functions that integrate a momentum form: ``speeds_from_momentum`` and ``momentum_rhs``.
 
-    BuildError where the form does not exist: constraints without a linear velocity level (reduced), a massless speed
-    (unreduced, Hamilton), speeds other than q' (Hamilton).
+    Raises BuildError if the form does not exist, because of constraints without a linear velocity level (reduced), a
+    massless speed (unreduced, Hamilton) or speeds other than q' (Hamilton).
     """
     momenta, s = Momenta(f.equations), f.fragment()
     if form == "hamilton":
@@ -69,7 +69,7 @@ def add_momentum_form(f: Functions, form: str) -> None:
 
 
 def _with_speeds(f: Functions, speeds: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
-    """The nodes with these speeds for u."""
+    """Return the nodes with u replaced by these speeds."""
     return substitute(nodes, dict(zip(f.equations.system.u, speeds, strict=True)))
 
 
@@ -77,14 +77,14 @@ def _with_speeds(f: Functions, speeds: Sequence[Node], nodes: Sequence[Node]) ->
 
 
 def _unreduced_speeds(f: Functions, s: Fragment, momenta: Momenta) -> Sequence[Node]:
-    """u of ``Q u = mom - N``."""
+    """Return u of ``Q u = mom - N``."""
     lower = [row[: i + 1] for i, row in enumerate(momenta.mass_matrix)]
     right = [mom - x for mom, x in zip(f.equations.system.u, momenta.N, strict=True)]
     return _solved(s, lower, right, "Q u = mom - N")
 
 
 def _reduced_speeds(f: Functions, s: Fragment, momenta: Momenta) -> Sequence[Node]:
-    """u_I of ``A2 Q A2^T u_I = mom - A2 (Q [0; Bv] + N)``, then ``u_D = A u_I + Bv``."""
+    """Return u_I of ``A2 Q A2^T u_I = mom - A2 (Q [0; Bv] + N)``, then ``u_D = A u_I + Bv``."""
     form = momenta.reduced
     right = [mom - x for mom, x in zip(f.equations.system.u[: len(form.offset)], form.offset, strict=True)]
     pivots = (pivot.holds(SINGULAR_LIMIT) for pivot in form.partition.pivots)
@@ -94,7 +94,7 @@ def _reduced_speeds(f: Functions, s: Fragment, momenta: Momenta) -> Sequence[Nod
 
 
 def _solved(s: Fragment, lower: Sequence[Sequence[Node]], right: Sequence[Node], title: str) -> Sequence[Node]:
-    """The solution of a symmetric positive definite system, written out where it is small."""
+    """Return the solution of a symmetric positive definite system, as straight-line code if it is small."""
     n = len(right)
     if n <= SQUARE_LIMIT:
         solution, definite = solve_symmetric(lower, right)
@@ -109,7 +109,7 @@ def _solved(s: Fragment, lower: Sequence[Sequence[Node]], right: Sequence[Node],
 
 
 def _add_unreduced(f: Functions, momenta: Momenta, form: str, stabilized: bool) -> None:
-    """``mom' = e + ehat + J^T lambda``, the constraint forces being ``Q u' - P``."""
+    """Add ``mom' = e + ehat + J^T lambda``, where the constraint forces are ``J^T lambda = Q u' - P``."""
     rate = momenta.canonical_rate if form == "hamilton" else momenta.rate
 
     def made(s: Fragment, accelerations: Accelerations | None) -> Fragment:
@@ -130,7 +130,7 @@ def _add_unreduced(f: Functions, momenta: Momenta, form: str, stabilized: bool) 
 
 
 def _any_accelerations(f: Functions, s: Fragment, stabilized: bool, at: At) -> Sequence[Node]:
-    """u' with dependent speeds chosen at run time."""
+    """Return u' with dependent speeds chosen at run time."""
     e = f.equations
     parts = {"Q": e.Q, "P": e.P, "J": e.J, "b": e.b_stabilized if stabilized else e.b}
     values: dict[str, Any] = {name: at(quantity.nodes) for name, quantity in parts.items()}

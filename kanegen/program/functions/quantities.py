@@ -10,11 +10,11 @@ from kanegen.program.builder import Fragment, Functions, Maker, flat
 from kanegen.program.functions import right_sides
 
 SINGULAR_LIMIT = 1e-12
-"""Constraint pivots below this fraction of their row leave no correct digits: A, B and reduced momenta are lost."""
+"""Constraint pivots below this fraction of their row scale leave no correct digits in A, B and the reduced momenta."""
 
 
 def plain(name: str) -> Maker:
-    """The maker of straight-line code for a quantity of the equations."""
+    """Return the maker of straight-line code for a quantity of the equations."""
 
     def make(f: Functions) -> Fragment:
         quantity: Quantity = getattr(f.equations, name)
@@ -24,7 +24,7 @@ def plain(name: str) -> Maker:
 
 
 def part_of(name: str) -> Maker:
-    """The same for a quantity that exists where the model's own partition is regular."""
+    """Return the maker for a quantity that is defined only if the model's own partition is regular."""
 
     def make(f: Functions) -> Fragment:
         s, quantity = f.fragment(), getattr(f.equations, name)
@@ -56,7 +56,7 @@ def V(f: Functions) -> Fragment:
 
 
 def _loaded(f: Functions, s: Fragment, quantities: dict[str, Quantity]) -> list[list[list[Node]]]:
-    """The rows of quantities that other functions evaluate, each in the work array of its name."""
+    """Evaluate quantities by their functions, each in the work array of its name; return their rows."""
     for name, quantity in quantities.items():
         s.invoke(f.function(name), name, len(quantity.nodes))
     return [f.loaded(name, quantity) for name, quantity in quantities.items()]
@@ -65,7 +65,7 @@ def _loaded(f: Functions, s: Fragment, quantities: dict[str, Quantity]) -> list[
 def constraint_force(f: Functions) -> Fragment:
     s = f.fragment()
     if not f.n_c:
-        return s.output([f.graph.zero] * f.n_u, title="nothing constrains")
+        return s.output([f.graph.zero] * f.n_u, title="no constraints")
     udot = f.accelerations(s)
     Q, P = _loaded(f, s, {"Q": f.equations.Q, "P": f.equations.P})
     inertia = matrix_vector(f.graph, Q, udot)
@@ -94,13 +94,13 @@ def acceleration_parts(f: Functions) -> Fragment:
 
 
 def outputs(f: Functions) -> dict[str, Fragment]:
-    """The user's outputs, evaluated with the solved (stabilized) accelerations where they contain u'."""
+    """Return the user's outputs; outputs with u' use the solved accelerations, stabilized if possible."""
     return {name: _evaluated(f, quantity) for name, quantity in f.equations.outputs.items()}
 
 
 def reactions(f: Functions) -> dict[str, Fragment]:
-    """One function each, (6,): force, then torque, with the solved accelerations."""
-    title = "Newton's and Euler's equations of the set"
+    """Return the reactions (6,), force then torque, from the solved accelerations."""
+    title = "Newton's and Euler's equations of the bodies"
     return {name: _evaluated(f, quantity, title, always=True) for name, quantity in f.equations.reactions.items()}
 
 

@@ -1,4 +1,4 @@
-"""Accelerations: right-hand sides q', u' in every form of the equations, and solutions for several right sides."""
+"""Right-hand sides q' and u' in every form of the equations, and accelerations for several right sides."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from kanegen.program.records import Function
 WRITTEN_OUT = 2500
 """Largest n_i^2 m for which the solve of n_i unknowns with m right sides is straight-line code.
 
-Measured on chains: 5 to 8 % faster than the kernel with 6 unknowns and columns, 17 % with 12, the same with 12
-unknowns and 31 columns.
+Measured on chains: straight-line code is 5 to 8 % faster than the kernel for 6 unknowns and 6 columns, 17 % faster
+for 12 and 12, and equally fast for 12 unknowns and 31 columns.
 """
 
 _TITLE: Final = "Q u' = P + J^T lambda, J u' = b"
 
 RightSide: TypeAlias = Callable[[Functions, Fragment, bool], Sequence[Node]]
-"""From (functions, the fragment that gets the steps, whether stabilized) to u'."""
+"""Adds steps to a fragment and returns u'; arguments: functions, fragment, whether to stabilize."""
 
 
 def reduced(
     f: Functions, s: Fragment, stabilized: bool, at: Callable[[Sequence[Node]], Sequence[Node]] = tuple
 ) -> Sequence[Node]:
-    """u_I' from ``A2 Q A2^T``, written out up to SQUARE_LIMIT unknowns, then ``u_D' = A u_I' + B``.
+    """Solve with ``A2 Q A2^T`` for u_I', as straight-line code up to SQUARE_LIMIT unknowns; ``u_D' = A u_I' + B``.
 
-    ``at`` replaces the speeds in nodes where the state does not hold them.
+    ``at`` replaces the speeds in nodes if the state contains momenta.
     """
     part, small = f.equations.partition, f.equations.reduced(stabilized)
     n = len(small.right)
@@ -57,7 +57,7 @@ def reduced(
 
 
 def nonminimal(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
-    """``T u' = V`` by LU with row pivoting."""
+    """Solve ``T u' = V`` by LU with row pivoting."""
     e = f.equations
     e.require_mass()
     V = e.V_stabilized if stabilized else e.V
@@ -67,19 +67,19 @@ def nonminimal(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
 
 
 def range_space(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
-    """Q u' = P + J^T lambda with ``J Q^-1 J^T`` for lambda: straight-line, no pivots, no branch."""
+    """Solve ``Q u' = P + J^T lambda``, lambda from ``J Q^-1 J^T``: straight-line code without pivoting or branches."""
     return _with_multipliers(f, s, stabilized, range_space_accelerations)
 
 
 def augmented(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
-    """The same with ``Q + J^T W J`` for Q: speeds may move no mass where the constraints determine them."""
+    """Use ``Q + J^T W J`` in place of Q: Q may be singular for speeds that the constraints determine."""
     return _with_multipliers(f, s, stabilized, augmented_accelerations)
 
 
 def _with_multipliers(
     f: Functions, s: Fragment, stabilized: bool, accelerations: Callable[..., Accelerations]
 ) -> Sequence[Node]:
-    """u' by straight-line code from Q, P, J and b, whatever the dependent speeds are; one check of all pivots."""
+    """Compute u' by straight-line code from Q, P, J and b, without dependent speeds; one check tests all pivots."""
     e = f.equations
     e.require_independent_constraints()
     b = (e.b_stabilized if stabilized else e.b).nodes
@@ -94,18 +94,18 @@ def _with_multipliers(
 
 
 def pseudoinverse(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
-    """Constraints of any rank (Udwadia and Kalaba 1992): singular values decide."""
+    """Solve for constraints of any rank by singular values (Udwadia and Kalaba 1992)."""
     return any_rank(f, s, stabilized)["udot"]
 
 
 def canonical(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
-    """The sum of the constraint-enforcing and the momentum-balance part (Bajodah and Chen 2018)."""
+    """Return the sum of the constraint-enforcing and the momentum-balance part (Bajodah and Chen 2018)."""
     parts = acceleration_parts(f, s, stabilized)
     return [parts[i] + parts[f.n_u + i] for i in range(f.n_u)]
 
 
 def any_partition(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
-    """u' with dependent speeds chosen at run time."""
+    """Return u' with dependent speeds chosen at run time."""
     system: dict[str, Any] = {name: f.function(name) for name in ("Q", "P", "J")}
     bare = "right sides of J u' = b without stabilization"
     b = f.function("b") if stabilized else f.internal("b_bare", bare, lambda: f.fragment().output(f.equations.b.nodes))
@@ -120,11 +120,11 @@ RIGHT_SIDES: Final[dict[str, RightSide]] = {
     "canonical": canonical,
     "pseudoinverse": pseudoinverse,
 }
-"""The steps of every form that integrates speeds, by its name in the table of forms."""
+"""The functions that compute u' in the forms that integrate speeds, by their names in the table of forms."""
 
 
 def right_hand_side(f: Functions, stabilized: bool) -> Function:
-    """``rhs`` or ``rhs_stabilized``; where constraints are solved, with a fallback to any dependent speeds."""
+    """Add ``rhs`` or ``rhs_stabilized``; forms with a partition have a fallback that chooses dependent speeds."""
     name, spec = "rhs_stabilized" if stabilized else "rhs", FORMS[f.form]
     if spec.definite:
         f.equations.require_full_mass()
@@ -149,7 +149,7 @@ def _rates(f: Functions, s: Fragment, udot: Sequence[Node]) -> Fragment:
 
 
 def any_rank(f: Functions, s: Fragment, stabilized: bool) -> dict[str, list[Node]]:
-    """``udot``, the shortest multipliers ``lambda`` and the ``rank`` of the constraint rows."""
+    """Return ``udot``, the multipliers ``lambda`` of least norm and the ``rank`` of the constraint rows."""
     if not f.n_c:
         return s.call("udwadia_kalaba", f.n_u, 0, title=_TITLE, **_system(f, stabilized=False))
     G, h = constraint_rates(f.equations, stabilized)
@@ -159,7 +159,7 @@ def any_rank(f: Functions, s: Fragment, stabilized: bool) -> dict[str, list[Node
 
 
 def acceleration_parts(f: Functions, s: Fragment, stabilized: bool) -> list[Node]:
-    """The two parts of u' and the two of w', (4, n_u)."""
+    """Return the two parts of u' and the two parts of w', (4, n_u)."""
     s.store(_TITLE, **_system(f, stabilized))
     s.store("rate of the kinetic-energy matrix", Qdot=f.equations.Qdot.nodes)
     return s.call("canonical", f.n_u, f.n_c, Q="Q", Qdot="Qdot", P="P", J="J", b="b", u="u")["parts"]
@@ -175,7 +175,7 @@ def _system(f: Functions, stabilized: bool) -> dict[str, Any]:
 
 
 def reduced_columns(f: Functions, s: Fragment, rights: Matrix, shifts: Matrix) -> list[tuple[Node, ...]]:
-    """Columns (m, n_u) of ``A2 Q A2^T x_I = right``, ``x_D = A x_I + shift``.
+    """Return columns (m, n_u) with ``A2 Q A2^T x_I = right`` and ``x_D = A x_I + shift``.
 
     ``rights`` (m, n_i), ``shifts`` (m, n_d).
     """
@@ -200,9 +200,9 @@ def reduced_columns(f: Functions, s: Fragment, rights: Matrix, shifts: Matrix) -
 
 
 def bordered_columns(f: Functions, s: Fragment, right: Sequence[Node], m: int) -> list[list[Node]]:
-    """Columns (m, n_u) of ``[Q -J^T; J 0] [x; lambda] = right``, whatever speeds J determines.
+    """Return columns (m, n_u) with ``[Q -J^T; J 0] [x; lambda] = right``, without a choice of dependent speeds.
 
-    By LU with row pivoting; in forms for rows of any rank through singular values. ``right`` (n_u + n_c, m) is
+    Uses LU with row pivoting, or singular values in the forms for constraints of any rank. ``right`` (n_u + n_c, m) is
     row-major.
     """
     n_u, n_c = f.n_u, f.n_c

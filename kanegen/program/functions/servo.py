@@ -1,12 +1,12 @@
 """Functions of servo-constraints: the controls that enforce them, S and z, residuals, feasibility.
 
 Bajodah (2003), chapter 7: ``tau = S^+ z + (I - S^+ S) y`` (481), ``S^+ = S^T / |S|^2`` for one row (492), ideal
-controls from ``A2 G tau = A2 (Q u'* - P0)`` (484). The common case is straight-line code; where a divisor is small, the
-function of the same name with the ending ``_general`` takes over and decides by singular values.
+controls from ``A2 G tau = A2 (Q u'* - P0)`` (484). The common case is straight-line code; if a divisor is small, its
+guard calls the function ``<name>_general``, which uses singular values.
 
-Controls that differ least from the free vector y: with L the inverse of S (Moore-Penrose, in the metric of the weight,
-damped), ``tau = y + L (z - S y)``. For ``y = Y tau + y0`` ((481): y is arbitrary) this is an equation for tau,
-``(I - (I - L S) Y) tau = y0 + L (z - S y0)``.
+The controls closest to the free vector y are ``tau = y + L (z - S y)``, where L is the inverse of S (Moore-Penrose, in
+the metric of the weight, damped). If y depends on the controls, ``y = Y tau + y0`` ((481) allows any y), this is an
+equation for tau: ``(I - (I - L S) Y) tau = y0 + L (z - S y0)``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ Rows: TypeAlias = Sequence[Sequence[Node]]
 Matrix: TypeAlias = tuple[tuple[Node, ...], ...]
 
 WRITTEN_OUT: Final = 4
-"""Most servo-constraints (and degrees of freedom, for ideal controls) whose solve is written out."""
+"""Largest number of servo-constraints (degrees of freedom, for ideal controls) solved by straight-line code."""
 
 GRAM_LIMIT: Final = 1e-6
-"""Pivots of ``S S^T`` below this fraction of their diagonal go to the singular values: the square of the condition
-costs six digits at most."""
+"""If a pivot of ``S S^T`` is below this fraction of its diagonal entry, singular values are used. The squared condition
+number thus costs at most six digits."""
 
 ROW_LIMIT: Final = 1e-9
-"""A row whose entries are below this fraction of the terms they are sums of is zero: what is left is rounding."""
+"""A row counts as zero if its entries are below this fraction of the terms they are sums of: they are rounding."""
 
 
 def no_servo(f: Functions) -> str | None:
-    """Why there are no controls to compute."""
+    """Return the reason why there are no controls to compute, or None."""
     if f.equations.model.servo is not None:
         return None
     return "it has no servo-constraints. Give control=kg.Servo(...) to kanegen.Model"
@@ -48,7 +48,7 @@ def control(f: Functions) -> Fragment:
     def fast(s: Fragment, inverse: Compliance) -> Sequence[Node] | None:
         try:
             return None if f.servo.feedback else _fast(f, s, straight_line(f, s, inverse), inverse)
-        except ZeroDivisionError:  # rows that depend on each other everywhere
+        except ZeroDivisionError:  # the rows are dependent in every state
             return None
 
     return _guarded(f, "control", fast, lambda s: _general(f, s))
@@ -61,7 +61,7 @@ def _guarded(
     general: Callable[[Fragment], Sequence[Node]],
     shape: tuple[int, ...] | None = None,
 ) -> Fragment:
-    """Straight-line code where there is some and its conditions hold, else the function ``<name>_general``."""
+    """Build straight-line code with the fallback ``<name>_general``, or the general code if ``fast`` returns None."""
 
     def slow(s: Fragment) -> Fragment:
         return s.output(general(s), shape, "controls")
@@ -83,7 +83,7 @@ def _guarded(
 
 
 def feasibility(f: Functions) -> Fragment:
-    """Rank, residual, smallest singular value and the answer: of S, its rows scaled, or of M G for ideal controls."""
+    """Build rank, residual, smallest singular value and feasibility, of the scaled rows of S or (ideal) of M G."""
     s, graph, n = f.fragment(), f.graph, len(f.servo.free)
     if f.servo.servo.is_ideal:
         rows, right, possible = _ideal_system(f, s, "control_feasibility")
@@ -101,7 +101,7 @@ def feasibility(f: Functions) -> Fragment:
 
 
 def system_part(name: str) -> Maker:
-    """The maker of S (``servo_matrix``) or z (``servo_right_side``)."""
+    """Return the maker of S (``servo_matrix``) or z (``servo_right_side``)."""
 
     def make(f: Functions) -> Fragment:
         def chosen(linear: Linear) -> Sequence[Node]:
@@ -130,7 +130,7 @@ def gains(f: Functions) -> Fragment:
 
 
 def _fast(f: Functions, s: Fragment, linear: Linear, inverse: Compliance) -> Sequence[Node] | None:
-    """The controls by straight-line code; None where the systems are too large for it."""
+    """Return the controls by straight-line code; None if the systems are too large for it."""
     servo, n_s = f.servo.servo, len(linear.right)
     if n_s > WRITTEN_OUT or (servo.damping is not None and n_s > 1):
         return None
@@ -152,7 +152,7 @@ def _fast(f: Functions, s: Fragment, linear: Linear, inverse: Compliance) -> Seq
 def _least_norm(
     f: Functions, rows: Rows, right: Sequence[Node], damping: Node | None = None
 ) -> tuple[list[Node], tuple[Node, ...]]:
-    """The smallest x with ``rows x = right`` (n_s,), by the normal equations of the second kind; their conditions."""
+    """Return the x of least norm with ``rows x = right`` (n_s,), from ``rows rows^T``, and its conditions."""
     graph = f.graph
     columns = list(zip(*rows, strict=True))
     if len(rows) == len(columns) == 1 and damping is None:
@@ -168,7 +168,7 @@ def _least_norm(
 
 
 def _not_zero(f: Functions, system: Linear) -> tuple[Node, ...]:
-    """That no row of S is rounding of the terms it is a sum of, or fixed by the passive constraints."""
+    """Return the conditions that no row of S is only rounding, and none is fixed by the passive constraints."""
     limit = f.graph.const(ROW_LIMIT**2)
     squares = (f.graph.dot(row, row) for row in system.rows)
     present = (f.graph.apply("lt", limit * x, y) for x, y in zip(system.sizes, squares, strict=True))
@@ -176,14 +176,14 @@ def _not_zero(f: Functions, system: Linear) -> tuple[Node, ...]:
 
 
 def _regular(f: Functions, gram: Rows, factors: Factor) -> tuple[Node, ...]:
-    """That no pivot is too small a part of its diagonal entry."""
+    """Return the conditions that no pivot is too small a fraction of its diagonal entry."""
     graph = f.graph
     tests = (graph.const(GRAM_LIMIT) * gram[k][k] * r for k, r in factors.reciprocals.items())
     return (*factors.conditions, *(graph.apply("lt", x, graph.one) for x in tests if x.op != "const"))
 
 
 def _fast_ideal(f: Functions, s: Fragment, linear: Linear, inverse: Compliance) -> Sequence[Node] | None:
-    """``A2 G tau = A2 J_s^T mu`` with ``(J_s M J_s^T) mu = z``: the controls take the place of multipliers."""
+    """Solve ``A2 G tau = A2 J_s^T mu`` with ``(J_s M J_s^T) mu = z``: the controls replace the multipliers mu."""
     e, graph, law = f.equations, f.graph, f.servo
     n_i, n_tau = len(e.partition.independent), len(law.controls.slots)
     if max(n_i, n_tau) > WRITTEN_OUT:
@@ -203,7 +203,7 @@ def _fast_ideal(f: Functions, s: Fragment, linear: Linear, inverse: Compliance) 
 def _solved_ideal(
     f: Functions, rows: Rows, columns: Rows, right: Sequence[Node]
 ) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """tau with ``rows tau = right`` where that is consistent, whatever the shape of the rows; its conditions."""
+    """Return tau with ``rows tau = right``, for any number of rows, and the conditions that it exists."""
     graph, y = f.graph, f.servo.free
     if len(rows) < len(columns):
         rest = [z - graph.dot(row, y) for z, row in zip(right, rows, strict=True)]
@@ -219,7 +219,7 @@ def _solved_ideal(
 
 
 def _consistent(f: Functions, rows: Rows, right: Sequence[Node], tau: Sequence[Node]) -> tuple[Node, ...]:
-    """That what the controls cannot supply is rounding."""
+    """Return the conditions that ``rows tau - right`` is only rounding."""
     graph = f.graph
     conditions = []
     for row, z in zip(rows, right, strict=True):
@@ -235,7 +235,7 @@ def _consistent(f: Functions, rows: Rows, right: Sequence[Node], tau: Sequence[N
 
 
 def _general(f: Functions, s: Fragment) -> Sequence[Node]:
-    """The controls by singular values, which also tell where there are none."""
+    """Return the controls by singular values, which also show whether controls exist."""
     if not f.servo.servo.is_ideal:
         return _least_change(f, s)
     rows, right, _ = _ideal_system(f, s, "control_solve")
@@ -244,10 +244,10 @@ def _general(f: Functions, s: Fragment) -> Sequence[Node]:
 
 
 def _ideal_system(f: Functions, s: Fragment, kernel: str) -> tuple[Rows, Sequence[Node], Node]:
-    """M G (n_u, n_tau) and M J_s^T mu: the same equations without a choice of independent speeds; whether mu exists.
+    """Return M G (n_u, n_tau), M J_s^T mu, and whether mu exists: ``M G tau = M J_s^T mu`` without independent speeds.
 
-    The kernel finds the multipliers mu of the servo-constraints. Whether they exist is known after
-    ``control_feasibility`` only.
+    The kernel computes the multipliers mu of the servo-constraints; only ``control_feasibility`` reports whether they
+    exist.
     """
     linear = by_kernels(f, s, controls=True)
     rows, right = _movable_rows(f, linear), linear.right
@@ -260,7 +260,7 @@ def _ideal_system(f: Functions, s: Fragment, kernel: str) -> tuple[Rows, Sequenc
 
 
 def _movable_rows(f: Functions, linear: Linear) -> Rows:
-    """J_s M J_s^T without what the passive constraints fix."""
+    """Return J_s M J_s^T with zeros for the servo-constraints that the passive constraints fix."""
     graph, movable = f.graph, linear.movable
     if not movable:
         return linear.gram
@@ -271,7 +271,7 @@ def _movable_rows(f: Functions, linear: Linear) -> Rows:
 
 
 def _least_change(f: Functions, s: Fragment) -> Sequence[Node]:
-    """The controls of the resolutions that start from y, by singular values, which also tell where there are none."""
+    """Return the controls closest to the free vector y, by singular values."""
     law, metric, linear, damping = f.servo, metric_of(f), by_kernels(f, s), f.servo.servo.damping
     system = replace(linear, right=without_free(f, linear))
     if damping is None:
@@ -279,14 +279,14 @@ def _least_change(f: Functions, s: Fragment) -> Sequence[Node]:
     if metric is not None:
         s.require(*metric.conditions)
         s.check()
-    # The last input of the kernel: the damping, or the vector that it is to start from.
+    # The last input of the kernel is the damping, or the vector closest to which it solves.
     last: dict[str, Source] = {"y": "zero"} if damping is None else {"damping": "damping"}
     kernel = "control_solve" if damping is None else "control_damped"
     zeros = (f.graph.zero,) * len(law.free)
     s.store("", **({"zero": zeros} if damping is None else {"damping": lowered(f.equations, [damping])}))
 
     def change(name: str, right: Sequence[Node]) -> Sequence[Node]:
-        """``L right`` by a call of the kernel; the result passes through a work array of this name."""
+        """Return ``L right`` by a call of the kernel with its result in the work array ``name``."""
         rows, title = in_metric(system, metric).rows, "S (tau - y) = z - S y"
         sizes, names = (len(rows), len(law.free)), {"x": name}
         x = s.call(kernel, *sizes, title=title, names=names, A=flat(rows), z=right, **last)["x"]
@@ -310,11 +310,11 @@ def _least_change(f: Functions, s: Fragment) -> Sequence[Node]:
 
 @dataclass(frozen=True)
 class Linear:
-    """``rows tau = right``: S and z, (m, n) and (m,), or what takes their place, with what the resolutions need.
+    """The equations ``rows tau = right``, usually S (m, n) and z (m,), and the data to solve them.
 
     ``sizes`` (m,): squared sizes of the terms each row is a sum of. ``movable``: conditions that the passive
-    constraints leave each servo-constraint free; none without constraints. ``responses`` the rows of J_s M (n_s, n_u),
-    ``gram`` J_s M J_s^T, ``driven`` the columns of M G if wanted.
+    constraints do not fix a servo-constraint; empty without constraints. ``responses``: the rows of J_s M (n_s, n_u).
+    ``gram``: J_s M J_s^T. ``driven``: the columns of M G, or empty.
     """
 
     rows: Matrix
@@ -327,7 +327,7 @@ class Linear:
 
 
 def straight_line(f: Functions, s: Fragment, inverse: Compliance) -> Linear:
-    """S and z by straight-line code with the model's own dependent speeds; under conditions of the fragment."""
+    """Return S and z by straight-line code with the model's own partition; add its conditions to the fragment."""
     e, law = f.equations, f.servo
     system = servo_system(e, inverse)
     s.require(*f.pivots(PIVOT_LIMIT), *inverse.factor.conditions)
@@ -336,7 +336,7 @@ def straight_line(f: Functions, s: Fragment, inverse: Compliance) -> Linear:
 
 
 def by_kernels(f: Functions, s: Fragment, controls: bool = False) -> Linear:
-    """S and z for any dependent speeds and redundant constraints: accelerations that single forces cause."""
+    """Return S and z from the accelerations due to single forces, also for redundant constraints."""
     e, law = f.equations, f.servo
     if not f.n_c:
         inverse = compliance(e)
@@ -361,13 +361,13 @@ def _with_sizes(
     responses: Matrix,
     gram: Matrix,
 ) -> Linear:
-    """The system with what distinguishes its rows from rounding."""
+    """Return the system with the sizes and conditions that distinguish its rows from rounding."""
     graph, law = f.graph, f.servo
     sizes = (term_size(graph, row, law.controls.columns) for row in responses)
     movable: list[Node] = []
     for k, row in enumerate(law.J if f.n_c else ()):
-        # Where passive constraints fix psi, J_s M is rounding throughout, and so are the terms of its products: J_s is
-        # compared with what is left of it, in the metric of the masses.
+        # If passive constraints fix psi, all entries of J_s M and the terms of its products are rounding. So the size
+        # of J_s M J_s^T is compared with that of J_s in the metric of the masses.
         masses = (f.equations.mass_matrix[i][i] for i in range(f.n_u))
         whole = graph.sum(x * x / mass for x, mass in zip(row, masses, strict=True) if not (x.is_zero or mass.is_zero))
         movable.append(graph.apply("lt", graph.const(ROW_LIMIT**2) * whole, gram[k][k]))
@@ -377,7 +377,7 @@ def _with_sizes(
 def _accelerations(
     f: Functions, s: Fragment, name: str, force: Sequence[Node], right: Sequence[Node]
 ) -> tuple[Node, ...]:
-    """u' of ``Q u' = force + J^T lambda``, ``J u' = right``, in a work array of this name."""
+    """Return u' of ``Q u' = force + J^T lambda``, ``J u' = right``, in the work array ``name``."""
     e, kernel = f.equations, "udwadia_kalaba" if f.any_rank else "constrained_solve"
     title, names = f"accelerations of {name}", {"udot": name}
     system = {"Q": e.Q.nodes, "P": force, "J": e.J.nodes, "b": right}
@@ -385,7 +385,7 @@ def _accelerations(
 
 
 def term_size(graph: Graph, row: Sequence[Node], columns: Rows) -> Node:
-    """``sum_j (sum_i |row_i column_ji|)^2``: how large the row of products could be without cancellation."""
+    """Return ``sum_j (sum_i |row_i column_ji|)^2``, the squared size of the products without cancellation."""
     sums = (
         graph.sum(graph.apply("abs", a * b) for a, b in zip(row, column, strict=True) if not (a * b).is_zero)
         for column in columns
@@ -394,7 +394,7 @@ def term_size(graph: Graph, row: Sequence[Node], columns: Rows) -> Node:
 
 
 def metric_of(f: Functions) -> Factor | None:
-    """The factor of the weight W; None for the plain norm."""
+    """Return the factor of the weight W; None without a weight."""
     weight = f.servo.servo.weight
     if weight is None:
         return None
@@ -402,14 +402,14 @@ def metric_of(f: Functions) -> Factor | None:
 
 
 def in_metric(system: Linear, metric: Factor | None) -> Linear:
-    """The rows against controls measured by the weight."""
+    """Return the rows transformed to the metric of the weight."""
     if metric is None:
         return system
     return replace(system, rows=tuple(tuple(metric.whitened(row)) for row in system.rows))
 
 
 def scaled_rows(f: Functions, system: Linear) -> Linear:
-    """Rows in the unit of the terms they are sums of; those that are rounding of these terms are zero."""
+    """Return the rows divided by the size of the terms they are sums of; rows that are only rounding become zero."""
     graph, limit = f.graph, f.graph.const(ROW_LIMIT**2)
     rows, right = [], []
     for k, (row, z, size) in enumerate(zip(system.rows, system.right, system.sizes, strict=True)):
@@ -423,5 +423,5 @@ def scaled_rows(f: Functions, system: Linear) -> Linear:
 
 
 def without_free(f: Functions, system: Linear) -> tuple[Node, ...]:
-    """``z - S y``: what the free vector leaves to be done."""
+    """Return ``z - S y``, y the free vector."""
     return tuple(z - x for z, x in zip(system.right, matrix_vector(f.graph, system.rows, f.servo.free), strict=True))

@@ -10,4 +10,4 @@ from kanegen.program.records import Kernel
 KERNELS: Final[Mapping[str, Kernel]] = MappingProxyType(
     {kernel.name: kernel for kernel in (*linear.KERNELS, *singular.KERNELS)}
 )
-"""Every kernel by the name that a ``Call`` has; the C function is ``kg_<name>``."""
+"""Every kernel by its name in a ``Call``; the C function is ``kg_<name>``."""

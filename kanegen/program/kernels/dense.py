@@ -1,6 +1,6 @@
-"""Dense linear algebra for the twins of the kernels: LAPACK for floats, mpmath for its numbers in their precision.
+"""Dense linear algebra for the twins of the kernels: LAPACK for floats, mpmath for numbers of higher precision.
 
-Arrays of mpmath numbers are NumPy arrays of objects, so that sums and products are written once.
+Arrays of mpmath numbers are NumPy arrays of objects, so that the same code serves both.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = MutableSequence[Any]
-"""A flat row-major array as the kernels take it: a list, or a one-dimensional NumPy array."""
+"""A flat row-major array argument of a kernel: a list or a one-dimensional NumPy array."""
 
 Matrix: TypeAlias = NDArray[Any]
 
 
 def matrix(rows: int, columns: int, values: Sequence[Any]) -> Matrix:
-    """The matrix (rows, columns) of a flat row-major array."""
+    """Return the matrix (rows, columns) of a flat row-major array."""
     return vector(values).reshape(rows, columns)
 
 
@@ -34,18 +34,18 @@ def fill(target: Array, values: Matrix) -> None:
 
 
 def rank_tolerance(n: int, M: Matrix) -> Any:
-    """Pivots below this fraction of their scale count as zero: ``KG_RANK_TOLERANCE`` in the precision of M."""
+    """Return ``KG_RANK_TOLERANCE`` in the precision of M: pivots below this fraction of their scale count as zero."""
     return 64 * n * epsilon(M)
 
 
 def epsilon(M: Matrix) -> Any:
-    """Relative rounding of the numbers in M."""
+    """Return the machine epsilon of the numbers in M."""
     context = _context(M)
     return np.finfo(float).eps if context is None else context.eps
 
 
 def equilibrated(M: Matrix, width: int) -> Matrix | None:
-    """Rows divided by the largest magnitude of their first ``width`` entries; None where a row has no such scale."""
+    """Return rows divided by their largest magnitude in the first ``width`` entries; None if one is 0 or not finite."""
     scales = np.max(np.abs(M[:, :width]), axis=1, initial=0)
     if not all(0 < scale < np.inf for scale in scales):
         return None
@@ -54,16 +54,16 @@ def equilibrated(M: Matrix, width: int) -> Matrix | None:
 
 
 def lu_solution(M: Matrix, right: Matrix) -> tuple[Matrix, Matrix]:
-    """U above L (below the diagonal) of M (n, n) by row pivoting, and the solution (n, m) for ``right`` (n, m).
+    """Return L and U of M (n, n) in one matrix, by row pivoting, and the solution (n, m) for ``right`` (n, m).
 
-    A pivot of zero leaves zeros, or infinities, for both.
+    If a pivot is zero, the matrix is zero or the results are not finite.
     """
     context = _context(M)
     if context is None:
         from scipy.linalg.lapack import dgetrf, dgetrs
 
         factors, pivots, _ = dgetrf(M)
-        # One column at a time: its digits do not depend on the others.
+        # Each column is solved by itself, so that its rounding does not depend on the others.
         return factors, np.array([dgetrs(factors, pivots, b)[0] for b in right.T]).T
     try:
         L, pivots = context.LU_decomp(context.matrix(M.tolist()), overwrite=True, use_cache=False)
@@ -74,7 +74,7 @@ def lu_solution(M: Matrix, right: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def cholesky_factor(S: Matrix) -> Matrix | None:
-    """L with ``L L^T = S``, read from the lower triangle; None where S is not safely positive definite."""
+    """Return L with ``L L^T = S`` from the lower triangle; None if S is not positive definite beyond rounding."""
     context, n = _context(S), len(S)
     lower = np.tril(S)
     if n == 0 or not all(0 < S[i, i] < np.inf for i in range(n)):
@@ -91,7 +91,7 @@ def cholesky_factor(S: Matrix) -> Matrix | None:
 
 
 def cholesky_substitute(L: Matrix, b: Matrix) -> Matrix:
-    """The solution (n,) of ``L L^T x = b``."""
+    """Return the solution (n,) of ``L L^T x = b``."""
     x = b.copy()
     for rows in (L, L.T[::-1, ::-1]):
         for k in range(len(x)):
@@ -101,7 +101,7 @@ def cholesky_substitute(L: Matrix, b: Matrix) -> Matrix:
 
 
 def symmetric_eigen(S: Matrix) -> tuple[Matrix, Matrix]:
-    """Eigenvalues (n,), ascending, and eigenvectors, one in each row of (n, n), of a symmetric matrix."""
+    """Return the ascending eigenvalues (n,) and the eigenvectors, rows of (n, n), of a symmetric matrix."""
     context = _context(S)
     if context is None:
         if not np.all(np.isfinite(S)):
@@ -113,7 +113,7 @@ def symmetric_eigen(S: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def singular_values(M: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """U (m, k), singular values (k,), descending, and V^T (k, n) of M (m, n), with ``k = min(m, n)``."""
+    """Return U (m, k), the descending singular values (k,) and V^T (k, n) of M (m, n), ``k = min(m, n)``."""
     context, (m, n) = _context(M), M.shape
     k = min(m, n)
     if context is None:
@@ -125,5 +125,5 @@ def singular_values(M: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def _context(M: Matrix) -> Any:
-    """The mpmath context of the entries; None for floats."""
+    """Return the mpmath context of the entries; None for floats."""
     return next((x.context for x in M.flat if hasattr(x, "context")), None) if M.dtype == object else None

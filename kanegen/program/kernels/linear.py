@@ -1,7 +1,7 @@
 """Kernels of ``kg_linalg.h`` and their twins: linear systems and the choice of dependent speeds.
 
-A twin takes the arguments of its C function in the same order and returns the same status. Arrays are changed in
-place, as in C. Singular means to the precision of the numbers that it is given.
+A twin has the arguments of its C function in the same order, returns the same status and changes arrays in place. A
+matrix counts as singular if it is singular in the precision of its numbers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def cholesky_solve_many(n: int, m: int, a: Array, b: Array) -> int:
 def partition(n_u: int, n_c: int, J: Array, order: Array) -> int:
     """Choose n_c dependent speeds with well-conditioned columns of J (n_c, n_u).
 
-    ``order`` (n_u,) becomes the indices of the dependent speeds, then of the independent, each ascending.
+    ``order`` (n_u,) receives the indices of the dependent, then of the independent speeds, each in ascending order.
     """
     eliminated = _eliminate(n_u, matrix(n_c, n_u, J))
     if eliminated is None:
@@ -72,10 +72,10 @@ def partition(n_u: int, n_c: int, J: Array, order: Array) -> int:
 
 
 def multipliers(n_u: int, n_c: int, J: Array, force: Array, work: Array, result: Array) -> int:
-    """The multipliers with ``J^T lambda = force``, from the speeds on which J (n_c, n_u) is best conditioned.
+    """Solve ``J^T lambda = force`` with the n_c best-conditioned columns of J (n_c, n_u).
 
-    ``work[:n_u]`` becomes the indices of the speeds in the order of the pivots. Returns ``SINGULAR`` when J loses
-    row rank.
+    ``work[:n_u]`` receives the indices of the speeds in the order of the pivots. Returns ``SINGULAR`` if the rows of J
+    are dependent.
     """
     eliminated = _eliminate(n_u, np.hstack([matrix(n_c, n_u, J), np.eye(n_c, dtype=int)]))
     if eliminated is None:
@@ -89,9 +89,9 @@ def multipliers(n_u: int, n_c: int, J: Array, force: Array, work: Array, result:
 def constrained_solve(n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array, work: Array, udot: Array) -> int:
     """Solve ``Q u' = P + J^T lambda``, ``J u' = b`` with dependent speeds chosen by complete pivoting.
 
-    ``work[:n_u]`` becomes the indices of the dependent, then of the independent speeds, in the order of the
-    pivots. Returns ``REPARTITIONED``, or ``SINGULAR`` when J (n_c, n_u) loses row rank or ``A2 Q A2^T`` is
-    not positive definite.
+    ``work[:n_u]`` receives the indices of the dependent, then of the independent speeds, in the order of the
+    pivots. Returns ``REPARTITIONED``, or ``SINGULAR`` if the rows of J (n_c, n_u) are dependent or ``A2 Q A2^T``
+    is not positive definite.
     """
     eliminated = _eliminate(n_u, np.hstack([matrix(n_c, n_u, J), matrix(n_c, 1, b)]))
     if eliminated is None:
@@ -113,7 +113,7 @@ def constrained_solve(n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array
 
 
 def _eliminate(n_u: int, M: Matrix) -> tuple[list[int], Matrix] | None:
-    """Gauss-Jordan elimination with complete pivoting: column order and ``[I, J_D^-1 J_I, J_D^-1 b]``."""
+    """Return the column order and ``[I, J_D^-1 J_I, J_D^-1 b]`` by Gauss-Jordan elimination, complete pivoting."""
     order, rows = list(range(n_u)), equilibrated(M, n_u)
     if len(M) > n_u or rows is None:
         return None
@@ -132,22 +132,22 @@ def _eliminate(n_u: int, M: Matrix) -> tuple[list[int], Matrix] | None:
     return order, rows
 
 
-# -- operations (Golub and Van Loan, 2013), with those of choosing pivots and testing them ------------------------
+# -- operations (Golub and Van Loan, 2013), including the choice and the tests of pivots --------------------------
 
 
 def _scaling(rows: int, width: int, columns: int) -> int:
-    # Of each row: its largest magnitude, two tests of that, and the divisions by it.
+    # For each row: its largest magnitude, two tests of it, and the divisions by it.
     return rows * (2 * width + 2 + width + columns)
 
 
 def _lu(n: int, columns: int = 1) -> int:
-    # The search for pivots looks at a whole column each time. For small n it costs more than the arithmetic.
+    # Each search for a pivot reads a whole column. For small n it costs more than the arithmetic.
     arithmetic = (4 * n**3 - 3 * n**2 - n) // 6 + columns * (2 * n**2 - n)
     return arithmetic + _scaling(n, n, columns) + n * (2 * n + 2)
 
 
 def cholesky_operations(n: int, columns: int = 1) -> int:
-    """Operations of a Cholesky factorization (n, n) with the solution for some right sides."""
+    """Return the operations of a Cholesky factorization (n, n) and of the solution for ``columns`` right sides."""
     return (2 * n**3 + 3 * n**2 + n) // 6 + columns * 2 * n**2 + 3 * n
 
 
@@ -161,7 +161,7 @@ def _multipliers(n_u: int, n_c: int) -> int:
 
 
 def _constrained(n_u: int, n_c: int) -> int:
-    # Elimination of the rows, the mass matrix and the forces reduced to the independent speeds, their Cholesky solve,
+    # Elimination of the rows, reduction of the mass matrix and the forces to the independent speeds, Cholesky solution,
     # and the dependent accelerations. The unit blocks of [I, A] cost nothing.
     n_i = n_u - n_c
     reduce = 2 * n_c * (n_i + 1) * (n_u + n_i)

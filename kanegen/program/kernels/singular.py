@@ -1,7 +1,7 @@
 """Kernels of ``kg_generalized.h`` and ``kg_control.h`` and their twins: linear systems by singular values.
 
-These are constraints of any rank and the controls of servo-constraints. The twins follow definitions, not the C text:
-pseudo-inverses through singular values, roots of Q through eigenvectors.
+They solve for motions with constraints of any rank and for controls of servo-constraints. The twins implement the
+definitions, not the algorithms of the C code: pseudoinverses by singular values, roots of Q by eigenvectors.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ SINGULAR_VALUE_TOLERANCE: Final = 1e-9
 
 DISTANCE: Final = 1e-3
 RATE: Final = 1e-6
-"""How close to dependent rows are replaced, and how fast they must change: as in C."""
+"""Rows are replaced if their singular value is below DISTANCE and their rate above RATE, both relative, as in C."""
 
 CONTROL_TOLERANCE: Final = 1.5e-8
 CONTROL_FLOOR: Final = 1e-12
-"""Relative and absolute part of what ``A x - z`` may be where controls exist."""
+"""Relative and absolute tolerance of ``A x - z``; controls do not exist if it is larger."""
 
 
 def udwadia_kalaba(
     n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array, work: Array, udot: Array, shortest: Array, rank: Array
 ) -> int:
-    """u' of ``Q u' = P + J^T lambda``, ``J u' = b`` for constraints of any rank (Udwadia and Kalaba 1992).
+    """Solve ``Q u' = P + J^T lambda``, ``J u' = b`` for constraints of any rank (Udwadia and Kalaba 1992).
 
-    ``shortest`` becomes the shortest multipliers.
+    ``shortest`` receives the multipliers of least norm.
     """
     root = _inverse_root(n_u, Q)
     if root is None:
@@ -57,7 +57,7 @@ def udwadia_kalaba(
 
 
 def udwadia_kalaba_many(n_u: int, n_c: int, m: int, Q: Array, J: Array, X: Array, work: Array) -> int:
-    """The accelerations for m right sides X (n_u + n_c, m), which become its first n_u rows."""
+    """Solve for m right sides X (n_u + n_c, m); its first n_u rows receive the accelerations."""
     right = matrix(n_u + n_c, m, X)
     solved = right[:n_u].copy()
     for k in range(m):
@@ -72,7 +72,7 @@ def udwadia_kalaba_many(n_u: int, n_c: int, m: int, Q: Array, J: Array, X: Array
 def canonical(
     n_u: int, n_c: int, Q: Array, Qdot: Array, P: Array, J: Array, b: Array, u: Array, work: Array, parts: Array
 ) -> int:
-    """Constraint-enforcing and momentum-balance parts of u' and of w' (Bajodah and Chen 2018, eqs. 40 and 44)."""
+    """Compute constraint-enforcing and momentum-balance parts of u' and w' (Bajodah and Chen 2018, eqs. 40 and 44)."""
     values, vectors = symmetric_eigen(matrix(n_u, n_u, Q))
     if not all(value > 1e-14 * max(values) for value in values):
         return Status.SINGULAR
@@ -103,10 +103,10 @@ def udwadia_kalaba_limit(
     shortest: Array,
     rank: Array,
 ) -> int:
-    """u' of ``Q u' = P + J^T lambda``, ``J u' = b``, with rows about to become dependent replaced by their rates.
+    """Solve ``Q u' = P + J^T lambda``, ``J u' = b``, with nearly dependent rows replaced by their time derivatives.
 
-    ``d/dt (J u' - b) = G u' + h + J u''``. Where a singular value of ``J Q^-1/2`` is small, the row of its left vector
-    w is replaced by ``w^T (G u' + h) = 0`` (de l'Hospital's rule). Replaced rows have no multiplier.
+    With ``d/dt (J u' - b) = G u' + h + J u''``: if a singular value of ``J Q^-1/2`` is small, ``w^T (G u' + h) = 0``
+    replaces the row of its left singular vector w (de l'Hospital's rule). Replaced rows have no multiplier.
     """
     root = _inverse_root(n_u, Q)
     if root is None:
@@ -132,7 +132,7 @@ def udwadia_kalaba_limit(
 
 
 def _replaced(values: Matrix, directions: Matrix, changes: Matrix, rates: Matrix, speed: Any) -> list[int]:
-    """Numbers of the singular values whose rows are replaced."""
+    """Return the indices of the singular values whose rows are replaced."""
     limit, least = DISTANCE**2 * max(values), RATE**2 * max(row @ row for row in rates)
     bound = [(row, value) for row, value in zip(directions, values, strict=True) if value > limit]
     replaced = []
@@ -145,14 +145,14 @@ def _replaced(values: Matrix, directions: Matrix, changes: Matrix, rates: Matrix
 
 
 def _without(x: Matrix, bound: Sequence[tuple[Matrix, Any]]) -> Matrix:
-    """The part of x orthogonal to rows that are orthogonal to each other, given with their squared lengths."""
+    """Return the part of x orthogonal to mutually orthogonal rows; ``bound``: rows with their squared lengths."""
     for row, size in bound:
         x = x - (row @ x) / size * row
     return x
 
 
 def pseudoinverse(M: Matrix, z: Matrix) -> tuple[Matrix, Matrix, int]:
-    """``M^+ z``, the shortest y with ``M^T y`` equal to it, and the rank of M."""
+    """Return ``x = M^+ z``, the y of least norm with ``M^T y = x``, and the rank of M."""
     if len(M) == 0:
         return np.zeros(M.shape[1], dtype=int), np.zeros(0, dtype=int), 0
     U, values, VT = singular_values(M)
@@ -162,12 +162,12 @@ def pseudoinverse(M: Matrix, z: Matrix) -> tuple[Matrix, Matrix, int]:
 
 
 def _without_rows(M: Matrix, x: Matrix) -> Matrix:
-    """The part of x orthogonal to all rows of M."""
+    """Return the part of x orthogonal to all rows of M."""
     return x - pseudoinverse(M, M @ x)[0]
 
 
 def _inverse_root(n: int, Q: Array) -> Matrix | None:
-    """R (n, n) with ``R R^T = Q^-1``; None where Q is not positive definite."""
+    """Return R (n, n) with ``R R^T = Q^-1``; None if Q is not positive definite."""
     L = cholesky_factor(matrix(n, n, Q))
     if L is None:
         return None
@@ -179,7 +179,7 @@ def _inverse_root(n: int, Q: Array) -> Matrix | None:
 
 
 def control_solve(m: int, n: int, A: Array, z: Array, y: Array, work: Array, x: Array) -> int:
-    """``x = A^+ z + (I - A^+ A) y``, (n,); ``INFEASIBLE`` where z (m,) is not in the range of A (m, n)."""
+    """Compute ``x = A^+ z + (I - A^+ A) y``, (n,); ``INFEASIBLE`` if z (m,) is not in the range of A (m, n)."""
     M, start = matrix(m, n, A), vector(y)
     rest = vector(z) - M @ start
     change, _, rank = pseudoinverse(M, rest)
@@ -191,7 +191,7 @@ def control_solve(m: int, n: int, A: Array, z: Array, y: Array, work: Array, x: 
 
 
 def control_damped(m: int, n: int, A: Array, z: Array, damping: Array, work: Array, x: Array) -> int:
-    """``x = A^+ z``, (n,), where singular values of A (m, n) below the damping act as if they were that large."""
+    """Compute ``x = A^+ z``, (n,), with ``s / damping^2`` for 1 / s if a singular value s of A is below the damping."""
     U, values, VT = singular_values(matrix(m, n, A))
     weights = vector([value / max(value, damping[0]) ** 2 for value in values])
     fill(x, (U.T @ vector(z) * weights) @ VT)
@@ -199,7 +199,7 @@ def control_damped(m: int, n: int, A: Array, z: Array, damping: Array, work: Arr
 
 
 def control_feasibility(m: int, n: int, A: Array, z: Array, work: Array, x: Array, result: Array) -> int:
-    """``x = A^+ z``; ``result``: rank and smallest singular value of A (m, n), whether z is in its range."""
+    """Compute ``x = A^+ z``; ``result``: rank and smallest singular value of A (m, n), 1 if z is in its range."""
     M = matrix(m, n, A)
     rank = pseudoinverse(M, vector(z))[2]
     smallest = singular_values(M)[1][-1] if rank == min(m, n) else 0
@@ -215,12 +215,12 @@ def _norm(x: Matrix) -> Any:
 
 
 def _operations(n_u: int, n_c: int) -> int:
-    # Factor of Q, its substitution into every row, and about five sweeps of rotations of the rows.
+    # Factorization of Q, substitution into every row, and about five sweeps of rotations of the rows.
     return cholesky_operations(n_u) + n_c * n_u * n_u + 5 * n_c * n_c * (6 * n_u + 3 * n_c)
 
 
 def _control_operations(m: int, n: int) -> int:
-    # The rest of the right side, about five sweeps of rotations of the rows, and the solution along each.
+    # Right side minus A y, about five sweeps of rotations of the rows, and the solution along each row.
     return 2 * m * n + 5 * m * (m - 1) // 2 * (6 * n + 6 * m + 12) + m * (6 * n + 4 * m)
 
 

@@ -1,4 +1,4 @@
-"""Operation counts, in C operations and function calls, and an estimate of the time they take."""
+"""Counts operations (C operations and function calls) and estimates the time they take."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kanegen.program.records import Call, Function, Guard, Invoke, Program
 
 
 def operation_count(function: Function, constants: Sequence[Node] = ()) -> int:
-    """Operations of one call of ``function`` with ``constants`` hoisted; ``prepare`` is not counted.
+    """Return the operations of one call of ``function`` with hoisted ``constants``, without those of ``prepare``.
 
-    Every C operation and every function call counts 1, a runtime kernel its own operations. Fallbacks of
-    guards are not counted.
+    Every C operation and every function call counts 1; a call of a runtime kernel counts the operations of the kernel.
+    Fallbacks of guards are not counted.
     """
     own = len(_operations(function, constants)) if constants else _without_hoisting(function)
     kernels = sum(_kernel(step) for step in function.steps if isinstance(step, Call))
@@ -29,25 +29,25 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "sqrt": 30.0,
     **dict.fromkeys((*GATHERED, *GATHERED.values()), 90.0),
 }
-"""Time of an operation in that of an addition or product, which 1 stands for.
+"""Time of an operation in units of an addition or product, which has the weight 1.
 
-These and the following weights are a non-negative least-squares fit to the relative times of right-hand sides: all
-examples in four forms. 0.05 ns for an addition or product, since several run at a time."""
+These and the following weights are a non-negative least-squares fit to the relative times of right-hand sides of all
+examples in four forms. One unit is 0.05 ns, since the processor executes several operations at a time."""
 
 KERNEL_WEIGHT: Final = 4.0
-"""Time of an operation of a runtime kernel: loops over arrays in memory."""
+"""Time of an operation of a runtime kernel, which loops over arrays in memory."""
 
 CALL_WEIGHT: Final = 10.0
-"""Time of the call of a runtime kernel, and the same for another function."""
+"""Time of a call of a runtime kernel or of another function."""
 
 GUARD_WEIGHT: Final = 8.0
-"""Time of a guard; taking it out of a right-hand side saves 0.3 to 4 ns."""
+"""Time of a guard; a right-hand side without it is 0.3 to 4 ns faster."""
 
 
 def cost_estimate(function: Function, constants: Sequence[Node] = ()) -> float:
-    """Estimated time of one call of ``function``, in additions; for comparing forms of one model, not for reports.
+    """Estimate the time of one call of ``function``, in additions, to compare the forms of one model.
 
-    Counts what :func:`operation_count` counts, but weighs it with measured times.
+    It counts the same operations as :func:`operation_count`, weighted with measured times.
     """
     cost = sum(WEIGHTS.get(value.op, 1.0) for value in _operations(function, constants))
     for step in function.steps:
@@ -61,21 +61,21 @@ def cost_estimate(function: Function, constants: Sequence[Node] = ()) -> float:
 
 
 def operation_counts(program: Program) -> dict[str, int]:
-    """`operation_count` of every function in the table, by name."""
+    """Return `operation_count` of every listed function, by name."""
     return {f.name: operation_count(f, program.constants) for f in program.functions if not f.internal}
 
 
 def _operations(function: Function, constants: Sequence[Node]) -> list[Value]:
-    """What the blocks and conditions of a function compute."""
+    """Return the values that the blocks and conditions of a function compute."""
     order = lowered(function, constants).order
     return [value for value in order if value.op not in LOADS or value.op in GATHERED.values()]
 
 
 def _without_hoisting(function: Function) -> int:
-    """The number of operations that the function would have if nothing were hoisted."""
+    """Return the number of operations without hoisted constants."""
     nodes = needed_nodes(function.roots, lambda node: False)
     shared = shared_denominators(nodes, {})
-    # A shared denominator is inverted once; a quotient 1/x then is that inverse.
+    # A shared denominator is inverted once; a quotient 1/x is this inverse and costs nothing more.
     inverses = sum(n.op == "div" and n.args[1].index in shared and n.args[0].is_one for n in nodes)
     return sum(node.op not in LOADS for node in nodes) + len(shared) - inverses
 

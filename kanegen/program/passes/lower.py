@@ -1,4 +1,4 @@
-"""From nodes to values: constants are hoisted into ``prepare``, shared denominators become reciprocals."""
+"""Lowers nodes to values: hoists constants into ``prepare`` and replaces shared denominators by reciprocals."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from kanegen.graph import Node, reachable
 from kanegen.program.records import Function, Program
 
 LOADS = frozenset({"input", "const", "sine", "cosine"})
-"""Operations that cost nothing: they name what is there already."""
+"""Operations that cost nothing: they read a value that exists already."""
 
 GATHERED = {"sin": "sine", "cos": "cosine"}
-"""What the gathered evaluation of all angles gives for an operation of the graph."""
+"""Operations of the graph and the result of the gathered evaluation of all angles that replaces them."""
 
 FEWEST_ANGLES = 3
-"""Angles from which one vector evaluation beats calls of the C library (the times of 2 are equal)."""
+"""Number of angles from which one vector evaluation is faster than calls of the C library (2 angles: same time)."""
 
 ARGUMENTS = frozenset({"t", "q", "u", "r", "p", "g"})
-"""Arrays that are there when a function starts."""
+"""Arrays that are arguments of a function."""
 
 _ALWAYS_DEFINED: Final = frozenset(
     ("const", "input", "add", "sub", "mul", "neg", "sin", "cos", "atan", "tanh", "abs", "min", "max", "reciprocal")
 )
-"""Operations that have a finite value for all finite operands, but for overflow."""
+"""Operations with a finite value for all finite operands, except for overflow."""
 
 
 class Value:
     """One operation of the lowered code; compared by identity.
 
     ``op`` is an operation of the graph; an ``input`` has ``(array, index)`` as its payload and reads an
-    argument of the C function, a hoisted constant (``c``) or a work array; ``sine`` and ``cosine`` take the
-    result of the gathered evaluation of all angles and have the position there as their payload.
+    argument of the C function, a hoisted constant (``c``) or a work array; ``sine`` and ``cosine`` read the
+    result of the gathered evaluation of all angles at the index in their payload.
     """
 
     __slots__ = ("args", "op", "payload")
@@ -53,11 +53,11 @@ ONE = Value("const", (), 1)
 
 
 def hoist(program: Program) -> Program:
-    """The program with its constants: the largest constant subexpressions that cost at least one operation.
+    """Return the program with its constants: the largest constant subexpressions with at least one operation.
 
-    A constant becomes an element of the array ``c`` where something that changes during the run uses it, or
-    where it is itself an output; constants inside constants stay inside ``prepare``. The order is that of the
-    graph, in which operands come first.
+    A constant becomes an element of the array ``c`` if a value that changes during the run uses it, or if it is an
+    output; constants that only other constants use are local to ``prepare``. The order is that of the graph, in
+    which operands come first.
     """
     needed = needed_nodes((root for f in program.functions for root in f.roots), lambda node: node.constant)
     return replace(program, constants=tuple(node for node in needed if node.constant and node.args))
@@ -65,7 +65,7 @@ def hoist(program: Program) -> Program:
 
 @dataclass(frozen=True)
 class Lowered:
-    """The value of each node by node index, all values (operands before results), the gathered angles."""
+    """The value of each node by node index, all values with operands before results, and the gathered angles."""
 
     values: Mapping[int, Value]
     order: tuple[Value, ...]
@@ -79,9 +79,9 @@ _LOWERED: WeakKeyDictionary[Function, tuple[Sequence[Node], Lowered]] = WeakKeyD
 
 
 def lowered(function: Function, constants: Sequence[Node]) -> Lowered:
-    """The values of a function, with the ``constants`` of its program in the array ``c``.
+    """Return the values of a function, with the ``constants`` of its program in the array ``c``.
 
-    Counting, cost estimates, what a function reads and its code share one result: it is kept with the function.
+    The result is cached, since operation counts, cost estimates, :func:`reads` and the code all need it.
     """
     known = _LOWERED.get(function)
     if known is None or known[0] is not constants:
@@ -91,11 +91,11 @@ def lowered(function: Function, constants: Sequence[Node]) -> Lowered:
 
 
 def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
-    """The values of the nodes the roots need.
+    """Return the values of all nodes that the roots need.
 
-    Nodes in ``positions`` are loaded from the array ``c`` and not entered. A denominator that divides more
-    than one numerator is inverted once: with the 36 quotients of an 8 by 8 factorization among 2,000 operations
-    that takes 0.92 of the time, though it adds an operation per denominator.
+    Nodes in ``positions`` are loaded from the array ``c`` instead of being computed. A denominator of several
+    quotients is inverted once: for 2,000 operations with the 36 quotients of an 8 by 8 factorization, this takes
+    0.92 of the time, although it adds an operation per denominator.
     """
     needed = needed_nodes(roots, lambda node: node.index in positions)
     shared = shared_denominators(needed, positions)
@@ -125,7 +125,7 @@ def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
 
 
 def needed_nodes(roots: Iterable[Node], given: Callable[[Node], bool]) -> list[Node]:
-    """The nodes that the roots need, operands first; the operands of nodes that are ``given`` are not needed."""
+    """Return the nodes that the roots need, operands first; nodes that are ``given`` need no operands."""
     seen: dict[int, Node] = {}
     stack = list(roots)
     while stack:
@@ -138,15 +138,15 @@ def needed_nodes(roots: Iterable[Node], given: Callable[[Node], bool]) -> list[N
 
 
 def shared_denominators(order: Sequence[Node], positions: Mapping[int, int]) -> set[int]:
-    """Denominators of several quotients, by node index."""
+    """Return the node indices of the denominators of several quotients."""
     divided = Counter(node.args[1].index for node in order if node.op == "div" and node.index not in positions)
     return {index for index, count in divided.items() if count > 1}
 
 
 def _gathered_angles(order: Sequence[Node], positions: Mapping[int, int]) -> dict[int, int]:
-    """Angles whose sines and cosines can be had before everything else, by node index, with their positions.
+    """Return angles that can be evaluated before all other values: node index to position in the gathered call.
 
-    These are sums and products of arguments of the function. Fewer than `FEWEST_ANGLES` are not worth a call.
+    They are sums and products of arguments of the function. Fewer than `FEWEST_ANGLES` are not gathered.
     """
     direct: set[int] = set()
     angles: dict[int, int] = {}
@@ -160,10 +160,10 @@ def _gathered_angles(order: Sequence[Node], positions: Mapping[int, int]) -> dic
 
 
 class Reads(NamedTuple):
-    """What a function reads, by itself, by the constants of ``prepare``, or by functions it calls.
+    """The values that a function reads directly, through the constants of ``prepare``, or in functions it calls.
 
-    Indices of the parameters, of the inputs (hidden ones left out), and of those constants that have no value for some
-    parameters: what divides by a mass that may be zero.
+    Indices of the parameters, of the user's inputs, and of the constants that are undefined for some parameters, for
+    example a quotient by a mass that can be zero.
     """
 
     parameters: tuple[int, ...]
@@ -172,7 +172,7 @@ class Reads(NamedTuple):
 
 
 def reads(program: Program) -> dict[str, Reads]:
-    """What every listed function reads. Nothing else needs a value to call it."""
+    """Return the values that every listed function reads; a call needs no other parameters and inputs."""
     n_r = len(program.symbols.inputs)
     needed = [list(reachable([node])) for node in program.constants]
     of_constants = [{n.payload[1] for n in nodes if n.op == "input" and n.payload[0] == "p"} for nodes in needed]
@@ -185,12 +185,12 @@ def reads(program: Program) -> dict[str, Reads]:
             constants = {k for array, k in elements if array == "c"}
             p = {i for array, i in elements if array == "p"}.union(*(of_constants[k] for k in constants))
             r = {i for array, i in elements if array == "r" and i < n_r}
-            result[function.name] = Reads(*(tuple(sorted(found)) for found in (p, r, constants & fallible)))
+            result[function.name] = Reads(*(tuple(sorted(indices)) for indices in (p, r, constants & fallible)))
     return result
 
 
 def called(program: Program, function: Function) -> Iterator[Function]:
-    """The function and those it invokes or falls back to."""
+    """Yield the function and all functions that it invokes or falls back to, directly or not."""
     seen: set[str] = set()
     stack = [function]
     while stack:

@@ -1,12 +1,12 @@
-"""Lowered code: the order of evaluation, what gets a name, and the division of long functions into short ones.
+"""Schedules code: chooses the order of evaluation and the temporaries, and divides long functions into short ones.
 
-Nothing is left to decide in lowered code but spelling. The steps of the program occur in it as they are, with lowered
-values in place of nodes of the graph.
+The printer only spells lowered code. It contains the steps of the program, with lowered values in place of nodes of
+the graph.
 
 Measured with gcc 12 -O3 on a chain of rigid bodies (2,000 operations): depth first, the order in which the nodes were
-made, and list scheduling by critical path run within 5 percent of one another, with or without expressions written
-where they are used. The processor reorders far enough ahead; its two multipliers are the limit. Depth first needs the
-fewest moves (0.55 to 0.7 of those of the other orders), so that it wins where code outgrows the instruction cache.
+created, and list scheduling by critical path differ by at most 5 percent in time, with or without inlined expressions,
+because the processor reorders instructions; its two multipliers are the limit. Depth first needs the fewest moves (0.55
+to 0.7 of those of the other orders), so that it is faster if the code exceeds the instruction cache.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from kanegen.program.passes.lower import LOADS, Lowered, Value, lowered
 from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Program, Step, Store
 
 MAX_OPERATIONS = 7
-"""Operations in one expression, so that a line of C stays readable."""
+"""Largest number of operations in one expression, so that a line of C stays readable."""
 
 MAX_DEPTH = 4
-"""Nesting of one expression."""
+"""Largest nesting depth of one expression."""
 
 ATOMIC_ARGUMENTS = frozenset({"min", "max", "reciprocal"})
-"""Operations whose C macros evaluate arguments twice: they get names, not expressions."""
+"""Operations whose C macros evaluate arguments twice: their arguments are temporaries, not expressions."""
 
 LONGEST = 6000
-"""Temporaries and stores of a function that stays whole."""
+"""Largest number of temporaries and stores of a function that is not divided."""
 
 PART = 500
-"""Temporaries and stores of one part.
+"""Number of temporaries and stores of one part.
 
-Measured with gcc 12 at -O2 and -O3 on chains of rigid bodies. With 30,000 operations a function in parts
-compiles in 0.25 of the time of the whole and runs in 0.6 of it; with 70,000 in 0.2 and 0.9. Parts of 250 to
-2000 run alike, the longer ones take more time to compile. With 10,000 operations parts save a quarter of the
-time to compile and lose a twentieth at run time; with 2,000, nothing. -O2 and -O3 do not differ in this.
+Measured with gcc 12 at -O2 and -O3, with the same results, on chains of rigid bodies. A function of 30,000
+operations in parts compiles in 0.25 of the time of the undivided function and runs in 0.6 of its time; one of 70,000
+operations in 0.2 and 0.9, one of 10,000 in 0.75 and 1.05; for 2,000 there is no difference. Parts of 250 to 2000
+run equally fast, but longer parts take more time to compile.
 """
 
 
@@ -59,7 +59,7 @@ class Gather:
 
 @dataclass(frozen=True)
 class Part:
-    """Temporaries and stores that stand in a C function of their own, to keep every function short."""
+    """Temporaries and stores in a separate C function, so that every function is short."""
 
     number: int
     statements: tuple[Let | Store[Value], ...]
@@ -78,9 +78,9 @@ class Section:
 
 @dataclass(frozen=True)
 class Code:
-    """The lowered body of one function: a value goes by its number after its ``Let``, else it is written out.
+    """The lowered body of one function; a value with a ``Let`` is printed as its number, others as expressions.
 
-    ``kept``: the position in the array ``kept`` of each value that one part computes and others use.
+    ``kept``: the position in the array ``kept`` of each value that one part computes and other parts use.
     """
 
     sections: tuple[Section, ...]
@@ -88,7 +88,7 @@ class Code:
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """All statements, parts unopened."""
+        """All statements; a part counts as one statement."""
         return tuple(statement for section in self.sections for statement in section.statements)
 
     @property
@@ -97,7 +97,7 @@ class Code:
 
 
 def needed(statement: Statement) -> tuple[Value, ...]:
-    """The values a statement (not a part) spells out."""
+    """Return the values in the text of a statement that is not a part."""
     if isinstance(statement, Let | Store):
         return (statement.value,)
     if isinstance(statement, Gather):
@@ -109,7 +109,7 @@ def needed(statement: Statement) -> tuple[Value, ...]:
 
 
 def schedule(function: Function, constants: Sequence[Node]) -> Code:
-    """The lowered code of one function; ``constants`` are those of the hoisted program."""
+    """Return the lowered code of one function; ``constants``: those of the hoisted program."""
     values = lowered(function, constants)
     scheduler = _Scheduler(values, _uses(function, values))
     sections = [scheduler.angles(), *(scheduler.section(step) for step in function.steps)]
@@ -117,14 +117,14 @@ def schedule(function: Function, constants: Sequence[Node]) -> Code:
 
 
 def schedule_constants(program: Program) -> Code:
-    """The lowered code of ``prepare``: stores of the constants into ``c``."""
+    """Return the lowered code of ``prepare``, which stores the constants in ``c``."""
     stores = tuple(Store("c", k, node) for k, node in enumerate(program.constants))
     function = Function("prepare", (len(stores),), (Block("constants", stores),), {}, "")
     return schedule(function, ())
 
 
 def _uses(function: Function, lowered: Lowered) -> Counter[Value]:
-    """How often each value is used: as an operand, stored, or as a condition."""
+    """Count the uses of each value: as an operand, stored value, condition or angle."""
     uses: Counter[Value] = Counter(lowered[node] for node in function.roots)
     uses.update(lowered.angles)
     for value in lowered.order:
@@ -133,7 +133,7 @@ def _uses(function: Function, lowered: Lowered) -> Counter[Value]:
 
 
 def _merged(sections: Iterable[Section]) -> list[Section]:
-    """Sections without a title continue the one before."""
+    """Append sections without a title to the section before them."""
     result: list[Section] = []
     for section in sections:
         if result and not section.title:
@@ -144,7 +144,7 @@ def _merged(sections: Iterable[Section]) -> list[Section]:
 
 
 class _Scheduler:
-    """Emits each value on demand: depth first from the stores, the operand with the largest need first."""
+    """Emits each value on demand: depth first from the stores, first the operand that needs the most registers."""
 
     def __init__(self, lowered: Lowered, uses: Counter[Value]) -> None:
         self._lowered, self._uses = lowered, uses
@@ -181,7 +181,7 @@ class _Scheduler:
                 yield from self._evaluate(value)
                 yield Store(store.array, store.index, value)
                 continue
-            # The block still reads what this store overwrites: the store waits for the end of the block.
+            # The block still reads the array that this store changes, so the store is moved to the end of the block.
             if value.op in LOADS:
                 value = self._copy(value)
                 yield self._let(value)
@@ -192,11 +192,11 @@ class _Scheduler:
         self._forget(frozenset(store.array for store in block.stores))
 
     def _forget(self, arrays: frozenset[str]) -> None:
-        """After a step that changes ``arrays`` whatever was read from them is read again."""
+        """Discard the values that depend on ``arrays``, because a step has changed these arrays."""
         self._known = {value for value in self._known if not (self._reads[value] & arrays)}
 
     def _evaluate(self, root: Value, *, named: bool = False) -> Iterator[Let]:
-        """What ``root`` needs and, when it is used again or must be ``named``, ``root`` itself."""
+        """Yield the temporaries that ``root`` needs, and ``root`` if it is used again or must be ``named``."""
         stack = [(root, False)]
         need = self._need.__getitem__
         while stack:
@@ -205,13 +205,13 @@ class _Scheduler:
                 continue
             if not ready:
                 stack.append((value, True))
-                # The stack reverses: the operand with the largest need is pushed last and evaluated first.
+                # The stack reverses the order: the operand with the largest need is pushed last and evaluated first.
                 stack.extend((a, False) for a in sorted(value.args, key=need))
             elif value not in self._inline and (value is not root or named or self._uses[root] > 1):
                 yield self._let(value)
 
     def _copy(self, load: Value) -> Value:
-        """The same element as a value of its own: a name given to it does not outlive the element's change."""
+        """Return a new value for the same element, so that its temporary is not used after the element has changed."""
         copy = Value(load.op, (), load.payload)
         self._reads[copy] = self._reads[load]
         return copy
@@ -223,7 +223,7 @@ class _Scheduler:
 
 
 def _expressions(lowered: Lowered, uses: Counter[Value]) -> tuple[set[Value], dict[Value, int]]:
-    """Which values are written where they are used, and the registers each needs (Sethi and Ullman, 1970)."""
+    """Return the inlined values, and the registers that each value needs (Sethi and Ullman, 1970)."""
     inline: set[Value] = set()
     need: dict[Value, int] = {}
     size: dict[Value, tuple[int, int]] = {}
@@ -240,7 +240,7 @@ def _expressions(lowered: Lowered, uses: Counter[Value]) -> tuple[set[Value], di
 def _absorb(
     value: Value, uses: Counter[Value], size: Mapping[Value, tuple[int, int]], inline: set[Value]
 ) -> tuple[int, int]:
-    """Inline single-use operands of ``value`` while the expression stays small; its operations and depth."""
+    """Inline single-use operands of ``value`` while the expression is small; return its operations and depth."""
     operations, depth = 1, 1
     if value.op in ATOMIC_ARGUMENTS:
         return operations, depth
@@ -254,7 +254,7 @@ def _absorb(
 
 
 def _arrays_read(lowered: Lowered) -> dict[Value, frozenset[str]]:
-    """The arrays each value depends on."""
+    """Return the arrays that each value depends on."""
     reads: dict[Value, frozenset[str]] = {}
     for value in lowered.order:
         own = (value.payload[0],) if value.op == "input" else ()
@@ -266,7 +266,7 @@ def _arrays_read(lowered: Lowered) -> dict[Value, frozenset[str]]:
 
 
 def split(code: Code) -> Code:
-    """``code`` with its temporaries and stores in parts where it is longer than `LONGEST`."""
+    """Return ``code`` with its temporaries and stores in parts if it is longer than `LONGEST`."""
     if sum(isinstance(s, Let | Store) for s in code.statements) <= LONGEST:
         return code
     numbers = iter(range(len(code.statements)))
@@ -275,7 +275,7 @@ def split(code: Code) -> Code:
 
 
 def _cut_section(section: Section, numbers: Iterator[int]) -> Section:
-    # Parts get the gathered sines and cosines as arguments, so that none can come before.
+    # Parts have the gathered sines and cosines as arguments, so that no part can precede their evaluation.
     if any(isinstance(statement, Gather) for statement in section.statements):
         return section
     return Section(section.title, tuple(_cut(section.statements, numbers)))
@@ -296,7 +296,7 @@ def _cut(statements: Iterable[Statement], numbers: Iterator[int]) -> Iterator[St
 
 
 def _kept(code: Code) -> dict[Value, int]:
-    """Values with a name in one part that another part, or the function itself, spells."""
+    """Return the temporaries of one part that another part, or the function itself, uses."""
     home: dict[Value, int] = {}
     kept: dict[Value, int] = {}
     for statement in code.statements:
@@ -314,7 +314,7 @@ def _kept(code: Code) -> dict[Value, int]:
 
 
 def _named(statement: Statement, home: dict[Value, int]) -> Iterator[Value]:
-    """The values with a name that the text of a statement holds."""
+    """Yield the temporaries in the text of a statement."""
     stack = list(needed(statement))
     while stack:
         value = stack.pop()
