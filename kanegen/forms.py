@@ -15,22 +15,22 @@ class FormSpec:
     Parameters
     ----------
     name, summary
-        The value of ``form=``, and what the form solves.
+        The value of ``form=``, and the system that the form solves.
     partitioned
-        It solves for dependent speeds; where the pivots of the model's own partition become too small, code that
-        chooses dependent speeds at run time takes over.
+        The form solves for dependent speeds. Where the pivots of the model's own partition become too small, the
+        compiled code chooses other dependent speeds at run time.
     any_rank
-        It accepts constraint rows that depend on each other.
+        The form accepts linearly dependent constraint rows.
     definite
-        It needs a positive definite Q: every speed must move mass.
+        The form needs a positive definite Q: every speed must move mass.
     candidate
-        ``form="auto"`` may choose it.
+        ``form="auto"`` can choose the form.
     speed_limit
-        The largest number of speeds for which ``form="auto"`` considers it; None for any number.
+        The largest number of speeds for which ``form="auto"`` considers the form; None for any number.
     momenta
-        The state of an integration is (q, mom) in place of (q, u); ``rhs`` is that of the reduced form.
+        The state of an integration is (q, mom) instead of (q, u); ``rhs`` is that of the reduced form.
     functions
-        Functions that are always compiled with this form.
+        Functions that are always compiled with the form.
     """
 
     name: str
@@ -45,8 +45,9 @@ class FormSpec:
 
 
 WRITTEN_OUT_LIMIT: Final = 32
-"""Speed limit of forms that write out the factors of Q: with more speeds, compiling takes longer than most runs. With
-20 speeds of a chain such code is 1.5 to 2 times as fast as the loops of the reduced form."""
+"""Speed limit of forms whose code contains the factorization of Q without loops. With more speeds, compiling takes
+longer than most runs. For a chain with 20 speeds this code is 1.5 to 2 times as fast as the loops of the reduced form.
+"""
 
 _TABLE: Final = (
     FormSpec("reduced", "A2 Q A2^T for the independent accelerations", partitioned=True, candidate=True),
@@ -58,7 +59,7 @@ _TABLE: Final = (
         candidate=True,
         speed_limit=WRITTEN_OUT_LIMIT,
     ),
-    FormSpec("augmented", "the same with Q + J^T W J for Q, which may be singular"),
+    FormSpec("augmented", "the range-space system with Q + J^T W J in place of Q; Q can be singular"),
     FormSpec(
         "canonical",
         "orthogonal parts of u'; redundant constraints allowed",
