@@ -116,7 +116,7 @@ def _multiplier_problems(contacts: Sequence[Contact], places: Sequence[Place]) -
             if place.kind not in ("guard", "output"):
                 yield f"{place.where} contains Multiplier({name!r}, {index}): expected it only in guards and outputs"
             elif name not in rows:
-                yield f"{place.where} contains Multiplier({name!r}, {index}): expected a contact of {_listed(rows)}"
+                yield f"{place.where} contains Multiplier({name!r}, {index}): the contacts are {_listed(rows)}"
             elif not 0 <= index < rows[name]:
                 yield f"{place.where} contains Multiplier({name!r}, {index}): contact {name!r} has {rows[name]} row(s)"
 

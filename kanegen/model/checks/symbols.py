@@ -224,7 +224,7 @@ def _unused_parameters(model: SystemDescription, unknown_symbols: Sequence[Any])
                 "this name: use the same symbol (SymPy distinguishes symbols with different assumptions)"
             )
         else:
-            yield f"parameters contains {name}, which does not occur in the model: remove it{_hint(name, names)}"
+            yield f"parameter {name} has a value but does not occur in the model: remove it{_hint(name, names)}"
 
 
 def _hint(name: str, candidates: Iterable[str]) -> str:
