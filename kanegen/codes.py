@@ -28,116 +28,110 @@ class Code(IntEnum):
         return tuple(code.label for code in sorted(cls))
 
 
-class Status(IntEnum):
-    """The status that an evaluation or an integration returns, with a ``comment`` for C and a ``message`` for users.
+class Status(Code):
+    """The status that an evaluation or an integration returns; its label is a ``message`` for users.
 
     Negative numbers are failures. The output of a failed evaluation must not be used; a failed integration keeps the
     last accepted state.
     """
 
-    comment: str
-    message: str
+    @property
+    def message(self) -> str:
+        return self.label
 
-    def __new__(cls, number: int, comment: str, message: str) -> Status:
-        member = int.__new__(cls, number)
-        member._value_ = number
-        member.comment = comment
-        member.message = message
-        return member
-
-    OK = (0, "", "success")
+    OK = (0, "success")
     REPARTITIONED = (
         1,
-        "correct; the dependent speeds of the model are singular at this state, so others were chosen",
         "success; the dependent speeds of the model are singular at this state, so others were chosen",
+        "correct; the dependent speeds of the model are singular at this state, so others were chosen",
     )
-    FINISHED = (2, "the end of the interval is reached", "the end of the interval was reached")
+    FINISHED = (2, "the end of the interval was reached", "the end of the interval is reached")
     RANK_DEFICIENT = (
         3,
-        "correct; the constraint rows are dependent at this state: u' is the least-squares solution of least change",
         "success; the constraint rows are dependent at this state: u' is the least-squares solution of least change",
+        "correct; the constraint rows are dependent at this state: u' is the least-squares solution of least change",
     )
-    AT_EVENT = (4, "the run has stopped at an event (kg_events.h)", "the run has stopped at an event")
+    AT_EVENT = (4, "the run has stopped at an event", "the run has stopped at an event (kg_events.h)")
     AT_STOP = (
         5,
-        "the run has stopped at a time requested by the host (kg_hybrid.h)",
         "the run has stopped at a requested time",
+        "the run has stopped at a time requested by the host (kg_hybrid.h)",
     )
-    TERMINATED = (6, "an event ended the run", "a terminal event ended the run")
+    TERMINATED = (6, "a terminal event ended the run", "an event ended the run")
     SINGULAR = (
         -1,
-        "the matrix to be solved is singular to working precision",
         "the matrix to be solved is singular to working precision: look for redundant constraints "
-        '(form="pseudoinverse" solves them), speeds that move no mass or a negative mass, a singular position, or '
-        "a free vector y that depends on the controls and leaves them undetermined",
+        '(form="pseudoinverse" solves them), speeds that move no mass or a negative mass, a singular position, or'
+        " a free vector y that depends on the controls and leaves them undetermined",
+        "the matrix to be solved is singular to working precision",
     )
     INFEASIBLE = (
         -2,
-        "no controls satisfy the servo-constraints at this state",
         "no controls satisfy the servo-constraints at this state: the controls have no influence on them, or the "
         "servo-constraints contradict each other or the passive constraints; change targets, controls or state",
+        "no controls satisfy the servo-constraints at this state",
     )
     STEP_COLLAPSED = (
         -10,
-        "no step that changes t satisfies the tolerances",
         "no step larger than the rounding error of t satisfies the tolerances: the solution is singular or "
         "discontinuous at t, or the tolerances are smaller than the rounding errors of the right-hand side",
+        "no step that changes t satisfies the tolerances",
     )
     TOO_MANY_STEPS = (
         -11,
-        "max_steps accepted steps were taken before the end",
         "max_steps steps were taken before the end: raise max_steps, loosen the tolerances or enlarge the step",
+        "max_steps accepted steps were taken before the end",
     )
     NOT_FINITE = (
         -12,
-        "the state, its derivative or the Jacobian is infinite or not a number",
         "the state, its derivative or the Jacobian is infinite or not a number: reduce the step, or check the "
         "model's expressions at the last state",
+        "the state, its derivative or the Jacobian is infinite or not a number",
     )
     RHS_FAILED = (
         -13,
-        "the right-hand side failed; its own status is in kg_stepper.rhs_status",
         "the right-hand side failed; its own status gives the reason. Look for redundant constraints "
         '(form="pseudoinverse" solves them), speeds that move no mass or a negative mass, or a singular position',
+        "the right-hand side failed; its own status is in kg_stepper.rhs_status",
     )
     INTERRUPTED = (
         -14,
-        "the host stopped the run between two steps (never returned by a stepper)",
         "the run was interrupted; the results up to the last accepted step are valid",
+        "the host stopped the run between two steps (never returned by a stepper)",
     )
     INVALID_ARGUMENT = (
         -15,
-        "a size, step, tolerance or time is invalid",
         "invalid argument: sizes, steps and tolerances must be positive (atol can be zero) and times finite",
+        "a size, step, tolerance or time is invalid",
     )
     INCONSISTENT = (
         -16,
-        "the constraints cannot be satisfied at or near this state",
         "the constraints cannot be satisfied near this state: they contradict each other, or the step was too large",
+        "the constraints cannot be satisfied at or near this state",
     )
     NO_MODE = (
         -17,
+        "no forces or impulses satisfy the laws of all contacts: their gaps and the constraints contradict each "
+        "other, or a friction law has no solution; give a contact a compliant law",
         "no combination of contact modes is consistent with the forces that result from it",
-        "no forces or impulses satisfy the laws of all contacts: their gaps and the constraints contradict each other, "
-        "or a friction law has no solution; give a contact a compliant law",
     )
     SEVERAL_MODES = (
         -18,
+        "several combinations of contact modes are consistent, with different accelerations (Painleve's paradox):"
+        " give the modes at the start, reduce the friction, or give a contact a compliant law",
         "several combinations of contact modes are consistent, with different accelerations",
-        "several combinations of contact modes are consistent, with different accelerations (Painleve's paradox): "
-        "give the modes at the start, reduce the friction, or give a contact a compliant law",
     )
     CHATTERING = (
         -19,
-        "events follow each other without progress of the run",
         "events follow each other without progress of the run: look for guards that remain zero, or give the "
         "switching a dead band",
+        "events follow each other without progress of the run",
     )
     GAP_VIOLATED = (
         -20,
+        "the gap of a rigid contact is negative: start from a state with a gap >= 0, or give the contact a law "
+        "that allows penetration",
         "the gap of a rigid contact is negative at the start",
-        "the gap of a rigid contact is negative: start from a state with a gap >= 0, or give the contact a law that "
-        "allows penetration",
     )
 
 

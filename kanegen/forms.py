@@ -12,25 +12,14 @@ from typing import Final
 class FormSpec:
     """A form of the equations of motion and its properties.
 
-    Parameters
-    ----------
-    name, summary
-        The value of ``form=``, and the system that the form solves.
-    partitioned
-        The form solves for dependent speeds. Where the pivots of the model's own partition become too small, the
-        compiled code chooses other dependent speeds at run time.
-    any_rank
-        The form accepts linearly dependent constraint rows.
-    definite
-        The form needs a positive definite Q: every speed must move mass.
-    candidate
-        ``form="auto"`` can choose the form.
-    speed_limit
-        The largest number of speeds for which ``form="auto"`` considers the form; None for any number.
-    momenta
-        The state of an integration is (q, mom) instead of (q, u); ``rhs`` is that of the reduced form.
-    functions
-        Functions that are always compiled with the form.
+    ``name``, ``summary``: the value of ``form=``, and the system that the form solves.
+    ``partitioned``: the form solves for dependent speeds. Where the pivots of the model's own partition become too
+    small, the compiled code chooses other dependent speeds at run time.
+    ``any_rank``: the form accepts linearly dependent constraint rows.
+    ``definite``: the form needs a positive definite Q: every speed must move mass.
+    ``candidate``: ``form="auto"`` can choose the form for up to ``speed_limit`` speeds (None: any number).
+    ``momenta``: the state of an integration is (q, mom) instead of (q, u); ``rhs`` is that of the reduced form.
+    ``functions``: functions that are always compiled with the form.
     """
 
     name: str
@@ -49,6 +38,7 @@ WRITTEN_OUT_LIMIT: Final = 32
 longer than most runs. For a chain with 20 speeds this code is 1.5 to 2 times as fast as the loops of the reduced form.
 """
 
+_MOMENTA: Final = ("momentum", "Dm", "e")
 _TABLE: Final = (
     FormSpec("reduced", "A2 Q A2^T for the independent accelerations", partitioned=True, candidate=True),
     FormSpec("nonminimal", "T u' = V by LU with pivoting", partitioned=True, candidate=True),
@@ -75,18 +65,8 @@ _TABLE: Final = (
         functions=("rank",),
     ),
     FormSpec("momentum", "reduced momenta in place of speeds", momenta=True, functions=("Dm", "e")),
-    FormSpec(
-        "momentum_unreduced",
-        "momenta of all speeds in place of speeds",
-        momenta=True,
-        functions=("momentum", "Dm", "e"),
-    ),
-    FormSpec(
-        "hamilton",
-        "Hamilton's equations, for speeds u = q'",
-        momenta=True,
-        functions=("momentum", "Dm", "e"),
-    ),
+    FormSpec("momentum_unreduced", "momenta of all speeds in place of speeds", momenta=True, functions=_MOMENTA),
+    FormSpec("hamilton", "Hamilton's equations, for speeds u = q'", momenta=True, functions=_MOMENTA),
 )
 
 FORMS: Final[Mapping[str, FormSpec]] = MappingProxyType({form.name: form for form in _TABLE})

@@ -10,6 +10,7 @@ from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError
 from kanegen.forms import AUTO, FORMS
 from kanegen.model.expressions import symbol_name
+from kanegen.program.builder import Functions, FunctionSpec
 from kanegen.program.catalogue import CATALOGUE, reason_against
 from kanegen.program.functions.contacts import (
     add_contacts,
@@ -18,14 +19,13 @@ from kanegen.program.functions.contacts import (
     needed_by_events,
     require_speeds,
 )
-from kanegen.program.functions.control.control_constraints import control_constraints
+from kanegen.program.functions.controls import control_constraints
 from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
 from kanegen.program.options import BuildOptions
 from kanegen.program.passes.count import cost_estimate
-from kanegen.program.passes.hoist import hoist
+from kanegen.program.passes.lower import hoist
 from kanegen.program.records import Program, Symbols
-from kanegen.program.registry import Functions, FunctionSpec
 
 
 def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]:
@@ -73,14 +73,17 @@ def program_of(functions: Functions) -> Program:
     """The program of all functions made so far."""
     equations = functions.equations
     model = equations.model
-    return Program(
-        model.name,
-        equations.graph,
-        _symbols(equations),
-        tuple(functions.known.values()),
-        contacts=contact_table(model),
-        events=event_table(model),
+    layout = model.input_layout
+    symbols = Symbols(
+        tuple(map(symbol_name, model.coordinates)),
+        tuple(map(symbol_name, model.speeds)),
+        layout.inputs,
+        tuple(map(str, model.parameters)),
+        equations.gain_names,
+        layout.hidden,
     )
+    made = tuple(functions.known.values())
+    return Program(model.name, equations.graph, symbols, made, contacts=contact_table(model), events=event_table(model))
 
 
 def cheapest(equations: Equations) -> str:
@@ -107,15 +110,3 @@ def form_costs(equations: Equations, forms: Iterable[str] = tuple(RIGHT_SIDES)) 
             continue
         costs[form] = cost_estimate(function, hoist(program_of(functions)).constants)
     return costs
-
-
-def _symbols(equations: Equations) -> Symbols:
-    model = equations.model
-    return Symbols(
-        tuple(symbol_name(q) for q in model.coordinates),
-        tuple(symbol_name(u) for u in model.speeds),
-        model.input_layout.inputs,
-        tuple(str(p) for p in model.parameters),
-        equations.gain_names,
-        model.input_layout.hidden,
-    )

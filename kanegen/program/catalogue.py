@@ -13,23 +13,21 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from kanegen.forms import FORMS
-from kanegen.program.functions import consistency, integrals, momentum_form, outputs, quantities
-from kanegen.program.functions.control import plant, servo
+from kanegen.program.builder import Functions, FunctionSpec, Maker, Members, Reason
+from kanegen.program.functions import consistency, controls, momentum_form, quantities, servo
+from kanegen.program.functions.consistency import displacements, integrals, position_level, residuals, velocity_level
 from kanegen.program.functions.jacobians import jacobian_specs
 from kanegen.program.functions.momentum_form import momenta_quantity
-from kanegen.program.functions.quantities import T, V, partitioned, plain
-from kanegen.program.registry import Functions, FunctionSpec, Maker, Reason
+from kanegen.program.functions.quantities import T, V, multipliers, part_of, plain
 
 MOMENTUM_FORMS: Final = tuple(form.name for form in FORMS.values() if form.momenta)
 
 
 def _no_potential(f: Functions) -> str | None:
-    if f.equations.model.has_potential:
-        return None
-    return (
-        "it has no potential energy. Give potential_energy= or gravity= to kanegen.Model (a load that looks like a "
-        "weight is not taken for one)"
+    advice = (
+        "Give potential_energy= or gravity= to kanegen.Model (a load that looks like a weight is not taken for one)"
     )
+    return None if f.equations.model.has_potential else f"it has no potential energy. {advice}"
 
 
 def _no_partition(f: Functions) -> str | None:
@@ -50,101 +48,73 @@ def _no_speed_change(f: Functions) -> str | None:
     return None if f.equations.model.speed_change is not None else "it was not made by Model.with_speeds"
 
 
-def _quantity(name: str, shape: str, summary: str, make: Maker, **more: Any) -> FunctionSpec:
-    """A quantity that the user evaluates as an attribute of the solver."""
-    return FunctionSpec(
-        name, summary, make, shape=tuple(shape.split()), **{"attribute": True, "on_request": True, **more}
-    )
+def _quantity(
+    name: str, shape: str, summary: str, make: Maker | None = None, requires: Reason = lambda f: None, **more: Any
+) -> FunctionSpec:
+    """A quantity that the user evaluates as an attribute of the solver; of the equations unless ``make`` is given."""
+    more = {"shape": tuple(shape.split()), "attribute": True, "on_request": True, **more}
+    return FunctionSpec(name, summary, make or plain(name), requires=requires, **more)
 
 
 def _servo(name: str, shape: str, summary: str, make: Maker, **more: Any) -> FunctionSpec:
     return FunctionSpec(name, summary, make, requires=servo.no_servo, group="servo", shape=tuple(shape.split()), **more)
 
 
-def _level(name: str, summary: str, make: Maker, requires: Reason) -> FunctionSpec:
-    """What consistent states need."""
-    return FunctionSpec(name, summary, make, requires=requires, group="consistency", derives=True)
+def _level(make: Maker, summary: str, *levels: str) -> FunctionSpec:
+    """What consistent states need, with constraints at one of the levels."""
+    requires = consistency.without(*levels)
+    return FunctionSpec(make.__name__, summary, make, requires=requires, group="consistency", derives=True)
 
+
+def _plant(make: Maker, summary: str, requires: Reason = controls.no_path_controls) -> FunctionSpec:
+    return FunctionSpec(make.__name__, summary, make, requires=requires, derives=True)
+
+
+def _members(members: Members, prefix: str, summary: str, **more: Any) -> FunctionSpec:
+    """Functions that the user named, ``{}`` in the summary."""
+    return FunctionSpec(members.__name__, summary, members=members, prefix=prefix, **more)
+
+
+def _of_form(name: str, shape: str, summary: str, *forms: str, **more: Any) -> FunctionSpec:
+    """A quantity of the momenta, which is always compiled with these forms."""
+    more = {"make": momenta_quantity(name), "requires": _no_potential, **more}
+    return _quantity(name, shape, summary, forms=forms, **more)
+
+
+_TESTED: Final = ("servo_gains",)
+"""What is tested whenever parameters change."""
 
 _DEFAULT: Final = (
     FunctionSpec("rhs", "q' and u'", on_request=True),
-    _quantity("T", "n_u n_u", "T of T u' = V: rows of the constraints, then momentum rows", T, requires=_no_partition),
-    _quantity("V", "n_u", "V of T u' = V, stabilized with the gains given", V, requires=_no_partition),
-    _quantity("Q", "n_u n_u", "kinetic-energy matrix", plain("Q"), group="consistency"),
-    _quantity("P", "n_u", "generalized active forces less inertia forces at u' = 0", plain("P")),
-    _quantity("J", "n_c n_u", "constraint rows at acceleration level", plain("J")),
+    _quantity("T", "n_u n_u", "T of T u' = V: rows of the constraints, then momentum rows", T, _no_partition),
+    _quantity("V", "n_u", "V of T u' = V, stabilized with the gains given", V, _no_partition),
+    _quantity("Q", "n_u n_u", "kinetic-energy matrix", group="consistency"),
+    _quantity("P", "n_u", "generalized active forces less inertia forces at u' = 0"),
+    _quantity("J", "n_c n_u", "constraint rows at acceleration level"),
     _quantity("b", "n_c", "right sides of J u' = b, stabilized with the gains given", plain("b_stabilized")),
-    _quantity("A", "n_d n_i", "A of u_D' = A u_I' + B", partitioned("A"), requires=_nothing_free),
+    _quantity("A", "n_d n_i", "A of u_D' = A u_I' + B", part_of("A"), _nothing_free),
     _quantity(
-        "B",
-        "n_d",
-        "B of u_D' = A u_I' + B, stabilized with the gains given",
-        partitioned("B_stabilized"),
-        requires=_no_partition,
+        "B", "n_d", "B of u_D' = A u_I' + B, stabilized with the gains given", part_of("B_stabilized"), _no_partition
     ),
     _quantity("constraint_force", "n_u", "generalized constraint forces", quantities.constraint_force, group="forces"),
     _quantity(
-        "multipliers",
-        "n_c",
-        "multipliers of the constraint rows, Q u' = P + J^T lambda",
-        quantities.multipliers,
-        group="forces",
+        "multipliers", "n_c", "multipliers of the constraint rows, Q u' = P + J^T lambda", multipliers, group="forces"
     ),
-    _quantity("kinetic_energy", "", "kinetic energy", plain("kinetic_energy"), group="energies"),
+    _quantity("kinetic_energy", "", "kinetic energy", group="energies"),
+    _quantity("potential_energy", "", "potential energy", group="energies", requires=_no_potential),
+    _quantity("energy", "", "kinetic and potential energy", group="energies", requires=_no_potential),
+    _quantity("momentum", "n_u", "generalized momenta Q u + N"),
+    _level(residuals, "residuals of the constraints: phi and invariants, then phi' and psi", "position", "velocity"),
+    _level(displacements, "S of dq = S w: columns of C in q' = C u + D, then gradients of the invariants", "position"),
+    _level(position_level, "[phi_q S, phi] of the constraints at position level, invariants last", "position"),
+    _level(velocity_level, "[psi_u, psi] of the constraints at velocity level, phi' first", "velocity"),
+    _members(quantities.outputs, "output:", "output {}", on_request=True),
+    _members(quantities.reactions, "reaction:", "reaction {}: force, torque", on_request=True),
+    _quantity("old_speeds", "n_u", "generalized speeds before the change of speeds", requires=_no_speed_change),
     _quantity(
-        "potential_energy", "", "potential energy", plain("potential_energy"), group="energies", requires=_no_potential
+        "new_speeds", "n_u", "generalized speeds from those before the change, which u holds", requires=_no_speed_change
     ),
-    _quantity("energy", "", "kinetic and potential energy", plain("energy"), group="energies", requires=_no_potential),
-    _quantity("momentum", "n_u", "generalized momenta Q u + N", plain("momentum")),
-    _level(
-        "residuals",
-        "residuals of the constraints: phi and invariants, then phi' and psi",
-        consistency.residuals,
-        consistency.no_residuals,
-    ),
-    _level(
-        "displacements",
-        "S of dq = S w: columns of C in q' = C u + D, then gradients of the invariants",
-        consistency.displacements,
-        consistency.no_positions,
-    ),
-    _level(
-        "position_level",
-        "[phi_q S, phi] of the constraints at position level, invariants last",
-        consistency.position_level,
-        consistency.no_positions,
-    ),
-    _level(
-        "velocity_level",
-        "[psi_u, psi] of the constraints at velocity level, phi' first",
-        consistency.velocity_level,
-        consistency.no_velocities,
-    ),
-    FunctionSpec("outputs", "output {}", members=outputs.outputs, prefix="output:", on_request=True),
-    FunctionSpec(
-        "reactions", "reaction {}: force, torque", members=outputs.reactions, prefix="reaction:", on_request=True
-    ),
-    _quantity(
-        "old_speeds",
-        "n_u",
-        "generalized speeds before the change of speeds",
-        plain("old_speeds"),
-        requires=_no_speed_change,
-    ),
-    _quantity(
-        "new_speeds",
-        "n_u",
-        "generalized speeds from those before the change, which u holds",
-        plain("new_speeds"),
-        requires=_no_speed_change,
-    ),
-    _servo(
-        "control",
-        "n_tau",
-        "controls tau that enforce the servo-constraints",
-        servo.control,
-        companions=("servo_gains",),  # tested whenever parameters change
-    ),
+    _servo("control", "n_tau", "controls tau that enforce the servo-constraints", servo.control, companions=_TESTED),
     _servo("servo_matrix", "n_s n_tau", "S of S tau = z", servo.system_part("servo_matrix")),
     _servo("servo_right_side", "n_s", "z of S tau = z", servo.system_part("servo_right_side")),
     _servo("servo_residuals", "", "psi of the servo-constraints, then psi' of the holonomic ones", servo.residuals),
@@ -160,81 +130,43 @@ _DEFAULT: Final = (
         "rank of the equations of the controls, residual, smallest singular value, 1 for a solution",
         servo.feasibility,
     ),
-    FunctionSpec(
-        "control_forces",
-        "generalized forces of unit controls, a row for each",
-        plant.control_forces,
-        requires=plant.no_path_controls,
-        derives=True,
-    ),
-    FunctionSpec(
-        "kinematics",
-        "[C D c] of q' = C u + D and q'' = C u' + c",
-        plant.kinematics,
-        requires=plant.no_path_controls,
-        derives=True,
-    ),
+    _plant(controls.control_forces, "generalized forces of unit controls, a row for each"),
+    _plant(controls.kinematics, "[C D c] of q' = C u + D and q'' = C u' + c"),
 )
 
 _ON_REQUEST: Final = (
-    _quantity("A1", "n_d n_u", "A1 = [-A I]", partitioned("A1"), requires=_no_partition),
-    _quantity("A2", "n_i n_u", "A2 = [I A^T]", partitioned("A2"), requires=_no_partition),
-    _quantity("N", "n_u", "part of the momenta that is left at u = 0", plain("N")),
-    _quantity("L", "n_u", "inertia forces at u' = 0", plain("L")),
-    _quantity("F", "n_u", "generalized active forces", plain("F")),
-    _quantity("linear_momentum", "3", "sum m v of all bodies, in the inertial frame", plain("linear_momentum")),
+    _quantity("A1", "n_d n_u", "A1 = [-A I]", part_of("A1"), _no_partition),
+    _quantity("A2", "n_i n_u", "A2 = [I A^T]", part_of("A2"), _no_partition),
+    _quantity("N", "n_u", "part of the momenta that is left at u = 0"),
+    _quantity("L", "n_u", "inertia forces at u' = 0"),
+    _quantity("F", "n_u", "generalized active forces"),
+    _quantity("linear_momentum", "3", "sum m v of all bodies, in the inertial frame"),
     _quantity("Dm", "n_u n_u", "matrix of the velocity form Q u' + Dm u = e, Q' = Dm + Dm^T", momenta_quantity("Dm")),
     _quantity("e", "n_u", "right side of the velocity form Q u' + Dm u = e", momenta_quantity("e")),
     FunctionSpec("rank", "number of independent constraint rows", quantities.rank, on_request=True),
-    FunctionSpec(
+    _quantity(
         "acceleration_parts",
+        "4 n_u",
         "u' and w' = (Q^1/2 u)': constraint-enforcing part, momentum-balance part, for each",
         quantities.acceleration_parts,
-        shape=("4", "n_u"),
-        on_request=True,
+        attribute=False,
     ),
-    FunctionSpec(
-        "integrals", "[I_u | I] of the integral {}", members=integrals.integrals, prefix="integral:", every_run=True
-    ),
-    FunctionSpec(
-        "underactuation",
+    _members(integrals, "integral:", "[I_u | I] of the integral {}", every_run=True),
+    _plant(
+        controls.underactuation,
         "[R c] of R u' = c: the equations of motion along the directions that no control reaches",
-        plant.underactuation,
-        requires=plant.fully_actuated,
-        derives=True,
+        controls.fully_actuated,
     ),
     *jacobian_specs(),
 )
 
+_REDUCED: Final = {"make": momentum_form.reduced_momentum, "requires": momentum_form.no_reduced_momentum}
 _OF_FORMS: Final = (
     FunctionSpec("speeds_from_momentum", "speeds u of the momenta", forms=MOMENTUM_FORMS, every_run=True),
     FunctionSpec("momentum_rhs", "q' and mom' of the momenta", forms=MOMENTUM_FORMS, every_run=True),
-    _quantity(
-        "reduced_momentum",
-        "n_i",
-        "momenta A2 (Q u + N)",
-        momentum_form.reduced_momentum,
-        requires=momentum_form.no_reduced_momentum,
-        forms=("momentum",),
-        on_request=False,
-        derives=True,
-    ),
-    _quantity(
-        "hamiltonian",
-        "",
-        "H = K2 - K0 + V",
-        momenta_quantity("hamiltonian"),
-        requires=_no_potential,
-        forms=("hamilton",),
-    ),
-    _quantity(
-        "jacobi_integral",
-        "",
-        "h = sum q' K_q' - K + V",
-        momenta_quantity("jacobi_integral"),
-        requires=_no_potential,
-        forms=("hamilton",),
-    ),
+    _of_form("reduced_momentum", "n_i", "momenta A2 (Q u + N)", "momentum", **_REDUCED, on_request=False, derives=True),
+    _of_form("hamiltonian", "", "H = K2 - K0 + V", "hamilton"),
+    _of_form("jacobi_integral", "", "h = sum q' K_q' - K + V", "hamilton"),
 )
 
 CATALOGUE: Final[Mapping[str, FunctionSpec]] = MappingProxyType(

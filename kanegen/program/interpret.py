@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+from kanegen.codes import Status
 from kanegen.graph.interpret import PYTHON, Context, evaluate
-from kanegen.program.kernels.records import OK, SINGULAR
-from kanegen.program.kernels.table import KERNELS
+from kanegen.program.kernels import KERNELS
 from kanegen.program.records import Block, Call, Check, Function, Invoke, Program
 
 
 def interpret(
     program: Program, name: str, inputs: Mapping[str, Sequence[Any]], context: Context | None = None
 ) -> tuple[int, list[Any]]:
-    """One evaluation of a function: its status and its output, row-major.
+    """The status of the C function and its output, row-major; after a negative status the output means nothing.
 
     Parameters
     ----------
@@ -28,10 +28,6 @@ def interpret(
         ``t`` (one element), ``q``, ``u``, ``r``, ``p`` and ``g``, as numbers of the context.
     context
         The arithmetic (:mod:`kanegen.graph.interpret`), that of Python floats by default.
-
-    Returns
-    -------
-    The status of the C function, and the output; after a negative status the output means nothing.
     """
     function = program.function(name)
     context = context or PYTHON
@@ -42,26 +38,21 @@ def interpret(
 def _run(program: Program, function: Function, values: dict[str, Any], context: Context) -> tuple[int, list[Any]]:
     arrays = {**values, "out": [context.number(0)] * prod(function.shape)}
     arrays.update((array, [context.number(0)] * length) for array, length in function.arrays.items())
-    result = OK
+    result: int = Status.OK
     for step in function.steps:
         if isinstance(step, Block):
             _store(step, arrays, context)
-        elif isinstance(step, Call):
-            status = _call(step, arrays)
+        elif isinstance(step, Call | Invoke):
+            if isinstance(step, Call):
+                status = KERNELS[step.kernel].twin(*(arrays[a] if isinstance(a, str) else a for a in step.arguments))
+            else:
+                status, arrays[step.array] = _run(program, step.function, values, context)
             if status < 0:
                 return status, arrays["out"]
             result = max(result, status)
-        elif isinstance(step, Invoke):
-            status, arrays[step.array] = _run(program, step.function, values, context)
-            if status < 0:
-                return status, arrays["out"]
-            result = max(result, status)
-        elif isinstance(step, Check):
-            if not _holds(evaluate([step.condition], arrays, context)[0]):
-                return SINGULAR, arrays["out"]
         elif not _holds(evaluate([step.condition], arrays, context)[0]):
-            if step.otherwise is None:
-                return SINGULAR, arrays["out"]
+            if isinstance(step, Check) or step.otherwise is None:
+                return Status.SINGULAR, arrays["out"]
             return _run(program, program.function(step.otherwise), values, context)
     return result, arrays["out"]
 
@@ -70,10 +61,6 @@ def _store(block: Block, arrays: dict[str, Any], context: Context) -> None:
     results = evaluate([store.value for store in block.stores], arrays, context)
     for store, value in zip(block.stores, results, strict=True):
         arrays[store.array][store.index] = value
-
-
-def _call(call: Call, arrays: dict[str, Any]) -> int:
-    return KERNELS[call.kernel].twin(*(arrays[a] if isinstance(a, str) else a for a in call.arguments))
 
 
 def _holds(condition: Any) -> bool:

@@ -2,13 +2,14 @@
 
 A program knows nothing of C. A work array is an input array of the graph (``Graph.input(name, i)``) for the blocks
 after the step that filled it, so the interpreter and the printer read the same records. The steps ``Store``, ``Guard``
-and ``Check`` hold nodes of the graph here, and lowered values in :mod:`kanegen.program.passes.code`.
+and ``Check`` hold nodes of the graph here, and lowered values in :mod:`kanegen.program.passes.schedule`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Generic, TypeAlias, TypeVar
 
 from kanegen.graph.nodes import Graph, Node
@@ -174,3 +175,40 @@ class Program:
         names = [step.otherwise for step in function.steps if isinstance(step, Guard) and step.otherwise is not None]
         names += [step.function.name for step in function.steps if isinstance(step, Invoke)]
         return [self.function(name) for name in names]
+
+
+Shapes: TypeAlias = Mapping[str, tuple[str | int, ...]]
+"""Shapes of arrays by name: numbers, names of sizes and sums of these names."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function ``kg_<name>(*sizes, *arrays)`` of the C runtime.
+
+    ``twin``: the same function in Python, for numbers of any precision, with the same arguments and this name.
+    ``header`` defines the C function. ``sizes``: names of the leading integer arguments. ``arrays``: every array
+    argument, in order; the array ``work`` has the shape () and the length that ``work`` gives. ``results``: the arrays
+    that hold a result afterwards. ``operations`` and ``work``: operations of one call and the length of the array
+    ``work``, as functions of the sizes.
+    """
+
+    twin: Callable[..., int]
+    header: str
+    sizes: tuple[str, ...]
+    arrays: Shapes
+    results: tuple[str, ...]
+    operations: Callable[..., int]
+    work: Callable[..., int] = lambda *_: 0
+
+    @property
+    def name(self) -> str:
+        return self.twin.__name__
+
+    def lengths(self, *sizes: int) -> dict[str, int]:
+        """The length of every array argument for these sizes."""
+        values = dict(zip(self.sizes, sizes, strict=True))
+        lengths = {
+            name: prod(size if isinstance(size, int) else sum(values[n] for n in size.split(" + ")) for size in shape)
+            for name, shape in self.arrays.items()
+        }
+        return lengths | {"work": self.work(*sizes)} if "work" in lengths else lengths

@@ -25,7 +25,7 @@ from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.sources import Sources, runtime_headers
 from kanegen.graph.interpret import mpmath_context
 from kanegen.program.interpret import interpret
-from kanegen.program.passes import split as splitting
+from kanegen.program.passes import schedule as splitting
 from kanegen.program.records import Program
 
 GOLDENS = Path(__file__).parent / "goldens"

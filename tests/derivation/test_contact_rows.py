@@ -18,7 +18,7 @@ from tolerances import EVALUATION, SOLVE
 import kanegen as kg
 from kanegen.graph import mpmath_context
 from kanegen.program.assemble import assemble
-from kanegen.program.functions import columns
+from kanegen.program.functions import right_sides
 from kanegen.program.interpret import interpret
 from kanegen.program.options import BuildOptions
 from kanegen.program.records import Program
@@ -138,7 +138,7 @@ def test_redundant_constraints_give_the_same() -> None:
 
 
 def test_columns_by_kernel_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "WRITTEN_OUT", 0)
+    monkeypatch.setattr(right_sides, "WRITTEN_OUT", 0)
     program = assemble(kg.derive(Sledge().model()), BuildOptions.of("reduced"))[0]
     assert "X" in program.function("contacts").arrays
     for key, expected in sections(program_of()).items():

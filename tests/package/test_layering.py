@@ -48,9 +48,6 @@ MOST_TYPE_CHECKING = 3
 LONGEST_C_FUNCTION = 60
 """Lines of a function in the C runtime; those that are rendered from tableaux are longer."""
 
-IN_TRANSITION_FUNCTIONS = {"program/kernels/linear.py:_kernels"}
-"""Functions that are still being shortened."""
-
 SOURCE_SUFFIXES = {".py", ".jinja", ".h", ".c", ".pyx", ".pxi", ".pxd"}
 HEAVY = ("scipy", "matplotlib", "Cython", "rich", "click", "setuptools")
 
@@ -198,7 +195,7 @@ def test_no_function_is_too_long() -> None:
         for name, length in function_lengths(path)
         if length > LONGEST_FUNCTION
     }
-    assert {name: length for name, length in long.items() if name not in IN_TRANSITION_FUNCTIONS} == {}
+    assert long == {}
 
 
 def c_function_lengths(text: str) -> Iterator[tuple[str, int]]:

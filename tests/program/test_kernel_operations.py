@@ -10,7 +10,7 @@ from ccompile import COMPILERS, compile_source, host_source
 from messages import raises
 from tolerances import OPERATIONS_OF_ITERATIONS, OPERATIONS_OF_SOLVES
 
-from kanegen.program.kernels.table import KERNELS
+from kanegen.program.kernels import KERNELS
 from kanegen.program.passes.count import operation_count
 from kanegen.program.records import Call, Function
 

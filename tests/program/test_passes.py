@@ -19,13 +19,11 @@ from kanegen.graph.interpret import evaluate
 from kanegen.graph.nodes import Graph, Node
 from kanegen.pipeline import sources_of
 from kanegen.program.interpret import interpret
-from kanegen.program.kernels.table import KERNELS
-from kanegen.program.passes import split as splitting
-from kanegen.program.passes.code import Gather, Let
+from kanegen.program.kernels import KERNELS
+from kanegen.program.passes import schedule as splitting
 from kanegen.program.passes.count import operation_count, operation_counts
-from kanegen.program.passes.hoist import hoist
-from kanegen.program.passes.lower import lower
-from kanegen.program.passes.schedule import MAX_DEPTH, MAX_OPERATIONS, schedule
+from kanegen.program.passes.lower import hoist, lower
+from kanegen.program.passes.schedule import MAX_DEPTH, MAX_OPERATIONS, Gather, Let, schedule
 from kanegen.program.records import Block, Call, Function, Guard, Program, Store, Symbols
 from kanegen.resources import template_folder
 

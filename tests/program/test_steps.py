@@ -15,9 +15,9 @@ from tolerances import EVALUATION
 from kanegen.codegen.kernel import emit_sources
 from kanegen.graph import Graph, mpmath_context
 from kanegen.program.interpret import interpret
-from kanegen.program.kernels.table import KERNELS
+from kanegen.program.kernels import KERNELS
 from kanegen.program.passes.count import operation_count
-from kanegen.program.passes.hoist import hoist
+from kanegen.program.passes.lower import hoist
 from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Program, Store, Symbols
 
 OK, REPARTITIONED, RANK_DEFICIENT, SINGULAR = 0, 1, 3, -1

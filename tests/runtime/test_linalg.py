@@ -14,8 +14,8 @@ from hypothesis import strategies as some
 from kernel_pairs import InC, Twins, orthogonal
 from tolerances import CONSTRAINED_SOLVE, LINEAR_SOLVE
 
-from kanegen.program.kernels.records import OK, REPARTITIONED, SINGULAR
-from kanegen.program.kernels.table import KERNELS
+from kanegen.codes import Status
+from kanegen.program.kernels import KERNELS
 
 sizes = some.integers(1, 8)
 seeds = some.integers(0, 2**32 - 1)
@@ -65,7 +65,7 @@ def test_lu_solves_in_any_units(session_kernels: InC | Twins, n: int, m: int, se
     rows, columns = units(rng, n), units(rng, n)
     scaled = rows[:, None] * a * columns
     b = (rows[:, None] * (a @ x)).ravel()
-    assert session_kernels["lu_solve_many"](n, m, scaled.ravel(), b) == OK
+    assert session_kernels["lu_solve_many"](n, m, scaled.ravel(), b) == Status.OK
     assert columns[:, None] * b.reshape(n, m) == pytest.approx(x, rel=LINEAR_SOLVE, abs=LINEAR_SOLVE)
 
 
@@ -74,22 +74,22 @@ def test_one_right_hand_side_is_the_first_of_many(kernels: InC | Twins) -> None:
     for name, a in (("lu", well_conditioned(rng, 6)), ("cholesky", positive_definite(rng, 6))):
         b = rng.normal(size=(6, 3))
         one, many = b[:, 0].copy(), b.ravel().copy()
-        assert kernels[f"{name}_solve"](6, a.ravel().copy(), one) == OK
-        assert kernels[f"{name}_solve_many"](6, 3, a.ravel().copy(), many) == OK
+        assert kernels[f"{name}_solve"](6, a.ravel().copy(), one) == Status.OK
+        assert kernels[f"{name}_solve_many"](6, 3, a.ravel().copy(), many) == Status.OK
         np.testing.assert_array_equal(one, many.reshape(6, 3)[:, 0])
         assert one == pytest.approx(np.linalg.solve(a, b[:, 0]), rel=LINEAR_SOLVE)
 
 
 def test_lu_pivots_where_the_diagonal_is_zero(kernels: InC | Twins) -> None:
     a, b = np.array([0.0, 2.0, 3.0, 0.0]), np.array([4.0, 9.0])
-    assert kernels["lu_solve"](2, a, b) == OK
+    assert kernels["lu_solve"](2, a, b) == Status.OK
     np.testing.assert_array_equal(b, [3.0, 2.0])
 
 
 def test_lu_scales_rows_before_it_pivots(kernels: InC | Twins) -> None:
     """Without scaling the pivot 10 of the first row would lose the second equation."""
     a, b = np.array([10.0, 1e18, 1.0, 1.0]), np.array([1e18, 2.0])
-    assert kernels["lu_solve"](2, a, b) == OK
+    assert kernels["lu_solve"](2, a, b) == Status.OK
     assert b == pytest.approx([1.0, 1.0], rel=LINEAR_SOLVE)
 
 
@@ -100,13 +100,13 @@ def test_lu_refuses_a_lost_rank_in_any_units(session_kernels: InC | Twins, n: in
     projection = projector(rng, n)
     a = rng.permutation(projection @ positive_definite(rng, n) @ projection)
     scaled = units(rng, n)[:, None] * a * units(rng, n)
-    assert session_kernels["lu_solve"](n, scaled.ravel(), rng.normal(size=n)) == SINGULAR
+    assert session_kernels["lu_solve"](n, scaled.ravel(), rng.normal(size=n)) == Status.SINGULAR
 
 
 @pytest.mark.parametrize("value", [0.0, np.inf])
 @pytest.mark.parametrize("name", ["lu_solve", "cholesky_solve"])
 def test_a_row_without_a_scale_is_singular(kernels: InC | Twins, name: str, value: float) -> None:
-    assert kernels[name](2, np.array([1.0, 0.0, 0.0, value]), np.ones(2)) == SINGULAR
+    assert kernels[name](2, np.array([1.0, 0.0, 0.0, value]), np.ones(2)) == Status.SINGULAR
 
 
 @settings(max_examples=60)
@@ -117,7 +117,7 @@ def test_cholesky_solves_in_any_units(session_kernels: InC | Twins, n: int, m: i
     scaled = scale[:, None] * a * scale
     b = (scale[:, None] * (a @ x)).ravel()
     scaled[np.triu_indices(n, 1)] = np.nan  # only the lower triangle may be read
-    assert session_kernels["cholesky_solve_many"](n, m, scaled.ravel(), b) == OK
+    assert session_kernels["cholesky_solve_many"](n, m, scaled.ravel(), b) == Status.OK
     assert scale[:, None] * b.reshape(n, m) == pytest.approx(x, rel=LINEAR_SOLVE, abs=LINEAR_SOLVE)
 
 
@@ -130,7 +130,7 @@ def test_cholesky_refuses_what_is_not_positive_definite(
     projection, scale = projector(rng, n), units(rng, n)
     a = projection @ positive_definite(rng, n) @ projection + eigenvalue * (np.eye(n) - projection)
     a = scale[:, None] * (a + a.T) / 2 * scale
-    assert session_kernels["cholesky_solve"](n, a.ravel(), rng.normal(size=n)) == SINGULAR
+    assert session_kernels["cholesky_solve"](n, a.ravel(), rng.normal(size=n)) == Status.SINGULAR
 
 
 def constrained_problem(rng: np.random.Generator, n_u: int, n_c: int) -> dict[str, np.ndarray]:
@@ -171,7 +171,7 @@ def test_constrained_solve_is_the_multiplier_solution(
     work = np.full(KERNELS["constrained_solve"].work(n_u, n_c), np.nan)
     udot = np.empty(n_u)
     arrays = {name: value.ravel().copy() for name, value in problem.items()}
-    assert session_kernels["constrained_solve"](n_u, n_c, *arrays.values(), work, udot) == REPARTITIONED
+    assert session_kernels["constrained_solve"](n_u, n_c, *arrays.values(), work, udot) == Status.REPARTITIONED
     assert udot == pytest.approx(expected, rel=CONSTRAINED_SOLVE, abs=CONSTRAINED_SOLVE)
     assert sorted(work[:n_u]) == list(range(n_u))
     for name in ("Q", "P"):
@@ -193,14 +193,14 @@ def test_redundant_rows_are_singular(session_kernels: InC | Twins, n_u: int, dat
     J = problem["J"] / np.abs(problem["J"]).max(axis=1)[:, None]
     J[-1] = rng.uniform(0.5, 1.0, n_c - 1) @ J[:-1]
     J *= units(rng, n_c)[:, None]
-    assert session_kernels["partition"](n_u, n_c, J.ravel(), np.empty(n_u)) == SINGULAR
+    assert session_kernels["partition"](n_u, n_c, J.ravel(), np.empty(n_u)) == Status.SINGULAR
 
 
 def test_a_massless_independent_speed_is_singular(kernels: InC | Twins) -> None:
     Q = np.diag([1.0, 1.0, 0.0])
     J, b = np.array([1.0, 1.0, 0.0]), np.zeros(1)
     work, udot = np.empty(KERNELS["constrained_solve"].work(3, 1)), np.empty(3)
-    assert kernels["constrained_solve"](3, 1, Q.ravel(), np.ones(3), J, b, work, udot) == SINGULAR
+    assert kernels["constrained_solve"](3, 1, Q.ravel(), np.ones(3), J, b, work, udot) == Status.SINGULAR
 
 
 def test_a_massless_speed_that_a_constraint_fixes_is_legal(kernels: InC | Twins) -> None:
@@ -208,18 +208,18 @@ def test_a_massless_speed_that_a_constraint_fixes_is_legal(kernels: InC | Twins)
     Q, P = np.diag([2.0, 0.0]), np.array([3.0, 0.0])
     J, b = np.array([1.0, -2.0]), np.array([0.5])
     work, udot = np.empty(KERNELS["constrained_solve"].work(2, 1)), np.empty(2)
-    assert kernels["constrained_solve"](2, 1, Q.ravel(), P, J, b, work, udot) == REPARTITIONED
+    assert kernels["constrained_solve"](2, 1, Q.ravel(), P, J, b, work, udot) == Status.REPARTITIONED
     assert udot == pytest.approx([1.5, 0.5], rel=LINEAR_SOLVE)
 
 
 def test_more_rows_than_speeds_are_singular(kernels: InC | Twins) -> None:
-    assert kernels["partition"](1, 2, np.array([1.0, 2.0]), np.empty(1)) == SINGULAR
+    assert kernels["partition"](1, 2, np.array([1.0, 2.0]), np.empty(1)) == Status.SINGULAR
 
 
 def test_partition_takes_the_largest_pivots(kernels: InC | Twins) -> None:
     J = np.array([[1.0, 0.0, 5.0, 1e-9], [0.0, 1e-9, 2.0, 1.0]])
     order = np.empty(4)
-    assert kernels["partition"](4, 2, J.ravel(), order) == OK
+    assert kernels["partition"](4, 2, J.ravel(), order) == Status.OK
     np.testing.assert_array_equal(order, [2, 3, 0, 1])
 
 
@@ -232,7 +232,7 @@ def test_partition_agrees_with_the_twin_and_is_well_conditioned(
     J = constrained_problem(np.random.default_rng(seed), n_u, n_c)["J"]
     orders = np.empty(n_u), np.empty(n_u)
     for kernels, order in zip((compiled, Twins()), orders, strict=True):
-        assert kernels["partition"](n_u, n_c, J.ravel().copy(), order) == OK
+        assert kernels["partition"](n_u, n_c, J.ravel().copy(), order) == Status.OK
         assert sorted(order) == list(range(n_u))
         assert all(np.diff(order[:n_c]) > 0)
         assert all(np.diff(order[n_c:]) > 0)
@@ -250,7 +250,7 @@ def test_twins_work_in_fifty_digits() -> None:
         J, b = [*arrays[2]], [*arrays[3]]
         udot: list[Any] = [None] * 5
         work: list[Any] = [None] * KERNELS["constrained_solve"].work(5, 2)
-        assert KERNELS["constrained_solve"].twin(5, 2, *arrays, work, udot) == REPARTITIONED
+        assert KERNELS["constrained_solve"].twin(5, 2, *arrays, work, udot) == Status.REPARTITIONED
         for i in range(2):
             defect = mpmath.fsum(J[5 * i + j] * udot[j] for j in range(5)) - b[i]
             assert abs(defect) < mpmath.mpf(10) ** -35
@@ -259,14 +259,14 @@ def test_twins_work_in_fifty_digits() -> None:
         # A gap far below double precision is not singular in fifty digits.
         tiny = mpmath.mpf(10) ** -30
         a, x = [mpmath.mpf(1), mpmath.mpf(1), mpmath.mpf(1), 1 + tiny], [mpmath.mpf(2), 2 + tiny]
-        assert KERNELS["lu_solve"].twin(2, a, x) == OK
+        assert KERNELS["lu_solve"].twin(2, a, x) == Status.OK
         assert abs(x[0] - 1) + abs(x[1] - 1) < mpmath.mpf(10) ** -15
-    assert KERNELS["lu_solve"].twin(2, [1.0, 1.0, 1.0, 1.0 + 1e-16], [2.0, 2.0]) == SINGULAR
+    assert KERNELS["lu_solve"].twin(2, [1.0, 1.0, 1.0, 1.0 + 1e-16], [2.0, 2.0]) == Status.SINGULAR
 
 
 @pytest.mark.parametrize("compiler", SANITIZING, ids=str)
 def test_linear_algebra_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
     output = run_program(compiler, host_source("linalg_sanitized.c"), tmp_path, *SANITIZERS)
     statuses = np.array(output.split(), int).reshape(-1, 4)
-    assert set(statuses[:, 2]) == {OK}
-    assert REPARTITIONED in statuses[:, 1]
+    assert set(statuses[:, 2]) == {Status.OK}
+    assert Status.REPARTITIONED in statuses[:, 1]

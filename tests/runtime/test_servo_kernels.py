@@ -14,8 +14,8 @@ from hypothesis import strategies as some
 from kernel_pairs import InC, Twins, orthogonal
 from tolerances import LINEAR_SOLVE
 
-from kanegen.program.kernels.records import INFEASIBLE, OK, RANK_DEFICIENT
-from kanegen.program.kernels.table import KERNELS
+from kanegen.codes import Status
+from kanegen.program.kernels import KERNELS
 
 sizes = some.integers(1, 5)
 seeds = some.integers(0, 2**32 - 1)
@@ -64,25 +64,25 @@ def test_the_family_of_solutions(kernels: InC | Twins, m: int, n: int, lost: int
     inverse = np.linalg.pinv(A, rcond=1e-9)
     np.testing.assert_allclose(x, inverse @ z + y - inverse @ (A @ y), atol=1e-12)
     solvable = rank == m or inside
-    assert status == (OK if rank == m else RANK_DEFICIENT if solvable else INFEASIBLE)
+    assert status == (Status.OK if rank == m else Status.RANK_DEFICIENT if solvable else Status.INFEASIBLE)
 
 
 def test_rounding_of_constraints_that_are_satisfied_is_no_contradiction(kernels: InC | Twins) -> None:
     twice = np.array([[1.0, 2.0], [1.0, 2.0]])
-    assert solve(kernels, twice, np.array([1e-16, -1e-16]), np.zeros(2))[0] == RANK_DEFICIENT
-    assert solve(kernels, twice, np.array([1e-3, -1e-3]), np.zeros(2))[0] == INFEASIBLE
+    assert solve(kernels, twice, np.array([1e-16, -1e-16]), np.zeros(2))[0] == Status.RANK_DEFICIENT
+    assert solve(kernels, twice, np.array([1e-3, -1e-3]), np.zeros(2))[0] == Status.INFEASIBLE
 
 
 def test_no_coefficients(kernels: InC | Twins) -> None:
     status, x = solve(kernels, np.zeros((1, 2)), np.array([1.0]), np.array([3.0, 4.0]))
-    assert status == INFEASIBLE
-    assert solve(kernels, np.zeros((1, 2)), np.array([0.0]), np.array([3.0, 4.0]))[0] == RANK_DEFICIENT
+    assert status == Status.INFEASIBLE
+    assert solve(kernels, np.zeros((1, 2)), np.array([0.0]), np.array([3.0, 4.0]))[0] == Status.RANK_DEFICIENT
     np.testing.assert_array_equal(x, [3.0, 4.0])
 
 
 def test_values_that_are_not_numbers_are_infeasible(kernels: InC | Twins) -> None:
     status, _ = solve(kernels, np.zeros((2, 2)), np.array([np.nan, 1.0]), np.zeros(2))
-    assert status == INFEASIBLE
+    assert status == Status.INFEASIBLE
 
 
 @settings(max_examples=60)
@@ -96,7 +96,7 @@ def test_damped_controls(kernels: InC | Twins, m: int, n: int, seed: int) -> Non
     expected = right.T @ (found / np.maximum(found, 0.05) ** 2 * (left.T @ z))
     x = np.zeros(n)
     damping, work = np.array([0.05]), work_of("control_damped", m, n)
-    assert kernels["control_damped"](m, n, A.ravel().copy(), z, damping, work, x) == OK
+    assert kernels["control_damped"](m, n, A.ravel().copy(), z, damping, work, x) == Status.OK
     assert x == pytest.approx(expected, rel=LINEAR_SOLVE, abs=10 * LINEAR_SOLVE)
 
 
@@ -110,7 +110,7 @@ def test_feasibility(kernels: InC | Twins, m: int, n: int, seed: int, inside: bo
     rank = int(np.count_nonzero(values[: min(m, n)]))
     z = A @ rng.normal(size=n) if inside else rng.normal(size=m)
     x, result, work = np.zeros(n), np.zeros(3), work_of("control_feasibility", m, n)
-    assert kernels["control_feasibility"](m, n, A.ravel().copy(), z, work, x, result) == OK
+    assert kernels["control_feasibility"](m, n, A.ravel().copy(), z, work, x, result) == Status.OK
     smallest = values[min(m, n) - 1]
     assert result == pytest.approx([rank, smallest, float(inside or rank == m)], abs=LINEAR_SOLVE)
     assert x == pytest.approx(np.linalg.pinv(A, rcond=1e-9) @ z, abs=10 * LINEAR_SOLVE)
@@ -121,7 +121,7 @@ def test_the_least_controls_in_fifty_digits() -> None:
         A = [mpmath.mpf(1), mpmath.mpf(2), mpmath.mpf(3)]
         x = [mpmath.mpf(0)] * 3
         y = [mpmath.mpf(1) / 3] * 3
-        assert KERNELS["control_solve"].twin(1, 3, A, [mpmath.mpf(1)], y, [], x) == OK
+        assert KERNELS["control_solve"].twin(1, 3, A, [mpmath.mpf(1)], y, [], x) == Status.OK
         wrong = abs(sum(a * b for a, b in zip(A, x, strict=True)) - 1)
         assert wrong < mpmath.mpf(10) ** -48
 
@@ -130,10 +130,10 @@ def test_twins_in_fifty_digits() -> None:
     with mpmath.workdps(50):
         A = [mpmath.mpf(x) for x in (1, 2, 3, 4, 5, 7)]
         z, x, result = [mpmath.mpf(1), mpmath.mpf(-2)], [mpmath.mpf(0)] * 3, [mpmath.mpf(0)] * 3
-        assert KERNELS["control_feasibility"].twin(2, 3, list(A), z, [], x, result) == OK
+        assert KERNELS["control_feasibility"].twin(2, 3, list(A), z, [], x, result) == Status.OK
         residual = [sum(a * b for a, b in zip(A[3 * i : 3 * i + 3], x, strict=True)) - z[i] for i in range(2)]
         damped = [mpmath.mpf(0)] * 3
-        assert KERNELS["control_damped"].twin(2, 3, list(A), z, [mpmath.mpf("1e-9")], [], damped) == OK
+        assert KERNELS["control_damped"].twin(2, 3, list(A), z, [mpmath.mpf("1e-9")], [], damped) == Status.OK
         assert max(map(abs, residual)) < mpmath.mpf(10) ** -45
         assert max(abs(a - b) for a, b in zip(x, damped, strict=True)) < mpmath.mpf(10) ** -45
 

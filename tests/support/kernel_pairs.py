@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg.lapack  # noqa: F401  (the twins import it when they need it; that counts in a deadline)
 
-from kanegen.program.kernels.table import KERNELS
+from kanegen.program.kernels import KERNELS
 
 Solve = Callable[..., int]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kanegen.graph.functions import Function as UserFunction
 from kanegen.graph.functions import Spline
 from kanegen.graph.nodes import Graph, Node
-from kanegen.program.passes.hoist import hoist
+from kanegen.program.passes.lower import hoist
 from kanegen.program.records import (
     Block,
     Call,

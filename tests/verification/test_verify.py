@@ -19,7 +19,7 @@ from systems import EXAMPLES, HYBRID, NAMES, SYSTEMS, initial, model_of, names
 from verify_models import cart, gimballed, rolling_wheel, set_velocity, spring_load
 
 import kanegen as kg
-from kanegen.backends.cython import model as c_model
+from kanegen.backends.cython import extension as c_extension
 from kanegen.cli import main
 from kanegen.derivation import Equations, equations
 from kanegen.derivation.equations import Quantity
@@ -149,8 +149,8 @@ def scaled_momentum(*arguments: Any, original: Any = generalized.momentum) -> An
     return tuple(node * 1.5 for node in original(*arguments))
 
 
-def wrong_form(f: Any, s: Any, stabilized: bool, otherwise: str | None) -> Any:
-    first, *others = right_sides.reduced(f, s, stabilized, otherwise)
+def wrong_form(f: Any, s: Any, stabilized: bool) -> Any:
+    first, *others = right_sides.reduced(f, s, stabilized)
     return [first * 1.001, *others]
 
 
@@ -235,8 +235,8 @@ def test_tampered_constant_in_the_generated_code_fails(monkeypatch: pytest.Monke
         assert text.count("KG_C(0.4)") > 0
         return replace(sources, files={**sources.files, sources.kernel: text.replace("KG_C(0.4)", "KG_C(0.400001)")})
 
-    original = c_model.emit_sources
-    monkeypatch.setattr(c_model, "emit_sources", tampered)
+    original = c_extension.emit_sources
+    monkeypatch.setattr(c_extension, "emit_sources", tampered)
     failed = failed_rows(cart("cart with tampered code"))
     assert "compiled functions" in failed
     assert "NumPy interpreter" not in failed

@@ -1,4 +1,4 @@
-"""What corrects positions and speeds towards the constraints: their rows with residuals, and the directions.
+"""What corrects positions and speeds towards constraints and integrals of motion: rows with residuals, and directions.
 
 Positions move by ``dq = S w``: the columns of S are those of C in ``q' = C u + D``, then the gradients of the
 invariants. The speeds cannot change an invariant (``phi_q C = 0``), so the two kinds are orthogonal, and w has a
@@ -7,27 +7,25 @@ natural metric: that of the kinetic energy for the first n_u components.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Final
 
-from kanegen.graph import Node, gradient
-from kanegen.program.fragment import Fragment
-from kanegen.program.registry import Functions
+from kanegen.derivation.equations import Equations
+from kanegen.graph import Node, gradient, reachable
+from kanegen.program.builder import Fragment, Functions, Reason
 
-
-def no_positions(f: Functions) -> str | None:
-    """Why there is nothing to correct positions by."""
-    return None if f.equations.positions.nodes else "it has no constraints at position level"
+ENERGY: Final = "energy"
+"""The name of the model's own energy among the integrals; all others are outputs."""
 
 
-def no_velocities(f: Functions) -> str | None:
-    """Why there is nothing to correct speeds by."""
-    return None if f.equations.velocities.nodes else "it has no constraints at velocity level"
+def without(*levels: str) -> Reason:
+    """The reason why there is nothing to correct: no constraints at any of the levels position and velocity."""
 
+    def reason(f: Functions) -> str | None:
+        quantities = {"position": f.equations.positions, "velocity": f.equations.velocities}
+        present = any(quantities[level].nodes for level in levels)
+        return None if present else f"it has no constraints at {' or '.join(levels)} level"
 
-def no_residuals(f: Functions) -> str | None:
-    """Why there are no residuals."""
-    e = f.equations
-    return None if e.positions.nodes or e.velocities.nodes else "it has no constraints at position or velocity level"
+    return reason
 
 
 def residuals(f: Functions) -> Fragment:
@@ -46,11 +44,11 @@ def position_level(f: Functions) -> Fragment:
     rows = []
     bound = (*e.constraints.holonomic, *e.constraints.implied)
     for row, phi in zip(bound, e.positions.nodes, strict=False):
-        slope = _slope(f, row.residuals[0], e.system.q)
-        rows.append([*row.J, *(_product(f, slope, direction) for direction in invariants), phi])
+        slope = gradient([row.residuals[0]], [f.graph.one], e.system.q)
+        rows.append([*row.J, *(f.graph.dot(slope, direction) for direction in invariants), phi])
     zeros = [f.graph.zero] * f.n_u
     for slope, phi in zip(invariants, e.positions.nodes[len(rows) :], strict=True):
-        rows.append([*zeros, *(_product(f, slope, direction) for direction in invariants), phi])
+        rows.append([*zeros, *(f.graph.dot(slope, direction) for direction in invariants), phi])
     return f.fragment().rows(rows)
 
 
@@ -64,12 +62,34 @@ def _directions(f: Functions) -> list[list[Node]]:
     """The columns of S."""
     system = f.equations.system
     columns = [[system.C[i][r] for i in range(f.n_q)] for r in range(f.n_u)]
-    return columns + [_slope(f, item.position, system.q) for item in f.equations.constraints.invariants]
+    return columns + [gradient([item.position], [f.graph.one], system.q) for item in f.equations.constraints.invariants]
 
 
-def _slope(f: Functions, phi: Node, q: Sequence[Node]) -> list[Node]:
-    return list(gradient([phi], [f.graph.one], q))
+def why_not(equations: Equations, name: str) -> str:
+    """Why a projection of the speeds cannot keep the energy or an output; empty when it can."""
+    model = equations.model
+    if name == ENERGY and name not in equations.outputs and not model.has_potential:
+        return "the model has no potential energy: give potential_energy= or gravity= to kanegen.Model"
+    if name == ENERGY and name in equations.outputs and model.has_potential:
+        return "the model has an energy and an output of that name: rename the output"
+    if name not in equations.outputs:
+        taking = ", ".join(contact.name for contact in model.resolved_contacts if not contact.conserves_energy)
+        change = f"contacts take and store energy while they act ({taking})"
+        return taking and f"{change}; rigid ones without friction change it in impacts only"
+    kinds = {node.payload[0] for node in reachable(equations.outputs[name].nodes) if node.op == "input"}
+    if "udot" in kinds:
+        return "it contains accelerations, and a projection corrects speeds"
+    if "u" not in kinds:
+        return "it does not depend on the speeds, which a projection corrects: make it a holonomic constraint"
+    return ""
 
 
-def _product(f: Functions, a: Sequence[Node], b: Sequence[Node]) -> Node:
-    return f.graph.sum(x * y for x, y in zip(a, b, strict=True) if not (x.is_zero or y.is_zero))
+def integrals(f: Functions) -> dict[str, Fragment]:
+    """[I_u | I] of the energy and of every output that a projection can keep."""
+    e, u, one = f.equations, f.equations.system.u, f.graph.one
+    quantities = {ENERGY: e.energy} if ENERGY not in e.outputs and not why_not(e, ENERGY) else {}
+    quantities |= {name: quantity for name, quantity in e.outputs.items() if not why_not(e, name)}
+    return {
+        name: f.fragment().rows([[*gradient([value], [one], u), value] for value in quantity.nodes])
+        for name, quantity in quantities.items()
+    }

@@ -17,19 +17,15 @@ from kanegen.graph import Node, substitute
 from kanegen.model.contacts import is_multiplier
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms
-from kanegen.program.fragment import Fragment, flat
-from kanegen.program.functions.columns import bordered_columns, reduced_columns
+from kanegen.program.builder import Fragment, Functions, Make, flat
+from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
 from kanegen.program.records import ContactEntry, EventEntry
-from kanegen.program.registry import Functions
 
 SUMMARIES: Final = {
-    "contacts": (
-        "q', u' without contact forces, responses du'/dlambda (rows, n_u), D = W M W^T (rows, rows), row accelerations "
-        "without contact forces, then the gaps"
-    ),
-    "gaps": (
-        "of the contact rows: value, rate, target acceleration; of the contacts: load, mu_s, mu_k, restitution, creep"
-    ),
+    "contacts": "q', u' without contact forces, responses du'/dlambda (rows, n_u), D = W M W^T (rows, rows), row "
+    "accelerations without contact forces, then the gaps",
+    "gaps": "of the contact rows: value, rate, target acceleration; of the contacts: load, mu_s, mu_k, restitution, "
+    "creep",
     "contact_values": "values of the laws of contacts that parameters, time or state decide",
     "events": "guards of the events",
     "impulses": "generalized impulses of the named impulses",
@@ -78,13 +74,7 @@ def needed_by_events(model: SystemDescription) -> tuple[str, ...]:
 
 
 def require_speeds(model: SystemDescription, form: str) -> None:
-    """Refuse contacts, events and impulses for a form whose state are momenta: they are functions of the speeds.
-
-    Raises
-    ------
-    BuildError
-        Naming what the model has.
-    """
+    """Refuse contacts, events and impulses, functions of the speeds, for a form whose state are momenta: BuildError."""
     given = {"contacts": model.resolved_contacts, "events": model.events, "impulses": model.impulses}
     present = [what for what, items in given.items() if items]
     if present:
@@ -97,12 +87,8 @@ def require_speeds(model: SystemDescription, form: str) -> None:
 def add_contacts(f: Functions) -> None:
     """The functions of the contacts, events and impulses that the model has.
 
-    Raises
-    ------
-    ModelError
-        For gaps that no speed changes, and guards that are zero everywhere.
-    DerivationError
-        For contacts whose forces do not act where they say.
+    ModelError for gaps that no speed changes, and for guards that are zero everywhere; DerivationError for contacts
+    whose forces do not act where they say.
     """
     e, model = f.equations, f.equations.model
     if model.resolved_contacts:
@@ -126,36 +112,19 @@ def _add(f: Functions, name: str, nodes: Sequence[Node]) -> None:
 
 def gap_nodes(contact_rows: ContactRows) -> list[Node]:
     """The sections of ``gaps``."""
-    rows, values = contact_rows.rows, contact_rows.values
-    return [
-        *(row.value for row in rows),
-        *(row.rate for row in rows),
-        *(row.target for row in rows),
-        *(x.load for x in values),
-        *(x.mu_s for x in values),
-        *(x.mu_k for x in values),
-        *(x.restitution for x in values),
-        *(x.creep for x in values),
-    ]
+    of_rows = [getattr(row, name) for name in ("value", "rate", "target") for row in contact_rows.rows]
+    names = ("load", "mu_s", "mu_k", "restitution", "creep")
+    return of_rows + [getattr(values, name) for name in names for values in contact_rows.values]
 
 
 def _contacts(f: Functions, contact_rows: ContactRows) -> Fragment:
     """``contacts``, with a function that takes over where the dependent speeds of the model fail."""
 
-    def made(columns: Callable[[Fragment], Columns]) -> Fragment:
-        s = f.fragment()
-        return _sections(f, s, contact_rows, columns(s))
+    def made(columns: Callable[[Functions, Fragment, ContactRows], Columns]) -> Make:
+        return lambda s: _sections(f, s, contact_rows, columns(f, s, contact_rows))
 
-    if f.any_rank:
-        return made(lambda s: _any_rank(f, s, contact_rows))
-    if not f.n_c:
-        return made(lambda s: _reduced(f, s, contact_rows, None))
-    return f.guarded(
-        "contacts",
-        SUMMARIES["contacts"],
-        lambda otherwise: made(lambda s: _reduced(f, s, contact_rows, otherwise)),
-        lambda: made(lambda s: _general(f, s, contact_rows)),
-    )
+    fast, general = (_any_rank, None) if f.any_rank else (_reduced, _general if f.n_c else None)
+    return f.guarded("contacts", SUMMARIES["contacts"], made(fast), None if general is None else made(general))
 
 
 def _sections(f: Functions, s: Fragment, contact_rows: ContactRows, columns: Columns) -> Fragment:
@@ -175,13 +144,13 @@ def _free_force(f: Functions) -> list[Node]:
     return substitute(f.equations.right_side, dict.fromkeys(system.hidden, f.graph.zero))
 
 
-def _reduced(f: Functions, s: Fragment, contact_rows: ContactRows, otherwise: str | None) -> Columns:
+def _reduced(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:
     e, part = f.equations, f.equations.partition
     zeros = [f.graph.zero] * len(part.dependent)
     sides = [(_free_force(f), part.B_stabilized if f.stabilizable else part.B)]
     sides += [(list(row.W), tuple(zeros)) for row in contact_rows.rows]
     rights = [e.simplified(forms.reduced(f.graph, e.mass_matrix, P, part, B).right) for P, B in sides]
-    return reduced_columns(f, s, rights, [B for _, B in sides], otherwise)
+    return reduced_columns(f, s, rights, [B for _, B in sides])
 
 
 def _general(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:

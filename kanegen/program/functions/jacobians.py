@@ -10,13 +10,12 @@ from functools import partial
 from typing import Final
 
 from kanegen.derivation import forms
+from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.graph import substitute
-from kanegen.program.fragment import Fragment, flat
-from kanegen.program.functions.columns import bordered_columns, reduced_columns
-from kanegen.program.functions.consistency import no_residuals
-from kanegen.program.records import Function
-from kanegen.program.registry import Functions, FunctionSpec
+from kanegen.program.builder import Fragment, Functions, FunctionSpec, flat
+from kanegen.program.functions.consistency import without
+from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
 
 NAMES: Final = {"q": "coordinates", "u": "speeds", "r": "inputs", "p": "parameters", "t": "time"}
 
@@ -65,16 +64,13 @@ def _no_rates(f: Functions, argument: str) -> str | None:
 
 
 def _no_residuals(f: Functions, argument: str) -> str | None:
-    return no_residuals(f) or _nothing_to_vary(f, argument)
+    return without("position", "velocity")(f) or _nothing_to_vary(f, argument)
 
 
 def _no_outputs(f: Functions, argument: str) -> str | None:
     if not any(output.nodes for output in f.equations.outputs.values()):
         return "it has no outputs"
-    undetermined = _undetermined(f)
-    if undetermined and _outputs_accelerate(f):
-        return undetermined
-    return _nothing_to_vary(f, argument)
+    return (_undetermined(f) if _outputs_accelerate(f) else None) or _nothing_to_vary(f, argument)
 
 
 def _outputs_accelerate(f: Functions) -> bool:
@@ -108,28 +104,23 @@ def _outputs(f: Functions, argument: str) -> Fragment:
 
 def _rates(f: Functions, argument: str) -> Fragment:
     """u' by the reduced equations with the factorization shared by all columns, or for rows of any rank."""
-    if not f.n_c:
-        return _reduced(f, argument, None)
-    if f.any_rank:
-        return _general(f, argument)
+    fast, general = (_general, None) if f.any_rank and f.n_c else (_reduced, _general if f.n_c else None)
     return f.guarded(
         f"jacobian_{argument}",
         f"derivatives of q' and u' in the {NAMES[argument]}, constraints and momentum together",
-        lambda otherwise: _reduced(f, argument, otherwise),
-        lambda: _general(f, argument),
+        partial(fast, f, argument),
+        None if general is None else partial(general, f, argument),
     )
 
 
-def _reduced(f: Functions, argument: str, otherwise: str | None) -> Fragment:
-    s = f.fragment()
+def _reduced(f: Functions, argument: str, s: Fragment) -> Fragment:
     D1, D2 = _loaded(f, s, argument)
-    columns = reduced_columns(f, s, *f.sensitivities.reduced(D1, D2), otherwise)
+    columns = reduced_columns(f, s, *f.sensitivities.reduced(D1, D2))
     return _finished(f, s, argument, list(zip(*columns, strict=True)), f"derivatives in the {NAMES[argument]}")
 
 
-def _general(f: Functions, argument: str) -> Fragment:
+def _general(f: Functions, argument: str, s: Fragment) -> Fragment:
     """u' and the multipliers together by LU with row pivoting: whatever speeds the constraints determine."""
-    s = f.fragment()
     right = [-x for part in _loaded(f, s, argument) for row in part for x in row]
     columns = bordered_columns(f, s, right, _columns(f, argument))
     return _finished(f, s, argument, list(zip(*columns, strict=True)))
@@ -145,19 +136,15 @@ def _finished(f: Functions, s: Fragment, argument: str, rows: forms.Matrix, titl
 def _loaded(f: Functions, s: Fragment, argument: str) -> tuple[forms.Matrix, forms.Matrix]:
     """The slopes of the momentum rows (n_u, m) and of the constraints (n_c, m) from the array ``D``."""
     balance = f.sensitivities.balance(argument)
-    s.invoke(_balance(f, argument), "D", len(balance.nodes))
+    summary = f"derivatives of Q u' - P - J^T lambda and J u' - b in the {NAMES[argument]}, u' and lambda fixed"
+    s.invoke(f.internal(f"balance_{argument}", summary, lambda: _balance(f, balance)), "D", len(balance.nodes))
     rows = f.loaded("D", balance)
     return rows[: f.n_u], rows[f.n_u :]
 
 
-def _balance(f: Functions, argument: str) -> Function:
+def _balance(f: Functions, slopes: Quantity) -> Fragment:
     """Slopes of ``Q u' - P - J^T lambda`` and ``J u' - b`` at the accelerations and multipliers of the state."""
-    summary = f"derivatives of Q u' - P - J^T lambda and J u' - b in the {NAMES[argument]}, u' and lambda fixed"
-    return f.internal(f"balance_{argument}", summary, lambda: _balance_slopes(f, argument))
-
-
-def _balance_slopes(f: Functions, argument: str) -> Fragment:
-    s, slopes = f.fragment(), f.sensitivities.balance(argument)
+    s = f.fragment()
     held = dict(zip(f.equations.system.udot, f.accelerations(s), strict=True))
     if f.n_c and f.any_rank:
         s.invoke(f.function("multipliers"), MULTIPLIERS, f.n_c)

@@ -7,18 +7,20 @@ The speeds in all quantities are replaced by those that the momenta determine.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from kanegen.derivation.algebra import solve_symmetric
-from kanegen.derivation.equations import PIVOT_LIMIT, SQUARE_LIMIT
+from kanegen.derivation.equations import SQUARE_LIMIT
 from kanegen.derivation.forms import complete, matrix_vector
 from kanegen.derivation.momenta import Momenta
 from kanegen.graph import Node, substitute
-from kanegen.program.fragment import Fragment, lower_triangle
-from kanegen.program.registry import Functions, Maker
+from kanegen.program.builder import Fragment, Functions, Maker, lower_triangle
+from kanegen.program.functions.quantities import SINGULAR_LIMIT
+from kanegen.program.functions.right_sides import reduced
 
-SINGULAR_LIMIT = 1e-12
-"""Constraint pivots below this fraction of their row leave no correct digits: reduced momenta lose their meaning."""
+At: TypeAlias = Callable[[Sequence[Node]], Sequence[Node]]
+Accelerations: TypeAlias = Callable[[Functions, Fragment, bool, At], Sequence[Node]]
 
 STATE = "argument u holds the momenta"
 
@@ -45,36 +47,25 @@ def no_reduced_momentum(f: Functions) -> str | None:
 def add_momentum_form(f: Functions, form: str) -> None:
     """The functions that integrate a momentum form: ``speeds_from_momentum`` and ``momentum_rhs``.
 
-    Raises
-    ------
-    BuildError
-        Where the form does not exist: constraints without a linear velocity level (reduced), a massless speed
-        (unreduced, Hamilton), speeds other than q' (Hamilton).
+    BuildError where the form does not exist: constraints without a linear velocity level (reduced), a massless speed
+    (unreduced, Hamilton), speeds other than q' (Hamilton).
     """
-    momenta = Momenta(f.equations)
-    if form == "momentum":
-        _add_reduced(f, momenta)
-        return
+    momenta, s = Momenta(f.equations), f.fragment()
     if form == "hamilton":
         momenta.require_canonical()
-    momenta.require_mass(form)
-    _add_speeds(f, lambda s: _unreduced_speeds(f, s, momenta))
+    if form != "momentum":
+        momenta.require_mass(form)
+    speeds_of = _reduced_speeds if form == "momentum" else _unreduced_speeds
+    s.output(speeds_of(f, s, momenta), title="speeds")
+    f.add("speeds_from_momentum", s, f"speeds u of the momenta ({STATE})")
+    if form == "momentum":
+        s = f.fragment()
+        nodes = _with_speeds(f, _reduced_speeds(f, s, momenta), [*f.equations.qdot.nodes, *momenta.reduced.rate])
+        s.output(nodes, title="q' and mom' = e + ehat")
+        f.add("momentum_rhs", s, f"q' and mom' (reduced momentum form, {STATE})")
+        return
     for stabilized in (False, True) if f.stabilizable else (False,):
         _add_unreduced(f, momenta, form, stabilized)
-
-
-def _add_reduced(f: Functions, momenta: Momenta) -> None:
-    form, s = momenta.reduced, f.fragment()
-    _add_speeds(f, lambda s: _reduced_speeds(f, s, momenta))
-    speeds = _reduced_speeds(f, s, momenta)
-    nodes = _with_speeds(f, speeds, [*f.equations.qdot.nodes, *form.rate])
-    summary = f"q' and mom' (reduced momentum form, {STATE})"
-    f.add("momentum_rhs", s.output(nodes, title="q' and mom' = e + ehat"), summary)
-
-
-def _add_speeds(f: Functions, speeds: Callable[[Fragment], Sequence[Node]]) -> None:
-    s = f.fragment()
-    f.add("speeds_from_momentum", s.output(speeds(s), title="speeds"), f"speeds u of the momenta ({STATE})")
 
 
 def _with_speeds(f: Functions, speeds: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
@@ -108,9 +99,9 @@ def _solved(s: Fragment, lower: Sequence[Sequence[Node]], right: Sequence[Node],
     if n <= SQUARE_LIMIT:
         solution, definite = solve_symmetric(lower, right)
         s.require(*definite)
-        s.guard(None)
+        s.guard()
         return solution
-    s.guard(None)
+    s.guard()
     return s.call("cholesky_solve", n, title=title, names={"a": "M", "b": "m"}, a=lower_triangle(lower), b=right)["b"]
 
 
@@ -121,52 +112,26 @@ def _add_unreduced(f: Functions, momenta: Momenta, form: str, stabilized: bool) 
     """``mom' = e + ehat + J^T lambda``, the constraint forces being ``Q u' - P``."""
     rate = momenta.canonical_rate if form == "hamilton" else momenta.rate
 
-    def made(accelerations: Callable[[Fragment, Sequence[Node]], Sequence[Node]] | None) -> Fragment:
-        s, e, total = f.fragment(), f.equations, list(rate)
+    def made(s: Fragment, accelerations: Accelerations | None) -> Fragment:
+        e, total = f.equations, list(rate)
         speeds = _unreduced_speeds(f, s, momenta)
+        at = partial(_with_speeds, f, speeds)
         if accelerations is not None:
-            inertia = matrix_vector(f.graph, e.mass_matrix, accelerations(s, speeds))
+            inertia = matrix_vector(f.graph, e.mass_matrix, accelerations(f, s, stabilized, at))
             total = [x + (y - z) for x, y, z in zip(rate, inertia, e.right_side, strict=True)]
-        nodes = _with_speeds(f, speeds, [*e.qdot.nodes, *total])
-        return s.output(nodes, title="q' and mom' = e + ehat + J^T lambda")
+        return s.output(at([*e.qdot.nodes, *total]), title="q' and mom' = e + ehat + J^T lambda")
 
     name = "momentum_rhs_stabilized" if stabilized else "momentum_rhs"
     kind = f"(unreduced momentum form, {STATE})"
-    if f.n_c:
-        fragment = f.guarded(
-            name,
-            f"q' and mom' with dependent speeds chosen by pivoting {kind}",
-            lambda otherwise: made(lambda s, speeds: _reduced_accelerations(f, s, speeds, stabilized, otherwise)),
-            lambda: made(lambda s, speeds: _any_accelerations(f, s, speeds, stabilized)),
-        )
-    else:
-        fragment = made(None)
+    summary = f"q' and mom' with dependent speeds chosen by pivoting {kind}"
+    fast, general = (reduced, partial(made, accelerations=_any_accelerations)) if f.n_c else (None, None)
+    fragment = f.guarded(name, summary, partial(made, accelerations=fast), general)
     f.add(name, fragment, f"q' and mom' {kind}")
 
 
-def _reduced_accelerations(
-    f: Functions, s: Fragment, speeds: Sequence[Node], stabilized: bool, otherwise: str
-) -> Sequence[Node]:
-    """u' by the model's own partition."""
-    part, small = f.equations.partition, f.equations.reduced(stabilized)
-    B, n = part.B_stabilized if stabilized else part.B, len(small.right)
-    if n <= SQUARE_LIMIT:
-        independent, definite = solve_symmetric(small.lower, small.right)
-        s.require(*_with_speeds(f, speeds, [*f.pivots(PIVOT_LIMIT), *definite]))
-        s.guard(otherwise)
-        return complete(f.graph, part, B, independent)
-    s.require(*_with_speeds(f, speeds, f.pivots(PIVOT_LIMIT)))
-    s.guard(otherwise)
-    values = iter(_with_speeds(f, speeds, [*(x for row in small.lower for x in row), *small.right]))
-    lower = [[next(values) for _ in row] for row in small.lower]
-    title, names = "reduced mass matrix and right side", {"a": "S", "b": "f"}
-    solved = s.call("cholesky_solve", n, title=title, names=names, a=lower_triangle(lower), b=list(values))
-    return complete(f.graph, part, B, solved["b"])
-
-
-def _any_accelerations(f: Functions, s: Fragment, speeds: Sequence[Node], stabilized: bool) -> Sequence[Node]:
+def _any_accelerations(f: Functions, s: Fragment, stabilized: bool, at: At) -> Sequence[Node]:
     """u' with dependent speeds chosen at run time."""
     e = f.equations
     parts = {"Q": e.Q, "P": e.P, "J": e.J, "b": e.b_stabilized if stabilized else e.b}
-    values: dict[str, Any] = {name: _with_speeds(f, speeds, quantity.nodes) for name, quantity in parts.items()}
+    values: dict[str, Any] = {name: at(quantity.nodes) for name, quantity in parts.items()}
     return s.call("constrained_solve", f.n_u, f.n_c, title="Q, P, J and b", **values)["udot"]

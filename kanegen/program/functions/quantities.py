@@ -1,16 +1,16 @@
-"""Functions for the quantities of the equations: T, V, Q, P, forces, energies."""
+"""Functions for the quantities of the equations: T, V, Q, P, forces, energies, and the user's outputs and reactions."""
 
 from __future__ import annotations
 
 from kanegen.derivation.equations import Quantity
+from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.forms import matrix_product, matrix_vector
-from kanegen.graph import Node
-from kanegen.program.fragment import Fragment, flat
-from kanegen.program.functions import generalized
-from kanegen.program.registry import Functions, Maker
+from kanegen.graph import Node, reachable, substitute
+from kanegen.program.builder import Fragment, Functions, Maker, flat
+from kanegen.program.functions import right_sides
 
 SINGULAR_LIMIT = 1e-12
-"""Constraint pivots below this fraction of their row leave no correct digits: the named partition is singular."""
+"""Constraint pivots below this fraction of their row leave no correct digits: A, B and reduced momenta are lost."""
 
 
 def plain(name: str) -> Maker:
@@ -23,13 +23,13 @@ def plain(name: str) -> Maker:
     return make
 
 
-def partitioned(name: str) -> Maker:
+def part_of(name: str) -> Maker:
     """The same for a quantity that exists where the model's own partition is regular."""
 
     def make(f: Functions) -> Fragment:
         s, quantity = f.fragment(), getattr(f.equations, name)
         s.require(*f.pivots(SINGULAR_LIMIT))
-        s.guard(None)
+        s.guard()
         return s.output(quantity.nodes, quantity.shape)
 
     return make
@@ -76,7 +76,7 @@ def multipliers(f: Functions) -> Fragment:
     s = f.fragment()
     s.shape = (f.n_c,)
     if f.n_c and f.any_rank:
-        return s.output(generalized.udwadia_kalaba(f, s, f.stabilizable)["lambda"])
+        return s.output(right_sides.any_rank(f, s, f.stabilizable)["lambda"])
     if f.n_c:
         force, J = f.function("constraint_force"), f.function("J")
         s.call("multipliers", f.n_u, f.n_c, names={"lambda": "out"}, force=force, J=J)
@@ -85,9 +85,31 @@ def multipliers(f: Functions) -> Fragment:
 
 def rank(f: Functions) -> Fragment:
     s = f.fragment()
-    return s.output(generalized.udwadia_kalaba(f, s, f.stabilizable)["rank"], ())
+    return s.output(right_sides.any_rank(f, s, f.stabilizable)["rank"], ())
 
 
 def acceleration_parts(f: Functions) -> Fragment:
     s = f.fragment()
-    return s.output(generalized.canonical(f, s, f.stabilizable), (4, f.n_u))
+    return s.output(right_sides.acceleration_parts(f, s, f.stabilizable), (4, f.n_u))
+
+
+def outputs(f: Functions) -> dict[str, Fragment]:
+    """The user's outputs, evaluated with the solved (stabilized) accelerations where they contain u'."""
+    return {name: _evaluated(f, quantity) for name, quantity in f.equations.outputs.items()}
+
+
+def reactions(f: Functions) -> dict[str, Fragment]:
+    """One function each, (6,): force, then torque, with the solved accelerations."""
+    title = "Newton's and Euler's equations of the set"
+    return {name: _evaluated(f, quantity, title, always=True) for name, quantity in f.equations.reactions.items()}
+
+
+def _evaluated(f: Functions, quantity: Quantity, title: str = "", always: bool = False) -> Fragment:
+    s, nodes = f.fragment(), quantity.nodes
+    arrays = {node.payload[0] for node in reachable(nodes) if node.op == "input"}
+    if "udot" in arrays or always:
+        udot = f.accelerations(s)
+        nodes = tuple(substitute(nodes, dict(zip(f.equations.system.udot, udot, strict=True))))
+    if MULTIPLIERS in arrays:
+        s.invoke(f.function("multipliers"), MULTIPLIERS, f.n_c)
+    return s.output(nodes, quantity.shape, title)

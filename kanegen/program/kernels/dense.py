@@ -53,32 +53,24 @@ def equilibrated(M: Matrix, width: int) -> Matrix | None:
     return scaled
 
 
-def lu_factors(M: Matrix) -> tuple[Matrix, Any]:
-    """L below the diagonal and U in one matrix (n, n), and the row permutation that :func:`lu_substitute` takes."""
+def lu_solution(M: Matrix, right: Matrix) -> tuple[Matrix, Matrix]:
+    """U above L (below the diagonal) of M (n, n) by row pivoting, and the solution (n, m) for ``right`` (n, m).
+
+    A pivot of zero leaves zeros, or infinities, for both.
+    """
     context = _context(M)
     if context is None:
-        from scipy.linalg.lapack import dgetrf
+        from scipy.linalg.lapack import dgetrf, dgetrs
 
         factors, pivots, _ = dgetrf(M)
-        return factors, pivots
-    copy = context.matrix(M.tolist())
+        # One column at a time: its digits do not depend on the others.
+        return factors, np.array([dgetrs(factors, pivots, b)[0] for b in right.T]).T
     try:
-        factors, pivots = context.LU_decomp(copy, overwrite=True, use_cache=False)
+        L, pivots = context.LU_decomp(context.matrix(M.tolist()), overwrite=True, use_cache=False)
+        columns = [context.U_solve(L, context.L_solve(L, context.matrix(b.tolist()), pivots)) for b in right.T]
     except ZeroDivisionError:
-        return np.zeros_like(M), None
-    return vector(factors).reshape(M.shape), pivots
-
-
-def lu_substitute(factors: Matrix, pivots: Any, b: Matrix) -> Matrix:
-    """The solution (n,) for one right side, from :func:`lu_factors`."""
-    context = _context(factors)
-    if context is None:
-        from scipy.linalg.lapack import dgetrs
-
-        solution: Matrix = dgetrs(factors, pivots, b.astype(float))[0]
-        return solution
-    L = context.matrix(factors.tolist())
-    return vector(context.U_solve(L, context.L_solve(L, context.matrix(b.tolist()), pivots)))
+        return np.zeros_like(M), right
+    return vector(L).reshape(M.shape), np.array([vector(column) for column in columns]).T
 
 
 def cholesky_factor(S: Matrix) -> Matrix | None:

@@ -6,10 +6,11 @@ place, as in C. Singular means to the precision of the numbers that it is given.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from kanegen.codes import Status
 from kanegen.program.kernels.dense import (
     Array,
     Matrix,
@@ -17,13 +18,12 @@ from kanegen.program.kernels.dense import (
     cholesky_substitute,
     equilibrated,
     fill,
-    lu_factors,
-    lu_substitute,
+    lu_solution,
     matrix,
     rank_tolerance,
     vector,
 )
-from kanegen.program.kernels.records import OK, REPARTITIONED, SINGULAR, Kernel
+from kanegen.program.records import Kernel
 
 
 def lu_solve(n: int, a: Array, b: Array) -> int:
@@ -35,13 +35,13 @@ def lu_solve_many(n: int, m: int, a: Array, b: Array) -> int:
     """Solve ``a x = b`` with scaled row pivoting: a (n, n) is destroyed, b (n, m) becomes x."""
     rows = equilibrated(np.hstack([matrix(n, n, a), matrix(n, m, b)]), n)
     if rows is None:
-        return SINGULAR
-    factors, pivots = lu_factors(rows[:, :n])
+        return Status.SINGULAR
+    factors, solution = lu_solution(rows[:, :n], rows[:, n:])
     sizes, tolerance = np.abs(factors), rank_tolerance(n, rows)
     if not all(sizes[k, k] > tolerance * np.max(sizes[:k, k], initial=0) for k in range(n)):
-        return SINGULAR
-    fill(b, np.array([lu_substitute(factors, pivots, right) for right in rows[:, n:].T]).T)
-    return OK
+        return Status.SINGULAR
+    fill(b, solution)
+    return Status.OK
 
 
 def cholesky_solve(n: int, a: Array, b: Array) -> int:
@@ -53,9 +53,9 @@ def cholesky_solve_many(n: int, m: int, a: Array, b: Array) -> int:
     """Solve ``a x = b``, a (n, n) symmetric positive definite (lower triangle read); b (n, m) becomes x."""
     L = cholesky_factor(matrix(n, n, a))
     if L is None:
-        return SINGULAR
+        return Status.SINGULAR
     fill(b, np.array([cholesky_substitute(L, right) for right in matrix(n, m, b).T]).T)
-    return OK
+    return Status.OK
 
 
 def partition(n_u: int, n_c: int, J: Array, order: Array) -> int:
@@ -65,10 +65,10 @@ def partition(n_u: int, n_c: int, J: Array, order: Array) -> int:
     """
     eliminated = _eliminate(n_u, matrix(n_c, n_u, J))
     if eliminated is None:
-        return SINGULAR
+        return Status.SINGULAR
     chosen, _ = eliminated
     order[:] = [*sorted(chosen[:n_c]), *sorted(chosen[n_c:])]
-    return OK
+    return Status.OK
 
 
 def multipliers(n_u: int, n_c: int, J: Array, force: Array, work: Array, result: Array) -> int:
@@ -79,11 +79,11 @@ def multipliers(n_u: int, n_c: int, J: Array, force: Array, work: Array, result:
     """
     eliminated = _eliminate(n_u, np.hstack([matrix(n_c, n_u, J), np.eye(n_c, dtype=int)]))
     if eliminated is None:
-        return SINGULAR
+        return Status.SINGULAR
     order, rows = eliminated
     work[:n_u] = order
     fill(result, vector([force[i] for i in order[:n_c]]) @ rows[:, n_u:])
-    return OK
+    return Status.OK
 
 
 def constrained_solve(n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array, work: Array, udot: Array) -> int:
@@ -95,7 +95,7 @@ def constrained_solve(n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array
     """
     eliminated = _eliminate(n_u, np.hstack([matrix(n_c, n_u, J), matrix(n_c, 1, b)]))
     if eliminated is None:
-        return SINGULAR
+        return Status.SINGULAR
     order, rows = eliminated
     n_i = n_u - n_c
     # [A; I] and the particular solution [B; 0], rows in pivot order.
@@ -104,12 +104,12 @@ def constrained_solve(n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array
     Qp = matrix(n_u, n_u, Q)[np.ix_(order, order)]
     L = cholesky_factor(A2T.T @ Qp @ A2T)
     if L is None:
-        return SINGULAR
+        return Status.SINGULAR
     solution = cholesky_substitute(L, A2T.T @ (vector(P)[order] - Qp @ particular))
     for index, (speed, value) in enumerate(zip(order, (particular + A2T @ solution).tolist(), strict=True)):
         work[index] = speed
         udot[speed] = value
-    return REPARTITIONED
+    return Status.REPARTITIONED
 
 
 def _eliminate(n_u: int, M: Matrix) -> tuple[list[int], Matrix] | None:
@@ -173,34 +173,20 @@ def _constrained_work(n_u: int, n_c: int) -> int:
     return 2 * n_u + n_u * n_i + n_i * n_i + n_i
 
 
-def _kernel(twin: Any, sizes: tuple[str, ...], arrays: Any, result: str, **counts: Any) -> Kernel:
-    return Kernel(twin.__name__, "kg_linalg.h", sizes, arrays, (result,), twin, **counts)
-
-
+_HEADER: Final = "kg_linalg.h"
+_SIZES: Final = ("n_u", "n_c")
 _ONE: Final = {"a": ("n", "n"), "b": ("n",)}
 _MANY: Final = {"a": ("n", "n"), "b": ("n", "m")}
-_SYSTEM: Final = {"Q": ("n_u", "n_u"), "P": ("n_u",), "J": ("n_c", "n_u"), "b": ("n_c",)}
+_J: Final = ("n_c", "n_u")
+_SYSTEM: Final = {"Q": ("n_u", "n_u"), "P": ("n_u",), "J": _J, "b": ("n_c",), "work": (), "udot": ("n_u",)}
+_FORCE: Final = {"J": _J, "force": ("n_u",), "work": (), "lambda": ("n_c",)}
 
 KERNELS: Final = (
-    _kernel(lu_solve, ("n",), _ONE, "b", operations=_lu),
-    _kernel(lu_solve_many, ("n", "m"), _MANY, "b", operations=_lu),
-    _kernel(cholesky_solve, ("n",), _ONE, "b", operations=cholesky_operations),
-    _kernel(cholesky_solve_many, ("n", "m"), _MANY, "b", operations=cholesky_operations),
-    _kernel(partition, ("n_u", "n_c"), {"J": ("n_c", "n_u"), "order": ("n_u",)}, "order", operations=_elimination),
-    _kernel(
-        multipliers,
-        ("n_u", "n_c"),
-        {"J": ("n_c", "n_u"), "force": ("n_u",), "work": (), "lambda": ("n_c",)},
-        "lambda",
-        operations=_multipliers,
-        work=lambda n_u, n_c: n_u + n_c * n_c,
-    ),
-    _kernel(
-        constrained_solve,
-        ("n_u", "n_c"),
-        {**_SYSTEM, "work": (), "udot": ("n_u",)},
-        "udot",
-        operations=_constrained,
-        work=_constrained_work,
-    ),
+    Kernel(lu_solve, _HEADER, ("n",), _ONE, ("b",), _lu),
+    Kernel(lu_solve_many, _HEADER, ("n", "m"), _MANY, ("b",), _lu),
+    Kernel(cholesky_solve, _HEADER, ("n",), _ONE, ("b",), cholesky_operations),
+    Kernel(cholesky_solve_many, _HEADER, ("n", "m"), _MANY, ("b",), cholesky_operations),
+    Kernel(partition, _HEADER, _SIZES, {"J": _J, "order": ("n_u",)}, ("order",), _elimination),
+    Kernel(multipliers, _HEADER, _SIZES, _FORCE, ("lambda",), _multipliers, lambda n_u, n_c: n_u + n_c * n_c),
+    Kernel(constrained_solve, _HEADER, _SIZES, _SYSTEM, ("udot",), _constrained, _constrained_work),
 )

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kanegen.graph.nodes import Node
-from kanegen.program.kernels.table import KERNELS
-from kanegen.program.passes.code import Value
-from kanegen.program.passes.lower import GATHERED, LOADS, lowered, needed_nodes, shared_denominators
+from kanegen.program.kernels import KERNELS
+from kanegen.program.passes.lower import GATHERED, LOADS, Value, lowered, needed_nodes, shared_denominators
 from kanegen.program.records import Call, Function, Guard, Invoke, Program
 
 
@@ -74,7 +73,7 @@ def _operations(function: Function, constants: Sequence[Node]) -> list[Value]:
 
 def _without_hoisting(function: Function) -> int:
     """The number of operations that the function would have if nothing were hoisted."""
-    nodes = needed_nodes(function.roots, {})
+    nodes = needed_nodes(function.roots, lambda node: False)
     shared = shared_denominators(nodes, {})
     # A shared denominator is inverted once; a quotient 1/x then is that inverse.
     inverses = sum(n.op == "div" and n.args[1].index in shared and n.args[0].is_one for n in nodes)

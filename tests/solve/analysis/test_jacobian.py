@@ -22,7 +22,7 @@ from tolerances import CONDITION, DIFFERENCES, FINE_INTEGRATION, SOLVE
 import kanegen as kg
 from kanegen.graph import evaluate, mpmath_context
 from kanegen.program.assemble import assemble
-from kanegen.program.functions import columns
+from kanegen.program.functions import right_sides
 from kanegen.program.interpret import interpret
 from kanegen.program.options import BuildOptions
 from kanegen.program.records import Program
@@ -183,7 +183,7 @@ def test_more_coordinates_than_speeds() -> None:
 @pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)
 def test_solves_by_kernel_give_the_same(name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Large systems leave the factorization to a runtime kernel; here small ones do, too. Also the residuals."""
-    monkeypatch.setattr(columns, "WRITTEN_OUT", 0)
+    monkeypatch.setattr(right_sides, "WRITTEN_OUT", 0)
     model = model_of(name, **options)
     program = program_of(model)
     t, q, u = state_near(initial(name, **options), 4)

@@ -1,6 +1,7 @@
-"""Kernels of ``kg_generalized.h`` and their twins: constraints of any rank.
+"""Kernels of ``kg_generalized.h`` and ``kg_control.h`` and their twins: linear systems by singular values.
 
-The twins follow definitions, not the C text: pseudo-inverses through singular values, roots of Q through eigenvectors.
+These are constraints of any rank and the controls of servo-constraints. The twins follow definitions, not the C text:
+pseudo-inverses through singular values, roots of Q through eigenvectors.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from kanegen.codes import Status
 from kanegen.program.kernels.dense import (
     Array,
     Matrix,
@@ -23,7 +25,7 @@ from kanegen.program.kernels.dense import (
     vector,
 )
 from kanegen.program.kernels.linear import cholesky_operations
-from kanegen.program.kernels.records import OK, RANK_DEFICIENT, SINGULAR, Kernel
+from kanegen.program.records import Kernel, Shapes
 
 SINGULAR_VALUE_TOLERANCE: Final = 1e-9
 """Singular values below this fraction of the largest count as zero, as in C."""
@@ -32,28 +34,26 @@ DISTANCE: Final = 1e-3
 RATE: Final = 1e-6
 """How close to dependent rows are replaced, and how fast they must change: as in C."""
 
+CONTROL_TOLERANCE: Final = 1.5e-8
+CONTROL_FLOOR: Final = 1e-12
+"""Relative and absolute part of what ``A x - z`` may be where controls exist."""
+
 
 def udwadia_kalaba(
-    n_u: int,
-    n_c: int,
-    Q: Array,
-    P: Array,
-    J: Array,
-    b: Array,
-    work: Array,
-    udot: Array,
-    multipliers: Array,
-    rank: Array,
+    n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array, work: Array, udot: Array, shortest: Array, rank: Array
 ) -> int:
-    """u' of ``Q u' = P + J^T lambda``, ``J u' = b`` for constraints of any rank (Udwadia and Kalaba 1992)."""
+    """u' of ``Q u' = P + J^T lambda``, ``J u' = b`` for constraints of any rank (Udwadia and Kalaba 1992).
+
+    ``shortest`` becomes the shortest multipliers.
+    """
     root = _inverse_root(n_u, Q)
     if root is None:
-        return SINGULAR
+        return Status.SINGULAR
     scaled, free = matrix(n_c, n_u, J) @ root, root.T @ vector(P)
-    held, shortest, rank[0] = pseudoinverse(scaled, vector(b) - scaled @ free)
+    held, multipliers, rank[0] = pseudoinverse(scaled, vector(b) - scaled @ free)
     fill(udot, root @ (free + held))
-    fill(multipliers, shortest)
-    return RANK_DEFICIENT if rank[0] < n_c else OK
+    fill(shortest, multipliers)
+    return Status.RANK_DEFICIENT if rank[0] < n_c else Status.OK
 
 
 def udwadia_kalaba_many(n_u: int, n_c: int, m: int, Q: Array, J: Array, X: Array, work: Array) -> int:
@@ -63,10 +63,10 @@ def udwadia_kalaba_many(n_u: int, n_c: int, m: int, Q: Array, J: Array, X: Array
     for k in range(m):
         udot, shortest, rank = list(solved[:, k]), [0] * n_c, [0]
         if udwadia_kalaba(n_u, n_c, Q, list(right[:n_u, k]), J, list(right[n_u:, k]), work, udot, shortest, rank) < 0:
-            return SINGULAR
+            return Status.SINGULAR
         solved[:, k] = udot
     fill(X, solved)
-    return OK
+    return Status.OK
 
 
 def canonical(
@@ -75,7 +75,7 @@ def canonical(
     """Constraint-enforcing and momentum-balance parts of u' and of w' (Bajodah and Chen 2018, eqs. 40 and 44)."""
     values, vectors = symmetric_eigen(matrix(n_u, n_u, Q))
     if not all(value > 1e-14 * max(values) for value in values):
-        return SINGULAR
+        return Status.SINGULAR
     roots = values**0.5
     root = vectors.T / roots
     scaled, free = matrix(n_c, n_u, J) @ root, root.T @ vector(P)
@@ -85,7 +85,7 @@ def canonical(
     balanced, balanced_turning = _without_rows(scaled, free), _without_rows(scaled, turning)
     enforced, remaining = held + turning - balanced_turning, balanced + balanced_turning
     fill(parts, np.concatenate([root @ held, root @ balanced, vectors.T @ enforced, vectors.T @ remaining]))
-    return RANK_DEFICIENT if rank < n_c else OK
+    return Status.RANK_DEFICIENT if rank < n_c else Status.OK
 
 
 def udwadia_kalaba_limit(
@@ -100,7 +100,7 @@ def udwadia_kalaba_limit(
     h: Array,
     work: Array,
     udot: Array,
-    multipliers: Array,
+    shortest: Array,
     rank: Array,
 ) -> int:
     """u' of ``Q u' = P + J^T lambda``, ``J u' = b``, with rows about to become dependent replaced by their rates.
@@ -110,7 +110,7 @@ def udwadia_kalaba_limit(
     """
     root = _inverse_root(n_u, Q)
     if root is None:
-        return SINGULAR
+        return Status.SINGULAR
     rows, rates, free = matrix(n_c, n_u, J) @ root, matrix(n_c, n_u, G) @ root, root.T @ vector(P)
     rest = vector(b) - rows @ free
     values, vectors = symmetric_eigen(rows @ rows.T)
@@ -126,15 +126,14 @@ def udwadia_kalaba_limit(
         missing = -(vectors[replaced] @ vector(h)) - changes[replaced] @ y
         y = y + pseudoinverse(np.array([_without(changes[k], bound) for k in replaced]), missing)[0]
     fill(udot, root @ y)
-    fill(multipliers, weights @ vectors[kept])
+    fill(shortest, weights @ vectors[kept])
     rank[0] = len(independent)
-    return RANK_DEFICIENT if len(independent) < n_c else OK
+    return Status.RANK_DEFICIENT if len(independent) < n_c else Status.OK
 
 
 def _replaced(values: Matrix, directions: Matrix, changes: Matrix, rates: Matrix, speed: Any) -> list[int]:
     """Numbers of the singular values whose rows are replaced."""
-    limit = DISTANCE**2 * max(values)
-    least = RATE**2 * max(row @ row for row in rates)
+    limit, least = DISTANCE**2 * max(values), RATE**2 * max(row @ row for row in rates)
     bound = [(row, value) for row, value in zip(directions, values, strict=True) if value > limit]
     replaced = []
     for k, value in enumerate(values):
@@ -176,54 +175,115 @@ def _inverse_root(n: int, Q: Array) -> Matrix | None:
     return np.array([cholesky_substitute(L, column) for column in L.T]).T
 
 
+# -- controls of servo-constraints ---------------------------------------------------------------------------------
+
+
+def control_solve(m: int, n: int, A: Array, z: Array, y: Array, work: Array, x: Array) -> int:
+    """``x = A^+ z + (I - A^+ A) y``, (n,); ``INFEASIBLE`` where z (m,) is not in the range of A (m, n)."""
+    M, start = matrix(m, n, A), vector(y)
+    rest = vector(z) - M @ start
+    change, _, rank = pseudoinverse(M, rest)
+    fill(x, start + change)
+    if rank == m:
+        return Status.OK
+    limit = CONTROL_TOLERANCE * _norm(vector(z)) + CONTROL_FLOOR
+    return Status.RANK_DEFICIENT if _norm(rest - M @ change) <= limit else Status.INFEASIBLE
+
+
+def control_damped(m: int, n: int, A: Array, z: Array, damping: Array, work: Array, x: Array) -> int:
+    """``x = A^+ z``, (n,), where singular values of A (m, n) below the damping act as if they were that large."""
+    U, values, VT = singular_values(matrix(m, n, A))
+    weights = vector([value / max(value, damping[0]) ** 2 for value in values])
+    fill(x, (U.T @ vector(z) * weights) @ VT)
+    return Status.OK
+
+
+def control_feasibility(m: int, n: int, A: Array, z: Array, work: Array, x: Array, result: Array) -> int:
+    """``x = A^+ z``; ``result``: rank and smallest singular value of A (m, n), whether z is in its range."""
+    M = matrix(m, n, A)
+    rank = pseudoinverse(M, vector(z))[2]
+    smallest = singular_values(M)[1][-1] if rank == min(m, n) else 0
+    result[:] = [rank, smallest, int(control_solve(m, n, A, z, [0] * n, work, x) >= 0)]
+    return Status.OK
+
+
+def _norm(x: Matrix) -> Any:
+    return (x @ x) ** 0.5
+
+
+# -- operations and records ----------------------------------------------------------------------------------------
+
+
 def _operations(n_u: int, n_c: int) -> int:
     # Factor of Q, its substitution into every row, and about five sweeps of rotations of the rows.
     return cholesky_operations(n_u) + n_c * n_u * n_u + 5 * n_c * n_c * (6 * n_u + 3 * n_c)
 
 
-_SIZES: Final = ("n_u", "n_c")
+def _control_operations(m: int, n: int) -> int:
+    # The rest of the right side, about five sweeps of rotations of the rows, and the solution along each.
+    return 2 * m * n + 5 * m * (m - 1) // 2 * (6 * n + 6 * m + 12) + m * (6 * n + 4 * m)
+
+
+_HEADER, _SIZES = "kg_generalized.h", ("n_u", "n_c")
 _Q, _J, _U, _C = ("n_u", "n_u"), ("n_c", "n_u"), ("n_u",), ("n_c",)
-_RESULTS: Final[dict[str, tuple[str | int, ...]]] = {"udot": _U, "lambda": _C, "rank": (1,)}
+_SYSTEM: Final = {"Q": _Q, "P": _U, "J": _J, "b": _C}
+_RESULTS: Final[Shapes] = {"udot": _U, "lambda": _C, "rank": (1,)}
+_LIMIT: Final = {**_SYSTEM, "u": _U, "G": _J, "h": _C, "work": (), **_RESULTS}
+_MANY: Final = {"Q": _Q, "J": _J, "X": ("n_u + n_c", "m"), "work": ()}
+_CANONICAL: Final[Shapes] = {"Q": _Q, "Qdot": _Q, "P": _U, "J": _J, "b": _C, "u": _U, "work": (), "parts": (4, "n_u")}
+
+_CONTROL: Final = "kg_control.h"
+_A, _M, _N = ("m", "n"), ("m",), ("n",)
+_SOLVE: Final = {"A": _A, "z": _M, "y": _N, "work": (), "x": _N}
+_DAMPED: Final[Shapes] = {"A": _A, "z": _M, "damping": (1,), "work": (), "x": _N}
+_CHECK: Final[Shapes] = {"A": _A, "z": _M, "work": (), "x": _N, "result": (3,)}
 
 KERNELS: Final = (
     Kernel(
-        "udwadia_kalaba",
-        "kg_generalized.h",
-        _SIZES,
-        {"Q": _Q, "P": _U, "J": _J, "b": _C, "work": (), **_RESULTS},
-        tuple(_RESULTS),
         udwadia_kalaba,
-        _operations,
-        lambda n_u, n_c: n_u + n_c * (n_c + 1),
-    ),
-    Kernel(
-        "udwadia_kalaba_limit",
-        "kg_generalized.h",
+        _HEADER,
         _SIZES,
-        {"Q": _Q, "P": _U, "J": _J, "b": _C, "u": _U, "G": _J, "h": _C, "work": (), **_RESULTS},
+        {**_SYSTEM, "work": (), **_RESULTS},
         tuple(_RESULTS),
+        _operations,
+        work=lambda n_u, n_c: n_u + n_c * (n_c + 1),
+    ),
+    Kernel(
         udwadia_kalaba_limit,
-        lambda n_u, n_c: _operations(n_u, n_c) + n_c * n_u * n_u,
-        lambda n_u, n_c: 2 * n_u + n_c * (2 * n_c + n_u + 4),
-    ),
-    Kernel(
-        "udwadia_kalaba_many",
-        "kg_generalized.h",
-        ("n_u", "n_c", "m"),
-        {"Q": _Q, "J": _J, "X": ("n_u + n_c", "m"), "work": ()},
-        ("X",),
-        udwadia_kalaba_many,
-        lambda n_u, n_c, m: _operations(n_u, n_c) + m * (2 * n_u * n_u + n_c * (2 * n_c + 4 * n_u)),
-        lambda n_u, n_c, m: 2 * n_u + n_c * (n_c + 3),
-    ),
-    Kernel(
-        "canonical",
-        "kg_generalized.h",
+        _HEADER,
         _SIZES,
-        {"Q": _Q, "Qdot": _Q, "P": _U, "J": _J, "b": _C, "u": _U, "work": (), "parts": (4, "n_u")},
-        ("parts",),
+        _LIMIT,
+        tuple(_RESULTS),
+        operations=lambda n_u, n_c: _operations(n_u, n_c) + n_c * n_u * n_u,
+        work=lambda n_u, n_c: 2 * n_u + n_c * (2 * n_c + n_u + 4),
+    ),
+    Kernel(
+        udwadia_kalaba_many,
+        _HEADER,
+        (*_SIZES, "m"),
+        _MANY,
+        ("X",),
+        operations=lambda n_u, n_c, m: _operations(n_u, n_c) + m * (2 * n_u * n_u + n_c * (2 * n_c + 4 * n_u)),
+        work=lambda n_u, n_c, m: 2 * n_u + n_c * (n_c + 3),
+    ),
+    Kernel(
         canonical,
-        lambda n_u, n_c: 60 * n_u**3 + _operations(n_u, n_c),
-        lambda n_u, n_c: n_u * (n_u + 7) + n_c * (n_c + 2),
+        _HEADER,
+        _SIZES,
+        _CANONICAL,
+        ("parts",),
+        operations=lambda n_u, n_c: 60 * n_u**3 + _operations(n_u, n_c),
+        work=lambda n_u, n_c: n_u * (n_u + 7) + n_c * (n_c + 2),
+    ),
+    Kernel(control_solve, _CONTROL, _A, _SOLVE, ("x",), _control_operations, lambda m, n: m * (m + 3) + n),
+    Kernel(control_damped, _CONTROL, _A, _DAMPED, ("x",), _control_operations, lambda m, n: m * m),
+    Kernel(
+        control_feasibility,
+        _CONTROL,
+        _A,
+        _CHECK,
+        ("x", "result"),
+        _control_operations,
+        lambda m, n: m * (m + 3) + 2 * n,
     ),
 )

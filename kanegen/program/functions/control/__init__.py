@@ -1,1 +1,0 @@
-"""Functions of servo-constraints, control constraints and inverse dynamics."""

@@ -1,0 +1,117 @@
+"""Functions of the controls: the motion under control constraints, and what the controls of a model do to it.
+
+The latter are their generalized forces, how q' follows from u, and the equations of motion that no control reaches.
+"""
+
+from __future__ import annotations
+
+from kanegen.derivation.control.control_constraints import UNKNOWN, ControlledMotion
+from kanegen.derivation.control.servo import plant_controls
+from kanegen.derivation.control.servo import underactuation as underactuated
+from kanegen.derivation.equations import PIVOT_LIMIT, Equations
+from kanegen.errors import ModelError
+from kanegen.graph import Node, reachable
+from kanegen.program.builder import Fragment, Functions, flat
+
+RIGHT_HAND_SIDE = "rhs_controlled"
+GAINS = "control_gains"
+
+
+def control_constraints(f: Functions, motion: ControlledMotion) -> None:
+    """Add the functions of a model with control constraints."""
+    summary = "q', u' and the derivatives of the controls under the control constraints"
+    f.add(RIGHT_HAND_SIDE, _right_hand_side(f, motion), summary)
+    if motion.levels:
+        residuals = _guarded(f, motion).output([level.residual for level in motion.levels])
+        f.add("control_residuals", residuals, "residuals of the control constraints")
+    rows = [(*motion.slopes(level.residual), level.residual) for level in motion.levels if level.held]
+    if rows:
+        summary = (
+            "[d phi/dz, phi] of the control constraints and derivatives that the controls of the state can satisfy"
+        )
+        f.add("control_level", _guarded(f, motion).rows(rows), summary)
+    if any(motion.gains):
+        summary = "number of gains and Theta1, Theta2, ... of the control constraints whose errors decay"
+        f.add(GAINS, f.fragment().rows(_gains(f, motion)), summary)
+
+
+def _guarded(f: Functions, motion: ControlledMotion) -> Fragment:
+    s = f.fragment()
+    s.require(*motion.conditions)
+    s.guard()
+    return s
+
+
+def _right_hand_side(f: Functions, motion: ControlledMotion) -> Fragment:
+    """(q', u', z') of the state (q, u, z); z is read from its slots of r."""
+    s, m, n = _guarded(f, motion), len(motion.matrix), len(motion.unknowns)
+    if m:
+        title = "AA w = BB, w the highest derivatives of the controls; y: what it leaves free"
+        names = {"A": "AA", "z": "BB", "x": UNKNOWN}
+        A, z, y = flat(motion.matrix), motion.right_side, motion.free_part
+        s.call("control_solve", m, n, title=title, names=names, A=A, z=z, y=y)
+    else:
+        s.store("highest derivatives of the controls", **{UNKNOWN: motion.free_part})
+    rates = (*motion.qdot, *motion.udot, *motion.state_rates)
+    return s.output(rates, title="derivatives of the coordinates, speeds and controls")
+
+
+def _gains(f: Functions, motion: ControlledMotion) -> list[list[Node]]:
+    """One row for each constraint that is to decay: how many gains, the gains Theta1, ..., Thetak, zeros."""
+    present = [gains for gains in motion.gains if gains]
+    width = max(map(len, present))
+    return [[f.graph.const(len(gains)), *gains, *[f.graph.zero] * (width - len(gains))] for gains in present]
+
+
+# -- plant --------------------------------------------------------------------------------------------------------
+
+
+def path_controls(equations: Equations) -> tuple[int, ...]:
+    """The inputs that inverse dynamics solves for; () where there is none, or the motion cannot be differentiated."""
+    system = equations.system
+    rates = dict(zip(system.r, system.input_rates, strict=True))
+    moving = [node for node in reachable(system.qdot) if node in rates]
+    if not system.r or any(rates[node] is None for node in moving):
+        return ()
+    try:
+        return plant_controls(equations).slots
+    except ModelError:
+        return ()
+
+
+def no_path_controls(f: Functions) -> str | None:
+    """Why inverse dynamics has nothing to solve for."""
+    if path_controls(f.equations):
+        return None
+    return "it has no inputs that enter the forces affinely, or its q' contains an input without a rate"
+
+
+def control_forces(f: Functions) -> Fragment:
+    return f.fragment().rows(plant_controls(f.equations).columns)
+
+
+def kinematics(f: Functions) -> Fragment:
+    system = f.equations.system
+    rows = [(*C, D, system.rate(rate)) for C, D, rate in zip(system.C, system.D, f.equations.qdot.nodes, strict=True)]
+    return f.fragment().output(f.equations.simplified(flat(rows)), (f.n_q, f.n_u + 2))
+
+
+def fully_actuated(f: Functions) -> str | None:
+    """Why there are no equations of motion without controls."""
+    e = f.equations
+    if not e.model.inputs:
+        return "it has no inputs, so that all its equations are without controls"
+    if not e.has_partition:
+        return "its constraints are redundant"
+    if not e.once(underactuated).equations.nodes:
+        return "its controls reach every degree of freedom"
+    return None
+
+
+def underactuation(f: Functions) -> Fragment:
+    """Straight-line code, guarded where the directions of the controls or the partition degenerate."""
+    s, result = f.fragment(), f.equations.once(underactuated)
+    pivots = (pivot.holds(PIVOT_LIMIT) for pivot in result.pivots)
+    s.require(*f.pivots(PIVOT_LIMIT), *(condition for condition in pivots if condition is not None))
+    s.guard()
+    return s.output(result.equations.nodes, result.equations.shape)

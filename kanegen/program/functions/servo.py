@@ -1,0 +1,427 @@
+"""Functions of servo-constraints: the controls that enforce them, S and z, residuals, feasibility.
+
+Bajodah (2003), chapter 7: ``tau = S^+ z + (I - S^+ S) y`` (481), ``S^+ = S^T / |S|^2`` for one row (492), ideal
+controls from ``A2 G tau = A2 (Q u'* - P0)`` (484). The common case is straight-line code; where a divisor is small, the
+function of the same name with the ending ``_general`` takes over and decides by singular values.
+
+Controls that differ least from the free vector y: with L the inverse of S (Moore-Penrose, in the metric of the weight,
+damped), ``tau = y + L (z - S y)``. For ``y = Y tau + y0`` ((481): y is arbitrary) this is an equation for tau,
+``(I - (I - L S) Y) tau = y0 + L (z - S y0)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Final, TypeAlias
+
+from kanegen.derivation.algebra import Factor, factorize
+from kanegen.derivation.control.servo import Compliance, compliance, lowered, servo_system
+from kanegen.derivation.equations import PIVOT_LIMIT
+from kanegen.derivation.forms import matrix_vector
+from kanegen.graph import Graph, Node
+from kanegen.program.builder import Fragment, Functions, Maker, Source, flat
+
+Rows: TypeAlias = Sequence[Sequence[Node]]
+Matrix: TypeAlias = tuple[tuple[Node, ...], ...]
+
+WRITTEN_OUT: Final = 4
+"""Most servo-constraints (and degrees of freedom, for ideal controls) whose solve is written out."""
+
+GRAM_LIMIT: Final = 1e-6
+"""Pivots of ``S S^T`` below this fraction of their diagonal go to the singular values: the square of the condition
+costs six digits at most."""
+
+ROW_LIMIT: Final = 1e-9
+"""A row whose entries are below this fraction of the terms they are sums of is zero: what is left is rounding."""
+
+
+def no_servo(f: Functions) -> str | None:
+    """Why there are no controls to compute."""
+    if f.equations.model.servo is not None:
+        return None
+    return "it has no servo-constraints. Give control=kg.Servo(...) to kanegen.Model"
+
+
+def control(f: Functions) -> Fragment:
+    def fast(s: Fragment, inverse: Compliance) -> Sequence[Node] | None:
+        try:
+            return None if f.servo.feedback else _fast(f, s, straight_line(f, s, inverse), inverse)
+        except ZeroDivisionError:  # rows that depend on each other everywhere
+            return None
+
+    return _guarded(f, "control", fast, lambda s: _general(f, s))
+
+
+def _guarded(
+    f: Functions,
+    name: str,
+    fast: Callable[[Fragment, Compliance], Sequence[Node] | None],
+    general: Callable[[Fragment], Sequence[Node]],
+    shape: tuple[int, ...] | None = None,
+) -> Fragment:
+    """Straight-line code where there is some and its conditions hold, else the function ``<name>_general``."""
+
+    def slow(s: Fragment) -> Fragment:
+        return s.output(general(s), shape, "controls")
+
+    def guarded(_: Fragment) -> Fragment:
+        s.guard()
+        return s.output(nodes or (), shape, "controls")
+
+    s = Fragment(f.graph, f"{name}_general")
+    nodes = fast(s, compliance(f.equations)) if f.equations.has_partition else None
+    return (
+        slow(f.fragment())
+        if nodes is None
+        else f.guarded(name, f"{f.catalogue[name].summary}, by kernels", guarded, slow)
+    )
+
+
+# -- other functions ----------------------------------------------------------------------------------------------
+
+
+def feasibility(f: Functions) -> Fragment:
+    """Rank, residual, smallest singular value and the answer: of S, its rows scaled, or of M G for ideal controls."""
+    s, graph, n = f.fragment(), f.graph, len(f.servo.free)
+    if f.servo.servo.is_ideal:
+        rows, right, possible = _ideal_system(f, s, "control_feasibility")
+        A, z = flat(rows), right
+    else:
+        linear = by_kernels(f, s)
+        rows, right, possible, scaled = linear.rows, linear.right, graph.one, scaled_rows(f, linear)
+        A, z = flat(scaled.rows), scaled.right
+    title, names = "equations of the controls", {"x": "tau", "result": "verdict"}
+    results = s.call("control_feasibility", len(rows), n, title=title, names=names, A=A, z=z)
+    tau, (rank, smallest, feasible) = results["x"], results["result"]
+    missing = [graph.apply("abs", z - graph.dot(row, tau)) for row, z in zip(rows, right, strict=True)]
+    residual = reduce(partial(graph.apply, "max"), missing)
+    return s.output([rank, residual, smallest, feasible * possible])
+
+
+def system_part(name: str) -> Maker:
+    """The maker of S (``servo_matrix``) or z (``servo_right_side``)."""
+
+    def make(f: Functions) -> Fragment:
+        def chosen(linear: Linear) -> Sequence[Node]:
+            return flat(linear.rows) if name == "servo_matrix" else linear.right
+
+        return _guarded(
+            f,
+            name,
+            lambda s, inverse: chosen(straight_line(f, s, inverse)),
+            lambda s: chosen(by_kernels(f, s)),
+            (len(f.servo.J), len(f.servo.free)) if name == "servo_matrix" else (len(f.servo.J),),
+        )
+
+    return make
+
+
+def residuals(f: Functions) -> Fragment:
+    return f.fragment().output(f.servo.residuals)
+
+
+def gains(f: Functions) -> Fragment:
+    return f.fragment().rows(f.servo.gains)
+
+
+# -- straight-line code -------------------------------------------------------------------------------------------
+
+
+def _fast(f: Functions, s: Fragment, linear: Linear, inverse: Compliance) -> Sequence[Node] | None:
+    """The controls by straight-line code; None where the systems are too large for it."""
+    servo, n_s = f.servo.servo, len(linear.right)
+    if n_s > WRITTEN_OUT or (servo.damping is not None and n_s > 1):
+        return None
+    if servo.is_ideal:
+        return _fast_ideal(f, s, linear, inverse)
+    metric = metric_of(f)
+    y, system = f.servo.free, in_metric(linear, metric)
+    unique = n_s == len(y) and servo.damping is None
+    right = linear.right if unique else without_free(f, linear)
+    damping = None if servo.damping is None else lowered(f.equations, [servo.damping])[0]
+    s.require(*(() if metric is None else metric.conditions))
+    s.require(*(() if damping is not None else _not_zero(f, linear)))
+    change, conditions = _least_norm(f, system.rows, right, damping)
+    s.require(*conditions)
+    moved = change if metric is None else metric.colored(change)
+    return moved if unique else [a + b for a, b in zip(y, moved, strict=True)]
+
+
+def _least_norm(
+    f: Functions, rows: Rows, right: Sequence[Node], damping: Node | None = None
+) -> tuple[list[Node], tuple[Node, ...]]:
+    """The smallest x with ``rows x = right`` (n_s,), by the normal equations of the second kind; their conditions."""
+    graph = f.graph
+    columns = list(zip(*rows, strict=True))
+    if len(rows) == len(columns) == 1 and damping is None:
+        return [right[0] / rows[0][0]], ()
+    gram = [[graph.dot(a, b) for b in rows[: i + 1]] for i, a in enumerate(rows)]
+    if len(gram) == 1:
+        size = gram[0][0] if damping is None else graph.apply("max", gram[0][0], damping * damping)
+        factor = right[0] / size
+        return [factor * column[0] for column in columns], ()
+    factors = factorize(gram)
+    x = factors.solve(right)
+    return [graph.dot(column, x) for column in columns], _regular(f, gram, factors)
+
+
+def _not_zero(f: Functions, system: Linear) -> tuple[Node, ...]:
+    """That no row of S is rounding of the terms it is a sum of, or fixed by the passive constraints."""
+    limit = f.graph.const(ROW_LIMIT**2)
+    squares = (f.graph.dot(row, row) for row in system.rows)
+    present = (f.graph.apply("lt", limit * x, y) for x, y in zip(system.sizes, squares, strict=True))
+    return tuple(condition for condition in (*present, *system.movable) if condition.op != "const")
+
+
+def _regular(f: Functions, gram: Rows, factors: Factor) -> tuple[Node, ...]:
+    """That no pivot is too small a part of its diagonal entry."""
+    graph = f.graph
+    tests = (graph.const(GRAM_LIMIT) * gram[k][k] * r for k, r in factors.reciprocals.items())
+    return (*factors.conditions, *(graph.apply("lt", x, graph.one) for x in tests if x.op != "const"))
+
+
+def _fast_ideal(f: Functions, s: Fragment, linear: Linear, inverse: Compliance) -> Sequence[Node] | None:
+    """``A2 G tau = A2 J_s^T mu`` with ``(J_s M J_s^T) mu = z``: the controls take the place of multipliers."""
+    e, graph, law = f.equations, f.graph, f.servo
+    n_i, n_tau = len(e.partition.independent), len(law.controls.slots)
+    if max(n_i, n_tau) > WRITTEN_OUT:
+        return None
+    gram = [row[: i + 1] for i, row in enumerate(linear.gram)]
+    factors = factorize(gram)
+    mu = factors.solve(linear.right)
+    force = [graph.dot(column, mu) for column in zip(*law.J, strict=True)]
+    columns = [e.simplified(inverse.reduced(column)) for column in law.controls.columns]
+    rows = tuple(zip(*columns, strict=True))
+    tau, conditions = _solved_ideal(f, rows, columns, inverse.reduced(force))
+    s.require(*(condition for condition in linear.movable if condition.op != "const"))
+    s.require(*_regular(f, gram, factors), *conditions)
+    return tau
+
+
+def _solved_ideal(
+    f: Functions, rows: Rows, columns: Rows, right: Sequence[Node]
+) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """tau with ``rows tau = right`` where that is consistent, whatever the shape of the rows; its conditions."""
+    graph, y = f.graph, f.servo.free
+    if len(rows) < len(columns):
+        rest = [z - graph.dot(row, y) for z, row in zip(right, rows, strict=True)]
+        change, conditions = _least_norm(f, rows, rest)
+        return tuple(a + b for a, b in zip(y, change, strict=True)), conditions
+    gram = [[graph.dot(a, b) for b in columns[: i + 1]] for i, a in enumerate(columns)]
+    factors = factorize(gram)
+    tau = tuple(factors.solve([graph.dot(column, right) for column in columns]))
+    conditions = _regular(f, gram, factors)
+    if len(rows) == len(columns):
+        return tau, conditions
+    return tau, (*conditions, *_consistent(f, rows, right, tau))
+
+
+def _consistent(f: Functions, rows: Rows, right: Sequence[Node], tau: Sequence[Node]) -> tuple[Node, ...]:
+    """That what the controls cannot supply is rounding."""
+    graph = f.graph
+    conditions = []
+    for row, z in zip(rows, right, strict=True):
+        terms = [a * x for a, x in zip(row, tau, strict=True) if not a.is_zero]
+        left = graph.apply("abs", graph.sum(terms) - z)
+        size = graph.sum([graph.apply("abs", z), *(graph.apply("abs", x) for x in terms)])
+        if not left.is_zero:
+            conditions.append(graph.apply("le", left, graph.const(ROW_LIMIT) * size))
+    return tuple(conditions)
+
+
+# -- kernels ------------------------------------------------------------------------------------------------------
+
+
+def _general(f: Functions, s: Fragment) -> Sequence[Node]:
+    """The controls by singular values, which also tell where there are none."""
+    if not f.servo.servo.is_ideal:
+        return _least_change(f, s)
+    rows, right, _ = _ideal_system(f, s, "control_solve")
+    y, title = f.servo.free, "M G tau = M J_s^T mu"
+    return s.call("control_solve", len(rows), len(y), title=title, names={"x": "tau"}, A=flat(rows), z=right, y=y)["x"]
+
+
+def _ideal_system(f: Functions, s: Fragment, kernel: str) -> tuple[Rows, Sequence[Node], Node]:
+    """M G (n_u, n_tau) and M J_s^T mu: the same equations without a choice of independent speeds; whether mu exists.
+
+    The kernel finds the multipliers mu of the servo-constraints. Whether they exist is known after
+    ``control_feasibility`` only.
+    """
+    linear = by_kernels(f, s, controls=True)
+    rows, right = _movable_rows(f, linear), linear.right
+    n, names = len(right), {"A": "N", "z": "rest", "y": "zero", "x": "multipliers", "result": "possible"}
+    inputs = {"A": flat(rows), "z": right} | ({"y": [f.graph.zero] * n} if kernel == "control_solve" else {})
+    results = s.call(kernel, n, n, title="J_s M J_s^T mu = z", names=names, **inputs)
+    force = [f.graph.dot(results["x"], column) for column in zip(*linear.responses, strict=True)]
+    possible = results["result"][2] if "result" in results else f.graph.one
+    return list(zip(*linear.driven, strict=True)), force, possible
+
+
+def _movable_rows(f: Functions, linear: Linear) -> Rows:
+    """J_s M J_s^T without what the passive constraints fix."""
+    graph, movable = f.graph, linear.movable
+    if not movable:
+        return linear.gram
+    return [
+        [graph.select(graph.apply("and", a, b), x, graph.zero) for x, b in zip(row, movable, strict=True)]
+        for row, a in zip(linear.gram, movable, strict=True)
+    ]
+
+
+def _least_change(f: Functions, s: Fragment) -> Sequence[Node]:
+    """The controls of the resolutions that start from y, by singular values, which also tell where there are none."""
+    law, metric, linear, damping = f.servo, metric_of(f), by_kernels(f, s), f.servo.servo.damping
+    system = replace(linear, right=without_free(f, linear))
+    if damping is None:
+        system = scaled_rows(f, system)
+    if metric is not None:
+        s.require(*metric.conditions)
+        s.check()
+    # The last input of the kernel: the damping, or the vector that it is to start from.
+    last: dict[str, Source] = {"y": "zero"} if damping is None else {"damping": "damping"}
+    kernel = "control_solve" if damping is None else "control_damped"
+    zeros = (f.graph.zero,) * len(law.free)
+    s.store("", **({"zero": zeros} if damping is None else {"damping": lowered(f.equations, [damping])}))
+
+    def change(name: str, right: Sequence[Node]) -> Sequence[Node]:
+        """``L right`` by a call of the kernel; the result passes through a work array of this name."""
+        rows, title = in_metric(system, metric).rows, "S (tau - y) = z - S y"
+        sizes, names = (len(rows), len(law.free)), {"x": name}
+        x = s.call(kernel, *sizes, title=title, names=names, A=flat(rows), z=right, **last)["x"]
+        return x if metric is None else metric.colored(x)
+
+    nearest = [a + b for a, b in zip(law.free, change("change", system.right), strict=True)]
+    if not law.feedback:
+        return nearest
+    n = len(nearest)
+    kept = []
+    for j, column in enumerate(law.feedback):
+        lost = change(f"change{j}", matrix_vector(f.graph, system.rows, column))
+        kept.append([a - b for a, b in zip(column, lost, strict=True)])
+    K = [(f.graph.one if i == j else f.graph.zero) - kept[j][i] for i in range(n) for j in range(n)]
+    title, names = "(I - (I - S^+ S) Y) tau = S^+ z + (I - S^+ S) y0", {"a": "K", "b": "tau"}
+    return s.call("lu_solve", n, title=title, names=names, a=K, b=nearest)["b"]
+
+
+# -- the systems S tau = z ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Linear:
+    """``rows tau = right``: S and z, (m, n) and (m,), or what takes their place, with what the resolutions need.
+
+    ``sizes`` (m,): squared sizes of the terms each row is a sum of. ``movable``: conditions that the passive
+    constraints leave each servo-constraint free; none without constraints. ``responses`` the rows of J_s M (n_s, n_u),
+    ``gram`` J_s M J_s^T, ``driven`` the columns of M G if wanted.
+    """
+
+    rows: Matrix
+    right: tuple[Node, ...]
+    sizes: tuple[Node, ...]
+    movable: tuple[Node, ...] = ()
+    responses: Matrix = ()
+    gram: Matrix = ()
+    driven: Matrix = ()
+
+
+def straight_line(f: Functions, s: Fragment, inverse: Compliance) -> Linear:
+    """S and z by straight-line code with the model's own dependent speeds; under conditions of the fragment."""
+    e, law = f.equations, f.servo
+    system = servo_system(e, inverse)
+    s.require(*f.pivots(PIVOT_LIMIT), *inverse.factor.conditions)
+    gram = tuple(e.simplified(matrix_vector(f.graph, law.J, row)) for row in system.responses)
+    return _with_sizes(f, system.S, system.z, system.responses, gram)
+
+
+def by_kernels(f: Functions, s: Fragment, controls: bool = False) -> Linear:
+    """S and z for any dependent speeds and redundant constraints: accelerations that single forces cause."""
+    e, law = f.equations, f.servo
+    if not f.n_c:
+        inverse = compliance(e)
+        linear = straight_line(f, s, inverse)
+        s.check()
+        return replace(linear, driven=tuple(inverse.times(column) for column in law.controls.columns if controls))
+    zeros = [f.graph.zero] * f.n_c
+    responses = tuple(_accelerations(f, s, f"row{k}", row, zeros) for k, row in enumerate(law.J))
+    free = _accelerations(f, s, "unforced", law.controls.free, e.b_stabilized.nodes)
+    S = tuple(tuple(matrix_vector(f.graph, law.controls.columns, row)) for row in responses)
+    z = tuple(b - x for b, x in zip(law.bias, matrix_vector(f.graph, law.J, free), strict=True))
+    gram = tuple(tuple(matrix_vector(f.graph, law.J, row)) for row in responses)
+    columns = enumerate(law.controls.columns if controls else ())
+    driven = tuple(_accelerations(f, s, f"control{k}", column, zeros) for k, column in columns)
+    return replace(_with_sizes(f, S, z, responses, gram), driven=driven)
+
+
+def _with_sizes(
+    f: Functions,
+    S: Matrix,
+    z: tuple[Node, ...],
+    responses: Matrix,
+    gram: Matrix,
+) -> Linear:
+    """The system with what distinguishes its rows from rounding."""
+    graph, law = f.graph, f.servo
+    sizes = (term_size(graph, row, law.controls.columns) for row in responses)
+    movable: list[Node] = []
+    for k, row in enumerate(law.J if f.n_c else ()):
+        # Where passive constraints fix psi, J_s M is rounding throughout, and so are the terms of its products: J_s is
+        # compared with what is left of it, in the metric of the masses.
+        masses = (f.equations.mass_matrix[i][i] for i in range(f.n_u))
+        whole = graph.sum(x * x / mass for x, mass in zip(row, masses, strict=True) if not (x.is_zero or mass.is_zero))
+        movable.append(graph.apply("lt", graph.const(ROW_LIMIT**2) * whole, gram[k][k]))
+    return Linear(S, z, tuple(sizes), tuple(movable), responses, gram)
+
+
+def _accelerations(
+    f: Functions, s: Fragment, name: str, force: Sequence[Node], right: Sequence[Node]
+) -> tuple[Node, ...]:
+    """u' of ``Q u' = force + J^T lambda``, ``J u' = right``, in a work array of this name."""
+    e, kernel = f.equations, "udwadia_kalaba" if f.any_rank else "constrained_solve"
+    title, names = f"accelerations of {name}", {"udot": name}
+    system = {"Q": e.Q.nodes, "P": force, "J": e.J.nodes, "b": right}
+    return tuple(s.call(kernel, f.n_u, f.n_c, title=title, names=names, **system)["udot"])
+
+
+def term_size(graph: Graph, row: Sequence[Node], columns: Rows) -> Node:
+    """``sum_j (sum_i |row_i column_ji|)^2``: how large the row of products could be without cancellation."""
+    sums = (
+        graph.sum(graph.apply("abs", a * b) for a, b in zip(row, column, strict=True) if not (a * b).is_zero)
+        for column in columns
+    )
+    return graph.sum(x * x for x in sums)
+
+
+def metric_of(f: Functions) -> Factor | None:
+    """The factor of the weight W; None for the plain norm."""
+    weight = f.servo.servo.weight
+    if weight is None:
+        return None
+    return factorize([lowered(f.equations, row[: i + 1]) for i, row in enumerate(weight)])
+
+
+def in_metric(system: Linear, metric: Factor | None) -> Linear:
+    """The rows against controls measured by the weight."""
+    if metric is None:
+        return system
+    return replace(system, rows=tuple(tuple(metric.whitened(row)) for row in system.rows))
+
+
+def scaled_rows(f: Functions, system: Linear) -> Linear:
+    """Rows in the unit of the terms they are sums of; those that are rounding of these terms are zero."""
+    graph, limit = f.graph, f.graph.const(ROW_LIMIT**2)
+    rows, right = [], []
+    for k, (row, z, size) in enumerate(zip(system.rows, system.right, system.sizes, strict=True)):
+        present = graph.apply("lt", limit * size, graph.dot(row, row))
+        if system.movable:
+            present = graph.apply("and", present, system.movable[k])
+        divisor = graph.select(present, graph.apply("sqrt", size), graph.one)
+        rows.append(tuple(graph.select(present, x / divisor, graph.zero) for x in row))
+        right.append(z / divisor)
+    return Linear(tuple(rows), tuple(right), system.sizes)
+
+
+def without_free(f: Functions, system: Linear) -> tuple[Node, ...]:
+    """``z - S y``: what the free vector leaves to be done."""
+    return tuple(z - x for z, x in zip(system.right, matrix_vector(f.graph, system.rows, f.servo.free), strict=True))
