@@ -1,6 +1,6 @@
 """Numbers that the C runtime and Python share: statuses, contact modes, contact laws and kinds of events.
 
-Each is written here and nowhere else. ``kg_codes.h`` is rendered from these tables, C code uses its ``KG_...`` names,
+This module is their only definition: ``kg_codes.h`` is generated from these tables, C code uses its ``KG_...`` names,
 and Python code uses the members of the enumerations.
 """
 
@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class Code(IntEnum):
-    """A number with a ``label`` for users and a ``comment`` for the C header."""
+    """A number with a ``label`` for users and a ``comment`` for the C header; the base class of the tables."""
 
     label: str
     comment: str
@@ -29,10 +29,10 @@ class Code(IntEnum):
 
 
 class Status(Code):
-    """What an evaluation or an integration returns: a number, and a ``message`` for users in place of a label.
+    """The status that an evaluation or an integration returns; its label is a ``message`` for users.
 
-    Negative: it failed. After an evaluation that failed, the output must not be used. An integration that failed keeps
-    the last accepted state.
+    Negative numbers are failures. The output of a failed evaluation must not be used; a failed integration keeps the
+    last accepted state.
     """
 
     @property
@@ -42,39 +42,39 @@ class Status(Code):
     OK = (0, "success")
     REPARTITIONED = (
         1,
-        "success with other dependent speeds than the model's own, which are singular here",
-        "correct, but the dependent speeds of the model are singular here: others were used",
+        "success; the dependent speeds of the model are singular at this state, so others were chosen",
+        "correct; the dependent speeds of the model are singular at this state, so others were chosen",
     )
     FINISHED = (2, "the end of the interval was reached", "the end of the interval is reached")
     RANK_DEFICIENT = (
         3,
-        "success with constraints that depend on each other here: the best-fitting u' of least change was taken",
-        "correct, but constraints depend on each other here: the best-fitting u' of least change",
+        "success; the constraint rows are dependent at this state: u' is the least-squares solution of least change",
+        "correct; the constraint rows are dependent at this state: u' is the least-squares solution of least change",
     )
-    AT_EVENT = (4, "the run stands at an event", "the run stands at an event (kg_events.h)")
+    AT_EVENT = (4, "the run has stopped at an event", "the run has stopped at an event (kg_events.h)")
     AT_STOP = (
         5,
-        "the run stands at a time at which it was to stop",
-        "the run stands at a time the host asked for (kg_hybrid.h)",
+        "the run has stopped at a requested time",
+        "the run has stopped at a time requested by the host (kg_hybrid.h)",
     )
     TERMINATED = (6, "a terminal event ended the run", "an event ended the run")
     SINGULAR = (
         -1,
         "the matrix to be solved is singular to working precision: look for redundant constraints "
-        '(form="pseudoinverse" solves them), speeds that move no mass or a negative one, a singular position, or a '
-        "free vector y that depends on the controls and leaves them undetermined",
+        '(form="pseudoinverse" solves them), speeds that move no mass or a negative mass, a singular position, or'
+        " a free vector y that depends on the controls and leaves them undetermined",
         "the matrix to be solved is singular to working precision",
     )
     INFEASIBLE = (
         -2,
-        "no controls satisfy the servo-constraints here: the controls do not enter them (any more), or the servo-"
-        "constraints contradict each other or the passive constraints; change targets, controls or state",
-        "no controls satisfy the servo-constraints here",
+        "no controls satisfy the servo-constraints at this state: the controls have no influence on them, or the "
+        "servo-constraints contradict each other or the passive constraints; change targets, controls or state",
+        "no controls satisfy the servo-constraints at this state",
     )
     STEP_COLLAPSED = (
         -10,
-        "no step larger than the rounding of t satisfies the tolerances: the solution is singular or discontinuous "
-        "here, or the tolerances are too small for the rounding of the right-hand side",
+        "no step larger than the rounding error of t satisfies the tolerances: the solution is singular or "
+        "discontinuous at t, or the tolerances are smaller than the rounding errors of the right-hand side",
         "no step that changes t satisfies the tolerances",
     )
     TOO_MANY_STEPS = (
@@ -84,55 +84,54 @@ class Status(Code):
     )
     NOT_FINITE = (
         -12,
-        "the state, its derivative or the Jacobian is infinite or not a number: reduce the step, or check the model's "
-        "expressions at the last state",
+        "the state, its derivative or the Jacobian is infinite or not a number: reduce the step, or check the "
+        "model's expressions at the last state",
         "the state, its derivative or the Jacobian is infinite or not a number",
     )
     RHS_FAILED = (
         -13,
-        "the right-hand side failed, for the reason that its own status gives: look for redundant constraints "
-        '(form="pseudoinverse" solves them), speeds that move no mass or a negative one, or a singular position',
+        "the right-hand side failed; its own status gives the reason. Look for redundant constraints "
+        '(form="pseudoinverse" solves them), speeds that move no mass or a negative mass, or a singular position',
         "the right-hand side failed; its own status is in kg_stepper.rhs_status",
     )
     INTERRUPTED = (
         -14,
-        "interrupted: the results up to the last accepted step are valid",
-        "stopped by the host between two steps (never returned by a stepper)",
+        "the run was interrupted; the results up to the last accepted step are valid",
+        "the host stopped the run between two steps (never returned by a stepper)",
     )
     INVALID_ARGUMENT = (
         -15,
-        "invalid argument: sizes, steps and tolerances must be positive (atol may be zero) and times finite",
-        "a size, step, tolerance or time cannot be used",
+        "invalid argument: sizes, steps and tolerances must be positive (atol can be zero) and times finite",
+        "a size, step, tolerance or time is invalid",
     )
     INCONSISTENT = (
         -16,
-        "the constraints cannot be satisfied near this state: they contradict each other here, or the step was too "
-        "large",
-        "the constraints cannot be satisfied at, or near, this state",
+        "the constraints cannot be satisfied near this state: they contradict each other, or the step was too large",
+        "the constraints cannot be satisfied at or near this state",
     )
     NO_MODE = (
         -17,
-        "no forces or impulses satisfy the laws of all contacts: their gaps and the constraints contradict each other,"
-        " or a law of friction has no solution; let a contact yield with a compliant law",
-        "no modes of the contacts agree with the forces they lead to",
+        "no forces or impulses satisfy the laws of all contacts: their gaps and the constraints contradict each "
+        "other, or a friction law has no solution; give a contact a compliant law",
+        "no combination of contact modes is consistent with the forces that result from it",
     )
     SEVERAL_MODES = (
         -18,
-        "several modes of the contacts agree with the forces they lead to, with different accelerations (Painleve): "
-        "name those at the start, reduce the friction, or let the contact yield with a compliant law",
-        "several do, with different accelerations",
+        "several combinations of contact modes are consistent, with different accelerations (Painleve's paradox):"
+        " give the modes at the start, reduce the friction, or give a contact a compliant law",
+        "several combinations of contact modes are consistent, with different accelerations",
     )
     CHATTERING = (
         -19,
-        "events follow each other ever faster or without end: look for guards that hang at zero, or give the switching"
-        " a dead band",
-        "events follow each other without end",
+        "events follow each other without progress of the run: look for guards that remain zero, or give the "
+        "switching a dead band",
+        "events follow each other without progress of the run",
     )
     GAP_VIOLATED = (
         -20,
-        "the gap of a rigid contact is negative: start from a state that satisfies it, or give the contact a law that "
-        "allows penetration",
-        "a rigid contact starts penetrated",
+        "the gap of a rigid contact is negative: start from a state with a gap >= 0, or give the contact a law "
+        "that allows penetration",
+        "the gap of a rigid contact is negative at the start",
     )
 
 
@@ -140,34 +139,34 @@ class Mode(Code):
     """The mode of a contact at a state."""
 
     OPEN = (0, "open")
-    PENETRATED = (1, "penetrated", "the gap is violated, but the force would be tensile: there is none")
+    PENETRATED = (1, "penetrated", "the gap is violated; there is no force because it would be tensile")
     CLOSED = (2, "closed", "a normal force without friction")
     STICK = (3, "stick")
     SLIP = (4, "slip")
 
 
 class ContactLaw(Code):
-    """What holds a contact while it is closed. The label is the kind of the contact in a model."""
+    """How the forces of a closed contact are determined. The label is the kind of the contact in a model."""
 
-    STABILIZED = (0, "stabilized", "its rows accelerate as `target` says while the gap is violated")
+    STABILIZED = (0, "stabilized", "its rows have the acceleration `target` while the gap is violated")
     COMPLIANT = (1, "compliant", "the force is `load` while the gap is violated and the force compressive")
     RESTITUTION = (2, "restitution", "rigid: impacts, then separation or rest")
     BILATERAL = (3, "bilateral", "always closed, in both directions: friction in a joint")
-    LATCH = (4, "latch", "open, or closed in both directions, as events say")
+    LATCH = (4, "latch", "open, or closed in both directions; events switch it")
     LOAD = (5, "load", "no normal row: friction under the normal force `load`")
 
 
 class EventKind(Code):
-    """What happened at an event of a run, to the user's event or the contact with the index of the record."""
+    """What happened at an event of a run. The index of the record is that of the user's event or of the contact."""
 
     USER = (0, "user", "an event of the model")
-    OPENS = (1, "opens", "this and the following: a contact")
+    OPENS = (1, "opens", "this and the following kinds belong to a contact")
     CLOSES = (2, "closes")
     IMPACT = (3, "impact")
     STICKS = (4, "sticks")
     SLIPS = (5, "slips")
     REVERSES = (6, "reverses", "slips in the opposite direction")
-    PENETRATES = (7, "penetrates", "the gap stays violated, without a force")
+    PENETRATES = (7, "penetrates", "the gap remains violated, without a force")
     IMPOSED = (8, "imposed")
     REMOVED = (9, "removed")
     RESTS = (10, "rests", "infinitely many impacts accumulate (Zeno)")

@@ -1,4 +1,4 @@
-"""The errors kanegen raises. Each message says what was found, what was expected, where, and what to do."""
+"""The errors that kanegen raises. Each message says what was found, what was expected, where, and what to do."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 
 class KanegenError(Exception):
-    """Base class of every error kanegen raises on purpose."""
+    """Base class of all errors that kanegen raises on purpose."""
 
 
 class ModelError(KanegenError, ValueError):
-    """A description of a system that cannot be honored.
+    """An invalid description of a system.
 
-    ``problems`` holds one sentence per problem: all problems of a model are reported together.
+    All problems of a model are reported together: ``problems`` contains one sentence for each of them.
     """
 
     def __init__(self, problems: str | Sequence[str]) -> None:
@@ -28,11 +28,11 @@ class ModelError(KanegenError, ValueError):
 
 
 class ModelWarning(UserWarning):
-    """Something in a description that is legal and probably not meant, or that could not be checked."""
+    """Something in a description is legal but probably a mistake, or could not be checked."""
 
 
 def warn_user(message: str) -> None:
-    """Give a :class:`ModelWarning` that points at the line of the user's code from which kanegen was called."""
+    """Issue a :class:`ModelWarning` that points at the line of the user's code from which kanegen was called."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "kanegen":
         level, frame = level + 1, frame.f_back
@@ -40,11 +40,11 @@ def warn_user(message: str) -> None:
 
 
 class DerivationError(KanegenError):
-    """An expression that cannot be derived or lowered, named in the user's symbols."""
+    """An expression cannot be derived or lowered; the message names it in the user's symbols."""
 
 
 class BuildError(KanegenError, RuntimeError):
-    """A failed build: ``command`` that failed, its full ``stderr`` and the ``folder`` that was kept."""
+    """A build failed: ``command``, its complete ``stderr``, and the ``folder`` that was kept for inspection."""
 
     def __init__(
         self, message: str, *, command: Sequence[str] = (), stderr: str = "", folder: Path | None = None
@@ -63,11 +63,11 @@ class BuildError(KanegenError, RuntimeError):
 
 
 class SolveError(KanegenError, RuntimeError):
-    """A state or an argument for which the equations cannot be evaluated or integrated."""
+    """The equations cannot be evaluated or integrated for this state or argument."""
 
 
 class VerificationError(KanegenError, AssertionError):
-    """Equations or compiled code that contradict themselves or a principle; ``report`` has the table, if any."""
+    """Equations or compiled code violate an identity or a principle; ``report`` is the table of checks, or None."""
 
     def __init__(self, message: str, report: object = None) -> None:
         self.report = report

@@ -12,14 +12,14 @@ from typing import Final
 class FormSpec:
     """A form of the equations of motion and its properties.
 
-    ``name``, ``summary``: the value of ``form=``, and what the form solves.
-    ``partitioned``: it solves for dependent speeds; where the pivots of the model's own partition become too small,
-    code that chooses dependent speeds at run time takes over.
-    ``any_rank``: it accepts constraint rows that depend on each other.
-    ``definite``: it needs a positive definite Q: every speed must move mass.
-    ``candidate``: ``form="auto"`` may choose it, with at most ``speed_limit`` speeds; None for any number.
-    ``momenta``: the state of an integration is (q, mom) in place of (q, u); ``rhs`` is that of the reduced form.
-    ``functions``: functions that are always compiled with this form.
+    ``name``, ``summary``: the value of ``form=``, and the system that the form solves.
+    ``partitioned``: the form solves for dependent speeds. Where the pivots of the model's own partition become too
+    small, the compiled code chooses other dependent speeds at run time.
+    ``any_rank``: the form accepts linearly dependent constraint rows.
+    ``definite``: the form needs a positive definite Q: every speed must move mass.
+    ``candidate``: ``form="auto"`` can choose the form for up to ``speed_limit`` speeds (None: any number).
+    ``momenta``: the state of an integration is (q, mom) instead of (q, u); ``rhs`` is that of the reduced form.
+    ``functions``: functions that are always compiled with the form.
     """
 
     name: str
@@ -34,8 +34,9 @@ class FormSpec:
 
 
 WRITTEN_OUT_LIMIT: Final = 32
-"""Speed limit of forms that write out the factors of Q: with more speeds, compiling takes longer than most runs. With
-20 speeds of a chain such code is 1.5 to 2 times as fast as the loops of the reduced form."""
+"""Speed limit of forms whose code contains the factorization of Q without loops. With more speeds, compiling takes
+longer than most runs. For a chain with 20 speeds this code is 1.5 to 2 times as fast as the loops of the reduced form.
+"""
 
 _MOMENTA: Final = ("momentum", "Dm", "e")
 _TABLE: Final = (
@@ -48,7 +49,7 @@ _TABLE: Final = (
         candidate=True,
         speed_limit=WRITTEN_OUT_LIMIT,
     ),
-    FormSpec("augmented", "the same with Q + J^T W J for Q, which may be singular"),
+    FormSpec("augmented", "the range-space system with Q + J^T W J in place of Q; Q can be singular"),
     FormSpec(
         "canonical",
         "orthogonal parts of u'; redundant constraints allowed",

@@ -1,4 +1,4 @@
-"""The hash-consed scalar expression graph: SymPy in, derivatives, evaluation, SymPy out."""
+"""The hash-consed scalar expression graph: conversion from and to SymPy, derivatives, evaluation."""
 
 from kanegen.graph.derivatives import Tangent as Tangent
 from kanegen.graph.derivatives import copied as copied

@@ -1,13 +1,13 @@
-"""Derivatives on the graph, forward mode along one direction, reverse mode of many outputs; substitution.
+"""Derivatives on the graph: forward mode along one direction, reverse mode for a sum of outputs; substitution.
 
-Where a function has a value but no finite slope, the chain rule multiplies an infinite slope by a zero: the slope of
-``x*sqrt(abs(x))`` and of ``u*sqrt(q**2 + u**2)`` at the origin is 0, not NaN. A root is therefore differentiated with
-the reciprocal that is 0 at 0 (``reciprocal`` of the graph). Wherever the derivative of the whole expression is finite
-and the other factors vanish with the root, this gives the derivative; ``sqrt(q**2)`` has the slope 0 at its kink, one
-of its subgradients; and the slope of ``sqrt(q)`` itself, infinite at q = 0, is reported as 0. The same holds for
+At points where a function has no finite slope, the chain rule multiplies infinity by zero. For example, the slopes of
+``x*sqrt(abs(x))`` and of ``u*sqrt(q**2 + u**2)`` at the origin are 0, but the chain rule gives NaN. The derivative of a
+root therefore uses a reciprocal that is 0 at 0 (``reciprocal`` of the graph). The result is correct if the derivative
+of the whole expression is finite and the other factors vanish with the root. ``sqrt(q**2)`` gets the slope 0 at its
+kink, which is a subgradient, and ``sqrt(q)`` gets the slope 0 at q = 0 instead of infinity. The same rule applies to
 powers with an exponent below 1, cube roots, asin, acos and acosh.
 
-A branch that is not taken (``select``, ``min``, ``max``) takes no part in a derivative, even if its own is NaN there.
+A branch that is not chosen (``select``, ``min``, ``max``) does not contribute to a derivative, even if its own is NaN.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kanegen.graph.nodes import Graph, Node
 
 
 def reachable(roots: Iterable[Node]) -> list[Node]:
-    """Every node the roots need, operands before results."""
+    """All nodes that the roots need, operands before results."""
     seen: dict[int, Node] = {}
     stack = list(roots)
     while stack:
@@ -36,10 +36,10 @@ def reachable(roots: Iterable[Node]) -> list[Node]:
 
 
 def count_operations(roots: Iterable[Node], excluding_constant: bool = True) -> int:
-    """The number of arithmetic operations, comparisons, selections and function calls the roots need.
+    """The number of arithmetic operations, comparisons, selections and function calls that the roots need.
 
-    Each counts 1, shared ones once. With ``excluding_constant`` what depends on parameters only is left out:
-    it is computed once, ahead of a run.
+    Shared operations count once. With ``excluding_constant``, operations that depend only on parameters do not count,
+    because they are evaluated once before a run.
     """
     leaves = ("const", "input")
     return sum(node.op not in leaves and not (excluding_constant and node.constant) for node in reachable(roots))
@@ -48,7 +48,7 @@ def count_operations(roots: Iterable[Node], excluding_constant: bool = True) -> 
 def partials(node: Node, moves: Callable[[Node], bool]) -> list[tuple[Node, Node]]:
     """The pairs (operand, derivative of ``node`` with respect to it) of the operands that move.
 
-    Constant operands can be among them, but a user's function is asked only for derivatives that are needed.
+    Pairs of constant operands can be included, but never derivatives of a user's function that are not needed.
     """
     g, op = node.graph, node.op
     if op in ("const", "input", "lt", "le", "eq", "ne", "and", "or", "not", "floor", "ceil"):
@@ -79,7 +79,7 @@ def partials(node: Node, moves: Callable[[Node], bool]) -> list[tuple[Node, Node
 
 
 def _branches(node: Node) -> tuple[Node, Node, Node] | None:
-    """The condition, the operand that is the value where it holds, and the other one; None for other operations."""
+    """The condition, the operand if it is true, and the operand if it is false; None for other operations."""
     g, args = node.graph, node.args
     match node.op:
         case "select":
@@ -97,11 +97,11 @@ def _is_power_three_halves(a: Node, b: Node) -> bool:
 
 
 def _slope_in_base(node: Node) -> Node:
-    """The derivative of ``a**b`` with respect to a; where that is infinite, at a = 0 with b < 1, it is taken as 0."""
+    """The derivative of ``a**b`` with respect to a; 0 where it is infinite, at a = 0 with b < 1."""
     g = node.graph
     a, b = node.args
     if b.op == "const":
-        # No integer: a division instead of another pow().
+        # b is not an integer here; a division is cheaper than another pow().
         return b * (node * g.apply("reciprocal", a))
     infinite = g.apply("and", g.apply("lt", b, g.one), g.apply("eq", a, g.zero))
     return g.select(infinite, g.zero, b * g.apply("pow", a, b - 1))
@@ -146,7 +146,7 @@ _SLOPES: Final[Mapping[str, Callable[[Graph, Node, Node], Node]]] = {
 class Tangent:
     """Forward mode: the derivative of any node along one direction.
 
-    ``seeds`` gives the derivative of each input node that moves; all others are constant. Results are kept, so
+    ``seeds`` maps each input node that varies to its derivative; all others are constant. Results are cached, so
     that one Tangent differentiates shared subexpressions once.
     """
 
@@ -217,7 +217,7 @@ class Tangent:
 
 
 def gradient(outputs: Sequence[Node], weights: Sequence[Node], inputs: Sequence[Node]) -> list[Node]:
-    """Reverse mode: the derivatives of ``sum weights_k outputs_k`` in the inputs, weights held fixed."""
+    """Reverse mode: the derivatives of ``sum weights_k outputs_k`` with respect to the inputs, for fixed weights."""
     if not outputs:
         return []
     g = outputs[0].graph
@@ -244,10 +244,10 @@ def gradient(outputs: Sequence[Node], weights: Sequence[Node], inputs: Sequence[
 
 
 def _shares(node: Node, bar: Node, taken: Node, moves: set[int]) -> Iterator[tuple[Node, Node, Node]]:
-    """What each operand receives of the adjoint ``bar`` of ``node``, and the condition under which it takes part.
+    """The contribution of the adjoint ``bar`` of ``node`` to each operand, and the condition under which it counts.
 
-    ``taken`` is the condition under which the node itself takes part; elsewhere ``bar`` is 0, and the derivatives can
-    be NaN.
+    ``taken`` is the condition under which the node itself contributes to the result; if it is false, ``bar`` is 0, and
+    the derivatives can be NaN.
     """
     g = node.graph
     branches = _branches(node)

@@ -1,4 +1,4 @@
-"""Graph nodes back to SymPy expressions, for reading and for further symbolic work."""
+"""Conversion of graph nodes to SymPy expressions, for display and for symbolic work."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Names = Mapping[tuple[str, int], Any]
 def to_sympy(roots: Sequence[Node], names: Names) -> list[Any]:
     """The roots as SymPy expressions.
 
-    ``names`` gives the expression of each input, keyed by ``(array, index)``; an input without a name is
-    shown as a symbol ``array[index]``. Large results swell: see :func:`to_sympy_cse`.
+    ``names`` maps ``(array, index)`` of each input to its expression; an input without a name becomes a symbol
+    ``array[index]``. Shared subexpressions are repeated: for large results, use :func:`to_sympy_cse`.
     """
     shown: dict[int, Any] = {}
     for node in reachable(roots):
@@ -30,9 +30,9 @@ def to_sympy(roots: Sequence[Node], names: Names) -> list[Any]:
 
 
 def to_sympy_cse(roots: Sequence[Node], names: Names) -> tuple[list[tuple[Any, Any]], list[Any]]:
-    """``(replacements, expressions)`` as of :func:`sympy.cse`: what is used more than once has a symbol.
+    """``(replacements, expressions)`` as of :func:`sympy.cse`: every expression used more than once becomes a symbol.
 
-    The symbols are ``x0, x1, ...``, without those whose name occurs in ``names``.
+    The symbols are ``x0, x1, ...``, except those whose name occurs in ``names``.
     """
     order = reachable(roots)
     uses = Counter(a.index for node in order for a in node.args)
@@ -49,7 +49,7 @@ def to_sympy_cse(roots: Sequence[Node], names: Names) -> tuple[list[tuple[Any, A
 
 
 def _is_short(expression: Any) -> bool:
-    """Whether a symbol in its place would make nothing shorter: leaves and their negatives."""
+    """Whether the expression is a leaf or the negative of one, so that a symbol would not be shorter."""
     if isinstance(expression, sympy.Mul) and len(expression.args) == 2 and expression.args[0] == -1:
         expression = expression.args[1]
     return bool(expression.is_Atom) or isinstance(expression, AppliedUndef | sympy.Derivative)

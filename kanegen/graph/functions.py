@@ -1,7 +1,7 @@
 """User functions and splines in SymPy expressions.
 
-Calling a :class:`Function` or :class:`Spline` on SymPy expressions gives an applied SymPy function whose
-class carries the object as ``kanegen_function``. By that attribute the lowering recognizes it.
+Calling a :class:`Function` or :class:`Spline` on SymPy expressions gives an applied SymPy function. The attribute
+``kanegen_function`` of its class is the object, by which the lowering recognizes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Derivative = Union["Function", "Spline", Callable[..., Any]]
 
 
 def _applied_class(owner: Function | Spline) -> Any:
-    """The SymPy function class of ``owner``; made at run time because its name is the user's."""
+    """The SymPy function class of ``owner``, created at run time because the user chooses its name."""
 
     def fdiff(self: Any, argindex: int = 1) -> Any:
         if not 1 <= argindex <= owner.arity:
@@ -59,8 +59,8 @@ class Function:
         arguments are ``double`` and named by ``arguments``; ``<math.h>`` is included.
     derivatives
         One entry per argument: another ``Function`` or ``Spline`` of the same arguments, or a callable that
-        takes the SymPy arguments and returns a SymPy expression. Needed only where the equations are
-        differentiated.
+        takes the SymPy arguments and returns a SymPy expression. Required only if the derivation differentiates the
+        function.
     arguments
         Names of the arguments in ``c``; ``("x",)`` for one argument and ``("x1", "x2", ...)`` for more
         by default.
@@ -68,7 +68,7 @@ class Function:
     Raises
     ------
     ModelError
-        For anything else in one of these places.
+        If an argument has another type, or the numbers of arguments and derivatives differ from ``arity``.
     """
 
     name: str
@@ -105,14 +105,14 @@ class Function:
         return text if re.search(r"\breturn\b", text) else f"return {text.rstrip(';')};"
 
     def derivative_at(self, index: int) -> Callable[..., Any]:
-        """What gives the derivative with respect to argument ``index`` (from 0) as a SymPy expression.
+        """The callable that returns the derivative with respect to argument ``index`` (from 0) as a SymPy expression.
 
-        Raises ``DerivationError`` when the user gave none.
+        Raises ``DerivationError`` if the user gave none.
         """
         if index >= len(self.derivatives):
             raise DerivationError(
                 f"kg.Function {self.name!r} is differentiated with respect to its argument "
-                f"{self.arguments[index]}, but has no derivative there: give derivatives=, one per argument"
+                f"{self.arguments[index]}, but has no derivatives: give derivatives=, one per argument"
             )
         return self.derivatives[index]
 
@@ -148,8 +148,8 @@ class Spline:
     name
         Printed name; any string.
 
-    Outside of ``[x[0], x[-1]]`` the first or last polynomial continues. At a breakpoint the piece to its
-    right counts, which matters for the derivatives of a linear spline only.
+    Outside ``[x[0], x[-1]]``, the first or last polynomial is extrapolated. At a breakpoint, the piece to its right
+    is used, which affects only the derivatives of a linear spline.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class Spline:
     Raises
     ------
     ModelError
-        For points that do not make a function.
+        For points that do not define a function, such as abscissae that do not increase.
     """
 
     arity = 1
@@ -212,7 +212,7 @@ class Spline:
         """The exact derivative, again a piecewise polynomial; constant zero beyond the degree."""
         if order == 0:
             return self
-        # Kept, so that equal derivatives are the same SymPy function and share a node of the graph.
+        # Cached, so that equal derivatives are the same SymPy function and share a node of the graph.
         if self._derivative is None:
             pieces = tuple(tuple(k * c for k, c in enumerate(piece) if k) or (0.0,) for piece in self.coefficients)
             self._derivative = Spline.__new__(Spline)

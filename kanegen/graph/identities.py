@@ -1,10 +1,10 @@
-"""Algebraic identities by arithmetic modulo a prime, not by rewriting rules.
+"""Detection of algebraic identities by arithmetic modulo a prime instead of rewriting rules.
 
-Every node is evaluated once at a random point of a finite field, the sine and cosine of an angle at a random point of
-the unit circle. Two nodes of equal residue are equal as rational functions of inputs, sines and cosines (Schwartz
-1980, Zippel 1979: the chance of an accident is the degree over the prime, below 1e-30 here), whatever their form:
-``sin^2 + cos^2``, products of direction cosines that cancel, speeds that drop out. The first such node
-represents all. Functions other than sine and cosine are opaque: identities among them are not found.
+Every node is evaluated once at a random point of a finite field; the sine and cosine of an angle are a random point of
+the unit circle. Two nodes with the same residue are equal as rational functions of inputs, sines and cosines (Schwartz
+1980, Zippel 1979; the probability of an error is the degree over the prime, below 1e-30 here), whatever their form.
+Examples are ``sin^2 + cos^2``, products of direction cosines that cancel, and speeds that drop out. The first such node
+represents all. Identities of functions other than sine and cosine are not detected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HALF: Final = PRIME // 2
 
 
 class Residues:
-    """The residue of each node at one random point; ``seed`` chooses the point, parameters aside."""
+    """The residue of each node at one random point; ``seed`` selects the values of all inputs except parameters."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -31,7 +31,7 @@ class Residues:
         self._circle: dict[int, tuple[int, int]] = {}
 
     def __call__(self, node: Node) -> int | None:
-        """The residue; None where a division by zero leaves it undefined. Operands must have been asked before."""
+        """The residue; None if a division by zero leaves it undefined. Operands must be evaluated before results."""
         if node.index not in self._known:
             values = [value for value in map(self, node.args) if value is not None]
             self._known[node.index] = self._value(node, values) if len(values) == len(node.args) else None
@@ -76,7 +76,7 @@ class Residues:
 
 
 class Identities:
-    """Canonical nodes of one graph: equal values, one node."""
+    """Canonical nodes of one graph: nodes of equal value are replaced by the first of them."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -86,7 +86,7 @@ class Identities:
         self._by_residue: dict[int, Node] = {0: graph.zero, 1: graph.one}
 
     def canonical(self, nodes: Iterable[Node]) -> list[Node]:
-        """For each node the first met of those with its value."""
+        """For each node, the first node that has the same value."""
         return [self._of(node) for node in nodes]
 
     def _of(self, root: Node) -> Node:
@@ -111,7 +111,7 @@ class Identities:
             try:
                 node = rebuild(node, args)
             except ZeroDivisionError:
-                return node  # its denominator is identically zero: evaluation will report it
+                return node  # its denominator is identically zero, which the evaluation will report
             if node.index in self._canonical:
                 return self._canonical[node.index]
         residue = self._here(node)
@@ -128,7 +128,7 @@ class Identities:
         return settled
 
     def _settled(self, node: Node, residue: int) -> Node:
-        """The node, or the same value from parameters alone where it does not change during a run."""
+        """The node, or an equal node that depends only on parameters if the value is constant during a run."""
         if node.constant or not node.args or self._there(node) != residue:
             return node
         variables = [leaf for leaf in reachable([node]) if leaf.op == "input" and not leaf.constant]

@@ -1,4 +1,4 @@
-"""Evaluation of graphs over any kind of number: the oracle of compiled code, a check without a compiler; roots."""
+"""Evaluation of graphs with floats, NumPy or mpmath, as a reference for compiled code; Newton's method on graphs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _value(node: Node, args: list[Any], values: Mapping[str, Sequence[Any]], con
 
 
 def _quiet(function: Function) -> Function:
-    """The function with the result of C99, NaN, where Python raises a domain error."""
+    """The function with the results of C99, NaN and infinity, in place of Python's exceptions."""
 
     def call(*args: float) -> float:
         try:
@@ -234,17 +234,17 @@ Values = dict[str, list[float]]
 _ITERATIONS = 50
 
 _STEP = 1e-14
-"""A step below this fraction of the unknowns (at least 1) is rounding: the iteration has converged."""
+"""The iteration has converged if the step is below this fraction of the unknowns (at least 1)."""
 
 _SATISFIED = 1e-10
-"""Residuals that are left after convergence; a larger one belongs to a point without a root nearby."""
+"""Largest residual after convergence; a larger one means that there is no root nearby."""
 
 _FAR = 100.0
-"""A step of this size leads nowhere: coordinates and lengths of models are of the size 1, some of them 30."""
+"""The iteration stops at a larger step: coordinates and lengths of models are of the order of 1, some of 30."""
 
 
 class Newton:
-    """The values of ``unknowns`` (input nodes of the graph) nearest to the given ones at which ``residuals`` vanish."""
+    """Newton's method with steps of least norm for the ``unknowns`` (input nodes) at which ``residuals`` vanish."""
 
     def __init__(self, residuals: Sequence[Node], unknowns: Sequence[Node]) -> None:
         self._places = [node.payload for node in unknowns]
@@ -253,7 +253,7 @@ class Newton:
         self._nodes = [*residuals, *slopes]
 
     def solve(self, values: Mapping[str, Sequence[float]]) -> Values | None:
-        """The input arrays with the unknowns replaced; None where the method does not converge."""
+        """The input arrays with the unknowns replaced; None if the method does not converge."""
         moved = {name: [float(x) for x in array] for name, array in values.items()}
         m, n = self._shape
         if not m:
@@ -262,7 +262,7 @@ class Newton:
             try:
                 numbers = np.array(evaluate(self._nodes, moved))
             except (ValueError, ArithmeticError):
-                return None  # a user's Python function that is not defined here
+                return None  # a user's Python function is not defined at this point
             if not np.isfinite(numbers).all():
                 return None
             step = np.linalg.lstsq(numbers[m:].reshape(m, n), numbers[:m], rcond=None)[0]

@@ -1,7 +1,7 @@
-"""SymPy expressions to graph nodes.
+"""Conversion of SymPy expressions to graph nodes ("lowering").
 
-The way in is one pass over the expression with a memo: no substitution, no simplification, no symbolic
-evaluation, since every model pays for it. SymPy keeps the arguments of sums and products in an order that
+The conversion is one pass over the expression with a cache, without substitution, simplification or symbolic
+evaluation, which would be slow for every model. SymPy keeps the arguments of sums and products in an order that
 does not depend on the hash seed, so the same expressions give the same nodes in every process.
 """
 
@@ -31,7 +31,7 @@ class Lowering:
         The graph that receives the nodes.
     symbols
         The node of every leaf: coordinates and speeds ``q(t)``, their derivatives ``q(t).diff(t)``, inputs,
-        parameters and time. The most specific entry wins: ``q(t).diff(t)`` is looked up as it stands.
+        parameters and time. Derivatives such as ``q(t).diff(t)`` need entries of their own.
     """
 
     def __init__(self, graph: Graph, symbols: Mapping[Any, Node]) -> None:
@@ -61,10 +61,10 @@ class Lowering:
         except UnsupportedError as problem:
             raise DerivationError(f"{problem}{_where(expr, problem.culprit)}") from None
         except ZeroDivisionError:
-            raise DerivationError(f"division by zero in {_quoted(expr)}: a denominator is zero identically") from None
+            raise DerivationError(f"division by zero in {_quoted(expr)}: a denominator is identically zero") from None
 
     def visit(self, expr: Any) -> Node:
-        """The node of a subexpression; what :meth:`lower` and the rules of single types call."""
+        """The node of a subexpression, called by :meth:`lower` and by the rules of single types."""
         known = self._known
         node = known.get(expr)
         if node is None:
@@ -73,12 +73,12 @@ class Lowering:
         return node
 
     def _visit_bottom_up(self, expr: Any) -> Node:
-        """Like :meth:`visit`, for expressions nested deeper than Python's recursion goes."""
+        """Like :meth:`visit`, for expressions that are nested deeper than Python's recursion limit."""
         known = self._known
         stack = [expr]
         while stack:
             top = stack[-1]
-            # Derivatives and branches are looked up whole; an exponent needs no node of its own.
+            # Derivatives are looked up as a whole; an exponent is not always lowered to a node.
             inner = () if isinstance(top, sympy.Derivative | sympy.Subs) else (top.base,) if top.is_Pow else top.args
             pending = [a for a in inner if a not in known and isinstance(a, sympy.Expr)]
             if pending:
@@ -167,7 +167,7 @@ def _user_function(lowering: Lowering, expr: Any) -> Node:
 
 
 def _by_constancy(node: Node) -> tuple[bool, int]:
-    """What is constant during a run first, older nodes first: partial sums and products tend to be shared."""
+    """Sorting key: nodes that are constant during a run first, then older nodes, so that partial sums are shared."""
     return (not node.constant, node.index)
 
 
@@ -222,7 +222,7 @@ def _pow(lowering: Lowering, expr: Any) -> Node:
 
 
 def _rational_power(lowering: Lowering, base: Any, p: int, q: int) -> Node:
-    """``base**(p/q)``, p > 0: products and one square root where that is enough."""
+    """``base**(p/q)``, p > 0, with products and one square root if q <= 2."""
     graph, node = lowering.graph, lowering.visit(base)
     if q == 1:
         return graph.power(node, p)
@@ -273,7 +273,7 @@ def _quoted(expr: Any) -> str:
 
 
 def _where(expr: Any, culprit: Any) -> str:
-    """ ", in ..." with the widest expression around ``culprit`` that is still short enough to read."""
+    """The text " (in ...)" with the largest expression around ``culprit`` that is short enough to read."""
     path = _path(expr, culprit)
     if len(path) < 2:
         return ""
@@ -287,7 +287,7 @@ def _where(expr: Any, culprit: Any) -> str:
 
 
 def _path(expr: Any, culprit: Any) -> list[Any]:
-    """The expressions from ``expr`` down to ``culprit``; empty when it only arose on the way."""
+    """The expressions from ``expr`` down to ``culprit``; empty if it is not a subexpression of ``expr``."""
     parents: dict[Any, Any] = {expr: None}
     stack = [expr]
     while stack:

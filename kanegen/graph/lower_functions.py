@@ -1,7 +1,7 @@
-"""Lowering rules of functions, conditions and branches, by SymPy type; other functions in terms of those.
+"""Lowering rules of functions, conditions and branches by SymPy type, and conversion of other functions to these.
 
-The characteristic curves of ``sympy.physics.biomechanics`` know their expression (``doit``), ``log1p`` and its like
-expand, ``sinc``, ``erfc`` and others can be rewritten.
+``doit`` gives the expressions of the characteristic curves of ``sympy.physics.biomechanics``; ``log1p`` and similar
+functions can be expanded; ``sinc``, ``erfc`` and others can be rewritten.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kanegen.graph.nodes import SAME_NAME, Graph, Node
 
 
 class Lowerer(Protocol):
-    """What a rule needs: the graph, and the nodes of subexpressions."""
+    """The part of ``Lowering`` that a rule uses: the graph, and the nodes of subexpressions."""
 
     @property
     def graph(self) -> Graph: ...
@@ -94,8 +94,8 @@ def _heaviside(lowering: Lowerer, expr: Any) -> Node:
 def _impulse(lowering: Lowerer, expr: Any) -> Node:
     raise UnsupportedError(
         expr,
-        f"{expr} is infinite at one place and no number; it is the derivative of a step (of Heaviside or sign, or the "
-        "second one of Abs, Max or Min). Let an event act with impulses= instead, or leave the term out",
+        f"{expr} is infinite at one point and has no value there; it is the derivative of a step (of Heaviside or "
+        "sign, or the second one of Abs, Max or Min). Give an event with impulses= instead, or remove the term",
     )
 
 
@@ -200,9 +200,9 @@ _TARGETS: Final = (sympy.Piecewise, sympy.sin, sympy.erf, sympy.atan2)
 
 
 def in_known_functions(expr: Any, is_known: Callable[[type], bool]) -> Any:
-    """An expression equal to ``expr`` in known functions, apart from what its arguments hold; None where there is none.
+    """An expression equal to ``expr`` in known functions, apart from its arguments; None if there is none.
 
-    ``is_known`` says whether a type has a lowering rule. Integrals are not tried: that may take forever.
+    ``is_known`` returns whether a type has a lowering rule. Integrals are not tried, because this could take very long.
     """
     if not isinstance(expr, sympy.Function | sympy.Sum | sympy.Product):
         return None
@@ -217,7 +217,7 @@ def _candidates(expr: Any) -> Iterator[Any]:
     if not isinstance(expr, sympy.Function):
         yield expr.doit()
         return
-    # Unevaluated, the curves keep the order of operations in which they are stable.
+    # Without evaluation, the curves keep their numerically stable order of operations.
     yield expr.doit(deep=False, evaluate=False)
     yield expr.expand(deep=False, func=True)
     for target in _TARGETS:

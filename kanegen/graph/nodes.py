@@ -1,9 +1,8 @@
 """The hash-consed scalar expression graph.
 
-A :class:`Graph` hands out :class:`Node` objects; the same operation on the same operands gives the same node,
-so common subexpressions are eliminated by construction. Constant folding and the zero, one and sign rules are
-applied here and nowhere else. Node indices grow from operands to results: sorting by index is a topological
-order.
+A :class:`Graph` creates :class:`Node` objects. The same operation on the same operands gives the same node, so common
+subexpressions are eliminated by construction. Only this module folds constants and applies the rules for zero, one and
+signs. Operands have smaller indices than results, so sorting by index gives a topological order.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ COMPARISONS: Final = frozenset({"lt", "le", "eq", "ne"})
 LOGICAL: Final = frozenset({"and", "or", "not"})
 
 PARAMETER_ARRAYS: Final = frozenset({"p", "g"})
-"""Input arrays that are constant during a run: what depends on these alone is hoisted into ``prepare``."""
+"""Input arrays that are constant during a run. The function ``prepare`` evaluates nodes that depend only on these."""
 
 _CONDITIONS: Final = COMPARISONS | LOGICAL
 
@@ -36,7 +35,7 @@ class Node:
 
     ``payload`` is the number of a ``const``, the ``(array, index)`` of an ``input``, the function of a
     ``call``.
-    ``constant`` says that the value does not change during a run (constants, parameters and gains only).
+    ``constant``: the value does not change during a run, because it depends only on parameters and gains.
     """
 
     __slots__ = ("args", "constant", "graph", "index", "op", "payload")
@@ -93,7 +92,7 @@ class Node:
 
 
 class Graph:
-    """An append-only table of nodes. Everything derived from one model lives in one graph."""
+    """An append-only table of nodes. All expressions derived from one model belong to one graph."""
 
     def __init__(self) -> None:
         # One table per operation, from the operands to the node: the key is the tuple the node keeps anyway.
@@ -111,7 +110,7 @@ class Graph:
         """The constant ``value``; integers and fractions stay exact, integer-valued floats become exact."""
         if type(value) is not int:
             value = exact(value)
-        # 0.5 == Fraction(1, 2): the type belongs to the key, so that exactness is not lost to who came first.
+        # The type is part of the key, because 0.5 == Fraction(1, 2) and only the fraction is exact.
         return self._leaf("const", value, (type(value), value), True)
 
     def input(self, array: str, index: int) -> Node:
@@ -199,8 +198,8 @@ class Graph:
         return self._binary("sub", a, b) if factored is None else factored
 
     def _factor(self, a: Node, b: Node, combine: Callable[[Node, Node], Node]) -> Node | None:
-        """``y*x + z*x -> (y + z)*x`` where y and z do not change during a run: y + z costs nothing."""
-        # Composite masses arise here: m1*x + m2*x becomes (m1 + m2)*x, and m1 + m2 is hoisted.
+        """``y*x + z*x -> (y + z)*x`` if y and z are constant during a run, so that y + z is evaluated once."""
+        # This gives composite masses: m1*x + m2*x becomes (m1 + m2)*x, and prepare() evaluates m1 + m2.
         if a.op == "mul" and a.args[0].constant and not a.args[1].constant:
             x = a.args[1]
             if x is b:
@@ -232,7 +231,7 @@ class Graph:
                 return self.mul(self.const(a.payload * b.args[0].payload), b.args[1])
         elif b.op == "const":
             return self.mul(b, a)
-        # What is constant during a run stands first and is gathered: m*(l*x) -> (m*l)*x, hoisted.
+        # Factors that are constant during a run come first and are collected: m*(l*x) -> (m*l)*x.
         if a.constant:
             if not b.constant:
                 if b.op == "mul" and b.args[0].constant:
@@ -272,7 +271,7 @@ class Graph:
             if a.args[1] is b:
                 return a.args[0]
         if b.constant and not a.constant:
-            # One reciprocal in prepare() instead of a division in every evaluation.
+            # prepare() computes one reciprocal, which replaces a division in every evaluation.
             return self.mul(self._binary("div", self.one, b), a)
         return self._binary("div", a, b)
 
@@ -352,7 +351,7 @@ class Graph:
         return self._binary(op, a, b)
 
     def _connective(self, op: str, a: Node, b: Node) -> Node:
-        """``and`` and ``or``, whose value is 0 or 1 whatever the operands are."""
+        """``and`` and ``or``, whose value is always 0 or 1; an operand is true if it is not 0."""
         if a.op == "const":
             a, b = b, a
         if b.op == "const":
@@ -426,7 +425,7 @@ CONDITIONS: Final[dict[str, Callable[[Any, Any], int]]] = {
     "and": lambda a, b: int(a != 0 and b != 0),
     "or": lambda a, b: int(a != 0 or b != 0),
 }
-"""Comparisons and logical operations: 1 where they hold, else 0."""
+"""Comparisons and logical operations: 1 if true, else 0."""
 
 _BINARY: Final[dict[str, Callable[[Number, Number], Number]]] = {
     "atan2": lambda y, x: math.atan2(y, x),
@@ -440,7 +439,7 @@ _BINARY: Final[dict[str, Callable[[Number, Number], Number]]] = {
 def exact(value: Number) -> Number:
     """The same number as an int where it is integer-valued, else as a Fraction or a plain float."""
     if isinstance(value, float):
-        # From 2**53 on every float is an integer, and none is more exact than it was before.
+        # Every float from 2**53 on is an integer, so being one does not mean that the number is exact.
         return int(value) if value.is_integer() and abs(value) < 2**53 else float(value)
     return int(value) if value.denominator == 1 else value
 

@@ -1,4 +1,4 @@
-"""Ranks of numeric matrices, decided by one tolerance."""
+"""Ranks of numeric matrices, with one common tolerance."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ rows that are independent by design give values far above 1e-6: the tolerance li
 
 
 def unit_rows(matrix: ArrayLike) -> Array:
-    """The rows scaled to length one; rows of zeros stay."""
+    """The rows scaled to length one; zero rows are unchanged."""
     rows = np.atleast_2d(np.asarray(matrix, dtype=np.float64))
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0.0, lengths, 1.0)
 
 
 def rank(matrix: ArrayLike) -> int:
-    """The number of independent rows, whatever their units are."""
+    """The number of independent rows, independent of their units."""
     rows = unit_rows(matrix)
     return int(np.linalg.matrix_rank(rows, tol=RANK_TOLERANCE)) if rows.size else 0
 
@@ -40,7 +40,7 @@ def independent_rows(matrix: Sequence[Sequence[Any]] | NDArray[Any]) -> tuple[in
 
 
 def off_span(vector: Array, rows: Array) -> Array:
-    """What is left of ``vector`` (n,) without its projection on the space that the ``rows`` (m, n) span."""
+    """The component of ``vector`` (n,) that is orthogonal to all ``rows`` (m, n)."""
     return vector - rows.T @ np.linalg.lstsq(rows.T, vector, rcond=RANK_TOLERANCE)[0] if len(rows) else vector
 
 

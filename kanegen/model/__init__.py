@@ -1,4 +1,4 @@
-"""The description of a constrained mechanical system: :class:`Model` and what it is made of."""
+"""The description of a constrained mechanical system: :class:`Model` and the records that it consists of."""
 
 from kanegen.model.contacts import Bilateral as Bilateral
 from kanegen.model.contacts import Event as Event

@@ -1,7 +1,7 @@
 """Reading SymPy's ``KanesMethod`` and ``System`` into the arguments of a :class:`~kanegen.model.Model`.
 
-Only what the user gave is read: nothing SymPy has derived is used, except that ``KanesMethod`` keeps its
-velocity and acceleration constraints as matrices, from which the rows are put together again.
+The adapters read the user's input, not results that SymPy derived from it. One exception: ``KanesMethod`` stores
+velocity and acceleration constraints as matrices, from which the rows are reconstructed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from kanegen.model.linear import in_span
 from kanegen.model.places import survey
 
 CHOICES = ("enforce", "ignore")
-"""What ``configuration_constraints`` of ``Model.from_kane`` may be, besides None."""
+"""The values of ``configuration_constraints`` of ``Model.from_kane``, besides None."""
 
 
 def kane_arguments(kanes_method: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
-    """The arguments of ``Model`` for a ``KanesMethod``; ``options`` win over what is read.
+    """The arguments of ``Model`` for a ``KanesMethod``; ``options`` take precedence over what is read.
 
-    Acceleration constraints that are derivatives of velocity constraints are not added again. Dynamic symbols that are
-    neither coordinates nor speeds become inputs, with inputs ``<name>_dot`` and ``<name>_ddot`` for the rates needed.
+    Acceleration constraints that are derivatives of velocity constraints are left out. Dynamic symbols that are neither
+    coordinates nor speeds become inputs; the rates that they need become inputs ``<name>_dot`` and ``<name>_ddot``.
     """
     km = kanes_method
     try:
@@ -59,7 +59,7 @@ def kane_arguments(kanes_method: Any, configuration_constraints: str | None = No
 
 
 def system_arguments(system: Any, configuration_constraints: str | None = None, **options: Any) -> dict[str, Any]:
-    """The arguments of ``Model`` for a ``System``, loads of actuators included; ``options`` win over what is read."""
+    """The arguments of ``Model`` for a ``System`` with the loads of its actuators; ``options`` take precedence."""
     try:
         loads = [*system.loads, *(load for actuator in system.actuators for load in actuator.to_loads())]
         same = ("frame", "bodies", "holonomic_constraints", "nonholonomic_constraints")
@@ -96,21 +96,21 @@ def _new_accelerations(
         if in_span(direction, directions, accelerations):
             raise ModelError(
                 f"acceleration constraint {k} of the KanesMethod ({row}) restricts the same accelerations as "
-                "its velocity constraints, but is not their derivative: leave it out (for stabilization, use "
+                "its velocity constraints but is not their derivative: leave it out (for stabilization, use "
                 "kg.Baumgarte), or pass acceleration_constraints= to from_kane"
             )
     return new
 
 
 def _completed(arguments: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """``arguments`` with the user's ``options`` and an input for every dynamic symbol that is nothing else."""
+    """``arguments`` with the user's ``options``, and an input for every dynamic symbol without another role."""
     merged = arguments | options
-    given = normalize.sequence(merged.get("inputs"), "inputs", [])
-    return merged | {"inputs": (*given, *_further_inputs(described(merged, [])))}
+    inputs = normalize.sequence(merged.get("inputs"), "inputs", [])
+    return merged | {"inputs": (*inputs, *_implicit_inputs(described(merged, [])))}
 
 
-def _further_inputs(description: SystemDescription) -> tuple[Input, ...]:
-    """An :class:`Input` for every dynamic symbol that is nothing else, in the order of their names."""
+def _implicit_inputs(description: SystemDescription) -> tuple[Input, ...]:
+    """An :class:`Input` for every dynamic symbol without another role, sorted by name."""
     places = survey(description).places
     inputs = (item.symbol for item in description.inputs)
     known = {*description.coordinates, *description.speeds, *description.auxiliary_speeds, *inputs}
@@ -137,13 +137,13 @@ def _sorted_positions(
 ) -> dict[str, Any]:
     """The fields of a model for the configuration constraints ``positions`` of a ``source`` (the name of a class).
 
-    KanesMethod's equations of motion contain the velocity constraints only. Configuration constraints serve its
-    linearization: they are relations between positions that the velocity constraints are expected to keep. Those whose
-    rates follow from the velocity constraints, for all motions through configurations that satisfy them, become
-    ``implied_constraints``, which add no rows. Others are refused, unless ``choice`` is "enforce" (they become
-    ``holonomic_constraints``) or "ignore" (left out, as in KanesMethod's equations of motion). Without velocity
-    constraints they are enforced, with a warning. Those that the kinematical equations keep by themselves (the norm of
-    Euler parameters) are implied with every choice: orientations are rotations only where they hold.
+    KanesMethod's equations of motion contain only the velocity constraints. It uses configuration constraints for
+    linearization and expects that the velocity constraints imply them. A configuration constraint whose rate follows
+    from the velocity constraints, at all configurations that satisfy the positions, becomes an ``implied_constraint``,
+    which adds no row. Any other one is an error, unless ``choice`` is "enforce" (it becomes a ``holonomic_constraint``)
+    or "ignore" (it is left out, as in KanesMethod's equations of motion). If there are no velocity constraints, it is
+    enforced with a warning. A constraint whose rate follows from the kinematical equations alone (the norm of Euler
+    parameters) is implied with every choice, because orientations are rotations only if it is satisfied.
     """
     if choice not in (None, *CHOICES):
         expected = ", ".join(map(repr, CHOICES))
@@ -152,42 +152,42 @@ def _sorted_positions(
         return {}
     rows = () if choice == "ignore" else arguments["nonholonomic_constraints"]
     follows = _rates_follow({**arguments, "nonholonomic_constraints": rows}, positions)
-    implied = tuple(phi for phi, kept in zip(positions, follows, strict=True) if kept)
+    implied = tuple(phi for phi, is_implied in zip(positions, follows, strict=True) if is_implied)
     if choice == "ignore":
         return {"implied_constraints": implied}
-    others = [k for k, kept in enumerate(follows) if not kept]
+    others = [k for k, is_implied in enumerate(follows) if not is_implied]
     enforced = tuple(positions[k] for k in others)
     if others and choice is None and rows:
-        raise ModelError([_not_kept(k, positions[k], source, follows[k] is None) for k in others])
+        raise ModelError([_not_implied(k, positions[k], source, follows[k] is None) for k in others])
     if others and choice is None:
         warn_user(
             f"the {source} has configuration constraints ({', '.join(map(str, enforced))}) but no velocity "
-            "constraints: SymPy's equations of motion ignore them, kanegen enforces them. Pass "
-            "configuration_constraints='enforce' to say that this is meant, or 'ignore' for SymPy's equations"
+            "constraints. SymPy's equations of motion ignore them; kanegen enforces them. Pass "
+            "configuration_constraints='enforce' to silence this warning, or 'ignore' for SymPy's equations"
         )
-    # Further rows determine further speeds: which ones is left to the solver.
-    left: dict[str, Any] = {"dependent_speeds": None} if others else {}
-    return {"implied_constraints": implied, "holonomic_constraints": enforced, **left}
+    # Additional rows need additional dependent speeds, which the solver chooses.
+    choice_of_speeds: dict[str, Any] = {"dependent_speeds": None} if others else {}
+    return {"implied_constraints": implied, "holonomic_constraints": enforced, **choice_of_speeds}
 
 
-def _not_kept(k: int, phi: Any, source: str, undecided: bool) -> str:
+def _not_implied(k: int, phi: Any, source: str, undecided: bool) -> str:
     reason = (
-        "no configuration was found that satisfies it, so that it cannot be decided whether the velocity constraints "
-        "keep it (give parameters=)"
+        "no configuration was found that satisfies it, so kanegen cannot decide whether the velocity constraints "
+        "imply it (give parameters=)"
         if undecided
-        else "its rate does not follow from the velocity constraints, so that they do not keep it"
+        else "its rate does not follow from the velocity constraints, so they do not imply it"
     )
     return (
-        f"configuration constraint {k} of the {source} ({phi}): {reason}. SymPy's equations of motion contain the "
-        "velocity constraints only, and configuration constraints serve its linearization. Pass "
-        "configuration_constraints='enforce' to add it as a constraint of its own, or 'ignore' for SymPy's equations"
+        f"configuration constraint {k} of the {source} ({phi}): {reason}. SymPy's equations of motion contain only "
+        "the velocity constraints; SymPy uses configuration constraints for linearization. Pass "
+        "configuration_constraints='enforce' to add a holonomic constraint, or 'ignore' for SymPy's equations"
     )
 
 
 def _rates_follow(arguments: Mapping[str, Any], positions: Sequence[Any]) -> Sequence[bool | None]:
-    """For each position whether its rate follows; None where no configuration satisfies the positions.
+    """Whether the rate of each position follows from the velocities; None if no configuration satisfies the positions.
 
-    Nothing is checked yet: dynamic symbols that are neither coordinates nor speeds count as inputs.
+    The model is not checked yet, so every dynamic symbol that is neither a coordinate nor a speed counts as an input.
     """
     d = described({**arguments, "implied_constraints": positions}, [])
     known = {*d.coordinates, *d.speeds, *d.auxiliary_speeds}

@@ -1,4 +1,4 @@
-"""Unilateral constraints, friction, latches and events: what a user writes, and the contacts a model has."""
+"""Unilateral constraints, friction, latches and events: the records of the user, and the contacts of a model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MULTIPLIER = sympy.Function("lambda", real=True)
 
 
 def Multiplier(contact: str, index: int = 0) -> Any:
-    """The multiplier of a row of a contact as a symbol of guards and outputs: a contact force, N.
+    """The multiplier of a contact row, a contact force in N, as a symbol for guards and outputs.
 
-    ``Multiplier("floor")`` is the normal force of the contact "floor", ``Multiplier("floor", 1)`` the force in its
-    first direction of slip. Under a given load there is no normal row, and 0 is the first direction.
+    ``Multiplier("floor")`` is the normal force of the contact "floor", ``Multiplier("floor", 1)`` the friction force in
+    its first direction of slip. A contact with a given normal force has no normal row; its first direction has index 0.
     """
     return _MULTIPLIER(sympy.Symbol(contact), sympy.Integer(index))
 
@@ -30,13 +30,13 @@ def is_multiplier(expression: Any) -> bool:
 
 
 def multiplier_row(expression: Any) -> tuple[str, int]:
-    """The contact and the index of a :func:`Multiplier`."""
+    """The name of the contact and the index of its row in a :func:`Multiplier`."""
     contact, index = expression.args
     return str(contact), int(index)
 
 
 def _read(record: Any, where: str, problems: list[str]) -> Any:
-    """A record with its fields in the form the derivation reads."""
+    """The record with normalized fields."""
     return replace(record, **read_fields(type(record), vars(record), f"{where}.", problems))
 
 
@@ -68,7 +68,7 @@ def _normal(value: Any, where: str, problems: list[str]) -> Any:
 
 
 def _applied_at(value: Any, where: str, problems: list[str]) -> tuple[Loads, ...]:
-    """For each row the pairs (point, direction) and (frame, axis)."""
+    """The pairs (point, direction) and (frame, axis) of each row."""
     rows = normalize.sequence(_pairs(value), where, problems)
     return tuple(normalize.loads(_pairs(row), f"{where}[{k}]", problems) for k, row in enumerate(rows))
 
@@ -97,28 +97,28 @@ _APPLIED_AT = {"read": _applied_at}
 
 @dataclass(frozen=True)
 class Unilateral:
-    """An inequality ``gap >= 0``: open above zero, compressive force only.
+    """An inequality ``gap >= 0``: the contact is open while the gap is positive, and its force is compressive.
 
     Parameters
     ----------
     gap
-        Expression of t, q, inputs and parameters (m or rad); with u or q' in it a constraint at velocity level, such as
-        a ratchet.
+        Expression of t, q, inputs and parameters (m or rad). If it contains u or q', the constraint is one at velocity
+        level, such as a ratchet.
     law
         :class:`Restitution` (rigid; the default, without rebound), or a law that acts on a violated gap, such as
-        :class:`KelvinVoigt`; docs/contact.md lists all.
+        :class:`KelvinVoigt`; docs/contact.md lists all laws.
     friction
         :class:`Coulomb`, or None.
     slip
-        With friction: one or two components of the slip velocity along orthonormal directions, m/s, affine in u. The
-        multipliers are components of a force along the same directions: their lengths and their angle, which cannot be
-        read from velocities, enter ``|F_t| <= mu N``.
+        With friction: one or two components of the slip velocity, m/s, affine in u. The multipliers are the components
+        of the friction force along the same directions. The directions must be orthonormal for ``|F_t| <= mu N``;
+        kanegen cannot check this.
     name
-        Name in messages and results; None: "contact 1" and so on, counted among the unilateral constraints.
+        Name in messages and results. None: "contact 1", "contact 2", ..., counted among the unilateral constraints.
     applied_at
-        Where and along which unit vectors the force of each row acts: only a model with ``reactions`` or
-        ``auxiliary_speeds`` must know. For the normal and then each direction of slip ``(point, direction)``, a point
-        of the body; between two bodies a pair for each, ``((P1, n), (P2, -n))``; for a torque ``(frame, axis)``.
+        Where and along which unit vector the force of each row acts, required only in a model with ``reactions`` or
+        ``auxiliary_speeds``. The normal row and then each direction of slip has an entry ``(point, direction)``, a
+        point of the body; between two bodies ``((P1, n), (P2, -n))``; for a torque ``(frame, axis)``.
     """
 
     gap: Any = field(metadata=_SCALAR)
@@ -131,13 +131,13 @@ class Unilateral:
 
 @dataclass(frozen=True)
 class Bilateral:
-    """A constraint that is always closed, in both directions; friction at it has its multiplier for a normal force.
+    """A constraint that is always closed, in both directions; its multiplier is the normal force of a friction.
 
     Parameters
     ----------
     constraint
-        Expression of t, q, inputs and parameters that is zero; with u or q' at velocity level. The gradient must be a
-        unit vector in the direction of the normal force for the multiplier to be a force in N.
+        Expression of t, q, inputs and parameters that is zero; with u or q', a constraint at velocity level. The
+        multiplier is a force in N only if the gradient is a unit vector in the direction of the normal force.
     decay_rate
         Rate, 1/s, at which a violation decays: ``phi'' + 2 decay_rate phi' + decay_rate^2 phi = 0``.
     """
@@ -148,7 +148,7 @@ class Bilateral:
 
 @dataclass(frozen=True)
 class Friction:
-    """Friction at a joint, or of a body that always stays on its ground.
+    """Friction at a joint, or of a body that is always in contact with its ground.
 
     Parameters
     ----------
@@ -157,12 +157,12 @@ class Friction:
     law
         :class:`Coulomb`.
     normal
-        The normal force, N: an expression of t, q, u, inputs and parameters; or :class:`Bilateral`, a constraint of
-        which the model has no other row, whose multiplier it is.
+        The normal force, N: an expression of t, q, u, inputs and parameters; or a :class:`Bilateral` constraint, whose
+        multiplier is the normal force. The model must not contain this constraint a second time.
     name
-        None: "friction 1" and so on, counted among the frictions.
+        Name in messages and results. None: "friction 1", "friction 2", ..., counted among the frictions.
     applied_at
-        As for :class:`Unilateral`; under a given load there is no normal row.
+        As for :class:`Unilateral`; with an expression as ``normal`` there is no normal row.
     """
 
     slip: Any = field(metadata=_SLIP)
@@ -179,11 +179,12 @@ class Latch:
     Parameters
     ----------
     name
-        Name by which events call it.
+        Name in events, messages and results.
     constraint
-        Expression of t, q, inputs and parameters that is zero while it is closed; with u or q' at velocity level.
+        Expression of t, q, inputs and parameters that is zero while the latch is closed; with u or q', a constraint at
+        velocity level.
     closed
-        Whether it is closed when a run starts.
+        Whether the latch is closed at the start of a run.
     decay_rate
         Rate, 1/s, at which a violation decays.
     applied_at
@@ -199,7 +200,7 @@ class Latch:
 
 @dataclass(frozen=True)
 class Event:
-    """What happens where a guard changes its sign.
+    """An event of a run: the guard changes its sign, and the actions of the event take place.
 
     Parameters
     ----------
@@ -208,13 +209,13 @@ class Event:
     guard
         Expression of t, q, q', u, inputs, parameters and :func:`Multiplier` symbols.
     direction
-        Of the sign change: +1 rising, -1 falling, 0 both.
+        Direction of the sign change: +1 rising, -1 falling, 0 both.
     terminal
-        Whether the run ends there.
+        Whether the event ends the run.
     impulse
-        Name of one of the model's ``impulses`` that acts, or None.
+        Name of the one of the model's ``impulses`` that acts at the event, or None.
     impose, remove
-        Names of latches that close and open.
+        Names of the latches that the event closes and opens.
     """
 
     name: str
@@ -227,9 +228,9 @@ class Event:
 
 
 def normalized_contacts(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
-    """Unilateral constraints, frictions at joints and latches; a bare expression is a rigid gap without rebound.
+    """Unilateral constraints, frictions and latches; an expression is the gap of a rigid contact without rebound.
 
-    An entry that cannot be read is None, so that the others keep their numbers in the messages of later checks.
+    An invalid entry becomes None, so that the others keep their indices in the messages of later checks.
     """
     items = normalize.sequence(value, what, problems)
     return tuple(_contact(item, f"{what}[{k}]", problems) for k, item in enumerate(items))
@@ -277,9 +278,9 @@ ContactRecord: TypeAlias = Unilateral | Friction | Latch
 class Contact:
     """One contact of a model: a normal row or a given load, then the rows of its slip velocity.
 
-    ``where`` says where the user wrote it, ``first_row`` is the index of its first row among all contact rows.
-    ``level`` is 2 for a gap in positions, 1 in velocities. ``gap`` None: the normal force is ``load``. ``applied_at``:
-    for each row pairs of place and direction, or nothing.
+    ``where`` is the place in the user's arguments, ``first_row`` the index of the first row among all contact rows.
+    ``level`` is 2 for a gap in positions, 1 for a gap in speeds. If ``gap`` is None, the normal force is ``load``.
+    ``applied_at`` contains pairs (place, direction) for each row, or is empty.
     """
 
     name: str
@@ -298,19 +299,19 @@ class Contact:
 
     @property
     def n_rows(self) -> int:
-        """Contact rows: the normal, then the directions of slip."""
+        """Number of contact rows: the normal row, if any, and the directions of slip."""
         return (self.gap is not None) + len(self.slip)
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        """A name for each row."""
+        """The name of each row."""
         n = len(self.slip)
         slip = (f"{self.name} slip {k + 1}" if n > 1 else f"{self.name} slip" for k in range(n))
         return (*([self.name] if self.gap is not None else []), *slip)
 
     @property
     def forces(self) -> Loads:
-        """Place and direction of the forces of all rows."""
+        """Pairs (place, direction) of the forces of all rows."""
         return tuple(pair for pairs in self.applied_at for pair in pairs)
 
     @property
@@ -324,39 +325,39 @@ class Contact:
         return sympy.S.Zero if self.law is None else self.law.restitution
 
     def target(self, gap: Any, rate: Any) -> Any:
-        """The acceleration of the closed normal row; zero where a law gives a force."""
+        """The prescribed acceleration of the closed normal row; zero if the law gives a force."""
         if self.law is None:
             return decay(self.decay_rate, gap, rate, self.level)
         return self.law.target(gap, rate, self.level)
 
     def force(self, gap: Any, rate: Any) -> Any:
-        """The normal force, N, that a law or the user gives; zero where it is a multiplier."""
+        """The normal force, N, from the law or the user; zero if the normal force is a multiplier."""
         if self.load is not None:
             return self.load
         return sympy.S.Zero if self.law is None else self.law.force(-gap, -rate)
 
     def values(self) -> tuple[Value, ...]:
-        """The values of the laws, with the intervals they must lie in."""
+        """The values of the laws with their admissible intervals."""
         own = (Value("decay_rate", self.decay_rate, 0.0),) if self.law is None and self.gap is not None else ()
         laws = (law.values() for law in (self.law, self.friction) if law is not None)
         return (*own, *(value for values in laws for value in values))
 
     def run_values(self) -> tuple[Value, ...]:
-        """What is known in a run only, with the intervals it must lie in: values of the laws, and a given load."""
+        """Values of the laws and a given load that are known only at run time, with their admissible intervals."""
         load = () if self.load is None else (Value("normal force", self.load, 0.0),)
         order = () if self.friction is None else self.friction.order()
         return tuple(value for value in (*load, *self.values(), *order) if not value.expression.is_number)
 
 
 def resolved_contacts(records: Sequence[ContactRecord | None], level: Callable[[Any], int]) -> tuple[Contact, ...]:
-    """The contacts of normalized records; None where one could not be read.
+    """The contacts of normalized records, of which invalid ones are None.
 
-    ``level`` is that of an expression: 2 in positions, 1 in speeds.
+    ``level`` is the function that returns 2 for an expression of positions and 1 for one that contains speeds.
     """
     contacts: list[Contact] = []
     for k, record in enumerate(records):
         if record is not None:
-            # Names are counted by kind: a further latch leaves "friction 1" what it was.
+            # Default names are counted by kind, so that adding a latch does not rename "friction 1".
             own = _fields(record, sum(isinstance(other, type(record)) for other in records[: k + 1]))
             own |= {"where": f"contacts[{k}]", "applied_at": record.applied_at}
             own["level"] = level(own["gap"]) if "gap" in own else 2
@@ -365,12 +366,14 @@ def resolved_contacts(records: Sequence[ContactRecord | None], level: Callable[[
 
 
 def _fields(record: ContactRecord, number: int) -> dict[str, Any]:
-    """What a record says of its contact, the ``number``-th one of this kind."""
+    """The fields of the contact of a record, the ``number``-th one of its kind."""
     if isinstance(record, Latch):
-        return {"name": record.name, "kind": "latch", "closed": record.closed, **_held(record)}
+        return {"name": record.name, "kind": "latch", "closed": record.closed, **_bilateral(record)}
     if isinstance(record, Friction):
-        held = isinstance(record.normal, Bilateral)
-        normal = {"kind": "bilateral", **_held(record.normal)} if held else {"kind": "load", "load": record.normal}
+        if isinstance(record.normal, Bilateral):
+            normal = {"kind": "bilateral", **_bilateral(record.normal)}
+        else:
+            normal = {"kind": "load", "load": record.normal}
         name = f"friction {number}" if record.name is None else record.name
         return {**normal, "name": name, "friction": record.law, "slip": record.slip, "closed": True}
     name = f"contact {number}" if record.name is None else record.name
@@ -378,6 +381,6 @@ def _fields(record: ContactRecord, number: int) -> dict[str, Any]:
     return {"name": name, "kind": record.law.kind, **shared}
 
 
-def _held(record: Any) -> dict[str, Any]:
-    """The fields of a constraint that holds in both directions."""
+def _bilateral(record: Any) -> dict[str, Any]:
+    """The fields of a constraint that acts in both directions."""
     return {"gap": record.constraint, "decay_rate": record.decay_rate}

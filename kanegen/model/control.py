@@ -1,4 +1,4 @@
-"""The control law of a model: servo-constraints, and constraints in which the controls appear."""
+"""The control law of a model: servo-constraints, or constraints that contain the controls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kanegen.model.inputs import Input
 from kanegen.model.records import settle
 
 RESOLUTIONS: Final = ("moore_penrose", "ideal", "weighted")
-"""Which of the controls that enforce the servo-constraints is taken."""
+"""The choices among all controls that enforce the servo-constraints."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,38 +29,38 @@ class Servo:
     Parameters
     ----------
     constraints
-        Expressions or equations psi (n_s), zero on the desired motion: of (q, t, parameters, inputs) holonomic, with
-        speeds or q' nonholonomic. They do not contain controls.
+        Expressions or equations psi (n_s) that are zero on the desired motion: expressions of q, t, parameters and
+        inputs (holonomic), or also of speeds or q' (nonholonomic). They do not contain controls.
     theta
         Desired dynamics, one entry for each constraint: a pair ``(Theta1, Theta2)`` for a holonomic one,
-        ``psi'' = Theta1 psi' + Theta2 psi``, a number Theta for a nonholonomic one, ``psi' = Theta psi``. Numbers, or
-        expressions of parameters; 1/s, and 1/s**2 for Theta2. All negative, or the errors would grow.
+        ``psi'' = Theta1 psi' + Theta2 psi``; a number Theta for a nonholonomic one, ``psi' = Theta psi``. Negative
+        numbers, or expressions of parameters with negative values; Theta2 in 1/s**2, the others in 1/s.
     controls
-        The inputs tau (n_tau) that are solved for, symbols of the model's inputs. None: all inputs. They must enter the
-        forces affinely and occur nowhere else.
+        The inputs tau (n_tau) that are solved for, symbols of the model's inputs. None: all inputs. Controls must enter
+        the forces affinely and occur nowhere else.
     resolution
-        ``"moore_penrose"``: ``tau = S^+ z + (I - S^+ S) y``, the controls nearest to y. ``"weighted"``: those that
-        minimize ``(tau - y)^T W (tau - y)``. ``"ideal"``: those that act as constraint forces of passive constraints
-        would, so that the accelerations satisfy Gauss' principle.
+        ``"moore_penrose"``: ``tau = S^+ z + (I - S^+ S) y``, the controls nearest to y. ``"weighted"``: the controls
+        that minimize ``(tau - y)^T W (tau - y)``. ``"ideal"``: the controls that act like the constraint forces of
+        passive constraints, so that the accelerations satisfy Gauss' principle.
     weight
         W of ``"weighted"``: n_tau positive numbers or expressions (its diagonal), or a symmetric positive definite
         matrix (n_tau, n_tau).
     y
-        The free vector (n_tau): numbers or expressions of t, q, u, parameters and inputs; one entry holds for all.
-        Of the controls they may be affine, ``y = Y tau + y0``, not with ``"ideal"``: tau is then the solution of its
-        own equation. None: given at run time, ``solver.control(t, q, u, y=...)``, else zero.
+        The free vector (n_tau): numbers or expressions of t, q, u, parameters and inputs, one for each control or one
+        for all. Except with ``"ideal"``, y can be affine in the controls, ``y = Y tau + y0``; the equation for tau is
+        then solved with this y. None: given at run time, ``solver.control(t, q, u, y=...)``, with the default zero.
     damping
         Positive number or expression of parameters, in the unit of S: singular values of S below it are treated as if
-        they were this large (damped least squares), so that controls stay finite where the servo-constraints cannot be
-        met. None: such states are refused. Not with ``"ideal"``.
+        they were this large (damped least squares), so that controls remain finite where the servo-constraints cannot
+        be satisfied. None: such states raise an error. Not with ``"ideal"``.
     limits
-        Largest magnitude of each control, or ``(lowest, highest)``, numbers in the order of the controls (None: no
-        limit, also in a pair: ``(0, None)`` pulls only). They act in ``solver.integrate(..., control=True)``.
+        Largest magnitude of each control, or ``(lowest, highest)``, numbers in the order of the controls. None means no
+        limit: a cable that can only pull has ``(0, None)``. Used by ``solver.integrate(..., control=True)``.
 
     Raises
     ------
     ModelError
-        With all problems that are seen without the model; `Model` finds the others.
+        With all problems that do not depend on the model; `Model` reports the others.
     """
 
     constraints: tuple[Any, ...]
@@ -86,7 +86,7 @@ class Servo:
         problems: list[str] = []
         psi = normalize.scalars(constraints, "constraints", problems)
         if not psi and not problems:
-            problems.append("constraints is empty: expected at least one expression that is to become zero")
+            problems.append("constraints is empty: expected at least one expression")
         fields = {
             "constraints": psi,
             "theta": _dynamics(theta, len(psi), problems),
@@ -100,12 +100,12 @@ class Servo:
         settle(self, fields, problems, "Servo: ")
 
     def holonomic(self, k: int) -> bool:
-        """Whether constraint k is one on positions: its dynamics is of second order."""
+        """Whether constraint k is one on positions, whose desired dynamics is of second order."""
         return len(self.theta[k]) == 2
 
     @property
     def is_ideal(self) -> bool:
-        """Whether the controls are to act as constraint forces."""
+        """Whether the controls act like constraint forces."""
         return self.resolution == "ideal"
 
     def slots(self, inputs: Sequence[Any]) -> tuple[int, ...]:
@@ -116,13 +116,13 @@ class Servo:
         return tuple(symbols.index(symbol) for symbol in self.controls if symbol in symbols)
 
     def free_vector(self, n_tau: int) -> tuple[Any, ...] | None:
-        """y with n_tau entries; None where it is given at run time."""
+        """y with n_tau entries; None if y is given at run time."""
         if self.y is None:
             return None
         return self.y * n_tau if len(self.y) == 1 else self.y
 
     def places(self) -> Iterator[tuple[str, str, tuple[Any, ...], int]]:
-        """Kind, place, expressions and number of differentiations of what the servo-constraints are made of."""
+        """Kind, place, expressions and number of differentiations of all parts of the servo-constraints."""
         for k, (psi, theta) in enumerate(zip(self.constraints, self.theta, strict=True)):
             level, order = ("position", 2) if self.holonomic(k) else ("velocity", 1)
             yield f"servo {level}", f"servo constraints[{k}]", (psi,), order
@@ -139,15 +139,15 @@ def _dynamics(theta: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...],
     """One pair (Theta1, Theta2) or one-element tuple (Theta,) for each of n constraints."""
     if theta is None:
         problems.append(
-            "theta is missing: give the desired dynamics of each constraint, (Theta1, Theta2) of "
-            "psi'' = Theta1 psi' + Theta2 psi for a holonomic one, Theta of psi' = Theta psi for a nonholonomic one"
+            "theta is missing: give the desired dynamics of each constraint, (Theta1, Theta2) for "
+            "psi'' = Theta1 psi' + Theta2 psi if it is holonomic, Theta for psi' = Theta psi if it is nonholonomic"
         )
         return ()
     entries = normalize.listed(theta)
     if n == 1 and len(entries) == 2 and not any(map(normalize.is_sequence, entries)):
         entries = (entries,)  # a single pair need not be in a list
     if len(entries) != n:
-        problems.append(f"theta has {len(entries)} entry(s) for {n} constraint(s): expected one for each")
+        problems.append(f"theta has {len(entries)} entry(s) for {n} constraint(s): expected one for each constraint")
         return ()
     problems.extend(
         f"theta[{k}] is {entry!r}: expected a number, or a pair (Theta1, Theta2)"
@@ -167,18 +167,18 @@ def _resolution(resolution: Any, weight: Any, damping: Any, problems: list[str])
         problems.append(f"resolution is {resolution!r}: expected one of {', '.join(RESOLUTIONS)}")
         return RESOLUTIONS[0]
     if (weight is not None) != (resolution == "weighted"):
-        given = "without" if weight is None else "with"
-        problems.append(f'resolution {resolution!r} was given {given} weight: weight= belongs to resolution="weighted"')
+        found = "has no weight" if weight is None else "has a weight"
+        problems.append(f'resolution {resolution!r} {found}: weight= belongs to resolution="weighted" and no other')
     if damping is not None and resolution == "ideal":
         problems.append(
-            "damping was given with ideal controls, which act as passive constraint forces or do not exist: leave it "
-            'out, or take resolution="moore_penrose"'
+            "damping was given with ideal controls, which exist exactly or not at all: leave it out, or use "
+            'resolution="moore_penrose"'
         )
     return str(resolution)
 
 
 def _weight(weight: Any, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
-    """W as rows; a list is its diagonal."""
+    """The rows of W; a list of numbers is its diagonal."""
     is_table = isinstance(weight, sympy.MatrixBase) and min(weight.shape) > 1
     rows = weight.tolist() if is_table else normalize.listed(weight)
     if not any(map(normalize.is_sequence, rows)):
@@ -189,12 +189,12 @@ def _weight(weight: Any, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
     elif any(W[i][j] != W[j][i] for i in range(len(W)) for j in range(i)):
         problems.append("weight is not symmetric: expected a symmetric positive definite matrix")
     elif all(x.is_number for row in W for x in row) and not sympy.Matrix(W).is_positive_definite:
-        problems.append("weight is not positive definite: some controls would cost nothing, or less")
+        problems.append("weight is not positive definite: expected positive eigenvalues, such as a positive diagonal")
     return W
 
 
 def control_limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float], ...]:
-    """Pairs (lowest, highest) of limits as a user writes them."""
+    """Pairs (lowest, highest) of the limits that the user gave."""
     pairs = []
     for k, item in enumerate(normalize.listed(limits)):
         low, high = _limit(item)
@@ -207,7 +207,7 @@ def control_limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float
 
 
 def _limit(item: Any) -> tuple[float, float]:
-    """The pair of one limit; (nan, nan) for anything else."""
+    """The pair (lowest, highest) of one limit; (nan, nan) for an invalid one."""
     try:
         low, high = item if normalize.is_sequence(item) else (None, None) if item is None else (-item, item)
         return -math.inf if low is None else float(low), math.inf if high is None else float(high)
@@ -217,39 +217,39 @@ def _limit(item: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class ControlConstraints:
-    """Servo-constraints ``phi(q, u, tau, t) = 0`` kept by differential equations of the controls tau.
+    """Servo-constraints ``phi(q, u, tau, t) = 0`` that differential equations of the controls tau enforce.
 
-    Each constraint is differentiated until the derivatives of the controls appear that are not part of the state, w:
-    tau', or tau'' of a control with a rate and an acceleration. All rows together, ``AA w = BB``, give
+    Each constraint is differentiated until it contains w, the derivatives of the controls that are not part of the
+    state: tau', or tau'' for a control with a rate and an acceleration. The rows ``AA w = BB`` of all constraints give
 
-        w = AA^+ BB + (I - AA^+ AA) y,
+        w = AA^+ BB + (I - AA^+ AA) y.
 
-    and (q, u, tau, and tau' where w is tau'') is the state of ``solver.integrate(..., control=True)``.
+    The state of ``solver.integrate(..., control=True)`` is (q, u, tau), and tau' where w is tau''.
 
     Parameters
     ----------
     constraints
-        Expressions or equations phi of t, q, q', u, u', the controls, other inputs and parameters. Accelerations are
-        replaced by the solved ones, functions of the controls. May be empty: then ``w = y``.
+        Expressions or equations phi of t, q, q', u, u', the controls, other inputs and parameters. The equations of
+        motion replace u' by functions of the controls. Without constraints, ``w = y``.
     controls
-        The inputs tau that become part of the state. None: all inputs but those that are rates of others. A control in
-        the kinematics, a velocity or a passive constraint needs the symbols its derivatives are differentiated to:
-        ``kg.Input(tau, rate=tau1)`` where accelerations contain tau', and ``acceleration=tau2`` where they contain
-        tau''; the highest one is then w.
+        The inputs tau that become part of the state. None: all inputs except rates of other inputs. A control in the
+        kinematics, a velocity or a passive constraint needs symbols for its derivatives:
+        ``kg.Input(tau, rate=tau1)`` if accelerations contain tau', and also ``acceleration=tau2`` if they contain
+        tau''; the highest derivative is then w.
     theta
-        Stabilization, None for none: a number or expression of parameters for all constraints, or one entry for each:
-        None, Theta of ``phi' = Theta phi``, or ``(Theta1, ..., Thetak)`` of
+        Stabilization, or None. A number or expression of parameters for all constraints, or one entry for each:
+        None, Theta for ``phi' = Theta phi``, or ``(Theta1, ..., Thetak)`` for
         ``phi^(k) = Theta1 phi^(k-1) + ... + Thetak phi`` for a constraint that is differentiated k times. In 1/s,
         1/s**2, ...
     y
-        The part of w that the constraints leave free: a number or expression for all, or one for each control, of t, q,
-        q', u, the controls, other inputs and parameters; None: zero. With ``y = -tau`` controls decay that no
-        constraint needs.
+        The free vector, the part of w that the constraints do not determine: a number or expression for all, or one for
+        each control, of t, q, q', u, the controls, other inputs and parameters; None: zero. With ``y = -tau``, controls
+        that no constraint needs decay.
 
     Raises
     ------
     ModelError
-        With all problems that are seen without the model; `Model` finds the others.
+        With all problems that do not depend on the model; `Model` reports the others.
     """
 
     constraints: tuple[Any, ...]
@@ -281,7 +281,7 @@ class ControlConstraints:
         return self.y * n_tau if len(self.y) == 1 else self.y
 
     def places(self) -> Iterator[tuple[str, str, tuple[Any, ...], int]]:
-        """Kind, place, expressions and differentiations; the derivation finds how often it differentiates phi."""
+        """Kind, place, expressions and differentiations; the derivation determines how often to differentiate phi."""
         for k, (phi, theta) in enumerate(zip(self.constraints, self.theta, strict=True)):
             yield "control constraint", f"ControlConstraints constraints[{k}]", (phi,), 0
             yield "servo gain", f"ControlConstraints theta[{k}]", theta, 0
@@ -292,29 +292,30 @@ def _controls(value: Any, problems: list[str]) -> tuple[Any, ...]:
     listed = (value,) if isinstance(value, Input) else normalize.sequence(value, "controls", problems)
     symbols = tuple(item.symbol if isinstance(item, Input) else item for item in listed)
     twice = sorted({symbol_name(x) for x in symbols if symbols.count(x) > 1})
-    problems.extend(f"control {name} is given twice: each control once" for name in twice)
+    problems.extend(f"controls contains {name} twice: list each control once" for name in twice)
     return symbols
 
 
 def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ...]:
-    """For each of n constraints the coefficients, highest derivative first; () for none."""
+    """The coefficients of each of n constraints, highest derivative first; () without stabilization."""
     if value is None:
         return ((),) * n
     entries = tuple(value) if normalize.is_sequence(value) else (value,) * n
     if len(entries) != n:
-        problems.append(f"theta has {len(entries)} entries for {n} constraint(s): expected one for each")
+        problems.append(f"theta has {len(entries)} entries for {n} constraint(s): expected one for each constraint")
         return ((),) * n
     theta = tuple(() if entry is None else _coefficients(entry, k, problems) for k, entry in enumerate(entries))
     for k, coefficients in enumerate(theta):
         largest = largest_exponent(coefficients) if all(x.is_number for x in coefficients) else -math.inf
         if not largest < 0.0:
             problems.append(
-                f"theta[{k}] is ({', '.join(map(str, coefficients))}): an error of the constraint would not decay "
-                f"(exponent {largest:.3g} 1/s); give coefficients whose characteristic roots have negative real parts"
+                f"theta[{k}] is ({', '.join(map(str, coefficients))}), for which errors of the constraint do not decay "
+                f"(exponent {largest:.3g} 1/s): expected coefficients whose characteristic roots have negative real "
+                "parts"
             )
     return theta
 
 
 def largest_exponent(coefficients: Sequence[Any]) -> float:
-    """Largest real part (1/s) of the roots of ``s^k = Theta1 s^(k-1) + ... + Thetak``; an error decays below zero."""
+    """Largest real part (1/s) of the roots of ``s^k = Theta1 s^(k-1) + ... + Thetak``; errors decay if it is < 0."""
     return float(np.roots([1.0, *(-float(x) for x in coefficients)]).real.max(initial=-math.inf))

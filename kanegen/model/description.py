@@ -1,4 +1,4 @@
-"""The normalized description of a system: what checks, adapters and the derivation read."""
+"""The normalized description of a system, which checks, adapters and the derivation read."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ ControlLaw: TypeAlias = Servo | ControlConstraints
 
 @dataclass(frozen=True, eq=False)
 class SpeedChange:
-    """The speeds of a description in those of the description ``before``, in which everything else is written.
+    """The new speeds w of a description in terms of the speeds u of the description ``before``.
 
-    ``definitions`` are ``Phi1 u + Phi2``, in the order of the new speeds; None: ``w = L^T u`` with ``Q = L D L^T``,
-    which makes the kinetic-energy matrix the diagonal D.
+    All other expressions remain written in u. ``definitions`` are ``Phi1 u + Phi2`` in the order of w. None means
+    ``w = L^T u`` with ``Q = L D L^T``, so that the kinetic-energy matrix becomes the diagonal matrix D.
     """
 
     before: SystemDescription
@@ -58,12 +58,12 @@ _EQUATIONS = {"read": normalize.scalars}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemDescription:
-    """The fields of a :class:`~kanegen.model.model.Model`, normalized, and what follows from them.
+    """The normalized fields of a :class:`~kanegen.model.model.Model`, and properties that follow from them.
 
-    The metadata of a field say how an argument of ``Model`` is read. The last three fields are empty until the frames
-    and points have been surveyed: ``parameters``, all constant symbols with their values or None; ``geometry``, the
-    frames and points that the model reaches; ``euler_parameters``, the groups of four coordinates that an orientation
-    uses as Euler parameters.
+    The metadata of a field contain the function that reads the argument of ``Model``. The last three fields are empty
+    until the frames and points have been surveyed: ``parameters``, all constant symbols with their values or None;
+    ``geometry``, the frames and points that the model uses; ``euler_parameters``, the groups of four coordinates that
+    an orientation uses as Euler parameters.
     """
 
     name: str = field(metadata={"read": normalize.name})
@@ -103,7 +103,7 @@ class SystemDescription:
 
     @cached_property
     def constraints(self) -> tuple[Any, ...]:
-        """The constraints that have a row in J, in its order: holonomic, nonholonomic, acceleration constraints."""
+        """The constraints in the order of the rows of J: holonomic, nonholonomic, acceleration constraints."""
         return (*self.holonomic_constraints, *self.nonholonomic_constraints, *self.acceleration_constraints)
 
     @property
@@ -113,12 +113,12 @@ class SystemDescription:
 
     @property
     def servo(self) -> Servo | None:
-        """The servo-constraints; None where there are none."""
+        """The servo-constraints, or None."""
         return self.control if isinstance(self.control, Servo) else None
 
     @property
     def control_constraints(self) -> ControlConstraints | None:
-        """The control constraints; None where there are none."""
+        """The control constraints, or None."""
         return self.control if isinstance(self.control, ControlConstraints) else None
 
     @cached_property
@@ -128,17 +128,17 @@ class SystemDescription:
 
     @cached_property
     def speed_changes(self) -> tuple[SpeedChange, ...]:
-        """All changes that led to these speeds, the last one first."""
+        """All changes of speeds, the last one first."""
         return () if self.speed_change is None else (self.speed_change, *self.speed_change.before.speed_changes)
 
     @cached_property
     def former_speeds(self) -> tuple[Any, ...]:
-        """The speeds of all descriptions before, the last ones first."""
+        """The speeds of all previous descriptions, the last description first."""
         return tuple(speed for change in self.speed_changes for speed in change.before.speeds)
 
     @cached_property
     def all_speeds(self) -> tuple[Any, ...]:
-        """The speeds and all former ones, which expressions may contain; auxiliary speeds are not among them."""
+        """The speeds and the former speeds, which expressions can contain, without the auxiliary speeds."""
         return (*self.speeds, *self.former_speeds)
 
     def level(self, expression: Any) -> int:
@@ -151,7 +151,7 @@ class SystemDescription:
 
     @cached_property
     def resolved_contacts(self) -> tuple[Contact, ...]:
-        """The contacts in the order in which the user gave them, which is that of their rows."""
+        """The contacts in the order of the user, which is also the order of the contact rows."""
         return resolved_contacts(self.contacts, self.level)
 
     @cached_property
@@ -161,12 +161,12 @@ class SystemDescription:
 
     @cached_property
     def contact_loads(self) -> Loads:
-        """Place and direction of the contact forces, where the contacts give them."""
+        """Pairs (place, direction) of the contact forces, for contacts with ``applied_at``."""
         return tuple(pair for contact in self.resolved_contacts for pair in contact.forces)
 
     @cached_property
     def input_layout(self) -> InputLayout:
-        """What the array r of compiled functions holds."""
+        """The layout of the array r of compiled functions."""
         names, servo = tuple(item.name for item in self.inputs), self.servo
         free = () if servo is None or servo.y is not None else servo.slots(self.inputs)
         return InputLayout(names, self.contact_rows, tuple(names[k] for k in free))
@@ -183,7 +183,7 @@ class SystemDescription:
     def effective_loads(self) -> Loads:
         """The loads without those on the inertial frame and on bodies fixed in it, which move nothing.
 
-        Reactions count all loads: one on the ground may belong to a body whose reaction is wanted.
+        A model with reactions keeps all loads, because a load on the ground can belong to a set of bodies.
         """
         if self.reactions:
             return self.loads
@@ -192,7 +192,7 @@ class SystemDescription:
 
 
 def described(given: Mapping[str, Any], problems: list[str]) -> SystemDescription:
-    """The description from arguments of ``Model`` as the user wrote them; problems are appended."""
+    """The description from the arguments of ``Model`` as written by the user; appends to ``problems``."""
     values = read_fields(SystemDescription, given, "", problems)
     with_gravity = values["gravity"] is not None
     energy = normalize.potential_energy(given.get("potential_energy"), values["bodies"], with_gravity, problems)

@@ -1,7 +1,7 @@
 """Reading SymPy expressions, vectors and dyadics: names and the symbols they contain.
 
-SymPy's own ``free_symbols`` of vectors walks the frame tree and simplifies; these readers only look at what
-is written, term by term, so that a model of hundreds of expressions is read in milliseconds.
+SymPy's own ``free_symbols`` of vectors walks the frame tree and simplifies. These functions read the expressions term
+by term as they are written, so that a model of hundreds of expressions is read in milliseconds.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def natural_key(name: str) -> tuple[Any, ...]:
 
 
 def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
-    """The symbols, dynamic symbols and their time derivatives in ``expressions``, time itself left out.
+    """The symbols, dynamic symbols and their time derivatives in ``expressions``, except time itself.
 
-    A function of anything but time is returned as it is, so that a check can name it.
+    An undefined function of anything but time is included, so that a check can name it.
     """
     time = dynamicsymbols._t
     symbols: set[Any] = set()
@@ -82,13 +82,13 @@ def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
 def derivatives(expr: Any, symbols: Container[Any], order: int) -> frozenset[Any]:
     """The derivatives of this order of ``symbols`` that occur in ``expr``.
 
-    Read from what is there: making ``q.diff()`` for every coordinate costs more than all other checks.
+    Read from the atoms, because forming ``q.diff()`` for every coordinate takes longer than all other checks.
     """
     return frozenset(x for x in atoms((expr,)) if base_symbol(x) in symbols and derivative_order(x) == order)
 
 
 def known_value(expr: Any, values: Mapping[Any, float]) -> float | None:
-    """The number that ``expr`` is with these parameter values, or None; nan when it is no real number."""
+    """The value of ``expr`` at these parameter values; None if it is not a number, nan if it is not real."""
     if expr in values:
         return values[expr]
     if expr.args or expr.is_Symbol:
@@ -123,7 +123,7 @@ def dyadic_frames(dyadic: Any) -> tuple[Any, ...]:
 
 
 def dyadic_matrix(dyadic: Any) -> dict[Any, list[list[Any]]]:
-    """The 3 x 3 components of the part of ``dyadic`` written in each frame; mixed terms are left out."""
+    """For each frame, the 3 x 3 components of the part of ``dyadic`` written in it, without mixed terms."""
     blocks: dict[Any, list[list[Any]]] = {}
     for coefficient, left, right in dyadic.args:
         for left_components, frame in left.args:

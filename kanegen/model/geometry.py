@@ -1,14 +1,15 @@
-"""The frames and points that a model reaches, and which of its coordinates are Euler parameters.
+"""The frames and points that a model uses, and the coordinates that are Euler parameters.
 
-SymPy keeps frames and points in two graphs of neighbors, which may hold much that a model never uses: the end of the
-last link, a spare frame, a second model on the same origin. The rules of the walk are those of SymPy:
+SymPy stores frames and points in two graphs of neighbors, which can contain objects that a model does not use: the end
+of the last link, a spare frame, a second model with the same origin. The graphs are searched with SymPy's rules:
 
-* A frame is oriented, and turns, by the shortest chain of neighbors that leads to it from the inertial frame.
-* A point moves with the velocity the user set; without one, its velocity follows from the nearest point along
-  positions that has one.
+* The orientation and the angular velocity of a frame follow from the shortest chain of neighbors that connects it with
+  the inertial frame.
+* The velocity of a point is the one that the user set, or follows from the nearest point, along positions, whose
+  velocity is set.
 
-A point whose velocity is set is also followed along positions from a point at rest, where these are known: when both
-give the same velocity, the derivation takes the positions, which make shorter code.
+If a velocity is set, the position of the point from a point at rest is read as well, if it is known. If both give the
+same velocity, the derivation uses the position, because this gives shorter code.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Pair = tuple[Any, Any]
 
 
 def breadth_first(root: Any, neighbors: Callable[[Any], Iterable[Any]]) -> dict[Any, Any]:
-    """Parent of every node that can be reached from ``root`` (whose parent is None), nearest first."""
+    """The parent of every node that can be reached from ``root`` (whose parent is None), nearest first."""
     parents: dict[Any, Any] = {root: None}
     queue = deque([root])
     while queue:
@@ -51,7 +52,7 @@ def path(parents: Mapping[Any, Any], node: Any) -> list[Pair]:
 
 
 def position_path(start: Any, end: Any) -> list[Any] | None:
-    """Points from ``start`` to ``end`` along known positions; None when there is no such chain."""
+    """Points from ``start`` to ``end`` along known positions, or None."""
     parents = breadth_first(start, lambda node: node._pos_dict)
     return [start, *(child for _, child in path(parents, end))] if end in parents else None
 
@@ -64,16 +65,16 @@ def velocity_source(point: Any, frame: Any) -> list[Any] | None:
 
 
 def is_ground(body: Any, frame: Any) -> bool:
-    """Whether a body is fixed in the inertial ``frame``: it can do nothing, so that its mass is never needed."""
+    """Whether a body is fixed in the inertial ``frame``, so that its mass is not needed."""
     return getattr(body, "frame", frame) is frame and body.masscenter._vel_dict.get(frame) == 0
 
 
 @dataclass(frozen=True)
 class Route:
-    """How the motion of a point is found.
+    """The chain of points from which the motion of a point follows.
 
-    ``along``: points from one with a set velocity, at rest if possible, to the ``source``, the nearest point with a
-    set velocity. ``beyond``: points from the source to the point itself. Both include their ends.
+    ``along`` contains the points from one with a set velocity, at rest if possible, to the ``source``, the nearest
+    point with a set velocity. ``beyond`` contains the points from the source to the point itself. Both include ends.
     """
 
     along: tuple[Any, ...]
@@ -92,8 +93,8 @@ class Route:
 class Routes:
     """The routes of points in one inertial frame.
 
-    ``is_known`` says whether the motion of a symbol is known. Positions with other symbols are not followed where
-    they would only confirm a velocity that is set.
+    ``is_known`` returns whether the rates of a symbol are known. A position that contains other symbols is not used to
+    check or replace a velocity that is set.
     """
 
     def __init__(self, frame: Any, oriented: dict[Any, Any], is_known: Callable[[Any], bool]) -> None:
@@ -101,7 +102,7 @@ class Routes:
         self._trees: dict[Any, dict[Any, Any]] = {}
 
     def route(self, point: Any) -> Route | None:
-        """The route of ``point``; None when no point with a known velocity is connected with it."""
+        """The route of ``point``; None if no point with a known velocity is connected with it."""
         beyond = velocity_source(point, self._frame)
         if beyond is None:
             return None
@@ -110,7 +111,7 @@ class Routes:
         return Route((root, *(child for _, child in path(tree, beyond[0]))), tuple(beyond))
 
     def _tree(self, point: Any) -> dict[Any, Any]:
-        """The tree of positions that holds a point with a set velocity, from the point whose velocity is simplest."""
+        """The tree of positions around a point with a set velocity; its root is at rest if possible."""
         if point not in self._trees:
             connected = breadth_first(point, self._followed)
             given = [node for node in connected if self._frame in node._vel_dict]
@@ -129,12 +130,12 @@ class Routes:
 
 @dataclass(frozen=True)
 class Geometry:
-    """What a model reads of SymPy's frames and points.
+    """The SymPy frames and points that a model uses.
 
-    ``parents`` and ``rate_parents`` lead from each frame towards the inertial one, by orientations and by angular
-    velocities. ``routes`` has the route of every point whose velocity is needed. ``orientations`` and ``rates`` are
-    pairs (parent, child) of frames, ``positions`` pairs (point, point it is positioned from), ``velocities`` the
-    points whose set velocity is read.
+    ``parents`` and ``rate_parents`` map each frame to the next one towards the inertial frame, along orientations and
+    along angular velocities. ``routes`` contains the route of every point whose velocity is needed. ``orientations``
+    and ``rates`` are pairs (parent, child) of frames, ``positions`` pairs (point, point it is positioned from),
+    ``velocities`` the points whose set velocity is used.
     """
 
     parents: Mapping[Any, Any] = field(default_factory=FrozenMapping)
@@ -147,7 +148,7 @@ class Geometry:
 
 
 def connected_symbols(geometry: Geometry) -> frozenset[Any]:
-    """The symbols of all frames and points that are connected with those of a model, needed or not."""
+    """The symbols of all frames and points that are connected with those of a model, whether or not it needs them."""
     frames, points = {*geometry.parents, *geometry.rate_parents}, dict[Any, Any]()
     for start in (*geometry.routes, *(point for pair in geometry.positions for point in pair)):
         if start not in points:
@@ -160,15 +161,15 @@ def connected_symbols(geometry: Geometry) -> frozenset[Any]:
 
 
 def steps(points: Sequence[Any]) -> list[Pair]:
-    """``(point, the one it is positioned from)`` along a chain of points."""
+    """Pairs ``(point, point it is positioned from)`` along a chain of points."""
     return [(point, other) for other, point in pairwise(points)]
 
 
 _EQUAL: Final = 1e-10
-"""Direction cosines are of the size of 1 and come from a few operations in double precision."""
+"""Tolerance of direction cosines: they are at most 1 and come from a few operations in double precision."""
 
 _NORMS: Final = (1.0, 1.0, 1.5)
-"""At two random points of the sphere and one off it; a coincidence at all three has probability zero."""
+"""Norms of the test points: two on the unit sphere, one off it. A coincidence at all three has probability zero."""
 
 
 def euler_parameter_groups(
@@ -176,12 +177,11 @@ def euler_parameter_groups(
 ) -> tuple[tuple[Any, Any, Any, Any], ...]:
     """The groups of four ``coordinates`` that these direction-cosine matrices use as Euler parameters, each once.
 
-    Euler parameters are the components of a unit quaternion: a matrix written in them is a rotation only where their
-    squares add up to one. That is also how they are recognized, whoever wrote the matrix:
-    ``ReferenceFrame.orient_quaternion`` or the user, in whatever order and with whatever signs. A matrix that is
-    divided by the sum of the squares is a rotation everywhere; its norm needs no constraint, and its parameters are
-    not recognized. ``matrices``: nine entries each. A group has the order of the coordinates: which of them is the
-    scalar part makes no difference to the norm.
+    Euler parameters are the components of a unit quaternion: a matrix written in them is a rotation only if the sum of
+    their squares is one. This property identifies them, whether ``ReferenceFrame.orient_quaternion`` or the user wrote
+    the matrix, and for any order and signs. A matrix that is divided by the sum of the squares is always a rotation; it
+    needs no norm constraint, so its parameters are not returned. ``matrices`` have nine entries each. The members of a
+    group are in the order of the coordinates, because the norm does not depend on which one is the scalar part.
     """
     groups: dict[tuple[Any, ...], None] = {}
     for matrix in matrices:
@@ -196,7 +196,7 @@ def euler_parameter_groups(
 
 
 def _needs_unit_norm(entries: Sequence[Any], group: Sequence[Any], symbols: Iterable[Any]) -> bool:
-    """Whether the matrix is a rotation where the squares of the group add up to one, and only there."""
+    """Whether the matrix is a rotation if and only if the sum of the squares of the group is one."""
     generator = random.Random(1843)
     others = sorted(set(symbols) - set(group), key=str)
     for norm in _NORMS:
@@ -209,7 +209,7 @@ def _needs_unit_norm(entries: Sequence[Any], group: Sequence[Any], symbols: Iter
 
 
 def _is_rotation(entries: Sequence[Any], values: Mapping[Any, float]) -> bool:
-    """Whether the rows are orthonormal at these values; False where they are no numbers."""
+    """Whether the rows are orthonormal at these values; False if they cannot be evaluated."""
     try:
         matrix = np.array([float(entry.xreplace(values)) for entry in entries]).reshape(3, 3)
     except (TypeError, ValueError):

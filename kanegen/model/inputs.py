@@ -1,4 +1,4 @@
-"""Inputs: functions of time that come from outside (controls, prescribed motions)."""
+"""Inputs: functions of time whose values the caller supplies (controls, prescribed motions)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kanegen.model.records import settle
 
 
 def _is_input_symbol(expr: Any) -> bool:
-    """Whether ``expr`` is a symbol of its own rather than an expression of time."""
+    """Whether ``expr`` is a symbol or dynamic symbol rather than an expression of time."""
     return is_time_function(expr) or (isinstance(expr, sympy.Symbol) and expr != dynamicsymbols._t)
 
 
@@ -30,18 +30,18 @@ class Input:
     symbol
         The SymPy symbol of the input: a ``Symbol`` or ``dynamicsymbols("r")``.
     rate, acceleration
-        Its first and second time derivative, wanted where an equation is differentiated: a rate for an input in a
-        velocity, a velocity constraint, an angle, a mass or an inertia; both for one in a holonomic constraint or a
-        position. Each is either a symbol, which then is an input with a slot of its own, or a number or an expression
-        of time and parameters (``acceleration`` follows from such a rate and may be left out). ``r(t).diff(t)`` in an
-        expression of the model means ``rate``.
+        First and second time derivative, needed if an equation is differentiated: the rate for an input in a velocity,
+        a velocity constraint, an angle, a mass or an inertia; both for an input in a holonomic constraint or a
+        position. Each is either a symbol, which becomes an input with its own entry of r, or a number or an expression
+        of time and parameters (``acceleration`` can then be omitted, because it follows from the rate).
+        ``r(t).diff(t)`` in an expression of the model means ``rate``.
     default
-        Value used where none is given, in the unit of the input; ``None``: a value must be given.
+        Value used if none is given, in the unit of the input; ``None``: a value must be given.
 
     Raises
     ------
     ModelError
-        When ``symbol`` is no symbol, or ``default`` no finite number.
+        If ``symbol`` is not a symbol, or ``default`` is not a finite number.
     """
 
     symbol: Any
@@ -53,12 +53,12 @@ class Input:
         problems: list[str] = []
         symbol = normalize.scalar(self.symbol, "the symbol of an input", problems)
         if not problems and not _is_input_symbol(symbol):
-            advice = " (for a derivative, give the rate as a symbol of its own: Input(r, rate=r1))"
-            wanted = "give a Symbol or dynamicsymbols('r')" + advice * symbol.is_Derivative
-            problems.append(f"{symbol} is not a symbol that can be an input: {wanted}")
-        given = {"rate": self.rate, "acceleration": self.acceleration}.items()
+            advice = " (for a derivative, give the rate as a separate symbol: Input(r, rate=r1))"
+            wanted = "expected a Symbol or dynamicsymbols('r')" + advice * symbol.is_Derivative
+            problems.append(f"{symbol} cannot be an input: {wanted}")
+        derivatives = {"rate": self.rate, "acceleration": self.acceleration}.items()
         of = f"of input {symbol}"
-        rates = {key: normalize.scalar(x, f"the {key} {of}", problems) for key, x in given if x is not None}
+        rates = {key: normalize.scalar(x, f"the {key} {of}", problems) for key, x in derivatives if x is not None}
         default = normalize.number_or_none(self.default, f"the default {of}", problems)
         settle(self, {"symbol": symbol, **rates, "default": default}, problems)
 
@@ -69,11 +69,11 @@ class Input:
 
 
 def normalized_inputs(value: Any, what: str, problems: list[str]) -> tuple[Input, ...]:
-    """All inputs with a slot: the given ones in order, then rates and accelerations that are symbols.
+    """All inputs in the order of r: those of the user, then their rates and accelerations that are symbols.
 
-    In the result ``rate`` and ``acceleration`` are filled from one another: a rate that is itself an input
-    has a rate of its own, an expression of time is differentiated. An implied rate of an input with a
-    default has the default 0.0 (a constant has no rate). Problems are appended, not raised.
+    In the result, ``rate`` and ``acceleration`` complete each other: the acceleration of an input is the rate of a
+    rate that is itself an input, or the derivative of a rate that is an expression of time. If an input has a default,
+    the default of its rate is 0.0, as for a constant. Problems are appended, not raised.
     """
     inputs: list[Input] = []
     for item in normalize.sequence(value, what, problems):
@@ -90,8 +90,8 @@ def normalized_inputs(value: Any, what: str, problems: list[str]) -> tuple[Input
             slot = slots.setdefault(derivative, Input(derivative, default=default))
             if slot.rate is None and its_rate is not None:
                 slots[derivative] = replace(slot, rate=its_rate)
-    given = [item.symbol for item in inputs]  # one given twice stays twice, to be reported
-    order = (*given, *(symbol for symbol in slots if symbol not in given))
+    listed = [item.symbol for item in inputs]  # duplicates remain, so that a check reports them
+    order = (*listed, *(symbol for symbol in slots if symbol not in listed))
     return tuple(_with_acceleration(slots[symbol], slots, problems) for symbol in order)
 
 
@@ -106,8 +106,8 @@ def _with_acceleration(item: Input, slots: dict[Any, Input], problems: list[str]
         unknown_symbols = sorted(symbol_name(f) for f in item.rate.atoms(AppliedUndef))
         if unknown_symbols:
             problems.append(
-                f"the rate of input {item.name} contains {', '.join(unknown_symbols)}: expected a symbol of its "
-                "own, a number, or an expression of time and parameters"
+                f"the rate of input {item.name} contains {', '.join(unknown_symbols)}: expected a separate symbol, "
+                "a number, or an expression of time and parameters"
             )
             return item
         follows = sympy.diff(item.rate, dynamicsymbols._t)
@@ -123,11 +123,11 @@ def _with_acceleration(item: Input, slots: dict[Any, Input], problems: list[str]
 
 @dataclass(frozen=True)
 class InputLayout:
-    """What the array ``r`` of compiled functions holds, in this order.
+    """The entries of the array ``r`` of compiled functions, in this order.
 
-    ``inputs``, (n_r,), are those of the user. Behind them are the hidden inputs, which the runtime fills: the
-    multipliers of the ``contact_rows``, and the entries of the free vector y of the ``free_controls`` (the controls
-    of servo-constraints whose y is given at run time).
+    First come the ``inputs`` of the user, (n_r,). The hidden inputs follow, which the runtime sets: the multipliers of
+    the ``contact_rows``, and the entries of the free vector y for the ``free_controls`` (the controls of
+    servo-constraints whose y is given at run time).
     """
 
     inputs: tuple[str, ...]
@@ -146,17 +146,17 @@ class InputLayout:
 
     @property
     def hidden_slots(self) -> slice:
-        """Where the hidden inputs are."""
+        """The slots of the hidden inputs."""
         return slice(len(self.inputs), self.size)
 
     @property
     def multiplier_slots(self) -> slice:
-        """Where the multipliers of the contact rows are."""
+        """The slots of the multipliers of the contact rows."""
         return slice(len(self.inputs), len(self.inputs) + len(self.contact_rows))
 
     @property
     def free_slots(self) -> slice:
-        """Where the free vector is."""
+        """The slots of the free vector."""
         return slice(self.multiplier_slots.stop, self.size)
 
     def array(self, inputs: Any = 0.0, multipliers: Any = 0.0, free: Any = 0.0) -> Any:

@@ -1,7 +1,7 @@
-"""Laws of contacts: what holds a violated gap, and Coulomb's friction. Plain records; ``Model`` checks their values.
+"""Laws of contacts: forces or accelerations of a violated gap, and Coulomb friction. ``Model`` checks their values.
 
-``x = -gap`` is the penetration, m. Values are numbers or SymPy expressions of parameters. Everything about a law is a
-method of its class: a further law is a further class here, listed in :data:`LAWS`.
+``x = -gap`` is the penetration, m. Values are numbers or SymPy expressions of parameters. All properties of a law are
+methods of its class; a new law is a new class in this module, listed in :data:`LAWS`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ QUANTITIES = ("force", "acceleration")
 
 @dataclass(frozen=True)
 class Value:
-    """A value of a law and the interval it must lie in; ``strict`` excludes the ends of the interval."""
+    """A value of a law and its admissible interval; ``strict`` excludes the ends of the interval."""
 
     name: str
     expression: Any
@@ -47,18 +47,18 @@ FRACTION: Final = {"least": 0.0, "greatest": 1.0}
 
 
 class Law:
-    """A record with values; those that are None were not given."""
+    """A record with values; None means that a value was not given."""
 
     def values(self) -> tuple[Value, ...]:
-        """The values that were given, with the intervals they must lie in."""
+        """The values that were given, with their admissible intervals."""
         given = ((item, getattr(self, item.name)) for item in fields(self) if item.metadata)  # type: ignore[arg-type]
         return tuple(Value(item.name, value, **item.metadata) for item, value in given if value is not None)
 
 
 class ContactLaw(Law):
-    """What every law of a gap answers. The defaults are those of a law that gives the acceleration of its row.
+    """Base class of the laws of a gap. The defaults are those of a law that prescribes the acceleration of its row.
 
-    ``conserves_energy``: whether the energy does not change while the contact acts, between impacts.
+    ``conserves_energy`` is True if the energy is constant while the contact is closed, between impacts.
     """
 
     conserves_energy: ClassVar[bool] = False
@@ -70,7 +70,7 @@ class ContactLaw(Law):
 
     @property
     def gives_force(self) -> bool:
-        """Whether the law gives a force; else the multiplier of a constraint holds the gap."""
+        """Whether the law gives the force; otherwise the force is the multiplier of a constraint."""
         return False
 
     @property
@@ -79,19 +79,19 @@ class ContactLaw(Law):
         return sympy.S.Zero
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
-        """The acceleration of the closed row; zero where the law gives a force."""
+        """The prescribed acceleration of the closed row; zero if the law gives a force."""
         raise NotImplementedError
 
     def force(self, x: Any, rate: Any) -> Any:
-        """The force, N, at the penetration x and its rate; zero where a constraint holds the gap."""
+        """The force, N, at the penetration x and its rate; zero if the force is a multiplier."""
         return sympy.S.Zero
 
     def option_problem(self) -> str:
-        """What is wrong with arguments that are not values; empty for nothing."""
+        """The problem of arguments that are not values; empty if there is none."""
         return ""
 
     def level_problem(self, gap: Any, level: int) -> str:
-        """Why the law does not fit a gap of this level (2: in positions, 1: in speeds); empty where it does."""
+        """Why the law cannot be used for a gap of this level (2: positions, 1: speeds); empty if it can."""
         return ""
 
 
@@ -101,7 +101,7 @@ class CompliantLaw(ContactLaw):
     quantity: str
 
     def response(self, x: Any, rate: Any) -> Any:
-        """Force or acceleration at the penetration x and its rate; of the sign of x where both are small."""
+        """Force or acceleration at the penetration x and its rate; has the sign of x if both are small."""
         raise NotImplementedError
 
     @property
@@ -123,17 +123,17 @@ class CompliantLaw(ContactLaw):
         if level == 2:
             return ""
         return (
-            f"has the law {type(self).__name__}, whose force follows from a penetration, but its gap {gap} "
-            "contains speeds: expected a gap in positions, or Stabilized(damping) or Restitution for one in speeds"
+            f"has the law {type(self).__name__}, whose force is a function of a penetration, but its gap {gap} "
+            "contains speeds: expected a gap in positions, or Stabilized(damping) or Restitution for a gap in speeds"
         )
 
 
 @dataclass(frozen=True)
 class Stabilized(ContactLaw):
-    """A violated gap decays: ``gap'' + damping gap' + stiffness gap = 0`` (Bajodah 2003, (328), signs turned).
+    """A violated gap decays: ``gap'' + damping gap' + stiffness gap = 0`` (Bajodah 2003, (328), signs reversed).
 
     Without a stiffness, for a gap at velocity level: ``gap' + damping gap = 0`` (Bajodah 2003, (329)). The contact acts
-    where the gap is violated and the multiplier it needs is compressive.
+    if the gap is violated and the required multiplier is compressive.
 
     Parameters
     ----------
@@ -155,20 +155,20 @@ class Stabilized(ContactLaw):
         forms = ("Stabilized(damping)", "Stabilized(damping, stiffness)")
         given, expected = forms if self.stiffness is None else forms[::-1]
         kind = "positions" if level == 2 else "speeds"
-        return f"has the law {given}, but its gap {gap} is one in {kind}: expected {expected}"
+        return f"has the law {given}, but its gap {gap} is an expression of {kind}: expected {expected}"
 
 
 @dataclass(frozen=True)
 class Restitution(ContactLaw):
     """A rigid contact: an impact with Newton's coefficient of restitution, then separation or rest.
 
-    While it stays closed ``gap'' + 2 decay_rate gap' + decay_rate^2 gap = 0``, which takes back the rounding of the
-    gap.
+    While the contact is closed, ``gap'' + 2 decay_rate gap' + decay_rate^2 gap = 0`` removes the rounding errors of
+    the gap.
 
     Parameters
     ----------
     e
-        Coefficient of restitution, 0 to 1. A gap at velocity level closes without an impact: there it has no effect.
+        Coefficient of restitution, 0 to 1. It has no effect for a gap at velocity level, which closes without impact.
     decay_rate
         Rate of that decay, 1/s.
     """
@@ -219,7 +219,7 @@ class HuntCrossley(CompliantLaw):
     ----------
     stiffness, damping
         N/m^n and N s/m^(n + 1); with ``quantity="acceleration"`` those of ``x'' + x^n (stiffness + damping x') = 0``.
-        Positive damping takes energy (the thesis prints a negative alpha in (369)).
+        Positive damping dissipates energy (the thesis prints a negative alpha in (369)).
     exponent
         At least 1; 3/2 for a Hertzian contact.
     quantity
@@ -240,7 +240,7 @@ class ImpactFunction(CompliantLaw):
     """``stiffness x^n + c(x) x'``, n the exponent, never tensile: IMPACT of MSC Adams (Adams/Solver, functions).
 
     The damping coefficient c(x) rises from zero at first touch to ``damping`` at the penetration ``depth``, with the
-    cubic ``c = damping s^2 (3 - 2 s)``, ``s = x/depth``, so that the force is continuous however fast the bodies meet.
+    cubic ``c = damping s^2 (3 - 2 s)``, ``s = x/depth``, so that the force is continuous at any impact velocity.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class ImpactFunction(CompliantLaw):
     damping
         Largest damping coefficient, N s/m (1/s).
     depth
-        Penetration, m, from which on the damping is full; positive.
+        Penetration, m, at which the damping coefficient reaches ``damping``; positive.
     exponent
         At least 1; 3/2 for a Hertzian contact.
     quantity
@@ -268,7 +268,7 @@ class ImpactFunction(CompliantLaw):
 
 
 def odd_power(x: Any, exponent: Any) -> Any:
-    """``|x|^exponent`` with the sign of x: a force changes its sign where the gap opens."""
+    """``|x|^exponent`` with the sign of x, so that a force changes its sign when the gap opens."""
     return x * sympy.Abs(x) ** (sympy.nsimplify(exponent, rational=True) - 1)
 
 
@@ -279,18 +279,18 @@ def decay(decay_rate: Any, gap: Any, rate: Any, level: int) -> Any:
 
 @dataclass(frozen=True)
 class Coulomb(Law):
-    """Dry friction: stick while ``|F_t| <= mu_s N``, slip under ``-mu_k N v/|v|``.
+    """Dry friction: stick while ``|F_t| <= mu_s N``, slip with the force ``-mu_k N v/|v|``.
 
     Parameters
     ----------
     mu_s, mu_k
-        Coefficients of static and kinetic friction, ``0 <= mu_k <= mu_s``; mu_k None: the same.
+        Coefficients of static and kinetic friction, ``0 <= mu_k <= mu_s``; mu_k None: equal to mu_s.
     creep
         Tolerance delta of the slip velocity, m/s: the tolerance-and-creep model of Bajodah (2003), section 5.8, in
-        place of stick. Below delta the slip velocity decays, ``v' = -decay_rate v`` (383)-(386), while friction can
-        hold it.
+        place of stick. Below delta the slip velocity decays, ``v' = -decay_rate v`` (383)-(386), as long as the
+        friction force is large enough.
     decay_rate
-        Rate, 1/s, at which slip velocity left in stick (rounding; the whole of it in creep) decays.
+        Rate, 1/s, at which the slip velocity decays in stick (where it is a rounding error) and in creep.
     """
 
     mu_s: Any = field(metadata=NOT_NEGATIVE)
@@ -304,7 +304,7 @@ class Coulomb(Law):
         return self.mu_s if self.mu_k is None else self.mu_k
 
     def order(self) -> tuple[Value, ...]:
-        """``mu_s - mu_k``, which is not negative."""
+        """``mu_s - mu_k``, which must not be negative."""
         return () if self.mu_k is None else (Value("mu_s - mu_k", self.mu_s - self.mu_k, 0.0),)
 
 

@@ -1,7 +1,7 @@
-"""Affine dependence of expressions on some of their symbols: read from the structure, else tested with numbers.
+"""Affine dependence of expressions on some of their symbols: read from the structure, else tested numerically.
 
-Symbolic simplification would take seconds. The structure decides what people usually write, and three random states
-decide the rest.
+Symbolic simplification would take seconds. The structure decides for the usual expressions, evaluation at three random
+states for all others.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import sympy
 from kanegen.graph.ranks import rank
 from kanegen.model.expressions import atoms
 
-#: Relative size under which a difference of numbers counts as rounding.
+#: A relative difference of numbers below this size is a rounding error.
 ROUNDING = 1e-8
 
 
 def affine_coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any] | None:
-    """Coefficient of every variable in ``expr``, or None when it is not *visibly* affine in them.
+    """Coefficient of every variable in ``expr``; None if the structure of ``expr`` does not show that it is affine.
 
     The part without variables has the key None.
     """
@@ -56,7 +56,7 @@ def _product(parts: Sequence[dict[Any, Any]]) -> dict[Any, Any] | None:
 def numeric_function(expressions: Sequence[Any], symbols: Sequence[Any]) -> Callable[..., list[float]]:
     """``expressions`` as a Python function of the values of ``symbols`` and time.
 
-    Raises ``ArithmeticError`` where they have no finite real value, or cannot be evaluated.
+    The function raises ``ArithmeticError`` if they have no finite real value or cannot be evaluated.
     """
     time = sympy.physics.vector.dynamicsymbols._t
     compiled = sympy.lambdify([[*symbols], time], list(expressions), modules=["math", "sympy"], dummify=True)
@@ -80,7 +80,7 @@ def states(symbols: Sequence[Any], count: int = 3, seed: int = 20240607) -> list
 
 
 def is_affine(expr: Any, variables: frozenset[Any]) -> bool:
-    """Whether ``expr`` is affine in ``variables``; when numbers cannot decide, yes (the derivation checks again)."""
+    """Whether ``expr`` is affine in ``variables``; True if it cannot be evaluated (the derivation checks again)."""
     if affine_coefficients(expr, variables) is not None:
         return True
     symbols = sorted(atoms((expr,)), key=str)
@@ -109,7 +109,7 @@ def coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any]:
 
 
 def is_regular(rows: Sequence[dict[Any, Any]], columns: Sequence[Any]) -> bool:
-    """Whether the square matrix with these coefficients is regular at some state."""
+    """Whether the square matrix with these coefficients is regular at a random state."""
     if all(len(row) == 1 for row in rows):
         return len({next(iter(row)) for row in rows}) == len(columns)
     entries = [sympy.sympify(row.get(column, 0)) for row in rows for column in columns]
@@ -123,10 +123,10 @@ def is_regular(rows: Sequence[dict[Any, Any]], columns: Sequence[Any]) -> bool:
 
 
 def in_span(expr: Any, basis: Sequence[Any], variables: frozenset[Any]) -> bool:
-    """Whether ``expr`` is a combination of ``basis`` with factors that do not depend on ``variables``.
+    """Whether ``expr`` is a linear combination of ``basis`` with factors that do not depend on ``variables``.
 
-    Decided at random states (symbols other than ``variables`` fixed, the variables sampled); no when numbers
-    cannot decide.
+    Decided at random states: the variables are sampled while all other symbols are fixed. False if the expressions
+    cannot be evaluated.
     """
     if not basis:
         return False

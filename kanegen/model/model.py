@@ -1,4 +1,4 @@
-"""The model of a system: what a user writes, normalized and checked."""
+"""The model of a system: the arguments of the user, normalized and checked."""
 
 from __future__ import annotations
 
@@ -46,45 +46,45 @@ class Model(SystemDescription):
     frame
         The inertial ``ReferenceFrame``.
     coordinates, speeds
-        Dynamic symbols q (n_q) and u (n_u), in the order of every array.
+        Dynamic symbols q (n_q) and u (n_u), in the order of all arrays.
     kinematics
-        n_q expressions or equations that are zero, affine in q' and u with a regular matrix of q'; or a
+        n_q expressions or equations that are zero, affine in q' and u with a regular coefficient matrix of q'; or a
         mapping from q' to its expression in u.
     bodies
-        ``Particle`` and ``RigidBody`` objects. The mass centers' velocities in ``frame`` must be set or
-        follow from positions. Masses and inertias may depend on t, parameters and inputs with rates, and then
-        obey ``F* = -(m v)'``, as in ``KanesMethod``; the inertia must not change with the coordinates as seen
-        from the body's frame.
+        ``Particle`` and ``RigidBody`` objects. The velocities of the mass centers in ``frame`` must be set or
+        follow from positions. Masses and inertias can depend on t, parameters and inputs with rates, and then
+        obey ``F* = -(m v)'``, as in ``KanesMethod``; measured in the frame of the body, the inertia must not depend
+        on the coordinates.
     loads
         Pairs ``(point, force)``, ``(frame, torque)`` or ``(body, force at the mass center)``, SymPy
-        ``Force`` and ``Torque``. They may depend on t, q, q', u, inputs and parameters.
+        ``Force`` and ``Torque``. They can depend on t, q, q', u, inputs and parameters.
     holonomic_constraints, nonholonomic_constraints, acceleration_constraints
         Expressions or equations in (q, t), in (q, q', u, t), and in (q, u, u', t), the last linear in u'.
     implied_constraints
-        Expressions or equations in (q, t) whose rates follow from ``nonholonomic_constraints``. They are known
-        relations between positions and add no row to J: residuals, ``make_consistent``, ``Projection`` and linear
-        models use them. Of stabilization methods only ``Projection`` removes their drift.
+        Expressions or equations in (q, t) whose rates follow from ``nonholonomic_constraints``. They add no row to J.
+        Residuals, ``make_consistent``, ``Projection`` and linear models use them; among the stabilization methods,
+        only ``Projection`` removes their drift.
     dependent_speeds
         Speeds for which the constraints are solved; ``None`` leaves the choice to the solver.
     inputs
         :class:`Input` objects or bare symbols.
     parameters
-        Values of the constant symbols, by symbol or name; those not given may follow at run time.
+        Values of the constant symbols, by symbol or name; the others can be given at run time.
     potential_energy
         Potential energy of the loads, J. By default the sum of the bodies' ``potential_energy`` attributes,
-        if any is set. Without it or ``gravity`` there is no energy function.
+        if any is set. Without ``potential_energy`` and ``gravity`` there is no energy function.
     gravity
-        Uniform gravitational acceleration, a Vector, m/s**2: adds the weight of every body to the loads, and
-        its potential to ``potential_energy``.
+        Uniform gravitational acceleration, a Vector, m/s**2. The weight of every body is added to the loads, and the
+        potential of the weights to ``potential_energy``.
     outputs
         Named expressions of t, q, q', u, u', inputs and parameters: scalars, lists, matrices, ``(vector, frame)``.
     auxiliary_speeds
         Speeds that are always zero and bring reactions into evidence (Kane and Levinson 1985, section 4.9).
     reactions
-        Named :class:`Reaction` records: force and torque that the rest exerts on a set of bodies.
+        Named :class:`Reaction` records: force and torque that the rest of the system exerts on a set of bodies.
     contacts
-        :class:`Unilateral` (or bare gaps, then rigid), :class:`Friction` and :class:`Latch` records in any order, which
-        is that of the contact rows.
+        :class:`Unilateral`, :class:`Friction` and :class:`Latch` records in the order of the contact rows. An
+        expression is the gap of a rigid contact.
     events
         :class:`Event` records.
     impulses
@@ -94,14 +94,14 @@ class Model(SystemDescription):
         The control law, None for none. :class:`Servo`: servo-constraints, and the inputs that enforce them.
         :class:`ControlConstraints`: constraints in which the controls appear, which make controls part of the state.
     check_kinematics
-        Compare the velocity and angular velocity of every body with the rates of its position and orientation, where
-        these are known, at random states that satisfy the constraints. False: do not.
+        Whether to compare the velocity and angular velocity of every body with the rates of its position and
+        orientation, if these are known, at random states that satisfy the constraints.
 
     Attributes
     ----------
     euler_parameters
-        Groups of four coordinates that an orientation uses as Euler parameters: their squares add up to one at every
-        state, whether or not ``holonomic_constraints`` says so.
+        Groups of four coordinates that an orientation uses as Euler parameters: the sum of their squares is one at
+        every state, even if ``holonomic_constraints`` does not contain this equation.
 
     Raises
     ------
@@ -111,7 +111,7 @@ class Model(SystemDescription):
     Warns
     -----
     ModelWarning
-        Where no state was found at which velocities could be compared.
+        If no state is found at which velocities can be compared.
     """
 
     def __init__(
@@ -152,9 +152,9 @@ class Model(SystemDescription):
     def _complete(
         self, description: SystemDescription, parameters: Mapping[Any, Any] | None, problems: list[str]
     ) -> None:
-        """Take over a description, find the parameters and check everything.
+        """Adopt a description, collect the parameters and check everything.
 
-        Raises ``ModelError`` with these problems and all others.
+        Raises ``ModelError`` with the given ``problems`` and all others.
         """
         walk = survey(description)
         problems.extend(walk.problems)
@@ -176,25 +176,25 @@ class Model(SystemDescription):
 
     @classmethod
     def from_kane(cls, kanes_method: Any, *, configuration_constraints: str | None = None, **options: Any) -> Model:
-        """The model of a ``sympy.physics.mechanics.KanesMethod``; orders are ``km.q`` and ``km.u``.
+        """The model of a ``sympy.physics.mechanics.KanesMethod``, with the order of ``km.q`` and ``km.u``.
 
-        Its equations may or may not have been formed. Auxiliary speeds become ``auxiliary_speeds``, whose equations are
+        ``kanes_equations`` need not have been called. Auxiliary speeds become ``auxiliary_speeds``, whose equations are
         outputs; dynamic symbols that are neither coordinates nor speeds become inputs.
 
         Parameters
         ----------
         configuration_constraints
-            KanesMethod's equations contain the velocity constraints only. None: configuration constraints whose rates
-            follow from them become ``implied_constraints``, others are refused, and without velocity constraints they
-            are enforced with a ``ModelWarning``. ``"enforce"`` makes those that do not follow constraints of their own,
-            ``"ignore"`` leaves all of them out.
+            KanesMethod's equations contain only the velocity constraints. None: configuration constraints whose rates
+            follow from these become ``implied_constraints``; others are an error, or, without velocity constraints,
+            are enforced with a ``ModelWarning``. ``"enforce"``: others become ``holonomic_constraints``. ``"ignore"``:
+            others are left out.
         options
-            Those of :class:`Model`, which win over what is read.
+            Arguments of :class:`Model`, which take precedence over what is read.
 
         Raises
         ------
         ModelError
-            For anything that is no ``KanesMethod``, and with every problem of the model.
+            If the argument is not a ``KanesMethod``, and with every problem of the model.
         """
         return cls(**kane_arguments(kanes_method, configuration_constraints, **options))
 
@@ -202,14 +202,14 @@ class Model(SystemDescription):
     def from_system(cls, system: Any, *, configuration_constraints: str | None = None, **options: Any) -> Model:
         """The model of a ``sympy.physics.mechanics.System``: its joints, loads, actuators and constraints.
 
-        Holonomic constraints are enforced. Where the user set ``velocity_constraints``, these hold, and
-        ``configuration_constraints`` says what becomes of the holonomic ones, as for :meth:`from_kane`. ``options`` are
-        those of :class:`Model` and win over what is read.
+        Holonomic constraints are enforced. If the user set ``velocity_constraints``, these are enforced instead, and
+        ``configuration_constraints`` determines the treatment of the holonomic ones, as for :meth:`from_kane`.
+        ``options`` are arguments of :class:`Model` and take precedence over what is read.
 
         Raises
         ------
         ModelError
-            For anything that is no ``System``, and with every problem of the model.
+            If the argument is not a ``System``, and with every problem of the model.
         """
         return cls(**system_arguments(system, configuration_constraints, **options))
 
@@ -223,7 +223,7 @@ class Model(SystemDescription):
     ) -> Model:
         """The same system in other speeds ``w = Phi1(q, t) u + Phi2(q, t)`` (Bajodah 2003, (45)).
 
-        Everything else stays written in the old speeds, which outputs may also contain;
+        All other expressions remain written in the old speeds, which outputs can also contain;
         ``Q_w = Phi1^-T Q Phi1^-1``. A changed model can be changed again.
 
         Parameters
@@ -281,7 +281,7 @@ class Model(SystemDescription):
     def with_reactions(
         self, reactions: Mapping[str, Reaction], *, parameters: Mapping[Any, Any] | None = None
     ) -> Model:
-        """The same system with these reactions besides those it has.
+        """The same system with these reactions in addition to its own.
 
         ``parameters`` are values of constants that only the positions of their points contain. Raises ``ModelError``
         for bodies, points, loads and constraints that are not part of the model.

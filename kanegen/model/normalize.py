@@ -1,4 +1,4 @@
-"""From what a user may write to the one form the derivation reads. Problems are collected, not raised."""
+"""Normalization of the user's arguments to the form that the derivation reads. Problems are collected, not raised."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kanegen.model.records import FrozenMapping, Loads, Output
 
 
 def expect(value: Any, kinds: Any, what: str, wanted: str, problems: list[str]) -> bool:
-    """Whether a value is of one of these kinds; otherwise a problem says what was ``wanted``."""
+    """Whether a value is of one of these kinds; if not, a problem that ends with ``wanted`` is appended."""
     if not isinstance(value, kinds):
         problems.append(f"{what} is {value!r}: expected {wanted}")
     return isinstance(value, kinds)
@@ -48,14 +48,14 @@ def scalar(value: Any, where: str, problems: list[str]) -> Any:
         expr = expr.lhs - expr.rhs
     if expr in (sympy.true, sympy.false):
         problems.append(
-            f"{where} is {expr}: SymPy evaluated the equation away, so it holds always or never; "
-            "give the expression that must be zero"
+            f"{where} is {expr}, because SymPy evaluated an equation that is always or never satisfied: "
+            "expected the expression that must be zero"
         )
         return sympy.S.Zero
     if not isinstance(expr, sympy.Expr):
         problems.append(f"{where} is {value!r}: expected a scalar SymPy expression, found {type(value).__name__}")
         return sympy.S.Zero
-    # Derivatives of expressions, Derivative(sin(q), t), are carried out.
+    # Derivatives of expressions, such as Derivative(sin(q), t), are evaluated.
     derivatives = [item for item in expr.atoms(sympy.Derivative) if not is_time_function(item.expr)]
     return expr.xreplace({item: item.doit() for item in derivatives}) if derivatives else expr
 
@@ -158,8 +158,8 @@ def potential_energy(value: Any, of_bodies: Sequence[Any], with_gravity: bool, p
     energies = [body.potential_energy for body in of_bodies if body.potential_energy != 0]
     if energies and with_gravity:
         problems.append(
-            "bodies have a potential_energy of their own besides gravity, which may be the same: give "
-            "potential_energy, the part without gravity, to the model"
+            "the bodies have a potential_energy and the model has gravity=, so the weights could count twice: give "
+            "potential_energy= to the model, the part without gravity"
         )
     return sympy.Add(*energies) if energies else None
 
@@ -185,7 +185,7 @@ def outputs(value: Any, what: str, problems: list[str]) -> FrozenMapping[str, Ou
 
 def _entries(item: Any, where: str, problems: list[str]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     if isinstance(item, Vector):
-        problems.append(f"{where} is a Vector: give (vector, frame), the frame in which it is to be measured")
+        problems.append(f"{where} is a Vector: expected (vector, frame), the frame in which it is measured")
         return (), (0,)
     if isinstance(item, Sequence) and not isinstance(item, str):
         if len(item) == 2 and isinstance(item[1], ReferenceFrame):
@@ -195,7 +195,7 @@ def _entries(item: Any, where: str, problems: list[str]) -> tuple[tuple[Any, ...
         try:
             item = sympy.Matrix(item)
         except (ValueError, TypeError) as error:
-            problems.append(f"{where} is no matrix: {error}")
+            problems.append(f"{where} is not a matrix: {error}")
             return (), (0,)
     if isinstance(item, sympy.MatrixBase):
         return scalars(item, where, problems), (item.rows,) if item.cols == 1 else (item.rows, item.cols)
@@ -217,7 +217,7 @@ def parameter_values(
 ) -> tuple[dict[Any, float | None], tuple[Any, ...]]:
     """Values of all parameters, the given ones first; and the given symbols that are not in ``symbols``.
 
-    A key is a symbol or its name; a value is a finite number, or None for one that follows later.
+    A key is a symbol or its name; a value is a finite number, or None if it is given at run time.
     """
     if not expect(given, Mapping | None, "parameters", "a mapping from a symbol to its value", problems):
         given = None
@@ -255,7 +255,7 @@ def speed_definitions(speeds: tuple[Any, ...], given: Any, problems: list[str]) 
         given = {item.lhs: item.rhs for item in items}
     if set(given) != set(speeds):
         problems.append(
-            f"definitions are of ({', '.join(map(str, given))}): expected one for each of the new speeds "
+            f"definitions defines ({', '.join(map(str, given))}): expected a definition of each of the new speeds "
             f"({', '.join(map(str, speeds))})"
         )
     return scalars([given[speed] for speed in speeds if speed in given], "definitions", problems)

@@ -1,4 +1,4 @@
-"""Where the expressions of a model occur, and how often the derivation differentiates them."""
+"""The places where the expressions of a model occur, and how often the derivation differentiates them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kanegen.model.reactions import Reaction
 
 @dataclass(frozen=True)
 class Place:
-    """Expressions of one origin.
+    """The expressions of one place in a model, such as a constraint or the velocity of a point.
 
     ``kind`` is one of the keys of :data:`~kanegen.model.checks.symbols.ALLOWED`. ``differentiations`` is the number of
     total time derivatives the derivation takes of the expressions.
@@ -36,7 +36,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Survey:
-    """The places of a model, the frames and points they were found on, and the ``problems`` of the walk."""
+    """The places of a model, the frames and points that it uses, and the ``problems`` of these."""
 
     places: tuple[Place, ...]
     geometry: Geometry
@@ -65,7 +65,7 @@ def _motion_is_known(model: SystemDescription) -> Callable[[Any], bool]:
     """Whether the first and second rate of a symbol are known: coordinates, constants, inputs given with both."""
     known = {item.symbol for item in model.inputs if item.rate is not None and item.acceleration is not None}
     known |= {*model.coordinates}
-    # SymPy takes a plain symbol for a constant, and loses its rate where it is an input.
+    # SymPy differentiates a plain symbol as a constant, so that the rate of an input would be lost.
     inputs = {item.symbol for item in model.inputs}
     return lambda symbol: symbol in known if not symbol.is_Symbol else symbol not in inputs
 
@@ -128,7 +128,7 @@ class _Walk:
         self._turning: dict[Any, str] = {}
 
     def geometry(self) -> Geometry:
-        """What was read of frames and points."""
+        """The frames and points that were read."""
         routes = {point: route for point, route in self._routes.items() if route is not None}
         pairs = tuple(self._orientations), tuple(self._rates), tuple(self._positions)
         return Geometry(self._oriented, self._moving, routes, *pairs, tuple(self._velocities))
@@ -166,13 +166,13 @@ class _Walk:
                 self._turning.setdefault(location, where)
 
     def add_reaction(self, where: str, reaction: Reaction, model: SystemDescription) -> None:
-        """Its frame and positions; a point without positions is reported with the reactions."""
+        """Add the frame and positions of a reaction; the check of reactions reports a point without positions."""
         self._written_in.setdefault(reaction.frame, where)
         placed = [location for location, _ in (*model.loads, *model.contact_loads)]
         placed += [location for _, location, _ in reaction.all_multiplier_loads]
         points = [location for location in placed if isinstance(location, Point)]
         centers = [body.masscenter for body in model.bodies]
-        # Moments are taken about the point of the reaction, and loads are looked for on every body.
+        # Moments are taken about the point of the reaction, and loads are assigned to bodies by their positions.
         for start, ends in ((reaction.point, (*centers, *points)), *((center, points) for center in centers)):
             for end in ends:
                 self._add_positions(steps(position_path(start, end) or []), 0)
@@ -211,7 +211,7 @@ class _Walk:
                 self.add_vector("position", where, point._pos_dict[other], differentiations)
 
     def add_frames(self) -> None:
-        """The orientations and angular velocities that the collected vectors and bodies need; call last."""
+        """Add the orientations and angular velocities that the collected vectors and bodies need; call last."""
         done = 0
         while done < len(self._turning):  # angular velocities are written in frames that may be new
             frame = [*self._turning][done]

@@ -1,4 +1,4 @@
-"""Reactions a user asks for: what the rest of a mechanism exerts on some of its bodies."""
+"""Reactions: the force and torque that the rest of a mechanism exerts on a set of its bodies."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ MultiplierLoads = tuple[tuple[Any, Any], ...]
 class Reaction:
     """The force and torque that the rest of the mechanism exerts on a set of bodies.
 
-    Newton's and Euler's equations of the set, solved for what its loads do not explain:
+    Newton's and Euler's equations of the set are solved for the reaction:
     ``force = sum (m v)' - sum R`` and ``torque = sum (r x (m v)' + H') - sum (r x R + M)``, r from ``point``, with
-    the loads R, M of the model (and the weights) that act on the set. A set that one joint connects with the rest gives
-    the reaction of that joint; a set cut at several joints, the sum of their reactions.
+    the loads R, M of the model (and the weights) that act on the set. If one joint connects the set with the rest, the
+    result is the reaction of that joint; if several joints do, it is the sum of their reactions.
 
     Parameters
     ----------
     bodies
         The set: names of bodies of the model, or the bodies.
     point
-        Where the force is applied and about which the torque is taken, such as the point of the joint. A position
-        must connect it with the mass centers of the set.
+        The point of application of the force, about which the torque is taken, such as the point of the joint. A
+        position must connect it with the mass centers of the set.
     frame
         The frame in which force and torque are measured.
     loads
-        Places (points, frames) of those loads of the model that act on the set. None finds them: a load on the mass
-        center or frame of a body, or on a point or frame fixed in it; loads on points at rest and on frames that do
-        not turn act on the ground. Needed only where that is not unique, as on the point of a joint between two
-        bodies, or on a point that moves with none.
+        Places (points, frames) of those loads of the model that act on the set. None: the loads on mass centers and
+        frames of its bodies and on points and frames fixed in them; loads on points at rest and on frames that do
+        not turn act on the ground. Required only if the body of a load is not unique, as at the point of a joint
+        between two bodies, or if a point moves with no body.
     multipliers
-        Constraint forces that act on the set elsewhere: from the row of J to ``(point, direction)`` or
+        Further constraint forces on the set: a mapping from a row of J to ``(point, direction)`` or
         ``(frame, direction)``, or a sequence of such pairs. A force (torque) of multiplier times direction counts
-        as a load of the set, which separates the reactions of a set that is cut at a constraint as well.
+        as a load of the set and is not part of the reaction.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Read-only records that a :class:`Model` is made of, and how the arguments of a record are read."""
+"""Read-only records that a :class:`Model` contains, and functions that read the arguments of a record."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Output:
 
 
 def settle(record: Any, values: Mapping[str, Any], problems: Sequence[str], title: str = "") -> None:
-    """Set fields of a frozen record under construction; raises ``ModelError`` instead where there are problems."""
+    """Set fields of a frozen record under construction; raises ``ModelError`` if there are problems."""
     if problems:
         raise ModelError([title + problem for problem in problems])
     for name, value in values.items():
@@ -61,10 +61,10 @@ def settle(record: Any, values: Mapping[str, Any], problems: Sequence[str], titl
 
 
 def read_fields(record: type, given: Mapping[str, Any], where: str, problems: list[str]) -> dict[str, Any]:
-    """The given values of the fields with a reader, ``metadata={"read": ...}``, in the form the derivation reads.
+    """The normalized values of all fields that have a reader, ``metadata={"read": ...}``.
 
-    A reader takes a value, the words for the place where it was given, and the list of problems. ``where`` starts these
-    words.
+    A reader takes a value, the text that names its place in messages, and the list of problems. The text is ``where``
+    followed by the name of the field.
     """
     readers = {item.name: item.metadata["read"] for item in fields(record) if "read" in item.metadata}
     return {name: read(given.get(name), f"{where}{name}", problems) for name, read in readers.items()}

@@ -1,4 +1,4 @@
-"""What becomes of constraints that drift: Baumgarte's stabilization, and projection onto them."""
+"""Methods against the drift of constraints: Baumgarte's stabilization, and projection onto the constraint manifold."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Baumgarte:
     Raises
     ------
     ModelError
-        For gains under which a violated constraint would not decay: ``[[0, I], [G2, G1]]`` and ``G`` must
-        have eigenvalues with negative real parts only. Matrices of the wrong size are refused when the
-        number of constraints is known (:meth:`gains`).
+        For gains with which violations of constraints would not decay: all eigenvalues of ``[[0, I], [G2, G1]]``
+        and of ``G`` must have negative real parts. :meth:`gains` checks the sizes of matrices, because they depend on
+        the number of constraints.
     """
 
     alpha: Any = None
@@ -43,7 +43,7 @@ class Baumgarte:
         if (alpha is not None or beta is not None) and (G1 is not None or G2 is not None or G is not None):
             problems.append("Baumgarte got alpha or beta together with G1, G2 or G: give one kind of gains")
         elif alpha is None and beta is not None:
-            problems.append("Baumgarte got beta without alpha, and would not be damped: give alpha as well")
+            problems.append("Baumgarte got beta without alpha, so the decay would not be damped: give alpha as well")
         elif (G1 is None) != (G2 is None):
             present, absent = ("G2", "G1") if G1 is None else ("G1", "G2")
             problems.append(f"Baumgarte got {present} without {absent}: give both")
@@ -63,8 +63,8 @@ class Baumgarte:
     def for_period(cls, period: float) -> Baumgarte:
         """The automatic choice: critically damped, ``alpha = beta = 4 pi / period``, twice as fast as the motion.
 
-        ``period`` is that of the fastest oscillation to be resolved, in s. Gains tied to the motion, not to the step:
-        larger ones violate the constraints more, since they amplify the error of every step (docs/stabilization.md).
+        ``period`` is that of the fastest oscillation to be resolved, in s. The gains depend on the motion, not on the
+        step: larger gains would amplify the error of every step (docs/stabilization.md).
 
         Raises
         ------
@@ -133,7 +133,7 @@ def _matrix(value: Any, name: str, size: int, kind: str, problems: list[str]) ->
 
 
 def _decay_problems(G1: Any, G2: Any, G: Any) -> list[str]:
-    """What keeps constraints from decaying, as far as gains are given (else None)."""
+    """Gains, of those that are not None, with which violations of constraints would not decay."""
     problems: list[str] = []
     if G1 is not None and G2 is not None:
         sizes = {value.shape[0] for value in (G1, G2) if value.ndim == 2}
@@ -158,9 +158,9 @@ def _unstable(matrix: Any, law: str, advice: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Projection:
-    """Positions, then speeds are corrected after the steps of a run, by the smallest change in the mass metric.
+    """After steps of a run, positions and then speeds are corrected by the smallest change in the mass metric.
 
-    The equations that are integrated have no stabilizing terms; energy and momenta are not affected by gains. Source:
+    The integrated equations have no stabilizing terms, so that no gains affect energy and momenta. Source:
     Hairer, Lubich and Wanner, Geometric Numerical Integration (2006), sections IV.4 and VII.1.
 
     Parameters
@@ -168,20 +168,20 @@ class Projection:
     every
         Steps from one projection to the next; the last state of a run is always projected.
     tolerance
-        Residuals that count as zero: this times the largest coordinate (positions) or speed (velocities), which
-        counts as 1 at least. Where all are that small the state is left as it is. With the forms ``"pseudoinverse"``
-        and ``"canonical"``, in which rows may become dependent on the way, the state is left where the correction
-        (rad, m and their rates) is at most this. Of an integral: this times its value or the sum of ``|I_u u|``,
-        whichever is larger.
+        A state is corrected only if a residual exceeds ``tolerance`` times the largest coordinate (positions) or speed
+        (velocities), at least 1. With the forms ``"pseudoinverse"`` and ``"canonical"``, whose constraint rows can
+        become dependent during a run, it is corrected only if the correction (rad, m and their rates) exceeds
+        ``tolerance``. For an integral, the limit is ``tolerance`` times its value or the sum of ``|I_u u|``, whichever
+        is larger.
     integrals
-        Integrals of motion that keep the value they have at the start: ``"energy"`` and names of outputs of the model,
-        such as an angular momentum, in the order of their precedence. The speeds are corrected, after the constraints;
-        see docs/stabilization.md. kanegen does not check that they are conserved: one that is not is forced to be.
+        Integrals of motion that keep their value at the start: ``"energy"`` and names of outputs of the model, such as
+        an angular momentum, in the order of their precedence. The speeds are corrected for them after the constraints;
+        see docs/stabilization.md. kanegen does not check that a quantity is conserved before it enforces this.
 
     Raises
     ------
     ModelError
-        For a number of steps or a tolerance that is not positive, and integrals that are no names or named twice.
+        If ``every`` or ``tolerance`` is not positive, or ``integrals`` contains something else than distinct names.
     """
 
     every: int = 1

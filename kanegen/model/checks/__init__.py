@@ -1,1 +1,1 @@
-"""Checks of a model."""
+"""Checks of a model: each returns its problems, one sentence for each."""

@@ -1,4 +1,4 @@
-"""Checks of a model's bodies, of their weights, and of the reactions on sets of bodies."""
+"""Checks of a model's bodies, their weights, and the reactions on sets of bodies."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from kanegen.model.expressions import dyadic_frames, dyadic_matrix, known_value,
 from kanegen.model.geometry import breadth_first
 from kanegen.model.reactions import Reaction
 
-#: Eigenvalues of an inertia above minus this part of the largest entry count as zero.
+#: An eigenvalue of an inertia is negative if it is below ``-NEGATIVE`` times the largest entry.
 NEGATIVE = 1e-10
 
 
 def body_problems(model: SystemDescription) -> Iterator[str]:
-    """Problems of the masses and inertias, as far as numbers are known."""
+    """Problems of the masses and inertias whose values are known."""
     values = model.known_parameters
     if not model.bodies:
         yield "the model has no bodies: expected at least one"
     for k, body in enumerate(model.bodies):
         if any(body is other for other in model.bodies[:k]):
-            yield f"body {body.name} is listed twice: each body counts once"
+            yield f"body {body.name} is listed twice in bodies: list it once"
             continue
         mass = None if body.mass is None else known_value(sympy.sympify(body.mass), values)
         if body.mass is None:
-            yield f"body {body.name} has no mass: give a number (0 is legal) or a symbol"
+            yield f"body {body.name} has no mass: expected a number (0 is legal) or a symbol"
         elif mass is not None and not mass >= 0.0:
-            given = "" if body.mass.is_number else f" = {body.mass}"
-            yield f"body {body.name} has the mass {mass:g}{given}: expected a number that is not negative"
+            symbol = "" if body.mass.is_number else f" = {body.mass}"
+            yield f"body {body.name} has the mass {mass:g}{symbol}: expected a number >= 0"
         if isinstance(body, RigidBody):
             yield from _inertia_problems(body, values)
     if model.gravity is not None:
@@ -62,25 +62,25 @@ def _inertia_problems(body: Any, values: Mapping[Any, float]) -> Iterator[str]:
     smallest = np.linalg.eigvalsh(matrix)[0] if np.all(np.isfinite(matrix)) else math.nan
     if not smallest >= -NEGATIVE * np.abs(matrix).max():
         yield (
-            f"{where} has the negative eigenvalue {smallest:.6g}: expected principal moments of inertia "
-            "that are not negative; check its components and parameter values"
+            f"{where} has the negative eigenvalue {smallest:.6g}: expected principal moments of inertia >= 0; "
+            "check its components and parameter values"
         )
 
 
 def _weight_problems(model: SystemDescription) -> Iterator[str]:
-    """Weights given both by ``gravity`` and by a load would count twice."""
+    """Loads that are weights, which ``gravity`` would add a second time."""
     weights = {body.masscenter: body for body in model.bodies if body.mass is not None}
     for location, vector in model.loads:
         body = weights.get(location)
         if body is not None and _is_zero(vector - body.mass * model.gravity):
             yield (
-                f"the load on {location} is the weight of body {body.name}, which gravity already adds: give "
-                "it once. Drop the load, or keep it and give potential_energy instead of gravity"
+                f"the load on {location} is the weight of body {body.name}, which gravity= already adds: remove the "
+                "load, or keep it and give potential_energy= instead of gravity="
             )
 
 
 def _is_zero(vector: Any) -> bool:
-    """Whether a vector has no components as they are written."""
+    """Whether all components of a vector expand to zero."""
     return all(sympy.expand(x) == 0 for x in vector_expressions(vector))
 
 
@@ -96,28 +96,28 @@ def _members_problems(model: SystemDescription, reaction: Reaction) -> Iterator[
     for body in reaction.bodies:
         name = body if isinstance(body, str) else body.name
         if name not in names or not (isinstance(body, str) or body in model.bodies):
-            yield f"body {name!r} is not part of the model: expected some of {', '.join(names)}"
+            yield f"body {name!r} is not part of the model: expected bodies among {', '.join(names)}"
         elif isinstance(body, str) and names.count(name) > 1:
-            yield f"{names.count(name)} bodies are named {name!r}: give the body itself"
+            yield f"{names.count(name)} bodies are named {name!r}: give the body instead of its name"
 
 
 def _place_problems(model: SystemDescription, reaction: Reaction) -> Iterator[str]:
-    """Problems of the point, the loads and the rows of J."""
+    """Problems of the point, the loads and the rows of J that a reaction names."""
     for k in reaction.members(model.bodies):
         body = model.bodies[k]
         points = breadth_first(body.masscenter, lambda point: point._pos_dict)
         if reaction.point not in points:
             yield (
                 f"point {reaction.point} is not part of the model: no position connects it with the mass center of "
-                f"body {body.name}; position it with set_pos, or name one of the points "
+                f"body {body.name}; set its position with set_pos, or give one of the points "
                 f"{', '.join(sorted(map(str, points)))}"
             )
     places = [place for place, _ in (*model.loads, *model.contact_loads)]
     unknown = [str(place) for place in reaction.loads or () if place not in places]
     if unknown:
         known = ", ".join(dict.fromkeys(map(str, places))) or "nothing"
-        yield f"no load acts on {', '.join(unknown)}: the loads of the model act on {known}"
+        yield f"loads contains {', '.join(unknown)}, on which no load acts: the loads of the model act on {known}"
     wrong = [str(row) for row in reaction.multipliers if not 0 <= row < len(model.constraints)]
     if wrong:
         known = ", ".join(f"{row} ({expression})" for row, expression in enumerate(model.constraints)) or "none"
-        yield f"multipliers names the rows {', '.join(wrong)} of J: the constraints are {known}"
+        yield f"multipliers contains the rows {', '.join(wrong)}, which J does not have: its rows are {known}"

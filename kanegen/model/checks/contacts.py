@@ -33,7 +33,7 @@ def _name_problems(model: SystemDescription, contacts: Sequence[Contact]) -> Ite
         if not isinstance(name, str) or not name:
             yield f"{where} has the name {name!r}: expected a string that is not empty"
         elif name in first:
-            yield f"{first[name]} and {where} are both named {name!r}: give each a name of its own"
+            yield f"{first[name]} and {where} are both named {name!r}: give them different names"
         first.setdefault(name, where)
 
 
@@ -44,18 +44,18 @@ def _contact_problems(model: SystemDescription, contact: Contact) -> Iterator[st
     if contact.applied_at and len(contact.applied_at) != contact.n_rows:
         yield (
             f"{title} has applied_at for {len(contact.applied_at)} row(s): expected (point, direction) for each of its "
-            f"{contact.n_rows}, {', '.join(contact.row_names)}"
+            f"{contact.n_rows} row(s), {', '.join(contact.row_names)}"
         )
     load = None if contact.load is None else known_value(contact.load, values)
     if load is not None and not load >= 0.0:
-        yield f"{title} has the normal force {load:g} N: expected one that is not negative"
+        yield f"{title} has the normal force {load:g} N: expected a force >= 0"
     for value in contact.values():
         number = known_value(value.expression, values)
         if number is not None and not value.admits(number):
-            given = "" if value.expression.is_number else f" = {value.expression}"
-            yield f"{title} has {value.name} = {number:g}{given}: expected {value.expected}"
+            symbol = "" if value.expression.is_number else f" = {value.expression}"
+            yield f"{title} has {value.name} = {number:g}{symbol}: expected {value.expected}"
     if contact.friction is None and contact.slip:
-        yield f"{title} has a slip velocity but no friction: give friction=kg.Coulomb(mu), or leave slip out"
+        yield f"{title} has a slip velocity but no friction: give friction=kg.Coulomb(mu), or remove slip="
     if contact.friction is not None:
         yield from _friction_problems(model, contact, contact.friction, title)
 
@@ -63,7 +63,7 @@ def _contact_problems(model: SystemDescription, contact: Contact) -> Iterator[st
 def _gap_problems(model: SystemDescription, contact: Contact, title: str) -> Iterator[str]:
     gap = contact.gap
     if not any(base_symbol(atom) in {*model.coordinates, *model.all_speeds} for atom in atoms((gap,))):
-        yield f"{title} has the gap {gap}, which depends on no coordinate and no speed: it restricts nothing"
+        yield f"{title} has the gap {gap}, which restricts nothing: expected a coordinate or a speed in it"
     problem = "" if contact.law is None else contact.law.level_problem(gap, contact.level)
     if problem:
         yield f"{title} {problem}"
@@ -79,7 +79,7 @@ def _friction_problems(model: SystemDescription, contact: Contact, law: Coulomb,
     if len(contact.slip) not in (1, 2):
         yield (
             f"{title} has friction and {len(contact.slip)} components of slip velocity: expected slip=(v1,) or "
-            "(v1, v2), along orthonormal directions"
+            "slip=(v1, v2), along orthonormal directions"
         )
     for expr in contact.slip:
         moving = derivatives(expr, model.all_speeds, 0) | derivatives(expr, model.coordinates, 1)
@@ -92,7 +92,7 @@ def _friction_problems(model: SystemDescription, contact: Contact, law: Coulomb,
 def _event_problems(model: SystemDescription, contacts: Sequence[Contact], k: int, event: Event) -> Iterator[str]:
     title = f"event {event.name!r} (events[{k}])"
     if not event.guard.free_symbols and not atoms((event.guard,)):
-        yield f"{title} has the guard {event.guard}, which never changes its sign: expected an expression of the motion"
+        yield f"{title} has the constant guard {event.guard}: expected an expression that changes its sign in a run"
     if event.direction not in (-1, 0, 1):
         yield f"{title} has direction={event.direction!r}: expected +1 (rising), -1 (falling) or 0 (both)"
     if event.impulse is not None and event.impulse not in model.impulses:
@@ -108,13 +108,13 @@ def _event_problems(model: SystemDescription, contacts: Sequence[Contact], k: in
 
 
 def _multiplier_problems(contacts: Sequence[Contact], places: Sequence[Place]) -> Iterator[str]:
-    """Multipliers of rows that do not exist, and multipliers where the motion would depend on them."""
+    """Multipliers of rows that do not exist, and multipliers in expressions that the motion depends on."""
     rows = {contact.name: contact.n_rows for contact in contacts}
     for place in places:
         for symbol in sorted(filter(is_multiplier, place.atoms), key=str):
             name, index = multiplier_row(symbol)
             if place.kind not in ("guard", "output"):
-                yield f"{place.where} contains Multiplier({name!r}, {index}): expected it in guards and outputs only"
+                yield f"{place.where} contains Multiplier({name!r}, {index}): expected it only in guards and outputs"
             elif name not in rows:
                 yield f"{place.where} contains Multiplier({name!r}, {index}): the contacts are {_listed(rows)}"
             elif not 0 <= index < rows[name]:
@@ -122,14 +122,14 @@ def _multiplier_problems(contacts: Sequence[Contact], places: Sequence[Place]) -
 
 
 def _reaction_problems(model: SystemDescription, contacts: Sequence[Contact]) -> Iterator[str]:
-    """A gap does not say at which point of which body its force acts, which a reaction must contain."""
-    wanted = {"reactions": ", ".join(model.reactions), "auxiliary_speeds": symbol_names(model.auxiliary_speeds)}
+    """Contacts without the points of application of their forces, which reactions need."""
+    users = {"reactions": ", ".join(model.reactions), "auxiliary_speeds": symbol_names(model.auxiliary_speeds)}
     unplaced = [contact.name for contact in contacts if not contact.applied_at]
-    for field, items in wanted.items():
+    for field, items in users.items():
         if items and unplaced:
             yield (
-                f"the model has {field} ({items}), but a gap does not say on which body its force acts: give "
-                f"applied_at=((point, direction), ...), one for each row, to the contacts {_listed(unplaced)}"
+                f"the model has {field} ({items}), but a gap does not determine the body on which its force acts: give "
+                f"applied_at=((point, direction), ...), one pair for each row, to the contacts {_listed(unplaced)}"
             )
 
 

@@ -23,7 +23,7 @@ def equation_problems(model: SystemDescription) -> Iterator[str]:
     if n_k != n_q:
         yield (
             f"kinematics has {n_k} equation(s) for {n_q} coordinate(s): expected one per coordinate, "
-            "which together give q' in terms of u"
+            "so that they determine q' from u"
         )
     yield from _kinematics_problems(model)
     yield from _constraint_problems(model)
@@ -51,8 +51,8 @@ def _kinematics_problems(model: SystemDescription) -> Iterator[str]:
         yield f"no kinematic equation contains the rate of {names}: expected q' of every coordinate"
     elif not is_regular(rows, model.coordinates):
         yield (
-            f"the kinematics are singular in q': the matrix of coefficients of the rates of "
-            f"({symbol_names(model.coordinates)}) has no inverse at random states; give {len(rows)} independent "
+            f"the kinematics are singular in q': the coefficient matrix of the rates of "
+            f"({symbol_names(model.coordinates)}) has no inverse at random states; expected {len(rows)} independent "
             "equations"
         )
 
@@ -60,7 +60,7 @@ def _kinematics_problems(model: SystemDescription) -> Iterator[str]:
 def _kinematics_fault(expr: Any, rates: frozenset[Any], speeds: frozenset[Any]) -> str:
     expected = "expected an equation linear in q' and u"
     if not rates:
-        return "contains no q': expected an equation for a rate of a coordinate"
+        return "contains no q': expected an equation for the rate of a coordinate"
     if is_affine(expr, rates | speeds):
         return ""
     if not is_affine(expr, rates):
@@ -75,11 +75,11 @@ def _constraint_problems(model: SystemDescription) -> Iterator[str]:
     for field in ("holonomic_constraints", "implied_constraints"):
         for k, expr in enumerate(getattr(model, field)):
             if not derivatives(expr, coordinates, 0):
-                yield f"{field}[{k}] ({expr}) depends on no coordinate: it restricts nothing, or cannot hold"
+                yield f"{field}[{k}] ({expr}) depends on no coordinate: expected an expression that contains q"
     for k, expr in enumerate(model.nonholonomic_constraints):
         if not derivatives(expr, coordinates, 1) | derivatives(expr, speeds, 0):
             of_positions = bool(derivatives(expr, coordinates, 0))
-            advice = "; one on positions belongs to holonomic_constraints" if of_positions else ""
+            advice = "; constraints on positions belong to holonomic_constraints" if of_positions else ""
             yield f"nonholonomic_constraints[{k}] ({expr}) depends on no speed: expected u or q' in it{advice}"
     for k, expr in enumerate(model.acceleration_constraints):
         accelerations = derivatives(expr, coordinates, 2) | derivatives(expr, speeds, 1)
@@ -89,7 +89,7 @@ def _constraint_problems(model: SystemDescription) -> Iterator[str]:
 
 
 def _contradictions(model: SystemDescription) -> Iterator[str]:
-    """Constraints of one kind that differ by a number. Equal ones are redundant, which is legal."""
+    """Constraints of one kind that differ by a nonzero number. Equal constraints are legal: they are redundant."""
     for field in CONSTRAINTS:
         seen: dict[Any, tuple[int, Any]] = {}
         for k, expr in enumerate(getattr(model, field)):
@@ -103,7 +103,7 @@ def _contradictions(model: SystemDescription) -> Iterator[str]:
 
 
 def _offset(expr: Any) -> tuple[Any, Any]:
-    """``(c, f)`` with ``expr`` proportional to ``f + c``, c a number and f in a normal form of its own."""
+    """``(c, f)`` with ``expr`` proportional to ``f + c``; c is a number, f is normalized in scale and sign."""
     constant, varying = expr.as_coeff_Add()
     scale, varying = varying.primitive() if varying.is_Add else varying.as_coeff_Mul()
     if varying.could_extract_minus_sign():
@@ -115,10 +115,10 @@ def _dependent_problems(model: SystemDescription, dependent: tuple[Any, ...]) ->
     unknown = symbol_names(u for u in dependent if u not in model.speeds)
     if unknown:
         known = symbol_names(model.speeds)
-        yield f"dependent_speeds contains {unknown}: expected some of the speeds ({known})"
+        yield f"dependent_speeds contains {unknown}: expected speeds of the model ({known})"
     n_d, n_c = len(dependent), len(model.constraints)
     if n_d > n_c or (n_c and not n_d):
-        yield f"dependent_speeds names {n_d} speed(s) for {n_c} constraint(s): expected one per independent constraint"
+        yield f"dependent_speeds has {n_d} speed(s) for {n_c} constraint(s): expected one per independent constraint"
 
 
 def speed_change_problems(model: SystemDescription) -> Iterator[str]:
@@ -131,9 +131,9 @@ def speed_change_problems(model: SystemDescription) -> Iterator[str]:
         return
     old, definitions = change.before.speeds, change.definitions
     if len(model.speeds) != len(old):
-        yield f"{len(model.speeds)} new speed(s) replace {len(old)}: expected one for each of {symbol_names(old)}"
+        yield f"speeds has {len(model.speeds)} new speed(s): expected {len(old)}, one for each of {symbol_names(old)}"
     elif definitions is not None and len(definitions) != len(old):
-        yield f"definitions has {len(definitions)} entries for {len(old)} speeds: expected one for each"
+        yield f"definitions has {len(definitions)} entries for {len(old)} speeds: expected one for each speed"
     elif definitions is not None:
         yield from _definition_problems(model, definitions, old)
 
@@ -147,8 +147,8 @@ def _definition_problems(model: SystemDescription, definitions: tuple[Any, ...],
         clean = clean and not forbidden and is_affine(expr, speeds)
         if forbidden:
             yield (
-                f"the definition of {symbol_name(speed)} contains {', '.join(forbidden)}: of the speeds it may contain "
-                f"{symbol_names(old)} only"
+                f"the definition of {symbol_name(speed)} contains {', '.join(forbidden)}: expected no speeds other "
+                f"than {symbol_names(old)}"
             )
         elif not is_affine(expr, speeds):
             yield (
@@ -157,6 +157,6 @@ def _definition_problems(model: SystemDescription, definitions: tuple[Any, ...],
             )
     if clean and not is_regular([coefficients(expr, speeds) for expr in definitions], old):
         yield (
-            f"the definitions of {symbol_names(model.speeds)} cannot be solved for {symbol_names(old)}: the matrix "
-            f"Phi1 of their coefficients has no inverse at random states; give {len(old)} independent combinations"
+            f"the definitions of {symbol_names(model.speeds)} cannot be solved for {symbol_names(old)}: their "
+            f"coefficient matrix Phi1 has no inverse at random states; expected {len(old)} independent combinations"
         )

@@ -1,7 +1,7 @@
-"""Random motions of a model that satisfy its kinematics and constraints: what rank decisions and checks are made at.
+"""Random states of motion that satisfy a model's kinematics and constraints, for rank decisions and checks.
 
-Nothing is derived: the user's expressions are lowered as written, with q, q', q'', u and u' as independent inputs,
-and the equations between them are solved by numbers. At these states the user's vectors and their rates are numbers.
+The user's expressions are lowered as written, with q, q', q'', u and u' as independent inputs. Newton's method solves
+the equations between these; the user's vectors and their rates are then evaluated at the resulting states.
 """
 
 from __future__ import annotations
@@ -24,46 +24,46 @@ from kanegen.model.geometry import Geometry, Pair, path
 Values = dict[str, list[float]]
 
 DRAWS = 12
-"""Random starts for each motion that is wanted, before it is assumed that there is none nearby."""
+"""Random starting points per requested state; if Newton's method fails from all of them, there is no such state."""
 
 
 class Motions:
     """A graph for the expressions of a model, and states (t, q, u, q', ...) that satisfy its constraints.
 
-    ``positions``: the constraints on positions that hold in these states.
+    ``positions`` are the constraints on positions that these states satisfy.
     """
 
     def __init__(self, model: SystemDescription, positions: Sequence[Any]) -> None:
-        self.model = given = model
+        self.model = model
         self.positions = positions
         self.graph = graph = Graph()
-        n_q, n_u, n_r = len(given.coordinates), len(given.speeds), len(given.inputs)
-        self._sizes = {"q": n_q, "u": n_u, "r": n_r, "p": len(given.parameters)}
+        n_q, n_u, n_r = len(model.coordinates), len(model.speeds), len(model.inputs)
+        self._sizes = {"q": n_q, "u": n_u, "r": n_r, "p": len(model.parameters)}
         self._sizes |= {"qdot": n_q, "qddot": n_q, "udot": n_u, "rdot": n_r, "t": 1}
         self.nodes = {name: tuple(graph.input(name, i) for i in range(n)) for name, n in self._sizes.items()}
         self._lowering = Lowering(graph, self._symbols())
 
     def _symbols(self) -> dict[Any, Node]:
-        given, nodes, t = self.model, self.nodes, dynamicsymbols._t
-        symbols: dict[Any, Node] = {t: nodes["t"][0], **dict.fromkeys(given.auxiliary_speeds, self.graph.zero)}
-        symbols.update((Derivative(speed, t), self.graph.zero) for speed in given.auxiliary_speeds)
+        model, nodes, t = self.model, self.nodes, dynamicsymbols._t
+        symbols: dict[Any, Node] = {t: nodes["t"][0], **dict.fromkeys(model.auxiliary_speeds, self.graph.zero)}
+        symbols.update((Derivative(speed, t), self.graph.zero) for speed in model.auxiliary_speeds)
         for items, name, *rates in (
-            (given.coordinates, "q", "qdot", "qddot"),
-            (given.speeds, "u", "udot"),
-            (given.parameters, "p"),
-            ([item.symbol for item in given.inputs], "r"),
+            (model.coordinates, "q", "qdot", "qddot"),
+            (model.speeds, "u", "udot"),
+            (model.parameters, "p"),
+            ([item.symbol for item in model.inputs], "r"),
         ):
             symbols.update(zip(items, nodes[name], strict=True))
             for order, rate in enumerate(rates, start=1):
                 keys = [Derivative(item, (t, order)) for item in items]
                 symbols.update(zip(keys, nodes[rate], strict=True))
-        # The rate of an input that is not known is any number.
+        # If the rate of an input is unknown, any number serves as its rate.
         lowering = Lowering(self.graph, symbols)
         self._input_rates = tuple(
             unknown if item.rate is None else lowering.lower(item.rate)
-            for item, unknown in zip(given.inputs, nodes["rdot"], strict=True)
+            for item, unknown in zip(model.inputs, nodes["rdot"], strict=True)
         )
-        keys = [Derivative(item.symbol, t) for item in given.inputs]
+        keys = [Derivative(item.symbol, t) for item in model.inputs]
         return symbols | dict(zip(keys, self._input_rates, strict=True))
 
     def lower(self, expression: Any) -> Node:
@@ -71,7 +71,7 @@ class Motions:
 
     @cached_property
     def rate(self) -> Tangent:
-        """d/dt along a motion."""
+        """The operator d/dt along a motion."""
         nodes = self.nodes
         seeds = {nodes["t"][0]: self.graph.one}
         for name, rate in (("q", "qdot"), ("qdot", "qddot"), ("u", "udot")):
@@ -89,7 +89,7 @@ class Motions:
         return [*map(self.lower, (*self.model.kinematics, *self.model.nonholonomic_constraints))]
 
     def states(self, count: int = 2, order: int = 1) -> list[Values]:
-        """Up to ``count`` states with positions, rates and, for ``order`` 2, accelerations of a possible motion."""
+        """Up to ``count`` states with positions, velocities and, for ``order`` 2, accelerations of a motion."""
         velocities = [*self._velocities, *map(self.rate, self._positions)]
         return self._solved(velocities, count, [*map(self.rate, velocities)] if order == 2 else ())
 
@@ -110,7 +110,7 @@ class Motions:
         return states
 
     def _draw(self, generator: random.Random, signed: bool) -> Values:
-        """Random values; parameters and, first of all, coordinates are positive, so that roots exist."""
+        """Random values. Unless ``signed``, the coordinates are positive like all others, so that roots are real."""
         values = {name: [generator.uniform(0.2, 1.1) for _ in range(n)] for name, n in self._sizes.items()}
         if signed:
             values["q"] = [generator.choice((-1.0, 1.0)) * x for x in values["q"]]
@@ -121,11 +121,11 @@ class Motions:
     def rates_follow(self, enforced: int = 0) -> list[bool] | None:
         """Whether the rate of each position constraint is zero for all motions that satisfy the velocity constraints.
 
-        The first ``enforced`` position constraints are constraints of these motions themselves, and left out of the
-        result. Decided in rank, at states on the manifold of all positions; None where no such state is found.
+        The motions also satisfy the first ``enforced`` position constraints, which are not part of the result. The rank
+        decides, at states that satisfy all position constraints; the result is None if no such state is found.
         """
-        held, implied = ([*map(self.rate, part)] for part in (self._positions[:enforced], self._positions[enforced:]))
-        velocities = [*self._velocities, *held]
+        rates = [*map(self.rate, self._positions)]
+        velocities, implied = [*self._velocities, *rates[:enforced]], rates[enforced:]
         states = self._solved(velocities, 2)
         if not states:
             return None
@@ -137,21 +137,21 @@ class Motions:
             matrix = values[len(implied) :].reshape(len(rows), -1)
             basis, others = matrix[: len(velocities)], matrix[len(velocities) :]
             for k, (row, rate) in enumerate(zip(others, values, strict=False)):
-                left = np.abs(off_span(row, basis)).max(initial=0.0)
+                remainder = np.abs(off_span(row, basis)).max(initial=0.0)
                 limit = RANK_TOLERANCE * max(1.0, float(np.abs(row).max(initial=0.0)))
-                follows[k] &= bool(left <= limit and abs(rate) <= limit)
+                follows[k] &= bool(remainder <= limit and abs(rate) <= limit)
         return follows
 
 
 class Snapshot:
-    """Values and rates of ``expressions`` at one state; vectors in inertial components."""
+    """Values and rates of expressions at one state; vectors have inertial components."""
 
     def __init__(self, geometry: Geometry, values: Mapping[Any, tuple[float, float]]) -> None:
         self._geometry, self._values = geometry, values
         self._axes: dict[Any, tuple[Array, Array]] = {}
 
     def vector(self, vector: Any) -> tuple[Array, Array]:
-        """A SymPy vector and its rate, (3,) each; the number 0 is the null vector."""
+        """A SymPy vector and its rate, (3,) each; the number 0 is accepted as the zero vector."""
         value, rate = np.zeros(3), np.zeros(3)
         for components, frame in vector.args if vector != 0 else ():
             axes, turning = self.axes(frame)
@@ -174,18 +174,18 @@ class Snapshot:
         return self._axes[frame]
 
     def omega(self, frame: Any) -> tuple[Array, Array]:
-        """Angular velocity of a frame as it is set or follows from orientations, and its rate, (3,) each."""
+        """Angular velocity of a frame, as set by the user or by an orientation, and its rate, (3,) each."""
         pairs = path(self._geometry.rate_parents, frame)
         return self._sum(child._ang_vel_dict[parent] for parent, child in pairs)
 
     def turning(self, frame: Any) -> Array:
-        """The angular velocity with which the axes of a frame turn, (3,)."""
+        """The angular velocity of a frame from the rates of its axes, (3,)."""
         axes, rates = self.axes(frame)
         spin = rates @ axes.T
         return np.array([spin[2, 1] - spin[1, 2], spin[0, 2] - spin[2, 0], spin[1, 0] - spin[0, 1]]) / 2.0
 
     def offset(self, pairs: Iterable[Pair]) -> tuple[Array, Array]:
-        """The position along ``(point, point it is positioned from)`` and its rate, (3,) each."""
+        """The position along pairs ``(point, point it is positioned from)`` and its rate, (3,) each."""
         return self._sum(point._pos_dict[other] for point, other in pairs)
 
     def _sum(self, vectors: Iterable[Any]) -> tuple[Array, Array]:
@@ -193,7 +193,7 @@ class Snapshot:
         return total[0], total[1]
 
     def dyadic(self, dyadic: Any) -> Array:
-        """A SymPy dyadic, (3, 3)."""
+        """The components of a SymPy dyadic, (3, 3)."""
         total = np.zeros((3, 3))
         for coefficient, left, right in dyadic.args if dyadic != 0 else ():
             total += self._values[coefficient][0] * np.outer(self.vector(left)[0], self.vector(right)[0])
@@ -203,7 +203,7 @@ class Snapshot:
 def snapshots(
     geometry: Geometry, motions: Motions, states: Sequence[Values], expressions: Iterable[Any]
 ) -> list[Snapshot]:
-    """A snapshot with ``expressions`` at each state where they have values.
+    """A snapshot of ``expressions`` at each state at which they are defined.
 
     Raises ``DerivationError`` for an expression that cannot be lowered.
     """
@@ -215,7 +215,7 @@ def snapshots(
         try:
             values = evaluate(nodes, state)
         except (ValueError, ArithmeticError):
-            continue  # a user's Python function that is not defined here
+            continue  # a user's Python function is not defined at this state
         n = len(listed)
         taken.append(Snapshot(geometry, dict(zip(listed, zip(values[:n], values[n:], strict=True), strict=True))))
     return taken

@@ -1,4 +1,4 @@
-"""Checks of a model's symbols: which are missing or ambiguous, and which expressions may contain them."""
+"""Checks of a model's symbols: missing, ambiguous and unused symbols, and symbols in expressions that forbid them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATE = ("q", "r")
 _MOTION = ("q", "q'", "u", "r", "r'")
 _FORCE = (*_MOTION, "r''")
 
-#: What the expressions of each kind of place may depend on, besides time and parameters.
+#: The symbols that the expressions of each kind of place can depend on, besides time and parameters.
 ALLOWED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("law", "servo gain"), ()),
     **dict.fromkeys(("mass", "inertia", "gravity"), ("r",)),
@@ -43,14 +43,14 @@ _ADVICE = {
     "holonomic": "a constraint with speeds belongs to nonholonomic_constraints",
     "nonholonomic": "a constraint with u' belongs to acceleration_constraints",
     "load": "a load that depends on accelerations belongs in masses and inertias",
-    "mass": "Kane's F* = -(m v)' holds for a mass given as a function of time; one that depends on the motion takes up "
-    "momentum and energy by a law of its own, by which Kane's and Lagrange's equations differ",
-    "inertia": "a rigid body has constant components in its own frame; write the inertia in a frame in which they are",
+    "mass": "Kane's F* = -(m v)' holds for a mass that is a function of time; for a mass that depends on the motion, "
+    "Kane's and Lagrange's equations differ",
+    "inertia": "write the inertia in a frame in which its components are constant, such as the frame of the body",
     "gravity": "gravity must be uniform; write other fields as loads with potential_energy",
-    "potential energy": "forces that depend on speeds have none",
-    "velocity gap": "a gap is one in positions or in speeds",
-    "law": "the values of a law are constants of a run",
-    "servo gain": "Theta and damping are constants of a run",
+    "potential energy": "forces that depend on speeds have no potential energy",
+    "velocity gap": "a gap is an expression of positions, or one of speeds without accelerations",
+    "law": "the values of a law are constant during a run",
+    "servo gain": "Theta and damping are constant during a run",
 }
 
 
@@ -78,7 +78,7 @@ def _duplicates(model: SystemDescription) -> Iterator[str]:
     for symbol, groups in places.items():
         if len(groups) > 1:
             where = " and in ".join(groups)
-            yield f"{symbol_name(symbol)} occurs twice, in {where}: each symbol belongs in one of them"
+            yield f"{symbol_name(symbol)} occurs twice, in {where}: list each symbol once"
 
 
 def _ambiguous_names(model: SystemDescription) -> Iterator[str]:
@@ -91,8 +91,8 @@ def _ambiguous_names(model: SystemDescription) -> Iterator[str]:
     for name, groups in by_name.items():
         if len(groups) > 1:
             yield (
-                f"{len(groups)} different symbols are printed {name!r} (in {', '.join(groups)}), so the name would be "
-                "ambiguous: rename one, or make them one symbol (SymPy distinguishes symbols of different assumptions)"
+                f"{len(groups)} different symbols have the printed name {name!r} (in {', '.join(groups)}): rename one, "
+                "or use the same symbol (SymPy distinguishes symbols with different assumptions)"
             )
 
 
@@ -113,10 +113,10 @@ def _unknown(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]
         where = f"(in {first[base]})"
         if is_time_function(base):
             name = symbol_name(base)
-            advice = f"add it to one of them{_hint(name, map(symbol_name, kinds))}"
+            advice = f"add it to coordinates, speeds or inputs{_hint(name, map(symbol_name, kinds))}"
             yield f"{name} {where} is neither a coordinate, a speed nor an input: {advice}"
         else:
-            advice = "use kg.Function or kg.Spline, which have a value"
+            advice = "expected a kg.Function or kg.Spline, which can be evaluated"
             yield f"{base} {where} is an undefined function of something other than time: {advice}"
 
 
@@ -132,14 +132,14 @@ def _misplaced(model: SystemDescription, places: Sequence[Place]) -> Iterator[st
         if wrong:
             expected = ", ".join(("t", *allowed, "parameters"))
             advice = f" ({_ADVICE[place.kind]})" if place.kind in _ADVICE else ""
-            yield f"{place.where} contains {', '.join(wrong)}: it may depend on {expected} only{advice}"
+            yield f"{place.where} contains {', '.join(wrong)}: it can depend only on {expected}{advice}"
 
 
 def needed_rates(model: SystemDescription, places: Sequence[Place]) -> dict[Any, tuple[int, str]]:
-    """How often each input is differentiated by the derivation (1 or 2), and where first."""
+    """How often the derivation differentiates each input (1 or 2), and the first place that requires it."""
     inputs = {item.symbol for item in model.inputs}
     coordinates = set(model.coordinates)
-    # q', and so the kinematics, is differentiated where anything of q is differentiated twice.
+    # Where an expression of q is differentiated twice, q' and therefore the kinematics are differentiated once.
     twice = any(
         base_symbol(atom) in coordinates and derivative_order(atom) + place.differentiations >= 2
         for place in places
@@ -163,11 +163,11 @@ def _missing_rates(model: SystemDescription, places: Sequence[Place]) -> Iterato
         if order > (0 if item.rate is None else 1 if item.acceleration is None else 2):
             what, further = ("its rate", "") if order == 1 else ("its rate and acceleration", ", acceleration=...")
             advice = f"give kg.Input({item.name}, rate=...{further})"
-            yield f"input {item.name} is differentiated, which needs {what}, because of {where}: {advice}"
+            yield f"the derivation differentiates {where} and needs {what} for input {item.name}: {advice}"
 
 
 def _constant_inputs(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
-    """Inputs that SymPy treats as constants where it differentiates: their rates would be lost."""
+    """Inputs in positions and orientations whose rates SymPy would lose, because it treats them as constants."""
     constants = {item.symbol for item in model.inputs if isinstance(item.symbol, sympy.Symbol)}
     first: dict[Any, str] = {}
     for place in places:
@@ -176,8 +176,8 @@ def _constant_inputs(model: SystemDescription, places: Sequence[Place]) -> Itera
                 first.setdefault(symbol, place.where)
     for name, where in sorted((symbol_name(symbol), where) for symbol, where in first.items()):
         yield (
-            f"input {name} occurs in {where}, where SymPy treats the plain symbol as a constant and loses its rate: "
-            f"use dynamicsymbols({name!r})"
+            f"input {name} is a plain symbol in {where}, which SymPy differentiates as a constant, so that the rate of "
+            f"the input is lost: use dynamicsymbols({name!r})"
         )
 
 
@@ -185,24 +185,25 @@ def _unused_inputs(model: SystemDescription, places: Sequence[Place]) -> Iterato
     used = {base_symbol(atom) for place in places for atom in place.atoms}
     used |= {expr for item in model.inputs for expr in (item.rate, item.acceleration) if expr is not None}
     unused = [item for item in model.inputs if item.symbol not in used]
-    spare = _unneeded(model) if unused else frozenset()
+    spare = _object_symbols(model) if unused else frozenset()
     for item in unused:
         if item.symbol not in spare:
-            yield f"input {item.name} occurs nowhere in the model: remove it, or use it"
+            yield f"input {item.name} does not occur in the model: remove it, or use it in an expression"
 
 
 def spare_parameters(model: SystemDescription) -> frozenset[Any]:
-    """Constants of the user's objects that no equation needs: they need no value, and giving one is no error."""
+    """Constants of the user's objects that no equation needs: they need no value, but can have one."""
     inputs = {item.symbol for item in model.inputs}
-    return frozenset(symbol for symbol in _unneeded(model) if symbol.is_Symbol) - frozenset(model.parameters) - inputs
+    constants = frozenset(symbol for symbol in _object_symbols(model) if symbol.is_Symbol)
+    return constants - frozenset(model.parameters) - inputs
 
 
-def _unneeded(model: SystemDescription) -> frozenset[Any]:
-    """Symbols of frames and points that nothing of the model reaches, of bodies at rest, and of energies of bodies."""
-    given = [x for body in model.bodies for x in (body.mass, body.potential_energy) if x is not None]
+def _object_symbols(model: SystemDescription) -> frozenset[Any]:
+    """The symbols of bodies and of connected frames and points, whether or not the model needs them."""
+    properties = [x for body in model.bodies for x in (body.mass, body.potential_energy) if x is not None]
     inertias = [body.inertia[0] for body in model.bodies if isinstance(body, RigidBody)]
-    given += [x for inertia in inertias for x in dyadic_expressions(inertia)]
-    symbols = connected_symbols(model.geometry) | atoms(map(sympy.sympify, given))
+    properties += [x for inertia in inertias for x in dyadic_expressions(inertia)]
+    symbols = connected_symbols(model.geometry) | atoms(map(sympy.sympify, properties))
     return frozenset(base_symbol(atom) for atom in symbols)
 
 
@@ -216,16 +217,16 @@ def _unused_parameters(model: SystemDescription, unknown_symbols: Sequence[Any])
         if unknown_symbol in spare:
             continue
         if unknown_symbol in others:
-            yield f"parameters gives {name} a value, but it is one of the {others[unknown_symbol]}"
+            yield f"parameters contains {name}, which is one of the {others[unknown_symbol]}: remove it"
         elif name in names and not isinstance(unknown_symbol, str):
             yield (
-                f"parameters gives a value to a symbol printed {name!r}, but the model has another symbol of this "
-                "name: use the same symbol (SymPy distinguishes symbols of different assumptions)"
+                f"parameters contains a symbol with the printed name {name!r}, but the model has another symbol of "
+                "this name: use the same symbol (SymPy distinguishes symbols with different assumptions)"
             )
         else:
-            yield f"parameter {name} has a value, but occurs nowhere in the model: remove it{_hint(name, names)}"
+            yield f"parameter {name} has a value but does not occur in the model: remove it{_hint(name, names)}"
 
 
 def _hint(name: str, candidates: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, list(candidates), n=3)
-    return f" (near: {', '.join(near)})" if near else ""
+    return f" (similar names: {', '.join(near)})" if near else ""

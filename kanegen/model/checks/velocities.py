@@ -1,7 +1,7 @@
-"""Checks of velocities, angular velocities and accelerations against what positions and orientations say.
+"""Checks that set velocities, angular velocities and accelerations agree with the rates of positions and orientations.
 
-A velocity that contradicts the position is the commonest mistake in Kane's method, and the equations still integrate.
-Both are compared by numbers, at random states that satisfy the kinematics and the constraints.
+A velocity that contradicts the position is the most common mistake in Kane's method; the equations can still be
+integrated. Both are compared numerically, at random states that satisfy the kinematics and the constraints.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from kanegen.model.expressions import (
 from kanegen.model.geometry import is_ground, path, steps
 
 CONTRADICTION = 1e-6
-"""Difference, relative to 1 and to the size of the vectors, above which two velocities are not the same: far above
-rounding and the residuals of the states, far below what a wrong expression gives at random states."""
+"""Two velocities contradict each other if they differ by more than this, times the larger of 1 and their components.
+Rounding errors and residuals of the states are far smaller; a wrong expression gives far more at random states."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Two ways to one vector: what is ``given``, and what ``follows``, at a snapshot.
+    """The claim that a ``given`` vector equals the vector that ``follows`` from others; both are read at a snapshot.
 
-    ``allowed`` decides whether a difference is legal. ``message`` starts the error, ``rate`` names what follows, and
-    ``texts`` gives both expressions. ``expressions`` are what the snapshots must hold, ``order`` the highest time
-    derivative of a position in them.
+    ``allowed`` decides whether a difference is legal. The error begins with ``message``, calls the second vector
+    ``rate``, and quotes the two ``texts``. The snapshots must contain ``expressions``, in which ``order`` is the
+    highest time derivative of a position.
     """
 
     message: str
@@ -58,7 +58,7 @@ class Claim:
 def motion_problems(model: SystemDescription) -> list[str]:
     """Contradictions between set velocities, angular velocities and accelerations and the positions of a model.
 
-    Warns with :class:`ModelWarning` when no state is found at which they could be compared.
+    Issues a :class:`ModelWarning` if no state is found at which they can be compared.
     """
     claims = [*_velocities(model)]
     for find in (_angular_claim, _accelerations):
@@ -73,12 +73,12 @@ def motion_problems(model: SystemDescription) -> list[str]:
         taken = snapshots(model.geometry, motions, states, expressions)
         problems = [*_not_implied(model, motions)] if model.implied_constraints else []
     except DerivationError:
-        # What cannot be lowered is refused by the derivation, if it is needed.
+        # If an expression that cannot be lowered is needed, the derivation raises the error.
         return []
     if not taken:
         warn_user(
-            f"the velocities of {model.name!r} were not compared with its positions: no state was found that satisfies "
-            "its constraints. Give parameters=, or pass check_kinematics=False"
+            f"the velocities of {model.name!r} were not compared with its positions, because no state was found that "
+            "satisfies its constraints: give parameters=, or pass check_kinematics=False"
         )
     return [*problems, *(problem for claim in claims for problem in _contradiction(model, claim, taken))]
 
@@ -88,8 +88,8 @@ def _not_implied(model: SystemDescription, motions: Motions) -> Iterator[str]:
     for k, (phi, kept) in enumerate(zip(model.implied_constraints, follows or (), strict=False)):
         if not kept:
             yield (
-                f"implied_constraints[{k}] ({phi}): its rate does not follow from the velocity constraints, so that "
-                "they do not keep it: put it into holonomic_constraints"
+                f"implied_constraints[{k}] ({phi}) is not implied, because its rate does not follow from the velocity "
+                "constraints: move it to holonomic_constraints"
             )
 
 
@@ -102,13 +102,13 @@ def _contradiction(model: SystemDescription, claim: Claim, taken: Sequence[Snaps
     text, expected = (shorten(str(vector), 300, placeholder=" ...") for vector in claim.texts())
     yield (
         f"{claim.message}: it is {text}, while {claim.rate} is {expected}. At a random state that satisfies the "
-        f"constraints these are {given} and {follows} (components in {model.frame}). Correct one of them, or pass "
-        "check_kinematics=False"
+        f"constraints, their values are {given} and {follows} (components in {model.frame}). Correct one of them, or "
+        "pass check_kinematics=False"
     )
 
 
 def _differ(given: Array, follows: Array) -> bool:
-    """Whether two vectors are not the same; without a value (NaN) they decide nothing."""
+    """Whether two vectors differ; vectors without a value (NaN) are not compared."""
     size = max(1.0, float(np.abs(given).max()), float(np.abs(follows).max()))
     return bool(np.abs(given - follows).max() > CONTRADICTION * size)
 
@@ -118,9 +118,9 @@ def _numbers(values: Array) -> str:
 
 
 def _read(model: SystemDescription, vectors: Sequence[Any], frames: Iterable[Any] = ()) -> tuple[Any, ...] | None:
-    """The components of vectors and the direction cosines of their frames and of ``frames``.
+    """The components of vectors, and the direction cosines of their frames and of ``frames``.
 
-    None where a frame is not oriented, or the motion of a symbol is not known: nothing can be compared then.
+    None if a frame is not oriented or the rate of a symbol is unknown, so that nothing can be compared.
     """
     parents = model.geometry.parents
     written = [vector for vector in vectors if vector != 0]
@@ -138,7 +138,7 @@ def _read(model: SystemDescription, vectors: Sequence[Any], frames: Iterable[Any
 
 
 def _velocities(model: SystemDescription) -> Iterator[Claim]:
-    """Set velocities of mass centers, or of the points they are positioned from, against the rates of positions."""
+    """Compares set velocities of mass centers, or of the points they are positioned from, with rates of positions."""
     frame, seen = model.frame, set()
     for body in model.bodies:
         route = model.geometry.routes[body.masscenter]
@@ -151,11 +151,11 @@ def _velocities(model: SystemDescription) -> Iterator[Claim]:
 
 
 def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -> Iterator[Claim]:
-    """The velocity of the last point of a chain relative to the first; both are set."""
+    """Compares the set velocities of the last and the first point of a chain with the rate of the position."""
     base, point, frame = chain[0], chain[-1], model.frame
     pairs = steps(chain)
     before, after = base._vel_dict[frame], point._vel_dict[frame]
-    what = f"mass center {point}" if point is body.masscenter else f"point {point}, which carries its mass center,"
+    what = f"mass center {point}" if point is body.masscenter else f"point {point}, which locates its mass center,"
     carriers = _frames_of_bodies(model, body)
     turns = [pair for carrier in carriers for pair in path(model.geometry.rate_parents, carrier)]
     turning = [child._ang_vel_dict[parent] for parent, child in turns]
@@ -164,7 +164,7 @@ def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -
         return
 
     def allowed(snapshot: Snapshot, difference: Array) -> bool:
-        """A point of a rolling body moves with it about the contact point, which is at rest for an instant."""
+        """A point of a rolling body moves on a circle about the contact point, which is momentarily at rest."""
         relative = snapshot.vector(after)[0] - snapshot.vector(before)[0]
         rolled = (np.cross(snapshot.omega(carrier)[0], snapshot.offset(pairs)[0]) for carrier in carriers)
         return any(np.allclose(relative, expected, rtol=0.0, atol=CONTRADICTION) for expected in rolled)
@@ -181,14 +181,14 @@ def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -
 
 
 def _frames_of_bodies(model: SystemDescription, body: Any) -> list[Any]:
-    """The frames with which a mass center may roll: that of its rigid body, any for a particle."""
+    """The frames in which a rolling mass center can be fixed: that of its rigid body; for a particle, those of all."""
     bodies = [body] if isinstance(body, RigidBody) else model.bodies
     frames = (other.frame for other in bodies if isinstance(other, RigidBody))
     return [frame for frame in dict.fromkeys(frames) if frame in model.geometry.rate_parents]
 
 
 def _angular_claim(model: SystemDescription, body: Any) -> Iterator[Claim]:
-    """The angular velocity of a rigid body against the rate of its orientation, where this is known."""
+    """Compares the angular velocity of a rigid body with the rate of its orientation, if this is known."""
     if not isinstance(body, RigidBody) or is_ground(body, model.frame):
         return
     frame, dyadic = body.frame, body.inertia[0]
@@ -198,12 +198,12 @@ def _angular_claim(model: SystemDescription, body: Any) -> Iterator[Claim]:
         return
 
     def allowed(snapshot: Snapshot, difference: Array) -> bool:
-        """A spin about the axis of symmetry moves no mass, so that the orientation may leave it out."""
+        """A spin about an axis of symmetry does not change the inertia, so the orientation need not contain it."""
         x, y, z = difference
         spin = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
         inertia = snapshot.dyadic(dyadic)
-        left = spin @ inertia - inertia @ spin
-        return bool(np.abs(left).max() <= CONTRADICTION * np.abs(difference).max() * np.abs(inertia).max())
+        change = spin @ inertia - inertia @ spin
+        return bool(np.abs(change).max() <= CONTRADICTION * np.abs(difference).max() * np.abs(inertia).max())
 
     yield Claim(
         f"body {body.name}: the angular velocity of frame {frame} in {model.frame} contradicts its orientation",
@@ -217,14 +217,14 @@ def _angular_claim(model: SystemDescription, body: Any) -> Iterator[Claim]:
 
 
 def _turning_text(frame: Any, inertial: Any) -> Any:
-    """The angular velocity that the direction cosines have, as a SymPy vector in the frame itself."""
+    """The angular velocity that follows from the direction cosines, as a SymPy vector in the frame itself."""
     cosines = inertial.dcm(frame)
     spin = (cosines.T * cosines.diff(dynamicsymbols._t)).doit()
     return spin[2, 1] * frame.x + spin[0, 2] * frame.y + spin[1, 0] * frame.z
 
 
 def _accelerations(model: SystemDescription, body: Any) -> Iterator[Claim]:
-    """Accelerations that are set, also by ``a2pt_theory``, against the rates of velocities: KanesMethod reads them."""
+    """Compares set accelerations with rates of velocities: KanesMethod uses them, and ``a2pt_theory`` sets them."""
     frame, point = model.frame, body.masscenter
     if frame in point._acc_dict and frame in point._vel_dict:
         what = f"body {body.name}: the acceleration set for its mass center {point} in {frame} is not the rate of its "
