@@ -1,4 +1,4 @@
-"""The stages in order: model, equations, program, sources, extension, solver."""
+"""The stages of a build in order: model, equations, program, sources, extension, solver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kanegen.program.options import BuildOptions
 from kanegen.solve import Solver
 
 EMITTED_METHODS = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
-"""Integration methods of standalone projects. verner9 is left out: its coefficients are longer than most models."""
+"""Integration methods of standalone projects; without verner9, whose coefficients are longer than most models."""
 
 
 def build(
@@ -32,9 +32,9 @@ def build(
     compiler: CompilerOptions | None = None,
     backend: str = "cython",
 ) -> Solver:
-    """Derive, generate, compile and load a model: the solver of its equations of motion.
+    """Derive, generate, compile and load the equations of motion of a model; returns their solver.
 
-    What was generated or compiled before is taken from the cache (``KANEGEN_CACHE_DIR`` moves it).
+    Sources and compiled code of earlier builds come from the cache (``KANEGEN_CACHE_DIR`` sets its folder).
 
     Parameters
     ----------
@@ -42,19 +42,19 @@ def build(
         The system.
     form
         How the accelerations are computed: one of :data:`kanegen.forms.FORMS` (docs/forms.md, docs/momentum.md), or
-        ``"auto"`` for the one with the least estimated cost. ``"reduced"`` solves for the independent accelerations,
+        ``"auto"`` for the form with the least estimated cost. ``"reduced"`` solves for the independent accelerations,
         ``"range_space"`` for the multipliers without a branch; ``"canonical"`` and ``"pseudoinverse"`` accept
         redundant constraints; ``"momentum"`` and ``"hamilton"`` integrate momenta in place of speeds.
     stabilization
-        Baumgarte gains, or Projection of the state after the steps of an integration; None integrates the bare
-        constraints. Gains are inputs of the compiled code. Integrals a projection names are compiled with it.
+        Baumgarte gains, or Projection of the state after the steps of an integration; None: no stabilization. Gains
+        are inputs of the compiled code. The integrals of motion that a projection names are compiled with the model.
     functions
-        What to compile; None means :data:`kanegen.program.catalogue.DEFAULT_FUNCTIONS`, ``"all"`` adds those that are
-        compiled on request only: A1, A2, N, L, F, Dm, e, rank, parts, underactuation, integrals and Jacobians.
+        Functions to compile; None means :data:`kanegen.program.catalogue.DEFAULT_FUNCTIONS`, ``"all"`` adds those that
+        are compiled on request only: A1, A2, N, L, F, Dm, e, rank, parts, underactuation, integrals and Jacobians.
     compiler
-        Compiler and flags; None takes the machine's C compiler.
+        Flags of the C compiler; None: the default flags.
     backend
-        What evaluates and integrates: a key of :data:`kanegen.backends.registry.BACKENDS`.
+        The back end that evaluates and integrates: a key of :data:`kanegen.backends.registry.BACKENDS`.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def build(
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """No pass of the garbage collector: one over SymPy's many objects takes 50 ms, as long as the derivation."""
+    """Disable the garbage collector: one pass over SymPy's objects takes 50 ms, as long as the derivation."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -96,7 +96,7 @@ def generate(equations: Equations, options: BuildOptions) -> Generated:
 
 
 def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] | None = None) -> Sources:
-    """The generated C sources of a model, without cache or compiler."""
+    """The generated C sources of a model; neither the cache nor a compiler is used."""
     options = BuildOptions.of(form, functions)
     system = lower_model(model)
     return c_sources(generate(Equations(system), options), fingerprint(system, repr(options)))
@@ -105,12 +105,12 @@ def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] 
 def emit(model: Model, directory: str | Path, form: str = "auto", functions: str | Iterable[str] | None = None) -> Path:
     """Write a standalone project into ``directory``: C99 kernel, runtime, an example program, a Python package.
 
-    The C needs a C99 compiler and its mathematics library only; ``pip install DIRECTORY`` builds the Python module.
+    The C code needs only a C99 compiler and its math library; ``pip install DIRECTORY`` builds the Python module.
 
     Raises
     ------
     BuildError
-        When the folder exists and holds files that the project would not replace, or cannot be written.
+        If the folder holds files but no project of this model, or cannot be written.
     """
     sources = sources_of(model, form, functions)
     description = Description.from_sources(sources)
@@ -128,10 +128,10 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
 
 
 def _emitted_features(description: Description) -> Features:
-    """What a standalone project can do: all for which its model has the functions."""
+    """The features of a standalone project: all for which the model has the functions."""
     available = set(description.functions)
     events = bool({"gaps", "events"} & available)
-    # With contacts and events differences take the place of Jacobians that were not compiled.
+    # In models with contacts or events, difference quotients replace Jacobians that were not compiled.
     implicit = events or "jacobian_q" in available
     return Features(
         events=events,
@@ -142,7 +142,7 @@ def _emitted_features(description: Description) -> Features:
 
 
 def _sampled_controls(description: Description) -> list[Control]:
-    """The controls of the servo-constraints, where the function ``control`` is there."""
+    """The controls of the servo-constraints; empty if the function ``control`` was not compiled."""
     servo = description.servo
     if servo is None or "control" not in description.functions:
         return []

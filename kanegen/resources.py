@@ -1,4 +1,4 @@
-"""Where the templates are: they stand beside the package in a checkout, and inside it where it is installed."""
+"""The folder of the templates: beside the package in a checkout, inside the package in an installation."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def template_folder() -> Traversable:
         if (folder / "module.pyx").is_file():
             return folder
         raise BuildError(
-            f"the templates are neither the package kanegen.templates nor in {folder}; reinstall kanegen"
+            f"the templates are neither in the package kanegen.templates nor in {folder}; reinstall kanegen"
         ) from None

@@ -3,8 +3,8 @@
 # distutils: define_macros=NPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION
 """A compiled mechanical model: evaluation and integration.
 
-This text does not depend on the model, which describes itself through ``kg_get_model`` (kg_model.h). NAME, DIGEST,
-COORDINATES, SPEEDS, INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) say what was compiled.
+This file does not depend on the model, which describes itself through ``kg_get_model`` (kg_model.h). NAME, DIGEST,
+COORDINATES, SPEEDS, INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) describe the compiled model.
 """
 
 import numpy
@@ -22,8 +22,8 @@ cdef const kg_model *MODEL = kg_get_model()
 
 if MODEL.abi != KG_ABI:
     raise ImportError(
-        f"the compiled model describes itself by version {MODEL.abi} of kg_model.h, this module reads version {KG_ABI}; "
-        "generate the model again with the kanegen that is installed"
+        f"the compiled model uses version {MODEL.abi} of kg_model.h, but this module reads version {KG_ABI}; generate "
+        "the model again with the installed version of kanegen"
     )
 
 

@@ -1,5 +1,5 @@
-# Reading arguments: a float64 C-contiguous array of the right length costs a few nanoseconds, everything else is
-# converted (integers, lists, other floats, strided arrays) or refused by name.
+# Reading arguments: a float64 C-contiguous array of the right length costs a few nanoseconds; other real numbers
+# (integers, lists, other floats, strided arrays) are converted; anything else raises SolveError with its name.
 
 cdef struct Arguments:
     double t
@@ -68,7 +68,7 @@ cdef object _as_vector(object value, tuple names, str what):
 
 
 cdef object _as_inputs(object value, str what):
-    """The inputs (n_r,), the hidden ones zero, or all of them, (n_r + n_hidden,), as one array of all."""
+    """All inputs, (n_r + n_hidden,), from the inputs (n_r,), with zeros for the hidden ones, or from all inputs."""
     if _is_vector(value, MODEL.n_r + MODEL.n_hidden):
         return value
     if not _is_vector(value, MODEL.n_r):
@@ -93,7 +93,7 @@ cdef object _check_finite(object array, tuple names, str what):
 
 
 cdef object _refuse_infinite(object t, object q, object u, object r):
-    """Name the entry that is NaN or infinite, if one is."""
+    """Raise SolveError naming the entry that is NaN or infinite, if there is one."""
     if not numpy.isfinite(float(t)):
         raise SolveError(f"t is {float(t)}; expected a finite time")
     _check_finite(numpy.asarray(q), COORDINATES, "q")
@@ -104,7 +104,7 @@ cdef object _refuse_infinite(object t, object q, object u, object r):
 def checked_state(t, q, u, r=None):
     """``q`` (n_q,) and ``u`` (n_u,) as new arrays, for a quantity that needs no compiled function.
 
-    Raises SolveError for what a compiled function would refuse; inputs ``r`` may be left out.
+    Raises SolveError for the same arguments as a compiled function; inputs ``r`` are optional.
     """
     time, q, u = _time(t), _as_vector(q, COORDINATES, "q").copy(), _as_vector(u, SPEEDS, "u").copy()
     _refuse_infinite(time, q, u, numpy.zeros(len(INPUTS + HIDDEN)) if r is None else _as_inputs(r, "r"))
@@ -112,7 +112,7 @@ def checked_state(t, q, u, r=None):
 
 
 cdef object _refuse_output(object out, tuple shape, str what):
-    """Say why an output array cannot be written."""
+    """Raise SolveError with the reason why an output array cannot be written."""
     if not isinstance(out, numpy.ndarray):
         reason = f"is a {type(out).__name__}"
     elif out.shape != shape:

@@ -34,7 +34,7 @@ cdef extern from "module_runtime.h" nogil:
 
 
 cdef int _fill_manifold(kg_manifold *c) except -1:
-    """The constraints of the model; without any, no level has rows."""
+    """The functions of the constraints of the model; NULL for a level without constraints."""
     c.n_q, c.n_u = MODEL.n_q, MODEL.n_u
     c.position = _find("position_level") if "position_level" in FUNCTIONS else NULL
     c.velocity = _find("velocity_level") if "velocity_level" in FUNCTIONS else NULL
@@ -44,10 +44,10 @@ cdef int _fill_manifold(kg_manifold *c) except -1:
 
 
 def make_consistent(Prepared prepared not None, double t, q, u, r, fixed, double tolerance):
-    """Correct a state towards the constraints: (status, q, u, corrections), new arrays whatever the status.
+    """Correct a state so that it satisfies the constraints: (status, q, u, corrections); the arrays are always new.
 
-    ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,); ``fixed``: indices of components of (q, u) that stay. Status 0:
-    satisfied, KG_INCONSISTENT: impossible from here, other negative ones: a function of the model failed.
+    ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,); ``fixed``: indices of components of (q, u) that do not change. Status 0:
+    satisfied, KG_INCONSISTENT: no correction from this state, other negative ones: a function of the model failed.
     """
     cdef kg_manifold manifold
     cdef int corrections = 0, status

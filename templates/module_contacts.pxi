@@ -31,7 +31,7 @@ CONTACTS = tuple([MODEL.contacts[i].name.decode() for i in range(MODEL.n_contact
 
 
 def contact_layout():
-    """For each contact the row of its gap, or -1, its first row of slip, or -1, and how many of these it has."""
+    """For each contact: row of the gap, or -1; first row of the slip velocity, or -1; number of slip rows."""
     return [
         (MODEL.contacts[i].normal, MODEL.contacts[i].tangent, MODEL.contacts[i].directions)
         for i in range(MODEL.n_contacts)
@@ -39,7 +39,7 @@ def contact_layout():
 
 
 class Conflict:
-    """Contacts without forces that satisfy their laws: indices; whether at an impact; whether friction is the reason."""
+    """Indices of contacts whose laws no forces satisfy; whether at an impact; whether friction is the reason."""
 
     def __init__(self, contacts, impact, friction):
         self.contacts, self.impact, self.friction = contacts, impact, friction
@@ -66,10 +66,10 @@ cdef object _contact_memory():
 
 
 def contacts_after_impulse(Prepared prepared not None, double t, q, u_before, u, r):
-    """What contacts add where an impulse has changed the speeds from ``u_before`` to ``u``.
+    """The reaction of the contacts to an impulse that has changed the speeds from ``u_before`` to ``u``.
 
-    Returns the status of kg_contacts_after_impulse(); when it is negative the index of the contact it is about and a `Conflict`, or
-    None; the speeds after (n_u,) and the impulses of the contact rows (n_rows,).
+    Returns the status of kg_contacts_after_impulse(); if it is negative, the index of the contact that failed and a
+    `Conflict` or None, else None; the speeds after (n_u,) and the impulses of the contact rows (n_rows,).
     """
     cdef kg_contacts c
     cdef int status
@@ -87,10 +87,10 @@ def contacts_after_impulse(Prepared prepared not None, double t, q, u_before, u,
 
 
 def contacts(Prepared prepared not None, double t, q, u, r):
-    """The contacts at a state, with modes that agree with it.
+    """The contacts at a state, with consistent modes.
 
-    Returns the status of kg_contacts_settle(); when it is negative the index of the contact it is about and a `Conflict`,
-    or None; modes (n_contacts,); gaps and slip velocities' rows: values, rates, multipliers (n_rows,); q' and u'.
+    Returns the status of kg_contacts_settle(); if it is negative, the index of the contact that failed and a `Conflict`
+    or None, else None; modes (n_contacts,); values, rates and multipliers of the contact rows (n_rows,); q' and u'.
     """
     cdef kg_contacts c
     cdef int status

@@ -1,5 +1,5 @@
-# Closed loops: the controls among the inputs come from a compiled law, are held between samples, or are part of the
-# state (control constraints).
+# Closed loops: a compiled law computes the controls, continuously or at samples, or the controls are part of the state
+# (control constraints).
 
 cdef struct ControlLoop:
     const kg_function *law  # NULL: the controls follow (q, u) in the state
@@ -9,11 +9,11 @@ cdef struct ControlLoop:
     const double *high
     double *tau
     double *work
-    bint held  # tau is that of the last sample
+    bint held  # tau holds the values of the last sample
 
 
 cdef int _inputs_at(Evaluation *e, double t, const double *y) noexcept nogil:
-    """The inputs at t into e.r, then the controls that belong to the state y."""
+    """Write the inputs at t into e.r, then the controls for the state y."""
     if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
         return STATUS_PYTHON
     return KG_OK if e.control == NULL else _control(e, t, y)
@@ -36,7 +36,7 @@ cdef int _control(Evaluation *e, double t, const double *y) noexcept nogil:
 
 
 cdef int _evaluate_law(Evaluation *e, double t, const double *y) noexcept nogil:
-    """The controls of the law within their limits into tau."""
+    """Write the controls of the law, clipped to their limits, into tau."""
     cdef ControlLoop *c = <ControlLoop *>e.control
     cdef int status = c.law.evaluate(t, y, y + MODEL.n_q, e.r, e.p, c.work, c.tau)
     cdef int k
@@ -47,11 +47,11 @@ cdef int _evaluate_law(Evaluation *e, double t, const double *y) noexcept nogil:
 
 
 cdef class Control:
-    """How the controls of a run come about.
+    """The source of the controls of a run.
 
-    ``law``: name of the compiled function of the controls; None: they are part of the state, ``start`` their values
-    behind (q, u). ``slots``: their places in r. ``low``, ``high``: limits (n,). ``sample_time``: the law is evaluated
-    this often (s) and held in between; 0: always. ``hidden``: values of the hidden inputs (n_hidden,).
+    ``law``: name of the compiled function of the controls; None: they are part of the state after (q, u), with the
+    initial values ``start``. ``slots``: their indices in r. ``low``, ``high``: limits (n,). ``sample_time``: interval
+    (s) between evaluations of the law; 0: continuous. ``hidden``: values of the hidden inputs (n_hidden,).
     """
 
     cdef ControlLoop loop
@@ -75,7 +75,7 @@ cdef class Control:
         self.hidden = numpy.zeros(len(HIDDEN)) if hidden is None else _as_vector(hidden, HIDDEN, "hidden inputs").copy()
 
     cdef void attach(self, Evaluation *e):
-        """Let the controls of an evaluation come from here; one run or call at a time may use this object."""
+        """Make this the source of the controls of an evaluation; only one run or call at a time can use it."""
         e.control = &self.loop
         memcpy(e.r + MODEL.n_r, _data(self.hidden), MODEL.n_hidden * sizeof(double))
 
@@ -83,9 +83,9 @@ cdef class Control:
 def along(Function function, Inputs inputs, Control control, times, states, others=()):
     """Values of compiled functions at many states: one array (n_t, n_out) for each of (function, *others).
 
-    ``times`` (n_t,), ``states`` (n_t, n_q + n_u, and the controls where they are part of the state). ``control``: where
-    the controls come from; None: from ``inputs``. Rows where a function has no value are NaN. Python inputs that raise
-    are reported by the exception.
+    ``times`` (n_t,), ``states`` (n_t, n_q + n_u, and the controls if they are part of the state). ``control``: source of
+    the controls; None: ``inputs``. Rows are NaN where a function cannot be evaluated. Exceptions of Python inputs are
+    raised.
     """
     cdef list functions = [function, *others]
     cdef Run run = Run(function, inputs)

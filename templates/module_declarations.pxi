@@ -1,5 +1,5 @@
-# What the module uses of C: the model, the integrators and the few names of the NumPy API it needs.
-# (numpy's own .pxd would cost a second of compile time.)
+# C declarations that the module uses: the model, the integrators and some names of the NumPy API.
+# (The .pxd of NumPy would add a second to the compile time.)
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact

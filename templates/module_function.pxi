@@ -3,10 +3,10 @@
 cdef class Prepared:
     """Parameters and stabilization gains of a run, with the constants that depend on them only.
 
-    ``parameters``: (n_p,) in the order of PARAMETERS; ``gains``: (n_g,), all zero when left out. ``allowed``: numbers
-    of constants that may have no value for these parameters (``undefined`` lists those that have none, ``complaint``
-    explains it): the caller evaluates no function that needs them. All others are refused. ``partial``: parameters that are NaN
-    have no value, so that every constant may be without one; the caller evaluates no function that reads them.
+    ``parameters``: (n_p,) in the order of PARAMETERS; ``gains``: (n_g,), by default zero. ``allowed``: indices of
+    constants that need not be finite; the caller evaluates no function that needs them. Other constants that are not
+    finite raise SolveError. ``undefined`` lists the constants that are not finite, ``complaint`` explains them.
+    ``partial``: parameters can be NaN, for no value, and constants NaN; the caller evaluates no function that reads them.
     """
 
     cdef double *values
@@ -34,7 +34,7 @@ cdef class Prepared:
         self.check_constants(range(MODEL.n_prepared) if partial else allowed)
 
     cdef int check_constants(self, allowed) except -1:
-        """Refuse parameters under which constants that are not allowed to be so are not finite."""
+        """Raise SolveError for parameters with which constants outside ``allowed`` are not finite."""
         cdef int i, first = MODEL.n_p + MODEL.n_g
         undefined = []
         for i in range(first, MODEL.n_prepared):
@@ -47,7 +47,7 @@ cdef class Prepared:
 
     @property
     def complaint(self):
-        """What is wrong with the parameters for functions that need undefined constants."""
+        """The reason why constants are undefined, for messages."""
         zeros = [name for name, value in zip(PARAMETERS, self.parameters) if value == 0.0]
         return (
             "divide by something that is zero for these parameters "
@@ -73,8 +73,8 @@ cdef class Function:
 
     ``inputs``: (n_r,) values used where a call passes no ``r``; NaN marks an input without a default, None all.
     Arguments of the calls: ``t`` in seconds, ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,), or with the hidden inputs, real
-    numbers. Everything wrong with them is a SolveError that names the entry, and so is a result that is NaN or
-    infinite; what an array of ``out`` holds then means nothing.
+    numbers. Invalid arguments and results that are NaN or infinite raise SolveError, which names the entry; the
+    contents of ``out`` are then undefined.
     """
 
     cdef const kg_function *function
@@ -182,10 +182,9 @@ cdef class Function:
     def low_level(self, r=None):
         """A PyCapsule with the C function ``int (double t, double *y, double *dydt, void *user_data)``.
 
-        y = (q, u); the result is a status of kg_model.h, or -12 where dydt is not finite (negative: dydt must not be
-        used). ``user_data``, the
-        capsule's context, holds a copy of the parameters, work space and the inputs: ``r`` (n_r,), the default
-        ones, or Inputs that are not Python code. It lives as long as the capsule and serves one thread at a time.
+        y = (q, u); the result is a status of kg_codes.h; if it is negative, dydt must not be used. ``user_data``, the
+        context of the capsule, holds a copy of the parameters, work space and the inputs: ``r`` (n_r,), the defaults,
+        or Inputs that are not Python code. It exists as long as the capsule; only one thread at a time can use it.
         """
         return _low_level(self, r)
 
@@ -223,7 +222,7 @@ cdef class Function:
         return r
 
     cdef int _check_output(self, object out, npy_intp n, str what, Arguments *a) except -1:
-        """Refuse an output that is not writeable, of the wrong kind, or shares memory with an input; n < 0: shape."""
+        """Raise SolveError for an output that cannot be written or shares memory with an input; n < 0: any shape."""
         cdef PyArrayObject *array = <PyArrayObject *>out
         cdef size_t size = 8 * (self.n_out if n < 0 else n)
         cdef bint fits
@@ -264,7 +263,7 @@ cdef object _as_pair(object out):
 
 
 cdef int _value_of(Function f, double t, const double *q, const double *u, const double *r, double *out) except -1:
-    """The value of a function, where it has one."""
+    """Write the value of a function into ``out``, unless the evaluation fails."""
     if f.evaluate(t, q, u, r, f.p, f.work, f.scratch) >= 0:
         memcpy(out, f.scratch, f.n_out * sizeof(double))
     return 0

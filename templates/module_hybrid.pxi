@@ -1,4 +1,4 @@
-# Runs of models with contacts and events (kg_hybrid.h): memory, callbacks and records of what happened.
+# Runs of models with contacts and events (kg_hybrid.h): memory, callbacks and records of events and phases.
 
 cdef extern from "module_runtime.h" nogil:
     ctypedef struct kg_record:
@@ -46,7 +46,7 @@ cdef int _hybrid_inputs(void *host, double t, const double *q, const double *u, 
 
 
 cdef int _hybrid_record(void *host, const kg_record *record) noexcept nogil:
-    """A row: time, kind, index, q, u before, u after, impulses of the contact rows."""
+    """Store a row: time, kind, index, q, u before, u after, impulses of the contact rows."""
     cdef int n_q = MODEL.n_q, n_u = MODEL.n_u, n_rows = MODEL.n_rows
     cdef double *row = _grow(&(<RunHost *>host).records, 3 + n_q + 2 * n_u + n_rows)
     if row == NULL:
@@ -59,7 +59,7 @@ cdef int _hybrid_record(void *host, const kg_record *record) noexcept nogil:
 
 
 cdef int _begin_phase(void *host) noexcept nogil:
-    """A row: time, modes, directions of slip; where they differ from those of the last row."""
+    """Store a row: time, modes, directions of slip; only if they differ from the last row."""
     cdef RunHost *h = <RunHost *>host
     cdef kg_contacts *contacts = &(<kg_hybrid *>h.hybrid).contacts
     cdef int n = MODEL.n_contacts, i
@@ -90,7 +90,7 @@ cdef class HybridRun(Run):
         free(self.hybrid_memory)
 
     cdef int watch(self, events, modes) except -1:
-        """Look for these events of the model, indices; start in these modes (contact to mode) where they agree."""
+        """Detect the events with these indices; start in ``modes`` (contact to mode) if they are consistent."""
         flags = numpy.zeros(MODEL.n_events + 1, dtype=numpy.intc)
         flags[list(events)] = 1
         self.watched, self.start_modes = flags, modes
@@ -98,7 +98,7 @@ cdef class HybridRun(Run):
 
 {% if has.implicit_methods %}
     cdef int linearize(self, str method, double direction) except -1:
-        """Provide the Jacobian of open contacts where it was compiled; that of closed ones are differences."""
+        """Provide the compiled Jacobian, if there is one, for open contacts; closed contacts use differences."""
         if {"jacobian_q", "jacobian_u", "jacobian_t"} <= FUNCTIONS.keys():
             Run.linearize(self, method, direction)
         return 0
@@ -121,7 +121,7 @@ cdef class HybridRun(Run):
             raise MemoryError
         if kg_module_hybrid_open(h, self.hybrid_memory) < 0:
             raise SolveError(
-                f"the model {NAME} was built without the functions its contacts and events need: name contacts, gaps and "
+                f"the model {NAME} was built without functions of its contacts and events: name contacts, gaps and "
                 "events in functions= of kanegen.build"
             )
         for i, mode in self.start_modes.items():
@@ -141,7 +141,7 @@ cdef class HybridRun(Run):
             phases=phases[:, :1 + n_c],
             forces=self.forces(result.t, result.y, phases),
         )
-        if self.error is not None:  # also of a Python input, when the forces were computed
+        if self.error is not None:  # for example from a Python input during the computation of the forces
             result.error, result.status = self.error, KG_INTERRUPTED
         flat = kg_module_hybrid_flat_guard(&self.hybrid)
         if status >= 0 and flat >= 0 and not MODEL.events[flat].multipliers:
@@ -154,7 +154,7 @@ cdef class HybridRun(Run):
         return result
 
     cdef object samples_of(self, times):
-        """Index of the sample that was held at each time; None without samples."""
+        """Index of the sample that is in effect at each time; None without samples."""
         if self.host.samples.count == 0:
             return None
         width = (<ControlLoop *>self.evaluation.control).n + 1
@@ -162,7 +162,7 @@ cdef class HybridRun(Run):
         return (numpy.searchsorted(begins, times, side="right") - 1).astype(numpy.float64)
 
     cdef object forces(self, times, states, phases):
-        """Multipliers of the contact rows (n_t, n_rows) at the stored times, in the modes the run had there."""
+        """Multipliers of the contact rows (n_t, n_rows) at the stored times, in the modes of the run."""
         cdef size_t i, n_t = times.size, width = phases.shape[1], place
         cdef int n_rows = MODEL.n_rows, n_c = MODEL.n_contacts, k
         cdef const double *row
@@ -192,10 +192,10 @@ cdef class HybridRun(Run):
 
 
 class HybridRecords:
-    """What a run with contacts or events adds to a RunResult.
+    """Records of a run with contacts or events.
 
-    ``events`` (n, 3 + n_q + 2 n_u + n_rows): time, number of the kind in EVENT_KINDS, index of event or contact, q, u before, u
-    after, impulses of the contact rows. ``phases`` (m, 1 + n_contacts): start, modes. ``forces`` (n_t, n_rows):
+    ``events`` (n, 3 + n_q + 2 n_u + n_rows): time, index of the kind in EVENT_KINDS, index of event or contact, q,
+    u before, u after, impulses of the contact rows. ``phases`` (m, 1 + n_contacts): start, modes. ``forces`` (n_t, n_rows):
     multipliers of the contact rows at the stored times.
     """
 

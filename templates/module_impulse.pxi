@@ -24,10 +24,10 @@ cdef int _fill_impulse_rows(kg_impulse_rows *c) except -1:
 
 
 def impulse(Prepared prepared not None, double t, q, u, r, generalized, rows=None):
-    """Speeds after generalized impulses (n_u,) at a state: (status, u, multipliers), new arrays whatever the status.
+    """Speeds after generalized impulses (n_u,) at a state: (status, u, multipliers); the arrays are always new.
 
-    ``rows``: indices of the independent rows of J, ascending, where others depend on them; None: all. Negative statuses:
-    KG_SINGULAR, KG_INCONSISTENT, others of a function of the model that failed.
+    ``rows``: ascending indices of independent rows of J on which the others depend; None: all rows. Negative statuses:
+    KG_SINGULAR, KG_INCONSISTENT, or the status of a function of the model that failed.
     """
     cdef kg_impulse_rows c
     cdef int status

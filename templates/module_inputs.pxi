@@ -1,4 +1,4 @@
-# Inputs r(t) during a run, evaluated without Python unless they are Python code.
+# Inputs r(t) during a run; only inputs that are Python code call Python.
 
 cdef enum InputKind:
     INPUT_CONSTANT
@@ -9,12 +9,12 @@ cdef enum InputKind:
 ctypedef void (*kg_input_function)(double, double *, void *) noexcept nogil
 
 cdef enum:
-    STATUS_PYTHON = -100  # a Python input raised: an exception is waiting
+    STATUS_PYTHON = -100  # a Python input raised an exception, which Run.error holds
     STATUS_NO_MEMORY = -101
 
 
 cdef struct Evaluation:
-    # What y' = f(t, y) needs without Python; `work` and `r` belong to one run, the rest is only read.
+    # Data for y' = f(t, y) without Python; `work` and `r` belong to one run, the rest is only read.
     kg_evaluate evaluate
     int n_q, n_r, n_out
     const double *p
@@ -26,13 +26,13 @@ cdef struct Evaluation:
     const double *coefficients
     kg_input_function function
     void *user_data
-    void *run  # the Run that takes an exception
+    void *run  # the Run that stores an exception
     void *slopes  # Slopes (module_jacobian.pxi) for implicit methods
     void *control  # ControlLoop (module_control.pxi) of a closed loop
 
 
 cdef void _piecewise(Evaluation *e, double t) noexcept nogil:
-    """Horner's rule on the piece that holds t; pieces beyond the ends extend the first and last."""
+    """Horner's rule on the piece that contains t; the first and the last piece extend to infinity."""
     cdef int i, k
     cdef double x, value
     while e.piece > 0 and t < e.breakpoints[e.piece]:
@@ -48,7 +48,7 @@ cdef void _piecewise(Evaluation *e, double t) noexcept nogil:
 
 
 cdef int _fill_inputs(Evaluation *e, double t) noexcept nogil:
-    """The inputs at t into e.r."""
+    """Write the inputs at t into e.r."""
     if e.kind == INPUT_PIECEWISE:
         _piecewise(e, t)
     elif e.kind == INPUT_COMPILED:
@@ -79,7 +79,7 @@ cdef int _python_inputs(Evaluation *e, double t) noexcept with gil:
         _check_finite(values, INPUTS, f"r({t!r})")
         memcpy(e.r, _data(values), e.n_r * sizeof(double))
         return 0
-    except BaseException as error:  # it cannot pass through the C code: integrate() hands it on
+    except BaseException as error:  # an exception cannot pass through C code; integrate() reports it
         run.error = error
         return -1
 
@@ -154,7 +154,7 @@ cdef class Inputs:
 
     @staticmethod
     def python(source):
-        """A callable r(t) -> (n_r,); slow, since every evaluation enters Python. What it raises ends the run."""
+        """A callable r(t) -> (n_r,); slow, because every evaluation calls Python. An exception ends the run."""
         cdef Inputs inputs = Inputs.__new__(Inputs)
         if not callable(source):
             raise SolveError(f"r is a {type(source).__name__}; expected something to call as r(t)")
@@ -163,7 +163,7 @@ cdef class Inputs:
         return inputs
 
     cdef object check_range(self, double t0, double t1):
-        """Refuse a run that leaves the table: beyond its ends nothing is known."""
+        """Raise SolveError for a run outside the interval of the table."""
         if self.kind == INPUT_PIECEWISE:
             first, last = float(self.breakpoints[0]), float(self.breakpoints[-1])
             if min(t0, t1) < first or max(t0, t1) > last:

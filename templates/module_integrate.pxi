@@ -1,4 +1,4 @@
-# Integration without the GIL, and the C function pointer for hosts that integrate themselves.
+# Integration without the GIL, and the C function pointer for other integrators.
 
 METHODS = {kg_module_method_name(i).decode(): i for i in range(KG_METHODS)}
 STATUS_FINISHED, STATUS_INTERRUPTED = KG_FINISHED, KG_INTERRUPTED
@@ -13,19 +13,19 @@ def integrate(
     """Integrate a right-hand side from t0 to t1 without Python in the loop; returns a RunResult.
 
     ``method``: a key of METHODS. ``rtol``, ``atol``: numbers or (n_q + n_u,). ``step``: size of the fixed steps
-    (s). ``t_eval``: increasing in the direction of the run: store there instead of at every step. ``progress``:
-    called with the current t about every 20 ms. ``projection``: (every, tolerance, integrals, any_rank) to
-    project the state onto the constraints and the integrals of motion named after every so many steps; any_rank: rows
-    may become dependent on the way. ``events``: indices of the model's
-    events to look for; None: all. ``modes``: index of contact to mode at the start. Wrong arguments raise SolveError;
-    whatever happens later is reported by the Outcome, which holds all results up to there.
+    (s). ``t_eval``: times at which the solution is stored, sorted in the direction of the run; None: every step.
+    ``progress``: called with the current t about every 20 ms. ``projection``: (every, tolerance, integrals, any_rank)
+    to project the state onto the constraints and the named integrals of motion after ``every`` steps; any_rank:
+    constraints can become dependent during the run. ``events``: indices of the model's events to detect; None: all.
+    ``modes``: index of contact to mode at the start. Wrong arguments raise SolveError; later failures are reported by
+    the RunResult, which holds all results up to the failure.
     """
     cdef kg_stepper_options options
     cdef Run run
     cdef int status
     if method not in METHODS:
         raise SolveError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
-    # Reduced momenta in the place of speeds are fewer.
+    # The reduced form has fewer momenta than speeds.
     speeds = SPEEDS[:function.n_out - function.n_q] if function.name == "momentum_rhs" else SPEEDS
     q, u = _as_vector(q0, COORDINATES, "q0"), _as_vector(u0, speeds, "u0")
     _check_finite(q, COORDINATES, "q0")
@@ -80,13 +80,13 @@ def integrate(
             PyErr_CheckSignals()
             if progress is not None:
                 progress(run.stepper.t)
-    except BaseException as error:  # kept with the results: the caller decides what to raise
+    except BaseException as error:  # stored with the results, so that the caller can raise it with them
         run.error = error
     return run.outcome(status)
 
 
 cdef object _refuse_start(Evaluation *e, int status, object error):
-    """Say why the controls do not exist at the start."""
+    """Raise the error of the controls at the start."""
     if error is not None:
         raise error
     raise SolveError(f"the controls cannot be evaluated at the start: {kg_module_status_message(status).decode()}")

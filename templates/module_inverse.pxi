@@ -1,4 +1,4 @@
-# Inverse dynamics along a path: controls, multipliers and whatever follows from them, at many times in one call.
+# Inverse dynamics along a path: controls, multipliers and functions of them, at many times in one call.
 
 cdef extern from "module_runtime.h" nogil:
     ctypedef struct kg_inverse:
@@ -26,7 +26,7 @@ cdef extern from "module_runtime.h" nogil:
 
 
 cdef class Inverse:
-    """The functions of inverse dynamics with parameters; ``slots`` are the places of the controls in r."""
+    """The functions of inverse dynamics; ``slots`` are the indices of the controls in r."""
 
     cdef kg_inverse model
     cdef double *work
@@ -49,7 +49,7 @@ cdef class Inverse:
         free(self.work)
 
     def along(self, Prepared prepared not None, Inputs inputs not None, times, q, qdot, qddot, others=()):
-        """Everything at each sample of a path: a dict of arrays, rows NaN where ``status`` (n_t,) is negative.
+        """Inverse dynamics at each sample of a path: a dict of arrays, NaN where ``status`` (n_t,) is negative.
 
         ``times`` (n_t,); ``q``, ``qdot``, ``qddot`` (n_t, n_q). In the dict: ``u``, ``udot``, ``residual`` (n_t, n_u),
         ``controls`` (n_t, n_tau), ``multipliers``, ``violation`` (n_t, n_c), ``slip`` (n_t, n_q), ``rank`` (n_t,), and

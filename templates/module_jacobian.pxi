@@ -7,14 +7,14 @@ cdef struct Slopes:
     const kg_function *in_q
     const kg_function *in_u
     const kg_function *in_t
-    double direction  # of the run: differences in time stay within it
+    double direction  # of the run, in which differences in time are taken
     double *memory
-    double *block  # one Jacobian before its columns go to their places
+    double *block  # one Jacobian before its columns are copied
     double *work
 
 
 cdef int _open_slopes(Slopes *s, Function function, str method, double direction) except -1:
-    """Find the Jacobians of a right-hand side, and room for them; ``method`` is named in messages."""
+    """Find the Jacobians of a right-hand side and allocate memory; ``method`` is named in messages."""
     cdef size_t size
     if function.name not in ("rhs", "rhs_stabilized"):
         raise SolveError(
@@ -39,7 +39,7 @@ cdef int _open_slopes(Slopes *s, Function function, str method, double direction
 cdef int _columns(
     Evaluation *e, const kg_function *function, double t, const double *y, int n, double *J
 ) noexcept nogil:
-    """One Jacobian into the columns of J (n x n) that start where it points."""
+    """Copy one Jacobian into columns of a matrix with n columns; J points to the first of them."""
     cdef Slopes *s = <Slopes *>e.slopes
     cdef int status = function.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, s.block)
     cdef int i
@@ -71,7 +71,7 @@ cdef int _jacobian(
 cdef int _slope_in_time(
     Evaluation *e, double t, const double *y, const double *dydt, int n, double *dfdt
 ) noexcept nogil:
-    """df/dt with the change of the inputs, as a difference quotient: the derivatives of the inputs are not given."""
+    """df/dt including the change of the inputs, whose derivatives are unknown, as a difference quotient."""
     cdef double later = t + (<Slopes *>e.slopes).direction * sqrt(2.2e-16 * max(1e-5, fabs(t)))
     cdef int status = _right_hand_side(e, later, y, dfdt)
     cdef int i

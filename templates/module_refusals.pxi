@@ -15,18 +15,18 @@ cdef str _state(Function f, const Arguments *a):
 
 
 cdef object _refuse_result(Function f, const Arguments *a, const double *out):
-    """Name the entries of a result that are not finite (one is known to be)."""
+    """Raise SolveError naming the entries of a result that are not finite (at least one is not)."""
     wrong = [f"{_entry(f, i)} is {out[i]!r}" for i in range(f.n_out) if not out[i] - out[i] == 0.0]
     more = f" and {len(wrong) - 3} more entries are not finite" if len(wrong) > 3 else ""
     raise SolveError(
         f"{f.name} is not finite: {', '.join(wrong[:3])}{more} ({_state(f, a)}). An expression of the model has no finite "
         "value or derivative there: look for a division by zero, and for sqrt, log, asin, acos or a power of numbers "
-        "outside their domain, which Max, Min or a Piecewise can keep inside"
+        "outside their domain; Max, Min or Piecewise can limit such arguments"
     )
 
 
 cdef object _refuse_ingredients(Function f, const Arguments *a):
-    """Where a system of equations could not be solved because its matrices are not finite, say so."""
+    """Raise SolveError if equations could not be solved because their matrices are not finite."""
     cdef Function part
     if f.prepared.undefined:
         return None
@@ -39,7 +39,7 @@ cdef object _refuse_ingredients(Function f, const Arguments *a):
 
 
 cdef str _entry(Function f, int index):
-    """An entry of a result by its place, with the names of what it belongs to where these are known."""
+    """An entry of a result by index, with the names of its row and column if they are known."""
     cdef int row, column
     if f.dimensions == 0:
         return f.name

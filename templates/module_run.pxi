@@ -6,7 +6,7 @@ cdef struct Buffer:
 
 
 cdef double *_grow(Buffer *buffer, size_t n) noexcept nogil:
-    """Room for n more values, counted as used; NULL when memory is exhausted."""
+    """Memory for n more values, which count as used; NULL if memory is exhausted."""
     cdef size_t capacity = buffer.capacity
     cdef double *data
     if buffer.count + n > capacity:
@@ -27,7 +27,7 @@ cdef object _to_array(const Buffer *buffer, tuple shape):
 
 
 cdef object _require_right_hand_side(Function function):
-    """Refuse what is no right-hand side."""
+    """Raise SolveError for a function that is not a right-hand side."""
     fewest = function.n_q if function.name == "momentum_rhs" else function.n_q + function.n_u  # reduced momenta
     most = function.n_out if function.name == "rhs_controlled" else function.n_q + function.n_u
     if function.dimensions != 1 or not fewest <= function.n_out <= most:
@@ -35,7 +35,7 @@ cdef object _require_right_hand_side(Function function):
 
 
 cdef struct RunHost:
-    # What the callbacks of a run (kg_run.h) need without Python, and what they keep.
+    # Data of the callbacks of a run (kg_run.h), which do not call Python, and their results.
     Evaluation *evaluation
     kg_projection *projection
     kg_stepper *stepper
@@ -52,7 +52,7 @@ cdef int _store(void *host, double t, const double *y) noexcept nogil:
     cdef double *time = NULL if state == NULL else _grow(&h.t, 1)
     cdef double *place = NULL if time == NULL or h.hybrid == NULL else _grow(&h.places, 1)
     if time == NULL or (h.hybrid != NULL and place == NULL):
-        # All of it or nothing.
+        # Store either all values or none.
         h.t.count -= time != NULL
         h.y.count = h.n * h.t.count
         return STATUS_NO_MEMORY
@@ -96,7 +96,7 @@ cdef int _store_sample(void *host, double t) noexcept nogil:
 
 
 cdef int _project(void *host, int outcome) noexcept nogil:
-    """Project the state the stepper has accepted with that outcome; returns the outcome or why not."""
+    """Project the state that the stepper accepted with ``outcome``; returns ``outcome`` or the failure."""
     cdef RunHost *h = <RunHost *>host
     cdef int status = _inputs_at(h.evaluation, h.stepper.t, h.stepper.y)
     if status >= 0:
@@ -108,7 +108,7 @@ cdef int _project(void *host, int outcome) noexcept nogil:
 
 
 cdef int _renew(void *host) noexcept nogil:
-    """Keep the integrals at their values in the stepper's state from now on."""
+    """Preserve the values of the integrals of motion in the stepper's state from now on."""
     cdef RunHost *h = <RunHost *>host
     cdef kg_stepper *s = h.stepper
     cdef int status = _inputs_at(h.evaluation, s.t, s.y)
@@ -121,7 +121,7 @@ cdef int _renew(void *host) noexcept nogil:
 
 
 cdef class Run:
-    """State of one integration, freed with it however it ends."""
+    """State of one integration; it owns the memory."""
 
     cdef Evaluation evaluation
     cdef kg_run run
@@ -183,7 +183,7 @@ cdef class Run:
 
 {% if has.implicit_methods %}
     cdef int linearize(self, str method, double direction) except -1:
-        """Provide the Jacobian to an implicit method in a run in this direction."""
+        """Provide the Jacobian for an implicit method; ``direction`` is the sign of the steps."""
         _open_slopes(&self.slopes, self.function, method, direction)
         self.evaluation.slopes = &self.slopes
         self.ode.jacobian = _jacobian
@@ -191,8 +191,8 @@ cdef class Run:
 {% endif %}
 
     cdef int project_every(self, long long every, double tolerance, tuple integrals, bint any_rank) except -1:
-        """Project after every so many steps; ``integrals`` are names of functions [I_u | I]; ``any_rank``: rows of
-        constraints may become dependent on the way."""
+        """Project after ``every`` steps; ``integrals`` are names of functions [I_u | I]; ``any_rank``: constraints can
+        become dependent during the run."""
         cdef kg_projection *c = &self.projection
         cdef int i
         _fill_manifold(&c.manifold)
@@ -213,7 +213,7 @@ cdef class Run:
         return 0
 
     cdef int close_loop(self, Control control) except -1:
-        """Let the controls come from there."""
+        """Make ``control`` the source of the controls."""
         self.control = control
         control.attach(&self.evaluation)
         self.ode.rhs = _right_hand_side
@@ -229,11 +229,11 @@ cdef class Run:
         return self.run.state + self.n
 
     cdef int start(self, const kg_stepper_options *options, double *y0) except *:
-        """Start there and store the start; returns what kg_run_start() does."""
+        """Start at ``y0`` and store it; returns the status of kg_run_start()."""
         return kg_module_run_start(&self.run, &self.ode, options, y0, self.stepper_memory())
 
     cdef int advance(self) noexcept nogil:
-        """Steps for about 20 ms. KG_OK: more to do."""
+        """Take steps for about 20 ms. Returns KG_OK if the run is not over."""
         cdef double start = kg_module_seconds()
         cdef double elapsed = 0.0
         cdef int status = KG_OK
@@ -281,7 +281,7 @@ cdef class Run:
 
 
 class RunResult:
-    """What `integrate` returns, whether the end was reached or not.
+    """The result of `integrate`, also for a run that did not reach its end.
 
     ``t`` (n,) and ``y`` (n, n_q + n_u): the stored times and states; ``last``: (t, y) of the last accepted step;
     ``dense``: None or (t_old (m,), h (m,), coefficients (m, k, n_q + n_u)) of every step, for `interpolate`;

@@ -1,4 +1,4 @@
-/* Functions of the runtime that are called seldom, so that compiling them fast matters more than their speed. */
+/* Functions of the runtime that are called rarely, so that a short compile time matters more than their speed. */
 #include "module_runtime.h"
 
 size_t kg_module_consistent_work(const kg_manifold *manifold) { return kg_consistent_work(manifold); }
@@ -72,7 +72,7 @@ int kg_module_hybrid_start(kg_run *run, kg_hybrid *hybrid, const kg_stepper_opti
   return kg_run_hybrid_start(run, hybrid, options, y0, work);
 }
 
-/* Multipliers of the contact rows (n_rows) at a state of a run that is over, in the modes it had there. */
+/* Multipliers of the contact rows (n_rows) at a state of a completed run, in the given modes. */
 int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *directions, kg_real t, const kg_real *y,
                             kg_real *forces) {
   const int n_q = hybrid->model->n_q;

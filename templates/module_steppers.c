@@ -1,4 +1,4 @@
-/* The integrators as ordinary functions, so that they are compiled once, optimized, apart from the Cython code. */
+/* The integrators as ordinary functions, which are compiled once, with optimization, separate from the Cython code. */
 #include "module_steppers.h"
 
 const char *kg_module_method_name(int method) { return kg_get_method(method).name; }
@@ -29,7 +29,7 @@ void kg_module_dense_evaluate(int rows, int n, const kg_real *dense, kg_real t_o
 
 const char *kg_module_status_message(int status) { return kg_status_message(status); }
 
-/* Like kg_all_finite(), without a branch for each value, so that it vectorizes. */
+/* Like kg_all_finite(), but without a branch for each value, so that compilers vectorize it. */
 static inline int finite_values(int n, const kg_real *values) {
   int other = 0;
   for (int i = 0; i < n; ++i) {

@@ -1,1 +1,1 @@
-"""What evaluates a program: one folder for each back end."""
+"""Back ends, which evaluate the program of a model: one module or folder for each."""

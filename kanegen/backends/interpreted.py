@@ -1,8 +1,8 @@
 """The back end ``"interpreted"``: the program of a model evaluated in Python, for machines without a C compiler.
 
-It is some thousand times slower than compiled code, and shares none of it: a reference. It integrates by SciPy
-(``dopri5`` as ``RK45``, ``dop853`` as ``DOP853``) and has functions of the model only: no contacts, events, control
-loops, projections, impulses or inverse dynamics.
+It is about a thousand times slower than compiled code and serves as an independent reference. It integrates with SciPy
+(``dopri5`` as ``RK45``, ``dop853`` as ``DOP853``). It has no contacts, events, control loops, projections, impulses or
+inverse dynamics.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from kanegen.program.interpret import interpret
 from kanegen.program.records import Program
 
 METHODS: Final[Mapping[str, str]] = MappingProxyType({"dopri5": "RK45", "dop853": "DOP853"})
-"""Methods of :meth:`kanegen.Solver.integrate` and the solvers of SciPy that take their place."""
+"""Methods of :meth:`kanegen.Solver.integrate` and the corresponding solvers of SciPy."""
 
 
 def build_model(request: Request, options: Any = None) -> InterpretedModel:
-    """Derive a model and wrap its program. ``options`` (of a compiler) are not used.
+    """Derive a model and wrap its program. ``options`` (of a compiler) are ignored.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def build_model(request: Request, options: Any = None) -> InterpretedModel:
     names = [*(contact.name for contact in program.contacts), *(event.name for event in program.events)]
     if names:
         raise BuildError(
-            f"backend 'interpreted' supports no contacts and events, and {program.name!r} has {', '.join(names)}: use "
+            f"backend 'interpreted' supports no contacts and events, but {program.name!r} has {', '.join(names)}: use "
             "backend='cython'"
         )
     return InterpretedModel(request.digest, request.generated)
@@ -68,13 +68,13 @@ class InterpretedModel:
 
     @property
     def description(self) -> Description:
-        """What a solver knows about the model."""
+        """The description of the model for its solver."""
         return self._generated.description
 
 
 @dataclass(frozen=True)
 class Values:
-    """Parameters (n_p,), gains (n_g,), and the numbers of the constants that have no finite value for them."""
+    """Parameters (n_p,), gains (n_g,), and the indices of the constants that are not finite with these values."""
 
     parameters: Array
     gains: Array
@@ -100,7 +100,7 @@ class Inputs:
 
     @staticmethod
     def compiled(source: Any) -> NoReturn:
-        """Refused: there is no compiled code to call."""
+        """Raises `SolveError`, because this back end cannot call compiled code."""
         _refuse("inputs in C")
 
     @staticmethod
@@ -160,7 +160,7 @@ class Function:
         return np.asarray(self.value(t, q, u, r))
 
     def low_level(self, r: Any = None) -> NoReturn:
-        """Refused: there is no C function."""
+        """Raises `SolveError`, because there is no C function."""
         _refuse("a C function of the right-hand side")
 
 
@@ -185,7 +185,7 @@ class Interpreted:
     def Prepared(
         self, parameters: Any, gains: Any = None, allowed: Iterable[int] = (), partial: bool = False
     ) -> Values:
-        """Parameters and gains. Raises `SolveError` where constants that are not allowed to have no finite value."""
+        """Parameters and gains. Raises `SolveError` if constants outside ``allowed`` are not finite."""
         p = np.array(parameters, dtype=np.float64)
         prepared = Values(p, np.zeros(self.N_GAINS) if gains is None else np.array(gains, dtype=np.float64))
         arguments = {"p": p.tolist(), "g": prepared.gains.tolist()}
@@ -202,7 +202,7 @@ class Interpreted:
         return _finite(q, self.COORDINATES, "q"), _finite(u, self.SPEEDS, "u")
 
     def inputs(self, r: Any) -> Array:
-        """The inputs with the hidden ones, zero where these are left out."""
+        """The inputs followed by the hidden inputs, which are zero by default."""
         hidden = self.program.symbols.hidden
         if np.shape(r) == (len(self.INPUTS) + len(hidden),):
             return _finite(r, (*self.INPUTS, *hidden), "r")
@@ -211,7 +211,7 @@ class Interpreted:
     def along(
         self, function: Any, inputs: Any, control: Any, times: Any, states: Any, others: Iterable[Any] = ()
     ) -> list[Array]:
-        """Values of functions at many states, NaN where a function has none."""
+        """Values of functions at many states, NaN where a function cannot be evaluated."""
         if control is not None:
             _refuse("control loops")
         results = []
@@ -228,7 +228,7 @@ class Interpreted:
     def integrate(
         self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, **options: Unpack[RunOptions]
     ) -> SimpleNamespace:
-        """Integrate by SciPy; the fields of the result are those of the ``Outcome`` of compiled models."""
+        """Integrate with SciPy; the result has the fields of the ``RunResult`` of compiled models."""
         method = options.get("method", "dopri5")
         if method not in METHODS:
             raise SolveError(f"backend 'interpreted' has no method {method!r}; expected one of {', '.join(METHODS)}")
@@ -239,7 +239,7 @@ class Interpreted:
         return run.outcome()
 
     def __getattr__(self, name: str) -> Any:
-        # The rest of the protocol. Attributes that are not part of it do not exist.
+        # The functions of the protocol that are not supported raise SolveError when they are called.
         if name not in {**Evaluator.__dict__, **Evaluator.__annotations__}:
             raise AttributeError(name)
         return lambda *arguments, **named: _refuse(name)
@@ -263,11 +263,11 @@ def _refuse(what: str) -> NoReturn:
     raise SolveError(f"backend 'interpreted' does not support {what}: build the model with backend='cython'")
 
 
-# -- runs by SciPy -----------------------------------------------------------------------------------------------------
+# -- runs with SciPy ---------------------------------------------------------------------------------------------------
 
 
 class _Run:
-    """A run by a solver of SciPy: what is stored, and how it ended."""
+    """A run with a solver of SciPy: the stored times, states and steps, and the status."""
 
     def __init__(self, t0: float, y0: Array, options: RunOptions) -> None:
         t_eval = options.get("t_eval")
@@ -280,7 +280,7 @@ class _Run:
         self.error: SolveError | None = None
 
     def follow(self, method: str, ode: Callable[[float, Array], Array], t1: float) -> None:
-        """Take steps to ``t1``, or until something stops the run."""
+        """Take steps until ``t1``, a failure or ``max_steps``."""
         from scipy import integrate
 
         settings: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-10, "max_step": np.inf}
@@ -316,7 +316,7 @@ class _Run:
         return Status.OK
 
     def outcome(self) -> SimpleNamespace:
-        """The fields of the ``Outcome`` of a compiled run; counts that SciPy does not have are 0."""
+        """The fields of the ``RunResult`` of a compiled run; counts that SciPy does not have are 0."""
         starts, steps, rows = zip(*self.steps, strict=True) if self.steps else ((), (), ())
         sizes = np.abs(steps)
         uncounted = ("rejected", "repartitions", "projections", "integrals_left", "jacobians", "factorizations")
@@ -347,7 +347,7 @@ def _nested(interpolant: Any, t_old: float, y_old: Array, t: float, y: Array) ->
     """The interpolant of a step in the nested form of :class:`kanegen.solve.solution.Dense`, (k, n)."""
     if hasattr(interpolant, "F"):
         return np.array([y_old, *interpolant.F])
-    # RK45: a polynomial of degree 4, fixed by its values at the start and at four more places.
+    # RK45: a polynomial of degree 4, determined by its values at the start and at four further points.
     places = np.array([0.25, 0.5, 0.75, 1.0])
     rest = 1.0 - places
     basis = np.stack([places, places * rest, places**2 * rest, (places * rest) ** 2], axis=1)

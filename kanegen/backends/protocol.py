@@ -1,12 +1,12 @@
-"""What a back end is given, and what it must provide: the seam between code generation and :class:`kanegen.Solver`.
+"""The interface of back ends, which connects code generation and :class:`kanegen.Solver`.
 
 A back end turns the program of a model into a :class:`Build`, whose ``module`` (an :class:`Evaluator`) evaluates and
-integrates. The emitted Cython module is one implementation; its docstrings say what each function does in detail. A
-further back end is a module or folder next to this file and a line in ``kanegen/backends/registry.py``.
+integrates. The emitted Cython module is one implementation; its docstrings describe each function in detail. To add a
+back end, add a module or folder next to this file and a line to ``kanegen/backends/registry.py``.
 
-Arrays are float64: ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,), with values of the hidden inputs behind them where needed.
-What cannot be evaluated raises `SolveError`; functions that return a status return one of :class:`kanegen.codes.Status`
-(or a negative one of their own).
+Arrays are float64: ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,), followed by values of the hidden inputs where needed.
+Functions raise `SolveError` if they cannot be evaluated; those that return a status return a
+:class:`kanegen.codes.Status` (or another negative number).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kanegen.program.records import Program
 
 @dataclass(frozen=True)
 class Generated:
-    """A model as a program, with the description that a solver needs. ``options`` is a line for the generated files."""
+    """The program of a model with its description. ``options`` is a line of text for the generated files."""
 
     program: Program
     description: Description
@@ -34,9 +34,9 @@ class Generated:
 
 @dataclass(frozen=True)
 class Request:
-    """What a back end is asked to build: the ``digest`` of model and options, and how to derive the program.
+    """A request to build a model: the ``digest`` of model and options, and a function that derives the program.
 
-    A back end that finds its result under the digest in a cache does not derive.
+    A back end that finds its result in a cache by the digest does not derive the program.
     """
 
     digest: str
@@ -51,8 +51,8 @@ class Request:
 class PreparedValues(Protocol):
     """Parameters and gains of a solver, with the constants that depend on them only.
 
-    ``parameters`` (n_p,), NaN where a value is missing; ``gains`` (n_g,); the numbers of the ``undefined`` constants,
-    which have no value, and a ``complaint`` that says why.
+    ``parameters`` (n_p,), NaN where a value is missing; ``gains`` (n_g,); ``undefined``: indices of the constants
+    that are not finite; ``complaint``: the reason, for messages.
     """
 
     parameters: Array
@@ -64,7 +64,7 @@ class PreparedValues(Protocol):
 class ModelFunction(Protocol):
     """One function of the model with parameters and default inputs.
 
-    ``shape`` of the value: () for a scalar. ``repartitioned``: how many evaluations took other dependent speeds than
+    ``shape`` of the value: () for a scalar. ``repartitioned``: number of evaluations with other dependent speeds than
     the model's own.
     """
 
@@ -103,9 +103,9 @@ class InputMaker(Protocol):
 
 
 class RunOptions(TypedDict, total=False):
-    """Options of a run, as for :meth:`kanegen.Solver.integrate`; events and contacts by their numbers.
+    """Options of a run, as for :meth:`kanegen.Solver.integrate`; events and contacts by index.
 
-    ``projection``: (every, tolerance, integrals, whether rows may become dependent).
+    ``projection``: (every, tolerance, integrals, whether constraints can become dependent during the run).
     """
 
     method: str
@@ -125,11 +125,11 @@ class RunOptions(TypedDict, total=False):
 
 
 class Evaluator(Protocol):
-    """A model that can be evaluated and integrated. Names in capitals say what was built.
+    """A model that can be evaluated and integrated. Attributes in capitals describe the model.
 
     A solver calls ``Prepared(parameters, gains=None, allowed=(), partial=False)`` once and ``Function(name, prepared,
-    inputs=None)`` for each function. ``Control(law, slots, low, high, sample_time=0.0, start=(), hidden=None)`` says
-    where the controls of a run come from; ``Inverse(slots)`` is inverse dynamics along a motion.
+    inputs=None)`` for each function. ``Control(law, slots, low, high, sample_time=0.0, start=(), hidden=None)`` is the
+    source of the controls of a run; ``Inverse(slots)`` computes inverse dynamics along a motion.
     """
 
     NAME: str
@@ -156,7 +156,7 @@ class Evaluator(Protocol):
     def integrate(
         self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, **options: Unpack[RunOptions]
     ) -> Any:
-        """Integrate a right-hand side; a ``RunResult`` with all that was computed, also where it stopped early."""
+        """Integrate a right-hand side; returns a ``RunResult`` with all results, also of a run that stopped early."""
 
     def interpolate(self, t_old: Any, h: Any, coefficients: Any, times: Any) -> Array:
         """States (n_t, n) at ``times`` from the dense output of a run."""
@@ -169,7 +169,7 @@ class Evaluator(Protocol):
     def make_consistent(
         self, prepared: Any, t: float, q: Any, u: Any, r: Any, fixed: Collection[int], tolerance: float
     ) -> tuple[int, Array, Array, Any]:
-        """Status, ``q``, ``u`` on the constraints, and corrections."""
+        """Status, corrected ``q`` and ``u``, and the number of corrections."""
 
     def impulse(
         self, prepared: Any, t: float, q: Any, u: Any, r: Any, generalized: Any, rows: Any = None
@@ -180,16 +180,16 @@ class Evaluator(Protocol):
         """Modes, gaps, forces and accelerations of the contacts at a state."""
 
     def contacts_after_impulse(self, prepared: Any, t: float, q: Any, u_before: Any, u: Any, r: Any) -> tuple[Any, ...]:
-        """What contacts add to an impulse."""
+        """The reaction of the contacts to an impulse."""
 
     def contact_layout(self) -> list[tuple[int, int, int]]:
-        """Of each contact the row of its gap, the first of its slip, and how many these are."""
+        """For each contact: row of the gap, first row of the slip velocity, number of slip rows."""
 
 
 class Build(Protocol):
-    """A model that was built.
+    """The result of a back end.
 
-    ``digest`` identifies what was built, from the generated C ``sources``; ``path`` is the loaded file, if any.
+    ``digest`` identifies the build; ``sources`` are the generated C files; ``path`` is the loaded file, if any.
     """
 
     module: Evaluator
@@ -200,7 +200,7 @@ class Build(Protocol):
 
 
 class Backend(Protocol):
-    """Builds models. ``options`` are the back end's own, None for its defaults. Raises `BuildError`."""
+    """A function that builds models. ``options`` depend on the back end; None: its defaults. Raises `BuildError`."""
 
     def __call__(self, request: Request, options: Any = None) -> Build:
         """Build a model."""

@@ -1,4 +1,4 @@
-"""The table of back ends by name. A new one is a module with a function ``build_model``, and a line here."""
+"""The table of back ends by name. A back end is a module with a function ``build_model`` and a line of the table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kanegen.errors import BuildError
 BACKENDS: Final[Mapping[str, str]] = MappingProxyType(
     {"cython": "kanegen.backends.cython", "interpreted": "kanegen.backends.interpreted"}
 )
-"""Name of a back end, and the package whose function ``build_model`` it is."""
+"""Name of a back end, and the module that contains its function ``build_model``."""
 
 
 def backend(name: str) -> Backend:

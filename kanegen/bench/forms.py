@@ -1,4 +1,4 @@
-"""Every form of the equations on every example: time and operations of the right-hand side, and the choice of auto."""
+"""Time and operations of the right-hand side in every form, for all examples, and the form that auto selects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FormTime:
 
 @dataclass(frozen=True)
 class FormRow:
-    """One model in every form that applies to it, by name; ``chosen`` is what auto takes."""
+    """One model in every form that applies to it, by name; ``chosen`` is the form that auto selects."""
 
     name: str
     chosen: str
@@ -55,7 +55,7 @@ class FormRow:
 
     @cached_property
     def fastest(self) -> str:
-        """The fastest of the forms between which auto chooses by time: those that integrate speeds."""
+        """The fastest of the forms that integrate speeds, among which auto chooses."""
         return min((form for form in self.forms if not FORMS[form].momenta), key=lambda form: self.forms[form].seconds)
 
     @property
@@ -65,7 +65,7 @@ class FormRow:
 
 
 def example_files(folder: Path) -> Iterator[ModelFile]:
-    """The examples in ``folder`` by name, under each of their `VARIANTS`. Raises `BuildError` where there are none."""
+    """The examples in ``folder`` by name, with each of their `VARIANTS`. Raises `BuildError` if there are none."""
     paths = sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
     if not paths:
         raise BuildError(
@@ -79,7 +79,7 @@ def example_files(folder: Path) -> Iterator[ModelFile]:
 def measure_forms(file: ModelFile, rounds: int) -> FormRow:
     """Time the right-hand side in every form that applies, interleaved.
 
-    Forms of the momenta are timed at the momenta of the same states, for (q', mom'). Raises `SolveError` when two
+    Forms in momenta compute (q', mom') and are timed at the momenta of the same states. Raises `SolveError` if two
     forms disagree.
     """
     model = file.model
@@ -104,7 +104,7 @@ def measure_forms(file: ModelFile, rounds: int) -> FormRow:
 
 
 def _timed(model: Model, form: str, states: timing.States) -> tuple[int, timing.TimedFunction]:
-    """Operations and the function to be timed of one form; `BuildError` where it does not apply."""
+    """Operations and the function to be timed of one form; `BuildError` if the form does not apply."""
     momenta = FORMS[form].momenta
     sources = sources_of(model, form, ("rhs", "momentum") if momenta else ("rhs",))
     library = timing.timed_library(sources.files, sources.kernel)
@@ -119,12 +119,12 @@ def _timed(model: Model, form: str, states: timing.States) -> tuple[int, timing.
 
 
 def forms_table(rows: Sequence[FormRow]) -> Table:
-    """Time and operations of the right-hand side in every form; what auto takes, and how good that is."""
+    """Time and operations of the right-hand side in every form, auto's choice, and its time relative to the best."""
     forms = list(dict.fromkeys(form for row in rows for form in row.forms))
     title = "Right-hand side in C: time, operations; auto's choice, its time to that of the fastest form with speeds"
     cells = []
     for row in rows:
-        found = [row.forms.get(form) for form in forms]
-        times = ["-" if form is None else f"{seconds_text(form.seconds)}\n{form.operations}" for form in found]
+        measured = [row.forms.get(form) for form in forms]
+        times = ["-" if time is None else f"{seconds_text(time.seconds)}\n{time.operations}" for time in measured]
         cells.append((row.name, *times, row.chosen, f"{row.ratio:.2f}"))
     return make_table(title, ("model", *forms, "auto", "ratio"), cells, (*forms, "ratio"))

@@ -1,4 +1,4 @@
-"""Python files that describe a system: ``model(**options)`` and, for a start of the motion, ``INITIAL``."""
+"""Python files that describe a system: ``model(**options)`` and, for the initial state, ``INITIAL``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kanegen.model import Model
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A loaded file: ``function`` made ``model`` with ``options``; ``initial`` is its start or None.
+    """A loaded file: ``function`` returned ``model`` for ``options``; ``initial`` is the initial state or None.
 
-    ``initial`` maps ``t`` (s), ``q``, ``u`` and ``r`` to numbers: what ``initial(**options)`` of the file
-    returns, else its ``INITIAL``.
+    ``initial`` maps ``t`` (s), ``q``, ``u`` and ``r`` to numbers. It is the result of ``initial(**options)`` of the
+    file, or else its ``INITIAL``.
     """
 
     path: Path
@@ -29,7 +29,7 @@ class ModelFile:
     initial: Mapping[str, Any] | None
 
     def start(self) -> Mapping[str, Any]:
-        """The start of the motion; `ModelError` when the file gives none."""
+        """The initial state; `ModelError` if the file gives none."""
         if self.initial is None:
             raise ModelError(
                 f"{self.path} gives no start of the motion: add "
@@ -41,8 +41,8 @@ class ModelFile:
 def read_model_file(path: Path, function: str = "model", options: Mapping[str, Any] | None = None) -> ModelFile:
     """Run the Python file at ``path`` (not as a script) and call ``function(**options)`` of it.
 
-    Raises `ModelError` when there is no such file or function, when it does not take these options, or when
-    it returns no `Model`. Errors of the file's own code pass through.
+    Raises `ModelError` if the file or function does not exist, if the function does not accept these options, or if
+    it returns no `Model`. Errors in the file's own code are not caught.
     """
     options = dict(options or {})
     module = _module(path)

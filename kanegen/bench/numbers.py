@@ -1,4 +1,4 @@
-"""The table of numbers with targets: `kanegen bench` without a file. Waiting times are those of new processes."""
+"""The table of numbers with targets of `kanegen bench` without a file. Waiting times are measured in new processes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STARTS = 5
 
 @dataclass(frozen=True)
 class Target:
-    """The values a number shall reach: ``at_least`` and, better, ``goal``. If ``goal < at_least``, less is better."""
+    """The targets of a number: ``at_least`` and the better ``goal``. If ``goal < at_least``, less is better."""
 
     at_least: float
     goal: float
@@ -66,7 +66,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Result:
-    """A measured number; ``measured`` is None when there is no peer, and ``detail`` says why.
+    """A measured number; ``measured`` is None if there is no peer, and ``detail`` says why.
 
     ``judged`` is False for a smaller problem than the one that the target is for.
     """
@@ -85,12 +85,11 @@ class Result:
 
 
 def measure_startup(first: Path, following: Path, repetitions: int) -> tuple[float, float, float, dict[str, float]]:
-    """Seconds in new processes: ``first`` once, the others as the least of ``repetitions``.
+    """Measure waiting times in new processes, in seconds: the first one once, the others as the least of several.
 
-    For a whole process with an empty cache, interpreter and imports included, that builds the ``first`` model; for
-    building the ``following`` model in such a process; for loading the first one from the cache in a new process after
-    its imports; and for the imports of SymPy, NumPy and kanegen. Raises `BuildError` with the output of a process that
-    fails.
+    They are the time of a whole process, interpreter and imports included, that builds the ``first`` model with an
+    empty cache; of building the ``following`` model in such a process; of loading the first model from the cache after
+    all imports; and of importing SymPy, NumPy and kanegen. Raises `BuildError` with the output of a process that fails.
     """
     with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
         cache = Path(folder) / "cache"
@@ -215,7 +214,7 @@ class Benchmark:
 
     def _integration(self) -> list[Result]:
         what = "rolling disk, 10 s at equal measured error"
-        # lambdify with its defaults, and the faster variant of a careful user, have the same target.
+        # The defaults of lambdify and the faster variant of a careful user have the same target.
         return [
             self._equal_error(what, "numpy"),
             self._equal_error(f"{what}, lambdify with math on Python floats", "math"),

@@ -1,4 +1,4 @@
-"""One model on both sides: kanegen's solver and the peers made by SymPy alone.
+"""One model solved by both sides: kanegen's solver and the peers made by SymPy alone.
 
 Tolerances mean different things to different codes, so each method of integration is run over a range of them, the
 error of each run is measured against a much more precise reference, and costs are compared at equal measured error.
@@ -104,7 +104,7 @@ def make_pair(file: ModelFile) -> Pair:
 
 
 def derive_seconds(file: ModelFile, repetitions: int) -> float:
-    """Least seconds of `kanegen.derive` with q', T and V, the quantities that ``KanesMethod`` gives, read.
+    """Least seconds of `kanegen.derive` including q', T and V, the quantities that ``KanesMethod`` gives.
 
     Each repetition reads the file again, since SymPy's frames and points remember what they have computed.
     """
@@ -140,10 +140,10 @@ def evaluate_pair(pair: Pair, rounds: int) -> Evaluation:
 
 
 def integrate_pair(pair: Pair, duration: float, repetitions: int, functions: str = "math") -> list[ErrorRow]:
-    """The cost on each side of reaching each of `ERRORS` after ``duration`` seconds of motion.
+    """The cost of reaching each of `ERRORS` after ``duration`` seconds of motion, on both sides.
 
     The reference is SciPy's DOP853 on SymPy's equations with rtol = `REFERENCE_TOLERANCE`, so that
-    kanegen does not judge its own results. ``functions``: those `python_peer` evaluates with.
+    kanegen does not judge its own results. ``functions`` is that of `python_peer`.
     """
     ode, start = pair.ode(functions), pair.file.start()
     t0 = float(start["t"])

@@ -1,4 +1,4 @@
-"""What SymPy alone gives: the equations of a model by ``KanesMethod``, in C and in Python.
+"""Peers made by SymPy alone: the equations of a model by ``KanesMethod``, in C and in Python.
 
 Nothing here uses kanegen's derivation, so the peers are also an independent check of it.
 """
@@ -38,7 +38,7 @@ METHODS = ("RK45", "DOP853", "LSODA")
 
 
 class PeerError(KanegenError):
-    """A model for which SymPy's ``KanesMethod`` gives no equations to compare with."""
+    """Raised for a model to which SymPy's ``KanesMethod`` does not apply, so that there is nothing to compare with."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ def _formed(model: Model, rows: _Rows) -> tuple[Any, Any, Any]:
 
 
 def build_from_kane(derivation: KaneDerivation) -> tuple[float, float]:
-    """Seconds to read and build a finished ``KanesMethod``, and to check its velocities against the positions.
+    """Seconds to read and build a finished ``KanesMethod``, and to compare its velocities with its positions.
 
-    The wrapper is compiled before, as that is done once per machine.
+    The wrapper is compiled before, because that happens only once per machine.
     """
     build(derivation.model, functions=("rhs",))
     values = {symbol: value for symbol, value in derivation.model.parameters.items() if value is not None}
@@ -245,7 +245,7 @@ def _arrays(model: Model) -> dict[str, Sequence[Any]]:
 
 
 def _substitution(model: Model) -> Callable[[Any], Any]:
-    """From the user's symbols to array symbols; a derivative that is left over is a `PeerError`."""
+    """A function from the user's symbols to array symbols; it raises `PeerError` if a derivative remains."""
     moment = dynamicsymbols._t
     names: dict[Any, Any] = {}
     for array, symbols in _arrays(model).items():
@@ -313,8 +313,8 @@ def python_peer(
 ) -> Ode:
     """``ode(t, y)`` with y = (q, u): ``lambdify(cse=True)`` of q', mass matrix and forcing, one `numpy.linalg.solve`.
 
-    ``functions``: ``"math"``, which is faster here than NumPy's scalars, the peer of a careful user; or ``"numpy"``,
-    what ``lambdify`` takes when nothing is said.
+    ``functions``: ``"math"``, the choice of a careful user, because it is faster here than NumPy's scalars; or
+    ``"numpy"``, the default of ``lambdify``.
     """
     arguments = [dynamicsymbols._t, *(_array_symbols(array, equations.sizes[array]) for array in ("q", "u", "r", "p"))]
     values = [list(equations.qdot), equations.mass.tolist(), list(equations.forcing)]

@@ -1,7 +1,7 @@
 """A script for a separate process: it builds models and prints, as JSON, the seconds that each part took.
 
-``probe.py FILE [FILE ...]``. What a process does once (imports) is measured separately from
-the cost of each model. kanegen is imported after the clock has started.
+Usage: ``probe.py FILE [FILE ...]``. The imports, which happen once per process, are measured separately from the cost
+of each model. kanegen is imported after the clock has started.
 """
 
 from __future__ import annotations

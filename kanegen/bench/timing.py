@@ -1,6 +1,6 @@
-"""Timing on a machine with other load: interleaved repetitions, of which the fastest counts.
+"""Timing on a machine with other load: repetitions are interleaved, and the fastest one counts.
 
-Generated kernels and their peers run in one timing loop in C; Python statements in that of `timeit`.
+A timing loop in C calls generated kernels and their peers; `timeit` times Python statements.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ STATES = 16
 """States evaluated in turn, so that branches and values vary."""
 
 AGREEMENT = 1e-8
-"""Largest difference of two right-hand sides relative to their size: rounding times the condition number."""
+"""Largest relative difference of two right-hand sides; it allows for rounding errors times the condition number."""
 
 
 def timed(function: Callable[[], Made]) -> tuple[Made, float]:
-    """What one call returns, and the seconds it takes."""
+    """The result of one call, and the seconds it takes."""
     started = time.perf_counter()
     made = function()
     return made, time.perf_counter() - started
@@ -48,8 +48,8 @@ def timed(function: Callable[[], Made]) -> tuple[Made, float]:
 def interleaved(tasks: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
     """Run every task once per round, so that a slow period of the machine affects all of them.
 
-    A task measures itself and returns seconds per call. Other load on the machine only adds, so the least of its
-    seconds is what it costs.
+    A task measures itself and returns seconds per call. Other load on the machine can only add time, so that the
+    least result is the best estimate of the cost.
     """
     best = dict.fromkeys(tasks, float("inf"))
     for _ in range(rounds):

@@ -52,7 +52,7 @@ def assignments_option(*names: str, help: str) -> Callable[[Command], Command]:
 
 
 def model_argument(required: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds ``FILE[:FUNCTION]`` and ``-o NAME=VALUE``: the command gets the `ModelFile`, or None, as ``file``."""
+    """Add ``FILE[:FUNCTION]`` and ``-o NAME=VALUE``; the command receives the `ModelFile`, or None, as ``file``."""
     metavar = "FILE[:FUNCTION]" if required else "[FILE[:FUNCTION]]"
     argument = click.argument("target", callback=parse_target, metavar=metavar, required=required)
     option = assignments_option(

@@ -1,4 +1,4 @@
-"""``kanegen bench``: against pure Python, or the table of numbers."""
+"""``kanegen bench``: one model compared with pure Python, or the table of measured numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kanegen.cli.arguments import model_argument, print_line, time_option
 
 QUICK_LINKS, FULL_LINKS = 4, 6
 FULL = f"Without FILE: derive {FULL_LINKS} links by KanesMethod (a minute or two), not {QUICK_LINKS}."
-FORMS = "The right-hand side in every form of the equations: of FILE, or the examples."
+FORMS = "Time the right-hand side of FILE, or of the examples, in every form of the equations."
 
 
 @click.command()
@@ -36,8 +36,8 @@ def bench(file: ModelFile | None, duration: float, rounds: int, full: bool, form
     """Compare with SymPy and SciPy.
 
     With FILE: this model in pure Python (KanesMethod, lambdify, solve_ivp) against the compiled solver, which
-    also integrates --time seconds of motion. Without: the table of measured numbers and their targets. With --forms:
-    all forms of the equations, and the one that form="auto" takes.
+    also integrates --time seconds of motion. Without FILE: the table of measured numbers and their targets. With
+    --forms: all forms of the equations, and the one that form="auto" selects.
     """
     console = Console()
     for line in machine_lines():
@@ -52,7 +52,7 @@ def bench(file: ModelFile | None, duration: float, rounds: int, full: bool, form
 
 def _numbers(console: Console, examples: Path, links: int, rounds: int) -> None:
     if links < FULL_LINKS:
-        print_line(f"derivation on spatial_chain({links}); the target is meant for ({FULL_LINKS}): --full")
+        print_line(f"derivation on spatial_chain({links}); the target is for ({FULL_LINKS}), see --full")
     results = []
     for title, part in Benchmark(examples, links, rounds).parts():
         with console.status(title):

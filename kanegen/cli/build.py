@@ -1,4 +1,4 @@
-"""``kanegen build``, ``emit`` and ``verify``: what is made of a model; ``kanegen cache``: what is kept of it."""
+"""``kanegen build``, ``emit`` and ``verify`` make and check the code of a model; ``kanegen cache``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kanegen.verification import verify as run_checks
 @model_argument()
 @form_option
 def build(file: ModelFile, form: str) -> None:
-    """Derive, compile and load the model, and say what was built."""
+    """Derive, compile and load the model, and describe what was built."""
     solver, elapsed = timed(partial(pipeline.build, file.model, form=form))
     description = solver.description
     table = Table(show_header=False, box=None)
@@ -61,8 +61,8 @@ def emit(file: ModelFile, directory: Path) -> None:
 def verify(file: ModelFile, states: int, seed: int, form: str) -> None:
     """Check the equations by other principles of mechanics, and the compiled code by interpreters.
 
-    States lie around the INITIAL of the file, if it has one. --form is built in full; of the other forms the
-    right-hand sides are compared with it. The exit status is 1 where something disagrees.
+    States are drawn around the INITIAL of the file, if it has one. All functions of --form are checked, and
+    the right-hand sides of the other forms. The exit status is 1 if a check fails.
     """
     try:
         report = run_checks(file.model, states=states, seed=seed, form=form, start=file.initial)
@@ -79,7 +79,7 @@ def verify(file: ModelFile, states: int, seed: int, form: str) -> None:
 def cache() -> None:
     """Show or empty the cache of derived sources and compiled models.
 
-    KANEGEN_CACHE_DIR names another folder than the user's cache folder.
+    The environment variable KANEGEN_CACHE_DIR replaces the user's cache folder.
     """
 
 
@@ -98,7 +98,7 @@ def list_entries() -> None:
 
 @cache.command()
 def clear() -> None:
-    """Remove every entry; they are made again when they are needed."""
+    """Remove every entry; kanegen makes entries again when it needs them."""
     folder = open_cache()
     print_line(f"{size_text(folder.clear())} freed in {folder.root}")
 

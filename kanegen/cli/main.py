@@ -15,7 +15,7 @@ from kanegen.errors import KanegenError
 
 
 class _Group(click.Group):
-    """A group whose kanegen errors are one message and exit status 1, unless ``--traceback`` is given."""
+    """A group that reports kanegen errors by a message and exit status 1, unless ``--traceback`` is given."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -28,7 +28,7 @@ class _Group(click.Group):
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="kanegen")
-@click.option("--traceback", is_flag=True, help="Show where in the program an error came from.")
+@click.option("--traceback", is_flag=True, help="Show the traceback of an error.")
 def main(traceback: bool) -> None:
     """Constrained mechanical systems in SymPy, compiled to fast C solvers.
 

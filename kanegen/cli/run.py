@@ -1,4 +1,4 @@
-"""``kanegen run``: integrate a model from the start its file gives."""
+"""``kanegen run``: integrate a model from the initial state in its file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kanegen.solve import Solution, Solver
 from kanegen.solve.closed_loop import own_inputs
 
 SHOWN_EVENTS = 30
-"""Number of events that are printed; if there are more, the first and the last ones."""
+"""Largest number of events that are printed; of more events, the first and the last ones are printed."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _simulate(
 
 
 def _inputs(description: Any, control: bool, r: Any) -> dict[str, Any]:
-    """The inputs of the file without the controls that the model's law gives, and the start of those in the state."""
+    """The inputs of the file that the control law does not compute, and the initial controls of an extended state."""
     if not control or r is None:
         return {"r": r}
     servo, constraints = description.servo, description.control_constraints

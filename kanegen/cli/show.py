@@ -23,7 +23,7 @@ QUANTITIES = ("qdot", "udot", *(name for name in ATTRIBUTES if hasattr(Equations
 UNCONSTRAINED = ("qdot", "Q", "P")
 CONSTRAINED = ("qdot", "Q", "P", "J", "b")
 LARGEST_SHOWN = 400
-"""Operations above which shared subexpressions are named, since the equations become very long without them."""
+"""Operations above which shared subexpressions get names, because the equations would be very long without."""
 
 
 @click.command()

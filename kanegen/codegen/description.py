@@ -1,4 +1,4 @@
-"""What a solver knows of its model beyond the compiled struct: ``description.json`` of the sources."""
+"""The description of a compiled model for its solver, stored as ``description.json`` with the sources."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kanegen.program.passes.lower import reads
 from kanegen.program.records import Program
 
 DESCRIPTION_FILE = "description.json"
-"""Path of the description within the sources: a cached build then derives nothing."""
+"""Path of the description within the sources, so that a cached build needs no derivation."""
 
 REACTION = "reaction:"
 """Prefix of the compiled functions of reactions."""
@@ -57,7 +57,7 @@ class InputSlot:
 class FunctionEntry:
     """A compiled function: its operation count, and the indices of the parameters and inputs that it reads.
 
-    ``fallible_constants``: numbers of the constants it needs that have no value for some parameters.
+    ``fallible_constants``: indices of the constants it needs that are not finite for some parameters.
     """
 
     operations: int
@@ -111,9 +111,9 @@ class ConstraintLabels:
 
 @dataclass(frozen=True)
 class ContactLabels:
-    """Names of the multipliers of the contacts, and the values of their laws with the intervals they must lie in.
+    """Names of the contact rows, and the values of the contact laws with their permitted intervals.
 
-    ``values`` are the entries of the function ``contact_values``; the name of each is a phrase for messages.
+    ``values`` are the entries of the function ``contact_values``; their names are phrases for messages.
     """
 
     rows: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class ContactLabels:
 
 @dataclass(frozen=True)
 class EventLabel:
-    """A user's event by the values of its fields, the guard as text: how an event of the model is recognized."""
+    """The fields of a user's event, with the guard as text; they identify an event of the model."""
 
     name: str
     guard: str
@@ -178,7 +178,7 @@ class ServoLabels:
 
 @dataclass(frozen=True)
 class ControlLevel:
-    """A row of ``control_residuals``; ``held``: the controls can satisfy it; ``decays``: its error decays."""
+    """A row of ``control_residuals``; ``held``: controls can satisfy it; ``decays``: its error decays."""
 
     label: str
     held: bool
@@ -205,11 +205,11 @@ class ControlConstraintLabels:
 class Description:
     """Names, sizes and labels of a built model; plain values only. Parameter values belong to the model.
 
-    ``dependent`` and ``independent`` are indices of speeds. ``functions`` are those that were compiled,
-    ``unavailable`` those that the model does not have, with the reason, ``outputs`` the shapes of the outputs.
-    ``no_integrals``: why a projection cannot keep the energy or an output. ``impulses`` are names,
-    ``cyclic_coordinates`` those of Hamilton's form. ``path_controls`` are the inputs that inverse dynamics solves for.
-    ``spare_parameters`` names the constants of the user's objects that no function reads; they may be given a value.
+    ``dependent`` and ``independent`` are indices of speeds. ``functions`` maps the names of compiled functions to
+    entries, ``unavailable`` the names of functions that do not exist for the model to the reason, ``outputs`` names to
+    shapes, ``no_integrals`` outputs and the energy to the reason why a projection cannot preserve them.
+    ``cyclic_coordinates`` belong to Hamilton's form, ``path_controls`` are the inputs that inverse dynamics solves for.
+    ``spare_parameters`` names constants of the user's objects that no function reads; values for them are ignored.
     """
 
     name: str
@@ -236,16 +236,16 @@ class Description:
 
     def __post_init__(self) -> None:
         chosen = sorted((*self.dependent, *self.independent))
-        # None chosen: redundant constraints, which only forms without a partition solve.
+        # Without a partition the constraints are redundant, and only forms that need no partition solve them.
         if chosen and chosen != list(range(len(self.speeds))):
             raise BuildError(
                 f"the description of the model {self.name!r} is inconsistent: dependent {self.dependent} and "
-                f"independent {self.independent} speeds do not make up the {len(self.speeds)} speeds"
+                f"independent {self.independent} speeds are not all {len(self.speeds)} speeds"
             )
 
     @classmethod
     def of(cls, equations: Equations, program: Program, form: str) -> Description:
-        """The description of a model, from its equations and the program that was made from them."""
+        """The description of a model, from its equations and its program."""
         model = equations.model
         functions = FunctionEntry.of(program)
         no_integrals = {name: why_not(equations, name) for name in (ENERGY, *equations.outputs)}
@@ -280,7 +280,7 @@ class Description:
 
     @cached_property
     def input_layout(self) -> InputLayout:
-        """What the array r of compiled functions holds."""
+        """The layout of the array r of compiled functions."""
         free = self.servo.controls if self.servo is not None and self.servo.free else ()
         return InputLayout(self.inputs, self.contacts.rows, self.input_names(free))
 
@@ -304,12 +304,12 @@ class Description:
         return tuple(self.inputs[slot] for slot in slots)
 
     def to_json(self) -> str:
-        """The record as text: the same record, the same bytes."""
+        """The record as JSON; equal records give identical text."""
         return json.dumps(to_plain(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Description:
-        """The record :meth:`to_json` wrote. Raises `BuildError` for any other text."""
+        """The record from the text of :meth:`to_json`. Raises `BuildError` for any other text."""
         try:
             description: Description = from_plain(cls, json.loads(text))
         except (AttributeError, TypeError, ValueError) as error:
@@ -319,7 +319,7 @@ class Description:
 
     @classmethod
     def from_sources(cls, sources: Sources) -> Description:
-        """The description stored with the sources. Raises `BuildError` when there is none."""
+        """The description stored with the sources. Raises `BuildError` if there is none."""
         return cls.from_json(sources.text(DESCRIPTION_FILE))
 
 
@@ -335,9 +335,9 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: Any, value: Any) -> Any:
-    """The value of type ``kind`` that :func:`to_plain` wrote. Raises `ValueError` for another structure.
+    """The value of type ``kind`` from the result of :func:`to_plain`. Raises `ValueError` for another structure.
 
-    Supported are dataclasses, ``tuple``, ``Mapping`` with text as keys, ``X | None``, float, and what JSON has itself.
+    Supported are dataclasses, ``tuple``, ``Mapping`` with text as keys, ``X | None``, float, and the types of JSON.
     """
     origin, arguments = get_origin(kind), get_args(kind)
     if isinstance(kind, type) and is_dataclass(kind):

@@ -1,4 +1,4 @@
-"""The C functions of a kernel: their names, declarations, statements, and comments on what they store."""
+"""The C functions of a kernel: names, declarations, statements, and comments on the stored values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ARGUMENTS = ("t", "q", "u", "r", "p", "work", "out")
 GATHERED = ("sine", "cosine")
 
 FEWEST_ZEROS = 4
-"""Zeros that are worth a loop: fewer are stored one by one."""
+"""Smallest number of zeros that a loop stores; fewer are stored one by one."""
 
 
 class Local(NamedTuple):
@@ -38,9 +38,9 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True)
 class Body:
-    """The statements of a C function and the arrays they name, also ``sine`` and ``cosine``.
+    """The statements of a C function and the arrays that occur in them, including ``sine`` and ``cosine``.
 
-    ``passes_arguments``: whether it calls functions with all its arguments.
+    ``passes_arguments``: whether the function calls others with all its arguments.
     """
 
     sections: tuple[Lines, ...]
@@ -51,7 +51,7 @@ class Body:
 
 @dataclass(frozen=True)
 class PartEntry:
-    """One part of a long function; ``gathered``: whether it gets the sines and cosines."""
+    """One part of a long function; ``gathered``: whether sines and cosines are arguments."""
 
     identifier: str
     gathered: bool
@@ -62,9 +62,9 @@ class PartEntry:
 
 @dataclass(frozen=True)
 class Entry:
-    """One C function: what the template prints of it.
+    """One C function, as the template prints it.
 
-    ``rows`` and ``cols`` are those of ``kg_function``; ``legend`` describes to the reader what the function stores.
+    ``rows`` and ``cols`` are those of ``kg_function``; ``legend`` describes the stored values.
     """
 
     name: str
@@ -84,9 +84,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Calls:
-    """How C calls what a function calls: user functions by payload, functions of the program by name, parts by number.
+    """C text of calls: names of user functions by payload, calls of program functions by name, of parts by number.
 
-    A call of a function of the program lacks its last argument, the array that receives the result.
+    The text of a call of a program function ends before the last argument, the array for the result.
     """
 
     users: Mapping[object, str]
@@ -99,9 +99,9 @@ class Calls:
 
 
 def entries(program: Program, users: Mapping[object, str]) -> tuple[Entry, ...]:
-    """All functions of a program, each after those it calls. ``users``: the C names of the functions of the user."""
+    """All functions of a program, each after the functions it calls. ``users``: the C names of user functions."""
     codes = {f.name: split(schedule(f, program.constants)) for f in program.functions}
-    # The C name of a function is made of its own where that is an identifier, else of a number.
+    # The C name of a function contains its own name if that is an identifier, else a number.
     names = {
         f.name: f"evaluate_{f.name if f.name.isidentifier() and f.name.isascii() else k}"
         for k, f in enumerate(program.functions)
@@ -110,7 +110,7 @@ def entries(program: Program, users: Mapping[object, str]) -> tuple[Entry, ...]:
 
 
 def _in_order_of_use(program: Program) -> list[Function]:
-    """The functions of the table and those they call, each after those it calls; else as in the program."""
+    """The public functions and those they call, in the order of the program, but each after those it calls."""
     result: dict[str, Function] = {}
 
     def visit(function: Function) -> None:
@@ -134,7 +134,7 @@ def _entry(
 ) -> Entry:
     code, identifier = codes[function.name], names[function.name]
     arrays = _arrays(function, code)
-    # A called function gets the memory after the caller's arrays: restrict forbids that the two share any.
+    # A called function works in the memory after the caller's arrays, because restrict forbids shared memory.
     own = sum(arrays.values())
     rest = f"work + {own}" if own else "work"
     others = {name: f"{c}(t, q, u, r, p, {rest}" for name, c in names.items()}
@@ -161,7 +161,7 @@ def _entry(
 
 
 def _gathered(code: Code) -> tuple[str, ...]:
-    """The arrays of sines and cosines that the parts of a function get, if it gathers its angles."""
+    """The arrays of sines and cosines that a function passes to its parts if it gathers its angles."""
     return GATHERED if any(isinstance(statement, Gather) for statement in code.statements) else ()
 
 
@@ -184,13 +184,13 @@ def _arrays(function: Function, code: Code) -> dict[str, int]:
 
 
 def _work(function: Function, program: Program, codes: Mapping[str, Code]) -> int:
-    """Work values of a function: its own arrays, then those of the largest function it calls."""
+    """Number of work values of a function: its own arrays and the largest need of the functions it calls."""
     called = [_work(other, program, codes) for other in program.callees(function)]
     return sum(_arrays(function, codes[function.name]).values()) + max(called, default=0)
 
 
 def _legend(function: Function, program: Program, layout: str) -> str:
-    """Name, size, meaning and cost of a function in one line."""
+    """Name, size, meaning and operation count of a function in one line."""
     size = "".join(f"[{n}]" for n in function.shape)
     hoisted, derived = operation_count(function, program.constants), operation_count(function)
     before = f" ({derived})" if derived != hoisted else ""
@@ -227,7 +227,7 @@ def body(code: Code, calls: Calls, labels: Sequence[str] = ()) -> Body:
 
 
 class _Writer:
-    """Writes the statements of one C function; ``kept``: the places of the values that parts share."""
+    """Writes the statements of one C function; ``kept``: indices of the values that parts share."""
 
     def __init__(self, kept: Mapping[Value, int], calls: Calls, labels: Sequence[str]) -> None:
         self._printer = Printer(calls.users, kept)
@@ -313,7 +313,7 @@ def _place(store: Store[Value]) -> tuple[str, int]:
 def _zero_ranges(statements: Sequence[Let | Store[Value]]) -> list[tuple[str, int, int]]:
     """Ranges (array, first, end) to fill with zeros before these statements, which then store the other values.
 
-    A range holds zeros for the most part, and only places that the statements store to; none of them reads the array.
+    At least half of the entries of a range are zeros; the statements store every entry and do not read the array.
     """
     stores = [statement for statement in statements if isinstance(statement, Store)]
     zeros = {_place(store) for store in stores if _is_zero(store)}
@@ -342,7 +342,7 @@ def _operands(values: Iterable[Value]) -> Iterator[Value]:
             yield value
 
 
-# -- comments on what is stored ----------------------------------------------------------------------------------------
+# -- comments on the stored values -------------------------------------------------------------------------------------
 
 DERIVATIVES: Final = "derivatives of the coordinates, then of the speeds"
 SPEEDS: Final = "speeds"
@@ -365,12 +365,12 @@ AXES: Final[Mapping[str, tuple[str, ...]]] = {
     "A2": ("independent speeds", SPEEDS),
     **dict.fromkeys(("P", "F", "L", "N", "momentum", "constraint_force"), (SPEEDS,)),
 }
-"""What the rows, and the columns, of a function are. Functions that are not listed have plain indices."""
+"""Meaning of the rows and columns of a function. Functions that are not listed have plain indices."""
 
 
 def _labels(function: Function, symbols: Symbols) -> tuple[list[str], str]:
-    """Comments on the values in ``out``, "" where an index says as much, and a phrase about the rows and columns."""
-    # Internal functions with these endings store what the function without the ending stores.
+    """Comments on the values in ``out``, none for plain indices, and a phrase about the rows and columns."""
+    # Internal functions with these endings store the same values as the function without the ending.
     name = function.name.removesuffix("_general").removesuffix("_bare")
     shape, axes = function.shape, AXES.get(name, ())
     if len(axes) != len(shape):
@@ -389,7 +389,7 @@ def _labels(function: Function, symbols: Symbols) -> tuple[list[str], str]:
 
 
 def _names(axis: str, symbols: Symbols, length: int) -> list[str]:
-    """The names along an axis; none where there are none."""
+    """The names along an axis; empty for plain indices."""
     known: dict[str, Sequence[str]] = {
         DERIVATIVES: [f"{name}'" for name in (*symbols.coordinates, *symbols.speeds)],
         SPEEDS: symbols.speeds,

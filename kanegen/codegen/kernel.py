@@ -21,14 +21,14 @@ def emit_sources(program: Program, *, digest: str, options_text: str = "") -> So
     program
         After `kanegen.program.passes.lower.hoist`.
     digest
-        Digest of the model, hexadecimal; printed and compiled in.
+        Digest of the model, hexadecimal; part of the comment at the top and of the compiled model.
     options_text
-        One line that names the options, for the reader of the C.
+        One line that names the options, for the comment at the top.
 
     Raises
     ------
     BuildError
-        For numbers or names that C cannot hold.
+        For numbers or names that C cannot represent.
     """
     name = stem(program.name)
     context = kernel_context(program, digest=digest, options_text=options_text)
@@ -41,12 +41,12 @@ def emit_sources(program: Program, *, digest: str, options_text: str = "") -> So
 
 
 def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[str, object]:
-    """What the templates of one model print."""
+    """The variables of the templates for one model."""
     symbols = program.symbols
     users = _user_functions(program)
     functions = entries(program, users)
     public = " ".join(function.name for function in program.functions if not function.internal)
-    # The runtime headers of the kernels that the program calls: a compiler need not read the others.
+    # Only the runtime headers of kernels that the program calls, to shorten the compilation.
     calls = {step.kernel for f in program.functions for step in f.steps if isinstance(step, Call)}
     return {
         "version": __version__,
@@ -74,14 +74,14 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
 
 
 def _user_functions(program: Program) -> dict[object, str]:
-    """The C names of the functions and splines that a program calls, in the order in which the graph first does."""
+    """The C names of the user's functions and splines that a program calls, in the order of the first calls."""
     nodes = reachable(root for function in program.functions for root in function.roots)
     called = dict.fromkeys(node.payload for node in nodes if node.op == "call")
     return {f: f"user_{'spline' if isinstance(f, Spline) else 'function'}_{k}" for k, f in enumerate(called)}
 
 
 def _memory(program: Program) -> str:
-    """How the array p is laid out."""
+    """A sentence on the layout of the array p."""
     n_p, n_g, n_c = len(program.symbols.parameters), len(program.symbols.gains), len(program.constants)
     parts = [f"p ({_counted(n_p, 'parameter')})"]
     parts += [f"g ({_counted(n_g, 'gain')}, from p[{n_p}])"] if n_g else []
@@ -98,7 +98,7 @@ def _legends(program: Program) -> list[tuple[str, str, tuple[str, ...]]]:
     arrays = [
         ("q", "coordinates", symbols.coordinates),
         ("u", "speeds", symbols.speeds),
-        ("r", "inputs" + ", then those the runtime fills" * bool(symbols.hidden), (*symbols.inputs, *symbols.hidden)),
+        ("r", "inputs" + ", then values set by the runtime" * bool(symbols.hidden), (*symbols.inputs, *symbols.hidden)),
         ("p", "parameters", symbols.parameters),
         ("g", "gains of the stabilization", symbols.gains),
     ]

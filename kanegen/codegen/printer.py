@@ -1,6 +1,6 @@
 """Names, comments, numbers and expressions in C.
 
-User text reaches comments and string literals only, in forms that cannot end them.
+Text from the user occurs only in comments and string literals, escaped so that it cannot end them.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Final
 from kanegen.errors import BuildError
 from kanegen.program.passes.lower import Value
 
-# In a comment: what is not printable ASCII, comment delimiters, and the start of trigraphs. A backslash
-# matters only at the end of a line, and a comment never puts a name there.
+# In a comment: characters that are not printable ASCII, comment delimiters, and the start of trigraphs. A backslash
+# matters only at the end of a line, where comments have no names.
 _COMMENT = re.compile(r"[^ -~]|(?<=[*/])[*/]|\?(?=\?)")
 _STRING = re.compile(r"[^ !#-&(-<>@-\[\]-~=]")
 _NOT_IN_IDENTIFIER = re.compile(r"[^A-Za-z0-9]+")
 
 
 def comment(text: str) -> str:
-    """The text for the inside of a ``/* */`` comment; what could end it is spelt ``<U+002F>``."""
+    """The text for the inside of a ``/* */`` comment; characters that could end it become ``<U+002F>``."""
     return _COMMENT.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
 
 
 def wrapped(text: str) -> list[str]:
-    """The lines of a C comment of its own; none for an empty text."""
+    """The lines of a separate C comment; none for an empty text."""
     lines = textwrap.wrap(comment(text), 112, break_long_words=False, break_on_hyphens=False)
     return [f"{'/*' if k == 0 else ' *'} {line}{' */' * (k == len(lines) - 1)}" for k, line in enumerate(lines)]
 
@@ -36,9 +36,9 @@ def wrapped(text: str) -> list[str]:
 def string(text: str) -> str:
     """The C string literal of the UTF-8 bytes of a text. Raises `BuildError` for a NUL character."""
     if "\0" in text:
-        raise BuildError(f"the name {text!r} holds a NUL character, which would end it in C; choose another")
+        raise BuildError(f"the name {text!r} contains a NUL character, which ends a string in C; choose another name")
     data = text.encode("utf-8", errors="backslashreplace").decode("latin-1")
-    # Octal escapes have three digits, so that a digit that follows is not taken for part of them.
+    # Octal escapes have three digits, so that a digit that follows is not part of them.
     return '"' + _STRING.sub(lambda match: f"\\{ord(match[0]):03o}", data) + '"'
 
 
@@ -57,9 +57,9 @@ _LOGICAL: Final = {"and": "&", "or": "|"}  # on comparisons, which are 0 or 1: b
 
 
 def literal(value: int | Fraction | float) -> str:
-    """The C literal whose double is nearest to ``value``: the shortest decimal that reads back as it.
+    """The C literal of the double nearest to ``value``: the shortest decimal that is converted to this double.
 
-    Raises `BuildError` for a number beyond the range of doubles.
+    Raises `BuildError` for a number outside the range of doubles.
     """
     try:
         number = float(value)
@@ -74,10 +74,10 @@ def literal(value: int | Fraction | float) -> str:
 
 
 class Printer:
-    """Spells values in C.
+    """Prints values as C expressions.
 
-    ``functions``: the C names of user functions. ``kept``: the values found in the array ``kept``, unless
-    they have a name of their own in ``names``. ``arrays``: the arrays named so far.
+    ``functions``: the C names of user functions. ``kept``: indices of values in the array ``kept``, which is read
+    unless a value has a name in ``names``. ``arrays``: the arrays that have occurred so far.
     """
 
     def __init__(self, functions: Mapping[object, str], kept: Mapping[Value, int]) -> None:
@@ -87,7 +87,7 @@ class Printer:
         self._kept = kept
 
     def definition(self, value: Value) -> str:
-        """The C expression that computes a value which has, or will have, a name."""
+        """The C expression that computes a value, even if the value has a name."""
         return self._spell(value)[0]
 
     def expression(self, value: Value) -> str:
@@ -95,7 +95,7 @@ class Printer:
         return self._text(value)[0]
 
     def condition(self, value: Value) -> str:
-        """The C condition that holds where the value is not zero; NaN does not hold."""
+        """The C condition that is true if the value is not zero; a comparison with NaN is false."""
         if value not in self.names and value not in self._kept:
             if value.op in _COMPARISON:
                 a, b = (self._operand(x, SUM) for x in value.args)
@@ -107,7 +107,7 @@ class Printer:
         return f"{self._operand(value, SUM)} != KG_C(0.0)"
 
     def holds(self, value: Value) -> str:
-        """Like `condition`, and a number that is NaN does not hold either."""
+        """Like `condition`, but also false for a number that is NaN."""
         if value.op in _COMPARISON or value.op in _LOGICAL or value.op == "not":
             return self.condition(value)
         text = self.expression(value)
@@ -129,7 +129,7 @@ class Printer:
         op, args = value.op, value.args
         if op in _INFIX:
             sign, strength = _INFIX[op]
-            # The right operand is bracketed at equal strength: the order of rounding is that of the graph.
+            # Parentheses around a right operand of equal strength preserve the order of rounding of the graph.
             a, b = self._operand(args[0], strength), self._operand(args[1], strength + 1)
             return f"{a} {sign} {'(' + b + ')' if b.startswith('-') else b}", strength
         if op == "neg":

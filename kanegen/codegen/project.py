@@ -26,7 +26,7 @@ TEMPLATES = {
     "setup.py": "project_setup.py.jinja",
     "MANIFEST.in": "project_manifest.in.jinja",
 }
-"""Files of the project that a template gives, and the template."""
+"""Files of the project and the templates from which they are rendered."""
 
 
 class Control(NamedTuple):
@@ -45,18 +45,18 @@ def emit_project(
     path_controls: Sequence[tuple[str, int]] = (),
     features: Features = EVERYTHING,
 ) -> Sources:
-    """The kernel with all that builds on its own: C by ``make``, Python by ``pip install`` (NumPy only).
+    """The kernel with an example program (built by ``make``) and a Python package (``pip install``, NumPy only).
 
-    The Python package is called ``<name>_model``. The example program reads parameters and initial values
-    from a text file, whose form it prints itself, and integrates with fixed steps. Runtime headers are those that the
-    kernel, the example program and the package include.
+    The Python package is called ``<name>_model``. The example program reads parameters and initial values from a text
+    file, for which it prints a form, and integrates with fixed steps. The project contains the runtime headers that
+    the kernel, the example program and the package include.
 
     Parameters
     ----------
     sources
         The kernel with its header.
     controls
-        The values of the function ``control``, in its order; the example samples and holds them in a real-time loop.
+        The values of the function ``control``, in order; the example samples and holds them as in a real-time loop.
     control_states
         Names and slots of the inputs that are part of the state of ``rhs_controlled``.
     path_controls
@@ -95,13 +95,13 @@ def write_project(project: Sources, folder: Path) -> Path:
     Raises
     ------
     BuildError
-        When ``folder`` holds files that an emitted project of this model does not have, or cannot be written.
+        If ``folder`` holds files but no project of this model, or cannot be written.
     """
     try:
         if folder.exists() and not (folder / project.kernel).is_file() and any(folder.iterdir()):
             raise BuildError(
-                f"{folder} holds files, and none of them is {project.kernel}; an earlier project of the same "
-                "model is replaced, anything else is not: choose an empty folder"
+                f"{folder} holds files, but not {project.kernel}: only an earlier project of the same model is "
+                "replaced; choose an empty folder"
             )
         write_files(project.files, folder)
     except OSError as error:

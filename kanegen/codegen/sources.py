@@ -1,6 +1,6 @@
 """The generated files of one model: the record, the templates, the headers of the C runtime, and the Python module.
 
-Templates only place what Python decided: an unknown name is an error, and no escaping changes C.
+Templates contain layout only; Python code decides what they print. Unknown names in a template are errors.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _DIGEST = re.compile(r"[0-9a-f]{16,128}")
 
 @dataclass(frozen=True)
 class Sources:
-    """Everything the generator writes for one model.
+    """All files that the generator writes for one model.
 
     ``name`` is the C-safe stem of the kernel file, ``digest`` the model digest (lower-case hexadecimal),
-    ``files`` maps relative POSIX paths to text, in sorted order; it holds at least ``<name>.c``.
-    Raises `BuildError` when one of these does not hold.
+    ``files`` maps relative POSIX paths to text, in sorted order; it contains at least ``<name>.c``.
+    Raises `BuildError` for other names, digests, paths and texts.
     """
 
     name: str
@@ -66,14 +66,14 @@ class Sources:
         return f"{self.name}.h"
 
     def text(self, path: str) -> str:
-        """The text of one file; `BuildError` names the files there are."""
+        """The text of one file. Raises `BuildError`, which lists the files, if there is no such file."""
         try:
             return self.files[path]
         except KeyError:
             raise BuildError(f"no generated file is called {path!r}; there are {', '.join(self.files)}") from None
 
     def write(self, folder: Path) -> None:
-        """Write every file below ``folder`` (made when missing), with Unix line ends on every system."""
+        """Write every file below ``folder``, which is created if it is missing, with Unix line ends."""
         write_files(self.files, folder)
 
     def __reduce__(self) -> tuple[type[Sources], tuple[str, str, dict[str, str]]]:
@@ -93,7 +93,7 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
 
 
 def text_digest(parts: Iterable[str]) -> str:
-    """SHA-256 over texts; each is preceded by its length, so that no two sequences collide."""
+    """SHA-256 over texts; the length precedes each text, so that different sequences give different digests."""
     digest = sha256()
     for part in parts:
         digest.update(len(part.encode()).to_bytes(8, "little") + part.encode())
@@ -108,19 +108,19 @@ def files_digest(files: Mapping[str, str]) -> str:
 def _check_path(path: str) -> None:
     pure = PurePosixPath(path)
     if not path or pure.is_absolute() or ".." in pure.parts or "\\" in path or ":" in path:
-        raise BuildError(f"the generated file {path!r} would leave its folder; expected a relative POSIX path")
+        raise BuildError(f"the generated file {path!r} is outside its folder; expected a relative POSIX path")
 
 
 RUNTIME = "runtime"
 _INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.MULTILINE)
 LINE_WIDTH = 118
 LITERAL_WIDTH = 90
-"""Characters after which a long string literal is continued on the next line."""
+"""Width at which a long string literal continues on the next line."""
 
 
 @cache
 def environment() -> Environment:
-    """The environment that renders every template; made once per process."""
+    """The environment that renders every template; created once per process."""
     result = Environment(
         loader=FunctionLoader(_template_text),
         undefined=StrictUndefined,
@@ -141,15 +141,15 @@ def render(template: str, **context: object) -> str:
     Raises
     ------
     jinja2.TemplateNotFound, jinja2.UndefinedError
-        When there is no such template, or it uses a name that ``context`` lacks.
+        If there is no such template, or if it uses a name that is not in ``context``.
     """
     return environment().get_template(template).render(**context)
 
 
 def runtime_headers(methods: Iterable[str] = tuple(METHODS)) -> dict[str, str]:
-    """Every header of the C runtime, file name to text, sorted; those of codes and methods are rendered.
+    """Every header of the C runtime, file name to text, sorted; headers of codes and methods are rendered.
 
-    ``methods``: names of the integration methods that the headers hold.
+    ``methods``: names of the integration methods that the headers contain.
     """
     return dict(_runtime_headers(tuple(methods)))
 
@@ -169,20 +169,20 @@ def _runtime_headers(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def include_closure(files: Mapping[str, str], available: Mapping[str, str]) -> dict[str, str]:
-    """The headers that C files include, directly or through others, and that are not among the files.
+    """The headers that C files include, directly or indirectly, and that are not among the files.
 
-    Both arguments map names to texts, and so does the result, sorted. Raises `BuildError` where a header is in neither.
+    The arguments and the sorted result map names to texts. Raises `BuildError` for a header in neither argument.
     """
-    found: dict[str, str] = {}
+    included: dict[str, str] = {}
     waiting = [text for name, text in files.items() if name.endswith((".c", ".h"))]
     while waiting:
         for name in _INCLUDE.findall(waiting.pop()):
-            if name not in files and name not in found:
+            if name not in files and name not in included:
                 if name not in available:
                     raise BuildError(f"the generated sources lack the runtime header {name!r}")
-                found[name] = available[name]
-                waiting.append(found[name])
-    return dict(sorted(found.items()))
+                included[name] = available[name]
+                waiting.append(included[name])
+    return dict(sorted(included.items()))
 
 
 def fill(text: str, first: str, rest: str) -> str:
@@ -193,7 +193,7 @@ def fill(text: str, first: str, rest: str) -> str:
 
 
 def sum_of(weights: Iterable[tuple[int, Fraction]], operand: str, indent: int) -> str:
-    """A weighted sum in C, in lines: ``operand`` spells operand number ``%d``, which counts from 1."""
+    """A weighted sum in C, wrapped; ``operand`` is the text of an operand with ``%d`` for its number, from 1."""
     pieces = [f"{'-' if w < 0 else '+'} {tableaux.literal(abs(w))} * {operand % (j + 1)}" for j, w in weights]
     pieces[0] = pieces[0].removeprefix("+ ").replace("- ", "-", 1)
     lines = [pieces[0]]
@@ -206,19 +206,19 @@ def sum_of(weights: Iterable[tuple[int, Fraction]], operand: str, indent: int) -
 
 
 def used_columns(rows: Iterable[Sequence[Fraction]]) -> list[int]:
-    """Indices at which at least one of the rows has a weight."""
+    """Indices at which at least one of the rows has a nonzero weight."""
     return sorted({j for row in rows for j, _ in tableaux.terms(tuple(row))})
 
 
 def c_text(text: str, indent: int) -> str:
-    """A C string literal of printable ASCII, continued on further lines, indented, where it is long."""
+    """A C string literal of printable ASCII; a long literal continues on further, indented lines."""
     lines = textwrap.wrap(text, LITERAL_WIDTH, break_long_words=False)
     quoted = [line.replace("\\", "\\\\").replace('"', '\\"') for line in lines]
     return ("\n" + " " * indent).join(f'"{line}{" " * (k < len(lines) - 1)}"' for k, line in enumerate(quoted))
 
 
 def node(c: Fraction) -> str:
-    """A node times the step in C."""
+    """The product of a node and the step size in C."""
     return "h" if c == 1 else f"{tableaux.literal(c)} * h"
 
 
@@ -229,16 +229,16 @@ def _template_text(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class Features:
-    """What the Python module does besides evaluating functions and integrating smooth motion.
+    """Features of the Python module besides evaluating functions and integrating smooth motion.
 
-    A module with all features, which is the default, serves every model.
+    A module with all features, which is the default, works with every model.
 
     Parameters
     ----------
     events
         Runs with contacts and events, and contacts at a state.
     impulses
-        Speeds after impulses; runs with events have them in any case.
+        Speeds after impulses; included with ``events`` in any case.
     inverse
         Inverse dynamics along a motion.
     methods
@@ -264,7 +264,7 @@ _MODULE_FILE = re.compile(r'^ *#?(?:include|cdef extern from) "(module_[^"]+)"',
 def wrapper_files(features: Features = EVERYTHING) -> dict[str, str]:
     """The source of the Python module with these features, without the kernel: file name to text.
 
-    These are the Cython module, the C files compiled with it, and what they include.
+    These are the Cython module, the C files compiled with it, and the files that they include.
     """
     files: dict[str, str] = {}
     waiting = ["module.pyx", "module_steppers.c", "module_runtime.c"]
@@ -278,6 +278,6 @@ def wrapper_files(features: Features = EVERYTHING) -> dict[str, str]:
 
 @cache
 def wrapper_digest() -> str:
-    """SHA-256 of what the module with all features is rendered from: rendering it takes longer than loading a model."""
+    """SHA-256 of the templates of the module with all features; rendering them would take longer than loading."""
     names = sorted(item.name for item in template_folder().iterdir() if item.name.startswith("module"))
     return files_digest({"features": repr(EVERYTHING), **{name: _template_text(name) or "" for name in names}})

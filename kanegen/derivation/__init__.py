@@ -1,4 +1,4 @@
-"""Derivation in Kane's method on the expression graph: :func:`derive` gives :class:`Equations`."""
+"""Derivation of the equations of motion by Kane's method: :func:`derive` returns :class:`Equations`."""
 
 from kanegen.derivation.equations import Equations as Equations
 from kanegen.derivation.equations import Quantity as Quantity

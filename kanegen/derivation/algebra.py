@@ -1,4 +1,4 @@
-"""Linear algebra in straight-line code over the graph: elimination with pivots chosen once, and ``L D L^T``."""
+"""Linear algebra on graph nodes: Gauss-Jordan elimination with pivots chosen once, and ``L D L^T`` factorization."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kanegen.graph.ranks import RANK_TOLERANCE
 Magnitudes: TypeAlias = Callable[[Sequence[Node]], list[float]]
 
 _CONSTANT_BONUS = 8.0
-"""How much larger a varying pivot must be to be preferred to one that is constant during a run."""
+"""Factor by which a varying pivot must exceed a pivot that is constant during a run to be preferred to it."""
 
 _TIE = 1e-9
-"""Scores that differ by less than this fraction are equal: the first pivot is taken on every machine."""
+"""Scores that differ by less than this fraction count as equal, so that every machine chooses the same pivot."""
 
 PIVOT_THRESHOLD = 1e-13
-"""A pivot that cancels below this fraction of its diagonal entry carries no correct digit: the matrix is singular."""
+"""A pivot below this fraction of its diagonal entry has lost all digits by cancellation: the matrix is singular."""
 
 
 # -- Gauss and Jordan ----------------------------------------------------------------------------------------
@@ -26,13 +26,13 @@ PIVOT_THRESHOLD = 1e-13
 
 @dataclass(frozen=True)
 class Pivot:
-    """A divisor of the elimination, and the other entries its row had: the scale it must be seen on."""
+    """A divisor of the elimination, and the other entries of its row, which give the scale for its size."""
 
     value: Node
     others: tuple[Node, ...]
 
     def holds(self, threshold: float) -> Node | None:
-        """The condition that the pivot is larger than ``threshold`` times its row; None where it is constant."""
+        """The condition that the pivot is larger than ``threshold`` times its row; None for a constant pivot."""
         if self.value.op == "const":
             return None
         graph = self.value.graph
@@ -45,7 +45,7 @@ class Pivot:
 def solve_linear(
     matrix: Sequence[Sequence[Node]], right: Sequence[Sequence[Node]], magnitudes: Magnitudes
 ) -> list[list[Node]]:
-    """X with ``matrix X = right``, square; ZeroDivisionError where the matrix is singular at random states."""
+    """X of ``matrix X = right`` for a square matrix; ZeroDivisionError if it is singular at the random states."""
     n = len(matrix)
     reduced, _, row_of = eliminate(matrix, right, magnitudes, range(n))
     return [reduced[row_of[column]][n:] for column in range(n)]
@@ -56,8 +56,8 @@ def eliminate(
 ) -> tuple[list[list[Node]], list[Pivot], dict[int, int]]:
     """Gauss-Jordan elimination of ``[matrix | right]`` with pivots in ``columns``, one for each row.
 
-    Returns the reduced rows, the pivots in order, and the row of the pivot in each column that has one. Constant and
-    large pivots come first. ZeroDivisionError names the row that has no pivot as its argument.
+    Returns the reduced rows, the pivots in order, and a dictionary from column to row of the pivots. Constant and large
+    pivots come first. Raises ZeroDivisionError with the index of a row without a pivot as its argument.
     """
     rows = [[*left, *extra] for left, extra in zip(matrix, right, strict=True)]
     n = len(matrix[0]) if matrix else 0
@@ -98,7 +98,7 @@ def _choose(
 ) -> tuple[int, int]:
     """The (row, column) of the next pivot: largest relative to its row, constants preferred."""
     places = [(i, j) for i in free_rows for j in free_columns if not rows[i][j].is_zero]
-    for i, j in places:  # q' = u and the like: nothing to weigh
+    for i, j in places:  # an entry 1 or -1, as in q' = u, is the best pivot
         if rows[i][j].op == "const" and abs(rows[i][j].payload) == 1:
             return i, j
     sizes = dict(zip(places, magnitudes([rows[i][j] for i, j in places]), strict=True)) if places else {}
@@ -121,9 +121,9 @@ def _choose(
 
 @dataclass(frozen=True)
 class Factor:
-    """``L D L^T`` of a matrix, zeros skipped, in the order of elimination; it holds where all ``conditions`` do.
+    """``L D L^T`` of a matrix without its zeros, in the order of elimination; valid where all ``conditions`` hold.
 
-    ``columns[k]`` are the entries of column k of L below the diagonal, as (row, value); ``reciprocals`` those of D.
+    ``columns[k]`` are the entries (row, value) of column k of L below the diagonal; ``reciprocals`` are 1/D.
     """
 
     order: tuple[int, ...]
@@ -132,16 +132,16 @@ class Factor:
     conditions: tuple[Node, ...]
 
     def solve(self, right: Sequence[Node]) -> list[Node]:
-        """x with ``S x = right``."""
+        """x of ``S x = right``."""
         return self._backward(self._forward(right), self.reciprocals)
 
     def whitened(self, right: Sequence[Node]) -> list[Node]:
-        """``D^-1/2 L^-1 right``: in its scalar product that of ``S^-1`` is the plain one."""
+        """``D^-1/2 L^-1 right``: the dot product of two whitened vectors a and b is ``a^T S^-1 b``."""
         x = self._forward(right)
         return [x[k] * root for k, root in self._roots.items()]
 
     def colored(self, white: Sequence[Node]) -> list[Node]:
-        """``L^-T D^-1/2 white``, so that ``S^-1`` is first `whitened`, then `colored`."""
+        """``L^-T D^-1/2 white``: `whitened` followed by `colored` multiplies a vector by ``S^-1``."""
         return self._backward(white, self._roots)
 
     @property
@@ -158,7 +158,7 @@ class Factor:
         return x
 
     def _backward(self, right: Sequence[Node], scale: dict[int, Node]) -> list[Node]:
-        """``L^-T`` times the right side, its entries scaled."""
+        """``L^-T`` times the right side, whose entries are first multiplied by ``scale``."""
         x = list(right)
         for k in reversed(self.order):
             x[k] = x[k] * scale[k]
@@ -168,9 +168,9 @@ class Factor:
 
 
 def factorize(lower: Sequence[Sequence[Node]]) -> Factor:
-    """Factorize the symmetric matrix given by its lower triangle; the row with the fewest entries goes first.
+    """Factorize the symmetric matrix given by its lower triangle; rows with the fewest entries are eliminated first.
 
-    Raises ZeroDivisionError, its argument the row, where a pivot is identically zero.
+    Raises ZeroDivisionError, with the index of the row as its argument, if a pivot is identically zero.
     """
     left = list(range(len(lower)))
     rest = {(i, j): lower[i][j] for i in left for j in range(i + 1)}
@@ -183,7 +183,7 @@ def factorize(lower: Sequence[Sequence[Node]]) -> Factor:
     reciprocals: dict[int, Node] = {}
     conditions: list[Node] = []
     while left:
-        # The last of equals first: outer bodies come last in a chain, and eliminating them fills in nothing.
+        # Among equals the last row goes first: outer bodies come last in a chain, and their rows cause no fill-in.
         k = min(left, key=lambda i: (sum(not rest[entry(i, j)].is_zero for j in left), -i))
         left.remove(k)
         order.append(k)
@@ -203,6 +203,6 @@ def factorize(lower: Sequence[Sequence[Node]]) -> Factor:
 
 
 def solve_symmetric(lower: Sequence[Sequence[Node]], right: Sequence[Node]) -> tuple[list[Node], tuple[Node, ...]]:
-    """x with ``S x = right``, S given by its lower triangle; and the conditions that S is positive definite."""
+    """x of ``S x = right``, S given by its lower triangle, and the conditions that S is positive definite."""
     factor = factorize(lower)
     return factor.solve(right), factor.conditions

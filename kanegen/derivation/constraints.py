@@ -1,4 +1,4 @@
-"""Constraints at acceleration level, ``J u' = b``, and what they leave free."""
+"""Constraints at acceleration level, ``J u' = b``, and their solution for the dependent speeds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POSITION, VELOCITY, ACCELERATION = "holonomic", "nonholonomic", "acceleration-le
 class Row:
     """One row of ``J u' = b``; ``bias`` is b without stabilization.
 
-    ``residuals``: phi and phi' of a holonomic row, psi of a nonholonomic one, none at acceleration level.
+    ``residuals`` are phi and phi' of a holonomic row, psi of a nonholonomic row, and empty at acceleration level.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Invariant:
-    """A holonomic constraint that binds no speed: the kinematics keep it (the norm of Euler parameters)."""
+    """A holonomic constraint that the kinematical equations satisfy by themselves (the norm of Euler parameters)."""
 
     label: str
     position: Node
@@ -50,10 +50,10 @@ class Invariant:
 
 @dataclass(frozen=True)
 class Constraints:
-    """All rows in the user's order; what is known of positions without a row of its own.
+    """All rows in the user's order, and the constraints on positions that need no row.
 
     ``implied``: constraints on positions whose rates follow from the nonholonomic rows; ``invariants``: holonomic
-    constraints that bind no speed.
+    constraints that restrict no speed.
     """
 
     rows: tuple[Row, ...]
@@ -82,10 +82,10 @@ class Constraints:
 
 @dataclass(frozen=True)
 class Partition:
-    """``u_D' = A u_I' + B``: the dependent speeds solved for, in increasing order of their indices.
+    """The constraints solved for the dependent speeds, ``u_D' = A u_I' + B``; indices are in increasing order.
 
-    ``A`` (n_d, n_i); ``B`` (n_d,) without and ``B_stabilized`` with Baumgarte's terms; ``pivots`` are the divisors
-    of the straight-line elimination.
+    ``A`` has the shape (n_d, n_i), ``B`` (n_d,). ``B_stabilized`` includes Baumgarte's terms. ``pivots`` are the
+    divisors of the straight-line elimination.
     """
 
     dependent: tuple[int, ...]
@@ -104,12 +104,12 @@ class Partition:
 
 
 def lower_constraints(system: System, final: Simplify) -> Constraints:
-    """Differentiate the constraints to acceleration level and sort out invariants; ``final`` simplifies nodes.
+    """Differentiate the constraints to acceleration level and separate the invariants; ``final`` simplifies nodes.
 
     Raises
     ------
     ModelError
-        For a constraint that no speed can satisfy or violate.
+        If a constraint depends on no speed or acceleration, and is no invariant.
     """
     model = system.model
     rows: list[Row] = []
@@ -195,12 +195,12 @@ def stabilized_bias(system: System, constraints: Constraints) -> tuple[Node, ...
 
 
 def partition(system: System, constraints: Constraints, final: Simplify) -> Partition:
-    """Solve the constraints for the dependent speeds, those the user named or those of best condition.
+    """Solve the constraints for the dependent speeds that the user named, or else for the best conditioned ones.
 
     Raises
     ------
     BuildError
-        Where a row depends on the others (redundant constraints), or the named speeds cannot be solved for.
+        If a row depends on the others (redundant constraints), or the system for the named speeds is singular.
     """
     rows, n_u, named = constraints.rows, len(system.u), named_dependent(system, constraints)
     if len(rows) > n_u:
@@ -224,7 +224,7 @@ def partition(system: System, constraints: Constraints, final: Simplify) -> Part
 def _no_pivot(system: System, row: Row, dependent: Sequence[int] | None) -> str:
     if dependent is None:
         return (
-            f"the {row.kind} constraint {row.label} follows from the other constraints (or is zero in the speeds): "
+            f"the {row.kind} constraint {row.label} follows from the other constraints (or contains no speed): "
             f'remove it, or use form="pseudoinverse" for redundant constraints'
         )
     names = ", ".join(symbol_name(system.model.speeds[j]) for j in dependent)
@@ -250,10 +250,10 @@ def named_dependent(system: System, constraints: Constraints) -> tuple[int, ...]
 
 
 def _missing_norms(system: System, positions: Sequence[Node], rows: Sequence[Sequence[Node]]) -> Iterator[Invariant]:
-    """The norm ``e.e - 1`` of each group of Euler parameters that the user's constraints leave out.
+    """The invariant ``e.e - 1`` of each group of Euler parameters for which the user gave no constraint.
 
-    ``positions``: phi of the user's holonomic constraints; ``rows``: J of all constraints. A norm that the kinematical
-    equations do not keep by themselves is left to the constraints if they bind it; ModelError if neither keep it.
+    ``positions`` are phi of the user's holonomic constraints, ``rows`` J of all constraints. A norm that only the
+    constraints conserve is no invariant; ModelError if neither they nor the kinematical equations conserve it.
     """
     slots = {symbol: k for k, symbol in enumerate(system.model.coordinates)}
     for group in system.model.euler_parameters:
@@ -265,15 +265,15 @@ def _missing_norms(system: System, positions: Sequence[Node], rows: Sequence[Seq
 
         norm = system.graph.sum([*(system.q[k] * system.q[k] for k in index), -system.graph.one])
         if any(vanishes(phi) and not system.vanish([phi]) for phi in positions):
-            continue  # the user's own
+            continue  # the user constrains this norm
         squares = " + ".join(f"{symbol_name(symbol)}**2" for symbol in group)
         if vanishes(system.rate(norm)):
             yield Invariant(f"{squares} - 1 (norm of Euler parameters)", norm)
         elif not all(_binds(system, norm, rows, state) for state in states):
             raise ModelError(
                 f"the orientation written in {', '.join(map(symbol_name, group))} is a rotation only where {squares} = "
-                f"1 (Euler parameters), but neither the kinematical equations nor the constraints keep that sum: take "
-                f"components of the angular velocity as speeds (q' = C u then keeps it), or add {squares} - 1 to "
+                f"1 (Euler parameters), but neither the kinematical equations nor the constraints keep it: choose "
+                f"components of the angular velocity as speeds (then q' = C u does), or add {squares} - 1 to "
                 f"holonomic_constraints"
             )
 
@@ -288,7 +288,7 @@ def _on_sphere(state: dict[str, list[float]], group: Sequence[int]) -> dict[str,
 
 
 def _binds(system: System, norm: Node, rows: Sequence[Sequence[Node]], state: dict[str, list[float]]) -> bool:
-    """Whether the rate of the norm follows from the rows at a state, so that the constraints keep it."""
+    """Whether the rate of the norm follows from the rows at a state, so that the constraints conserve the norm."""
     slope = np.array(evaluate([partial(system.rate(norm)) for partial in system.partials], state))
     J = np.array([evaluate(row, state) for row in rows]).reshape(len(rows), len(slope))
     return bool(np.abs(off_span(slope, J)).max(initial=0.0) <= RANK_TOLERANCE * np.abs(slope).max(initial=1.0))

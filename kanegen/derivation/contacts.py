@@ -1,7 +1,7 @@
-"""Contact rows: normals of gaps, directions of slip, latches. All rows are derived; the runtime decides which act.
+"""Contact rows of gaps, directions of slip and latches. All are derived; the runtime selects the active rows.
 
-Row k is ``W_k u' + w0_k``, the second derivative of a gap or the first of a slip velocity, and its multiplier lambda_k
-exerts the generalized force ``W_k^T lambda_k``: the multipliers are hidden inputs of every function.
+Row k is ``W_k u' + w0_k``, the second derivative of a gap or the first derivative of a slip velocity. Its multiplier
+lambda_k exerts the generalized force ``W_k^T lambda_k``. The multipliers are hidden inputs of every function.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ RATE: Final = sympy.Dummy("rate", real=True)
 class ContactRow:
     """One row: ``acceleration = W u' + remainder``.
 
-    ``value`` is the gap (0 for a direction of slip), ``rate`` its derivative or the slip velocity; of a gap at velocity
-    level both are the gap. ``target`` is the acceleration of the row while it is closed or sticks.
+    ``value`` is the gap (0 for a direction of slip), ``rate`` its derivative or the slip velocity. For a gap at
+    velocity level both are the gap. ``target`` is the acceleration of the row while the contact is closed or sticks.
     """
 
     W: tuple[Node, ...]
@@ -44,7 +44,7 @@ class ContactRow:
 
 @dataclass(frozen=True)
 class ContactValues:
-    """Values of one contact: normal force of a compliant law or given load, N; coefficients; tolerance, m/s."""
+    """Values of one contact: normal force of a compliant law or given load (N), coefficients, creep velocity (m/s)."""
 
     load: Node
     mu_s: Node
@@ -62,7 +62,7 @@ class ContactRows:
 
 
 def contact_rates(system: System) -> Iterator[tuple[Node, Node]]:
-    """The rate of each row, and its multiplier: together the power of the contact forces."""
+    """The rate of each row and its multiplier; their product is the power of the contact force."""
     multipliers = iter(system.multipliers)
     for contact in system.model.resolved_contacts:
         if contact.gap is not None:
@@ -73,7 +73,7 @@ def contact_rates(system: System) -> Iterator[tuple[Node, Node]]:
 
 
 def contact_loads(system: System) -> Iterator[Force | Torque]:
-    """The contact forces of the contacts that tell where they act."""
+    """The contact forces of all contacts for which the user gave ``applied_at``."""
     for contact in system.model.resolved_contacts:
         for multiplier, pairs in zip(system.multipliers[contact.first_row :], contact.applied_at, strict=False):
             for load in lowered(system, pairs):
@@ -86,8 +86,8 @@ def lower_contacts(system: System, final: Simplify) -> ContactRows:
     Raises
     ------
     ModelError
-        For gaps that no speed changes, or that cannot be open together; for slip velocities that are not affine in the
-        speeds, or that are multiples of each other.
+        If a gap depends on no speed, two gaps always have a negative sum, a slip velocity is not affine in the speeds,
+        or two slip velocities of a contact are multiples of each other.
     """
     contacts = [(contact, tuple(_rows(system, contact))) for contact in system.model.resolved_contacts]
     for contact, rows in contacts:
@@ -128,7 +128,7 @@ def _normal_row(system: System, contact: Contact) -> ContactRow:
 
 
 def _velocity_row(system: System, psi: Node) -> tuple[tuple[Node, ...], Node]:
-    """``psi_u`` (n_u,), and what is left of psi' at u' = 0."""
+    """``psi_u`` (n_u,), and psi' at u' = 0."""
     return tuple(gradient([psi], [system.graph.one], system.u)), system.rate(psi)
 
 
@@ -154,14 +154,14 @@ def _require_directions(system: System, contact: Contact, rows: Sequence[Contact
             first, second = contact.slip
             raise ModelError(
                 f"the slip velocities of contact {contact.name!r}, {first} and {second}, change in proportion with all "
-                "speeds: expected components along two orthonormal directions, or slip=(v,) where slip has one only"
+                "speeds: expected components along two orthonormal directions, or slip=(v,) for one direction"
             )
 
 
 def _require_compatible(system: System, contacts: Sequence[tuple[Contact, Sequence[ContactRow]]]) -> None:
-    """Refuse two gaps whose sum is a negative number, where no law is compliant: springs may squeeze a body.
+    """Refuse two rigid contacts whose gaps have a constant negative sum; compliant contacts may squeeze a body.
 
-    The same gap twice is redundant, which is no contradiction.
+    The same gap given twice is redundant, not contradictory.
     """
     rigid = [(c, rows[0].value) for c, rows in contacts if c.law is not None and not c.law.gives_force]
     for (one, a), (other, b) in combinations(rigid, 2):
@@ -193,7 +193,7 @@ def guards(system: System) -> tuple[Node, ...]:
     Raises
     ------
     ModelError
-        For a guard that is zero everywhere.
+        If a guard is identically zero.
     """
     nodes = tuple(system.lower(event.guard) for event in system.model.events)
     for event, node in zip(system.model.events, nodes, strict=True):

@@ -1,4 +1,4 @@
-"""The equations of motion of a model, each quantity derived when it is first asked for."""
+"""The equations of motion of a model; each quantity is derived when it is first read."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from kanegen.model.expressions import symbol_name
 Feature = TypeVar("Feature")
 
 SQUARE_LIMIT = 24
-"""Largest symmetric solve written out as straight-line code: 0.65 of the time of the loop kernel at 14 unknowns, 0.57
-to 0.94 at 20, for twice the time to compile."""
+"""Largest symmetric system that straight-line code solves. It takes 0.65 of the time of the loop kernel at 14 unknowns
+and 0.57 to 0.94 at 20, and twice the time to compile."""
 
 PIVOT_LIMIT = 1e-3
-"""Constraint pivots below this fraction of their row cost more than three digits: other speeds are then solved for."""
+"""Constraint pivots below this fraction of their row lose over three digits; other dependent speeds are then chosen."""
 
 
 Names = Mapping[tuple[str, int], Any]
@@ -40,7 +40,7 @@ Names = Mapping[tuple[str, int], Any]
 
 @dataclass(frozen=True)
 class Quantity:
-    """``nodes`` in row-major order with ``shape`` (), (rows,) or (rows, columns)."""
+    """A named quantity: ``nodes`` in row-major order with ``shape`` (), (rows,) or (rows, columns)."""
 
     name: str
     nodes: tuple[Node, ...]
@@ -49,14 +49,14 @@ class Quantity:
 
     @property
     def operation_count(self) -> int:
-        """Operations of one evaluation; what depends on parameters only is not counted."""
+        """Operations of one evaluation, without those that involve parameters only."""
         return count_operations(self.nodes)
 
     def to_sympy(self, cse: bool = False) -> Any:
         """The quantity as a SymPy expression (scalars) or ``ImmutableDenseMatrix`` (vectors are columns).
 
-        With ``cse=True`` the pair ``(replacements, expression)`` in which every shared node appears once, as
-        ``sympy.cse`` gives it: large quantities swell without it.
+        With ``cse=True``, returns a pair ``(replacements, expression)`` like ``sympy.cse``, in which every shared node
+        appears once. Large quantities need it, since the plain expression repeats these nodes.
         """
         if cse:
             replacements, expressions = to_sympy_cse(self.nodes, self.names)
@@ -71,7 +71,7 @@ class Quantity:
 
 
 class Derived(cached_property[Quantity]):
-    """An attribute of :class:`Equations`: a quantity of its name, derived when it is first read."""
+    """An attribute of :class:`Equations`: the quantity of the same name, derived when it is first read."""
 
     def __init__(self, make: Callable[[Equations, str], Quantity], description: str) -> None:
         super().__init__(lambda equations: make(equations, str(self.attrname)))
@@ -99,10 +99,10 @@ def _matrix(
 
 
 class Equations:
-    """``Q u' = P + J^T lambda``, ``J u' = b`` and everything that follows, over one expression graph.
+    """``Q u' = P + J^T lambda``, ``J u' = b`` and the quantities that follow from them, over one expression graph.
 
-    Quantities are :class:`Quantity` records: ``equations.T.to_sympy()``, ``equations.T.operation_count``. Without
-    stabilization unless named ``..._stabilized``.
+    Quantities are :class:`Quantity` records: ``equations.T.to_sympy()``, ``equations.T.operation_count``. Only those
+    named ``..._stabilized`` contain terms of a stabilization.
     """
 
     def __init__(self, system: System) -> None:
@@ -116,7 +116,7 @@ class Equations:
 
     @property
     def operation_count(self) -> int:
-        """Operations of the whole right-hand side q', u' in reduced form, the solve included."""
+        """Operations of the right-hand side (q', u') in reduced form, including the solve."""
         return count_operations([*self.system.qdot, *self.accelerations(stabilized=False).udot])
 
     # -- intermediate results ----------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class Equations:
 
     @cached_property
     def partition(self) -> Partition:
-        """Dependent and independent speeds with A and B; refuses redundant constraints."""
+        """Dependent and independent speeds with A and B; BuildError for redundant constraints."""
         return partition(self.system, self.constraints, self.simplified)
 
     def require_independent_constraints(self) -> None:
@@ -162,7 +162,7 @@ class Equations:
 
     @cached_property
     def right_side(self) -> tuple[Node, ...]:
-        """P; the accelerations of the points include the weights."""
+        """P; the weights are included by subtracting gravity from the accelerations of the points."""
         return self.simplified(self._all_forces.conjugate_to(self.system.u))
 
     @cached_property
@@ -185,7 +185,7 @@ class Equations:
             raise self.massless(part.independent[error.args[0]]) from error
 
     def reduced(self, stabilized: bool) -> forms.ReducedEquations:
-        """The momentum rows in the independent accelerations."""
+        """The equations of motion in terms of the independent accelerations."""
         part = self.partition
         plain = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, part.bias(stabilized))
         return forms.ReducedEquations(tuple(map(self.simplified, plain.lower)), self.simplified(plain.right))
@@ -197,7 +197,7 @@ class Equations:
                 raise self.massless(speed)
 
     def require_full_mass(self) -> None:
-        """Raise the BuildError that names a speed without any inertia of its own: Q is then not positive definite."""
+        """Raise the BuildError that names a speed with a zero diagonal entry of Q, if there is one."""
         for speed, row in enumerate(self.mass_matrix):
             if row[speed].is_zero:
                 raise self.massless(speed)
@@ -205,15 +205,15 @@ class Equations:
     def massless(self, speed: int) -> BuildError:
         """The error for a speed that moves no mass."""
         return BuildError(
-            f"speed {symbol_name(self.model.speeds[speed])} of model {self.model.name!r} moves no mass (together with "
-            f"the speeds that follow from it): give the bodies it moves a mass or an inertia, or constrain it"
+            f"speed {symbol_name(self.model.speeds[speed])} of model {self.model.name!r} moves no mass, nor do the "
+            f"speeds that depend on it: give the bodies that it moves a mass or an inertia, or constrain it"
         )
 
     def once(self, feature: Callable[[Equations], Feature]) -> Feature:
-        """What ``feature`` derives from these equations, derived when it is first asked for.
+        """The result of ``feature(self)``, computed at the first call and kept.
 
-        Servo-constraints, control constraints and other additions take the equations, which do not know them;
-        ``equations.once(servo_equations)`` gives all who ask the same instance.
+        Servo-constraints, control constraints and similar features are functions of the equations, not attributes of
+        them. Every call ``equations.once(servo_equations)`` returns the same instance.
         """
         if feature not in self._features:
             self._features[feature] = feature(self)
@@ -237,9 +237,9 @@ class Equations:
     kinetic_energy = _scalar(lambda e: generalized.kinetic_energy(e.system, e.bodies), "Kinetic energy, J.")
     potential_energy = _scalar(
         lambda e: generalized.potential_energy(e.system, e.bodies),
-        "The user's potential energy and that of gravity, J; DerivationError where the model has none.",
+        "The user's potential energy plus that of gravity, J; DerivationError if the model has none.",
     )
-    energy = _scalar(lambda e: e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0], "Sum of both energies, J.")
+    energy = _scalar(lambda e: e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0], "Total energy, J.")
     J = _matrix(lambda e: [row.J for row in e.constraints.rows], "Constraint rows at acceleration level, (n_c, n_u).")
     b = _vector(lambda e: [row.bias for row in e.constraints.rows], "``J u' = b`` without stabilization, (n_c,).")
     b_stabilized = _vector(
@@ -295,7 +295,7 @@ class Equations:
 
     @cached_property
     def outputs(self) -> dict[str, Quantity]:
-        """The user's outputs; the u' in them are the solved accelerations."""
+        """The user's outputs and the loads of auxiliary speeds; u' are symbols for the solved accelerations."""
         auxiliary = auxiliary_loads(self.system, self.bodies, self._all_forces, self.right_side)
         result = {}
         for name, output in self.model.outputs.items():
@@ -320,11 +320,11 @@ class Equations:
         return Identities(self.graph)
 
     def simplified(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """The nodes without auxiliary speeds, one node for all that are algebraically equal."""
+        """The nodes at zero auxiliary speeds; nodes that are algebraically equal become one."""
         return tuple(self._identities.canonical(self.system.settled(nodes)))
 
     def quantity(self, name: str, nodes: Sequence[Node], shape: tuple[int, ...] | None = None) -> Quantity:
-        """Nodes derived from these equations, simplified, as a quantity; a vector where no shape is given."""
+        """A quantity of these nodes after simplification; a vector if no shape is given."""
         return Quantity(name, self.simplified(nodes), (len(nodes),) if shape is None else shape, self.names)
 
     @cached_property
@@ -348,13 +348,13 @@ class Equations:
 def derive(model: Model) -> Equations:
     """The equations of motion of ``model``.
 
-    The state of the derivation is one expression graph; each quantity is derived when it is first read.
+    All quantities share one expression graph; each is derived when it is first read.
 
     Raises
     ------
     DerivationError
-        Where an expression of the model cannot be lowered or has no derivative.
+        If an expression of the model cannot be lowered or has no derivative.
     ModelError
-        Where kinematics or constraints turn out singular or contradictory.
+        If the kinematical equations or the constraints are singular or contradictory.
     """
     return Equations(lower_model(model))

@@ -1,4 +1,4 @@
-"""The forms of the equations: ways from Q, P, A and B to the accelerations."""
+"""The forms of the equations: alternative ways to compute the accelerations from Q, P, A and B."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def nonminimal(
 
 
 def reduced(graph: Graph, Q: Matrix, P: Sequence[Node], partition: Partition, B: Sequence[Node]) -> ReducedEquations:
-    """The momentum rows in the independent accelerations alone."""
+    """The equations of motion in terms of the independent accelerations alone."""
     I, D, A = partition.independent, partition.dependent, partition.A
     if not D:
         return ReducedEquations(tuple(tuple(Q[i][: i + 1]) for i in I), tuple(P))
     AT = list(zip(*A, strict=True))
     Q_D = {s: [Q[d][s] for d in D] for s in range(len(Q))}
-    # W = Q_ID + A^T Q_DD: with it both S = Q_II + A^T Q_DI + W A and the right side come without forming A2 Q.
+    # W = Q_ID + A^T Q_DD gives S = Q_II + A^T Q_DI + W A and the right side without forming A2 Q.
     W = [[Q[i][d] + graph.dot(column, Q_D[d]) for d in D] for i, column in zip(I, AT, strict=True)]
     lower = tuple(
         tuple(Q[i][I[m]] + graph.dot(AT[j], Q_D[I[m]]) + graph.dot(W[j], AT[m]) for m in range(j + 1))
@@ -111,9 +111,9 @@ def reduced_accelerations(
 def range_space_accelerations(
     graph: Graph, mass_matrix: Matrix, right_side: Sequence[Node], rows: Matrix, bias: Sequence[Node]
 ) -> Accelerations:
-    """u' of ``Q u' = P + J^T lambda``, ``J u' = b`` by straight-line factors of Q and of ``J Q^-1 J^T``: no pivots.
+    """u' of ``Q u' = P + J^T lambda``, ``J u' = b`` by straight-line factors of Q and ``J Q^-1 J^T``, without pivoting.
 
-    ZeroDivisionError, its argument the row, where Q is identically singular.
+    Raises ZeroDivisionError, with the index of the row as its argument, if Q is identically singular.
     """
     Q = factorize([row[: i + 1] for i, row in enumerate(mass_matrix)])
     free = Q.solve(right_side)
@@ -132,11 +132,11 @@ def augmented_accelerations(
 ) -> Accelerations:
     """The same u' and multipliers from ``(Q + J^T W J) u' = P + J^T W b + J^T lambda`` (Golub and Greif 2003).
 
-    The matrix on the left is positive definite for a Q that is singular as long as the constraints determine the
-    speeds that move no mass. ``W`` is diagonal; an entry is the inertia that resists a change of its row,
-    ``1 / sum_r J_kr^2 / Q_rr``, so that both terms have the same size whatever the units are.
+    The matrix on the left is positive definite even for a singular Q if the constraints determine the speeds that move
+    no mass. ``W`` is diagonal. Entry k is the inertia seen by row k, ``1 / sum_r (J_kr^2 / Q_rr)``, which gives both
+    terms the same size in any units.
 
-    ZeroDivisionError, its argument the row, where the matrix is identically singular.
+    Raises ZeroDivisionError, with the index of the row as its argument, if the matrix is identically singular.
     """
     n = len(right_side)
     massive = [r for r in range(n) if not mass_matrix[r][r].is_zero]

@@ -1,9 +1,9 @@
-"""Momenta and their rates: the momentum and velocity forms of Kane's equations, and Hamilton's.
+"""Momenta and their rates: the momentum and velocity forms of Kane's equations, and Hamilton's equations.
 
-Phillips and Amirouche (2023), Kane's equations for nonholonomic systems in bond-graph-compatible velocity and momentum
-forms: with ``e`` the generalized active forces and ``ehat_r = sum m v_r' . v + w_r' . H`` (the rates of the partial
-velocities weighted with the momenta), ``(Q u + N)' = e + ehat + J^T lambda``. With the partial velocities of the
-constrained system in place of v_r and w_r the multipliers drop out.
+Source: Phillips and Amirouche (2023), Kane's equations for nonholonomic systems in bond-graph-compatible velocity and
+momentum forms. With the generalized active forces ``e`` and ``ehat_r = sum m v_r' . v + w_r' . H`` (the rates of the
+partial velocities weighted with the momenta), ``(Q u + N)' = e + ehat + J^T lambda``. The partial velocities of the
+constrained system in place of v_r and w_r eliminate the multipliers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kanegen.model.expressions import symbol_name
 
 @dataclass(frozen=True)
 class ReducedMomenta:
-    """The momenta ``A2 (Q u + N)``, (n_i,), and what leads back to the speeds.
+    """The momenta ``A2 (Q u + N)``, (n_i,), and the quantities by which they determine the speeds.
 
     ``S u_I = mom - offset`` with ``S = A2 Q A2^T`` (its lower triangle), then ``u_D = A u_I + Bv`` with A and Bv of
     ``partition``; ``rate`` is the derivative of the momenta, ``e + ehat`` of the constrained system.
@@ -45,7 +45,7 @@ class ReducedMomenta:
 
 
 class Momenta:
-    """What the momentum forms need of the equations, each quantity derived when it is first read."""
+    """The quantities of the momentum forms, each derived when it is first read."""
 
     def __init__(self, equations: Equations) -> None:
         self._equations = equations
@@ -61,7 +61,7 @@ class Momenta:
 
     @cached_property
     def e(self) -> Quantity:
-        """``e = P + Dm u`` of the velocity form, (n_u,): the active forces, less what prescribed motions take."""
+        """``e = P + Dm u`` of the velocity form, (n_u,): active forces less inertia forces of prescribed motions."""
         n_u = len(self._system.u)
         rows = [self.Dm.nodes[r * n_u : (r + 1) * n_u] for r in range(n_u)]
         carried = forms.matrix_vector(self._system.graph, rows, self._system.u)
@@ -75,7 +75,7 @@ class Momenta:
 
     @cached_property
     def reduced(self) -> ReducedMomenta:
-        """The reduced form; refuses constraints it cannot take."""
+        """The reduced form; BuildError for constraints that are not linear in the speeds."""
         equations, system = self._equations, self._system
         require_linear(system, equations.constraints.rows)
         part, graph = equations.partition, system.graph
@@ -101,7 +101,7 @@ class Momenta:
 
     @cached_property
     def N(self) -> tuple[Node, ...]:
-        """The part of the momenta that is left at u = 0, (n_u,)."""
+        """The momenta at u = 0, (n_u,)."""
         return self._equations.simplified(self._system.at_rest(self._equations.N.nodes))
 
     def _product(self, matrix: Sequence[Sequence[Node]], vector: Sequence[Node]) -> tuple[Node, ...]:
@@ -120,26 +120,26 @@ class Momenta:
         return self._equations.simplified([rows[row_of[d]][-1] for d in sorted(row_of)])
 
     def require_mass(self, form: str) -> None:
-        """Refuse a kinetic-energy matrix that is not positive definite: its momenta do not determine the speeds.
+        """Require a positive definite kinetic-energy matrix, so that the momenta determine the speeds.
 
         Raises
         ------
         BuildError
-            Naming the speed that moves no mass.
+            If it is not, naming the speed that moves no mass.
         """
         index = massless_speed(self._system, self.mass_matrix)
         if index is not None:
             name = symbol_name(self._system.model.speeds[index])
             raise BuildError(
                 f"form={form!r} finds the speeds from the momenta Q u + N and needs Q positive definite, but the speed "
-                f"{name} moves no mass that other speeds do not move alike; give that part a mass, or use "
+                f"{name} moves no mass independently of the others; give that part a mass, or use "
                 f'form="momentum" or "reduced", which need A2 Q A2^T positive definite only'
             )
 
     # -- Hamilton -------------------------------------------------------------------------------------------
 
     def require_canonical(self) -> None:
-        """Refuse kinematics other than u = q'. BuildError names the first coordinate that has none of the speeds."""
+        """Require u = q'; BuildError names the first coordinate whose derivative is not its speed."""
         system, model = self._system, self._system.model
         for k, q in enumerate(model.coordinates):
             row = system.C[k]
@@ -149,7 +149,7 @@ class Momenta:
                     f'form="hamilton" needs u = q\' in the order of the coordinates ({len(system.q)} coordinates, '
                     f"{len(system.u)} speeds), but the derivative of {symbol_name(q)} is not a speed of its own: "
                     f"choose the derivatives of the coordinates as speeds, or use "
-                    f'form="momentum_unreduced", whose momenta belong to any speeds'
+                    f'form="momentum_unreduced", which admits any speeds'
                 )
 
     @cached_property
@@ -175,9 +175,9 @@ class Momenta:
 
     @cached_property
     def cyclic_coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates of which neither kinetic nor potential energy nor a constraint force depends.
+        """Names of the coordinates on which neither energy depends and along which no constraint force acts.
 
-        Their canonical momenta change by nonconservative forces only.
+        Only nonconservative forces change their canonical momenta.
         """
         e, model = self._equations, self._system.model
         K = self._slope(e.kinetic_energy.nodes[0])
@@ -192,7 +192,7 @@ class Momenta:
 
 
 def require_linear(system: System, rows: Sequence[Row]) -> None:
-    """Refuse constraints that have no linear velocity level: BuildError naming them and other forms."""
+    """Require constraints that are linear in the speeds; BuildError names the first other one and suitable forms."""
     for row in rows:
         reason = None
         if row.kind == ACCELERATION:
@@ -260,8 +260,8 @@ def _partials(system: System, velocity: Triple, omega: Triple) -> tuple[dict[int
 def momentum_transport(system: System, bodies: Sequence[Body]) -> tuple[Node, ...]:
     """``ehat_r = sum m v_r' . v + w_r' . H``, (n_u,), by one reverse pass.
 
-    The rate of a velocity at u' = 0 is affine in u where the q' in it are held fixed, and its derivatives in u are then
-    the rates of the partial velocities; so ehat is the gradient of ``sum p . v' + H . w'`` with the momenta held fixed.
+    At u' = 0 and fixed q', the rate of a velocity is affine in u, and its derivatives with respect to u are the rates
+    of the partial velocities. Therefore ehat is the gradient of ``sum p . v' + H . w'`` at fixed momenta.
     """
     graph = system.graph
     held = [graph.input("qdot", i) for i in range(len(system.q))]

@@ -1,14 +1,14 @@
-"""Derivatives of q' and u' in coordinates, speeds, inputs, parameters and time.
+"""Derivatives of q' and u' with respect to coordinates, speeds, inputs, parameters and time.
 
-The accelerations and multipliers solve ``Q u' - P - J^T lambda = 0`` and ``J u' - b = 0``. With both held fixed the
-slopes of these residuals are those of straight-line expressions; the accelerations follow implicitly,
+The accelerations and multipliers solve ``Q u' - P - J^T lambda = 0`` and ``J u' - b = 0``. Straight-line expressions
+give the derivatives D1 and D2 of these residuals at fixed u' and lambda, and the implicit function theorem gives
 
     [Q  -J^T] [du'     ]     [D1]
     [J    0 ] [dlambda ] = - [D2],
 
-so that no derivative passes through a factorization (Griewank and Walther 2008, section 15.1). On the tangent space
-of the constraints, ``du' = [I A^T]^T du_I' + [0; E]`` with ``E = -J_D^-1 D2``, the multipliers drop out:
-``A2 Q A2^T du_I' = -A2 (D1 + Q [0; E])``, the matrix of the reduced equations with other right sides.
+so that no factorization is differentiated (Griewank and Walther 2008, section 15.1). In the tangent space of the
+constraints, ``du' = [I A^T]^T du_I' + [0; E]`` with ``E = -J_D^-1 D2``, and the multipliers vanish:
+``A2 Q A2^T du_I' = -A2 (D1 + Q [0; E])`` has the matrix of the reduced equations with other right sides.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from kanegen.derivation.geometry.points import Points
 from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient, substitute
 
 ARGUMENTS: Final = ("q", "u", "r", "p", "t")
-"""What q' and u' are differentiated in; each time an array of the graph."""
+"""Arrays of the graph with respect to which q' and u' are differentiated."""
 
 Rows = tuple[tuple[Node, ...], ...]
 
 
 class Sensitivities:
-    """Slopes of what the equations of a model solve and leave: matrices with a column for each element of an argument.
+    """Derivatives of the residuals, rates and outputs of a model, with one column for each element of an argument.
 
     Each ``argument`` is one of :data:`ARGUMENTS`.
     """
@@ -49,28 +49,28 @@ class Sensitivities:
         return {"q": system.q, "u": system.u, "r": system.r, "p": system.p, "t": (system.t,)}[argument]
 
     def balance(self, argument: str) -> Quantity:
-        """Slopes of ``Q u' - P - J^T lambda`` and ``J u' - b`` (stabilized), u' and lambda held fixed, (n_u + n_c, m).
+        """Derivatives of ``Q u' - P - J^T lambda`` and ``J u' - b`` (stabilized) at fixed u', lambda, (n_u + n_c, m).
 
         The accelerations and the multipliers are inputs of the graph.
         """
         return self._quantity("balance", (*self._momentum, *self._constraints), argument)
 
     def rates(self, argument: str) -> Quantity:
-        """Slopes of q', (n_q, m)."""
+        """Derivatives of q', (n_q, m)."""
         return self._quantity("qdot", self.equations.qdot.nodes, argument)
 
     def residuals(self, argument: str) -> Quantity:
-        """Slopes of the residuals of the constraints: phi and invariants, then phi' and psi."""
+        """Derivatives of the residuals of the constraints: phi and invariants, then phi' and psi."""
         equations = self.equations
         return self._quantity("residuals", (*equations.positions.nodes, *equations.velocities.nodes), argument)
 
     def outputs(self, argument: str) -> Quantity:
-        """Slopes of the user's outputs, all components one after the other, at given accelerations."""
+        """Derivatives of all components of the user's outputs, in order, at given accelerations."""
         return self._quantity("outputs", self._outputs, argument)
 
     @cached_property
     def outputs_in_accelerations(self) -> Rows:
-        """Slopes of the same in u', (n_y, n_u)."""
+        """Derivatives of the outputs with respect to u', (n_y, n_u)."""
         return slopes(self.equations.graph, self._outputs, self.equations.system.udot)
 
     @cached_property
@@ -79,7 +79,7 @@ class Sensitivities:
 
     @cached_property
     def unbalanced_force(self) -> tuple[Node, ...]:
-        """``Q u' - P`` (n_u,) at given accelerations: cheaper in one recursion along the bodies than from Q and P."""
+        """``Q u' - P`` (n_u,) at given accelerations, by one recursion along the bodies, cheaper than Q and P."""
         system = self.equations.system
         geometry = self.equations.model.geometry
         frames = Frames(system.graph, self.equations.model.frame, geometry, system.lower, system.full_rate)
@@ -115,7 +115,7 @@ class Sensitivities:
         return tuple(self._final(reduced[row_of[d]][len(system.u) :]) for d in dependent)
 
     def reduced(self, D1: forms.Matrix, D2: forms.Matrix) -> tuple[Rows, Rows]:
-        """Right sides of the reduced equations (m, n_i) and E (m, n_d), from slopes D1 (n_u, m) and D2 (n_c, m)."""
+        """Right sides of the reduced equations (m, n_i) and E (m, n_d), from D1 (n_u, m) and D2 (n_c, m)."""
         equations = self.equations
         rights, shifts = [], []
         for k in range(len(D1[0])):
@@ -127,7 +127,7 @@ class Sensitivities:
         return tuple(rights), tuple(shifts)
 
     def _quantity(self, name: str, outputs: Sequence[Node], argument: str) -> Quantity:
-        """The slopes of the outputs, computed once."""
+        """The derivatives of the outputs, computed once."""
         label, inputs = f"{name}_{argument}", self.inputs(argument)
         if label not in self._known:
             plain = tuple(x for row in slopes(self.equations.graph, outputs, inputs) for x in row)
@@ -153,7 +153,7 @@ def slopes(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> Row
 def constraint_rates(equations: Equations, stabilized: bool) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """G (n_c, n_u), row-major, and h (n_c) of ``d/dt (J u' - b) = G u' + h + J u''``.
 
-    Rows nonlinear in the speeds have terms quadratic in u' besides, which are left out; inputs without a rate count as
+    For rows that are nonlinear in the speeds, terms quadratic in u' are omitted. Inputs without a rate count as
     constant.
     """
     system, graph = equations.system, equations.graph

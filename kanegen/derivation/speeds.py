@@ -1,7 +1,7 @@
 """Changes of generalized speeds: ``w = Phi1 u + Phi2`` by the user's definitions, or speeds that make Q diagonal.
 
-The model with new speeds keeps the speeds before them as expressions over the graph, ``u = Phi1^-1 (w - Phi2)``. Speeds
-with a diagonal kinetic-energy matrix are ``w = L^T u`` with ``Q = L D L^T``: the Gram-Schmidt orthogonalization of the
+A model with new speeds w keeps the former speeds as nodes of the graph, ``u = Phi1^-1 (w - Phi2)``. Speeds with a
+diagonal kinetic-energy matrix are ``w = L^T u`` with ``Q = L D L^T``. This is the Gram-Schmidt orthogonalization of the
 partial velocities in the metric of the masses, in the order of the speeds (Bajodah 2003, section 2.6; Golub and Van
 Loan 2013, section 4.1).
 """
@@ -24,14 +24,14 @@ from kanegen.model.expressions import symbol_name
 
 
 def lower_model(model: SystemDescription, graph: Graph | None = None) -> System:
-    """The model as nodes of a graph, a new one where none is given.
+    """Lower the model to nodes of ``graph``, by default of a new graph.
 
     Raises
     ------
     DerivationError
-        Where an expression cannot be lowered, or no speeds make the kinetic-energy matrix diagonal.
+        If an expression cannot be lowered, or no speeds make the kinetic-energy matrix diagonal.
     ModelError
-        Where the kinematics, or the definitions of new speeds, are singular.
+        If the kinematical equations or the definitions of new speeds are singular.
     """
     variables = Variables(model, graph)
     former: dict[Any, Node] = {}
@@ -43,14 +43,14 @@ def lower_model(model: SystemDescription, graph: Graph | None = None) -> System:
 
 
 def model_before(model: SystemDescription) -> SystemDescription:
-    """The model before the last change of speeds; ``DerivationError`` where there was none."""
+    """The model before the last change of speeds; ``DerivationError`` if there was none."""
     if model.speed_change is None:
         raise DerivationError(f"the speeds of model {model.name!r} were not changed: use with_speeds")
     return model.speed_change.before
 
 
 def new_speeds(system: System) -> tuple[Node, ...]:
-    """``w = Phi1 u + Phi2``, the inputs ``u`` of the graph standing for the speeds before the last change."""
+    """``w = Phi1 u + Phi2``, where the inputs ``u`` of the graph denote the speeds before the last change."""
     change = system.model.speed_changes[0]
     if change.definitions is None:
         L, u, n = factors(lower_model(change.before, system.graph)).lower, system.u, len(system.u)
@@ -60,7 +60,7 @@ def new_speeds(system: System) -> tuple[Node, ...]:
 
 
 def _inverse(variables: Variables, change: SpeedChange, speeds: Sequence[Node]) -> Sequence[Node]:
-    """The speeds before ``change`` in ``speeds``, those after it."""
+    """The speeds before ``change`` as functions of ``speeds``, the speeds after it."""
     graph, n = variables.graph, len(speeds)
     if change.definitions is None:
         L, u = factors(lower_model(change.before, graph)).lower, list(speeds)
@@ -80,7 +80,7 @@ def _inverse(variables: Variables, change: SpeedChange, speeds: Sequence[Node]) 
 
 
 def _definitions(variables: Variables, change: SpeedChange) -> tuple[list[Node], tuple[Node, ...]]:
-    """The definitions as nodes, and the inputs that stand for the speeds before."""
+    """The definitions as nodes, and the inputs that denote the former speeds."""
     former = tuple(variables.graph.input(FORMER, i) for i in range(len(change.before.speeds)))
     symbols = {**variables.symbols, **dict(zip(change.before.speeds, former, strict=True))}
     lowering = Lowering(variables.graph, symbols)
@@ -101,7 +101,7 @@ def factors(former: System) -> Factors:
     Raises
     ------
     DerivationError
-        Where Q is singular, naming the speed that moves no mass independently of the others.
+        If Q is singular, naming the speed that moves no mass independently of the others.
     """
     graph, before = former.graph, former.model
     identities = Identities(graph)

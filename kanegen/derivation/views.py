@@ -1,8 +1,8 @@
-"""The same system seen by other principles: Lagrange, Gibbs and Appell, Hamilton, and the power of all forces.
+"""The equations of motion by other principles: Lagrange, Gibbs and Appell, Hamilton, and the balance of power.
 
-Each view takes the velocities and the energy of the model and nothing else of Kane's derivation: accelerations are
-full time derivatives of velocities, partial velocities come from forward mode, inertia forces from one scalar
-function. What Kane's equations give must agree with them (:mod:`kanegen.verify`).
+Each function uses only the velocities and the energy of the model: accelerations are full time derivatives of
+velocities, partial velocities come from forward mode, inertia forces from one scalar function. The package
+:mod:`kanegen.verification` compares the results with Kane's equations.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PI = "pi"
 class Lagrange:
     """``C^T (d/dt dK/dq' - dK/dq)``, (n_u,), in terms of the momenta ``pi = dK/dq'``, inputs of array :data:`PI`.
 
-    ``momenta`` (n_u,) is dK/du at fixed q: any pi with ``C^T pi = momenta`` will do (for n_q > n_u they differ by
-    what the invariants of the coordinates take up).
+    ``momenta`` (n_u,) is dK/du at fixed q. Every pi with ``C^T pi = momenta`` gives the same equations; there are
+    several if the coordinates have invariants (n_q > n_u).
     """
 
     momenta: tuple[Node, ...]
@@ -58,7 +58,7 @@ def lagrange(equations: Equations) -> Lagrange:
 def gibbs_appell(equations: Equations) -> tuple[Node, ...]:
     """``dS/du'``, (n_u,), of ``S = sum 1/2 m a.a + 1/2 alpha.I.alpha + (w x I.w).alpha`` (Gibbs 1879, Appell 1899).
 
-    Masses and inertias that change with time add ``m' v.a + (I'.w).alpha``: what they take of the impressed forces.
+    Masses and inertias that change with time add the terms ``m' v.a + (I'.w).alpha``.
     """
     system, graph = equations.system, equations.graph
     S = graph.sum(term for body in equations.bodies for term in _gibbs_terms(system, body))
@@ -79,13 +79,13 @@ def _gibbs_terms(system: System, body: Body) -> Iterator[Node]:
 
 
 def acceleration(system: System, body: Body) -> Triple:
-    """Acceleration of the mass center with u', components in the frame of its velocity, m/s^2."""
+    """Acceleration of the mass center including u', components in the frame of its velocity, m/s^2."""
     motion = system.points.motion(body.point)
     return _full_rate(system, motion.velocity, motion.frame)
 
 
 def rotation(system: System, body: Body) -> tuple[Triple, Triple]:
-    """Angular velocity and angular acceleration with u', components in the frame of the inertia."""
+    """Angular velocity and angular acceleration including u', components in the frame of the inertia."""
     omega = system.frames.omega(body.frame, body.inertia_frame)
     return omega, _full_rate(system, omega, body.inertia_frame)
 
@@ -97,10 +97,10 @@ def _full_rate(system: System, a: Triple, frame: Frame) -> Triple:
 
 @dataclass(frozen=True)
 class Hamilton:
-    """What ``H(q, p, t) = 1/2 (p - N) . Q^-1 (p - N) - R + V`` consists of, for models with u = q'.
+    """The terms of ``H(q, p, t) = 1/2 (p - N) . Q^-1 (p - N) - R + V``, for models with u = q'.
 
     ``Q`` (n_u, n_u) and ``N`` (n_u,) are second and first derivatives of the kinetic energy, ``R`` is K at u = 0, ``V``
-    the potential energy (zero where unknown), ``forces`` (n_u,) the active forces that V does not give.
+    the potential energy (zero where unknown), ``forces`` (n_u,) the active forces that do not follow from V.
     """
 
     Q: tuple[tuple[Node, ...], ...]
@@ -159,10 +159,10 @@ def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, 
 
 @dataclass(frozen=True)
 class PowerBalance:
-    """``dK/dt`` with u', and ``sum v_t . (m v)' + w_t . H'``, the power of inertia forces on prescribed motion, W.
+    """``dK/dt`` including u', and ``sum v_t . (m v)' + w_t . H'``, the power of inertia forces on prescribed motion, W.
 
-    Masses and inertias that change with time take ``1/2 (m' v.v + w.I'.w)`` of it: of the power of ``(m v)'`` and H',
-    half only goes into the kinetic energy.
+    Masses and inertias that change with time reduce this power by ``1/2 (m' v.v + w.I'.w)``, because only half of the
+    power of ``m' v`` and ``I'.w`` becomes kinetic energy.
     """
 
     kinetic_rate: Node
@@ -170,7 +170,7 @@ class PowerBalance:
 
 
 def power_balance(equations: Equations) -> PowerBalance:
-    """Both sides of the power balance ``dK/dt = u . (F + Fc) + sum v_t . (m v)' + w_t . H'`` that need no forces."""
+    """The terms without forces of the power balance ``dK/dt = u . (F + Fc) + sum v_t . (m v)' + w_t . H'``."""
     system, graph = equations.system, equations.graph
     terms = []
     for body in equations.bodies:
@@ -191,10 +191,10 @@ def power_balance(equations: Equations) -> PowerBalance:
 
 @dataclass(frozen=True)
 class Placed:
-    """A velocity twice, inertial components: as the derivation has it, and as the rate of a position or orientation.
+    """The derived velocity of a point and the rate of its position, in inertial components.
 
-    ``origin`` names what the position is measured from; None where the model gives none, then ``rate`` is null.
-    ``rolled`` is what rigid rotation about the origin gives: contact points of rolling bodies.
+    ``origin`` names the point from which the position is measured; if there is none, it is None and ``rate`` is zero.
+    ``rolled`` is the velocity by rigid rotation about the origin, as for a body that rolls on its contact point.
     """
 
     what: str
@@ -225,10 +225,10 @@ def placed_points(equations: Equations) -> Iterator[Placed]:
 
 @dataclass(frozen=True)
 class Oriented:
-    """An angular velocity, and the rate of the axes of its frame, components in ``inertia_frame``.
+    """The derived angular velocity of a frame and that of its axes, components in ``inertia_frame``.
 
-    ``inertia``: the six components of the tensor; where it is symmetric about the difference, a spin that the
-    orientation leaves out is legal.
+    ``inertia`` has the six components of the tensor. The angular velocities may differ by a spin about its axis of
+    symmetry.
     """
 
     what: str

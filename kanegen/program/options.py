@@ -35,7 +35,8 @@ class BuildOptions:
             If the form or a function does not exist; the message suggests the nearest name.
         """
         if form != AUTO and form not in FORMS:
-            raise BuildError(f"form is {form!r}: expected one of {', '.join((AUTO, *FORMS))}")
+            hint = _hint(form, (AUTO, *FORMS))
+            raise BuildError(f"form is {form!r}: expected one of {', '.join((AUTO, *FORMS))}{hint}")
         wanted = {"rhs"} if form == AUTO else {"rhs", *FORMS[form].functions}
         if functions is None or functions == "all":
             functions = DEFAULT_FUNCTIONS if functions is None else KNOWN
@@ -43,8 +44,7 @@ class BuildOptions:
             members = group(name)
             if not members or not set(members) <= set(KNOWN):
                 groups = (spec.group for spec in CATALOGUE.values() if spec.group)
-                near = difflib.get_close_matches(name, [*KNOWN, *groups], n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = _hint(name, [*KNOWN, *groups])
                 raise BuildError(f"functions contains {name!r}: expected names from {', '.join(KNOWN)}{hint}")
             wanted.update(members)
             wanted.update(other for member in members for other in CATALOGUE[member].companions)
@@ -53,6 +53,11 @@ class BuildOptions:
     def including(self, *names: str) -> BuildOptions:
         """Return these options with additional functions."""
         return replace(self, functions=_ordered({*self.functions, *names}))
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(str(name), list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _ordered(names: set[str]) -> tuple[str, ...]:

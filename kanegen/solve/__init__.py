@@ -1,4 +1,4 @@
-"""A built model with its parameters: evaluation, integration, and what they return."""
+"""Solvers of compiled models: evaluation, integration, and their results."""
 
 from kanegen.codegen.description import DESCRIPTION_FILE as DESCRIPTION_FILE
 from kanegen.codegen.description import Description as Description

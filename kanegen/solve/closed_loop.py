@@ -1,4 +1,4 @@
-"""Runs in which the model's own law gives the controls: servo-constraints, or constraints that contain controls."""
+"""Closed-loop runs: servo-constraints or control constraints of the model determine the controls."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class ControlOptions(NamedTuple):
 class ClosedLoop:
     """The controls of one run.
 
-    ``compiled``: the module's ``Control``; ``names`` of the controls; ``law``: the compiled function that gives them,
-    None where they are part of the state, as the inputs with the indices ``states``; ``residuals``: the function of the
-    servo-errors, with their ``labels``, None without constraints; ``limits`` (2, n_tau); ``hidden``: hidden inputs;
-    ``inputs``: the other inputs.
+    ``compiled``: the module's ``Control``; ``names``: names of the controls; ``law``: the compiled function that
+    computes them, None if they are part of the state (then ``states`` are their indices among the inputs);
+    ``residuals``: the function of the servo-errors, with their ``labels``, None without constraints; ``limits``
+    (2, n_tau); ``hidden``: hidden inputs; ``inputs``: the other inputs.
     """
 
     functions: CompiledFunctions
@@ -58,11 +58,11 @@ class ClosedLoop:
     sampled: bool = False
 
     def check(self, method: str, t0: float, t1: float) -> None:
-        """Raise `SolveError` for a method without the Jacobian of the loop, and for samples backwards in time."""
+        """Raise `SolveError` for a method that needs the Jacobian of the loop, and for samples backwards in time."""
         if method in IMPLICIT and not (self.law and self.sampled):
             raise SolveError(
-                f"method {method!r} needs a Jacobian, and that of the closed loop is not compiled: use dopri5 or "
-                "dop853, or let a servo hold its controls with sample_time="
+                f"method {method!r} needs a Jacobian, and the Jacobian of the closed loop is not compiled: use dopri5 "
+                "or dop853, or sample the controls of a servo with sample_time="
             )
         if self.sampled and t1 < t0:
             raise SolveError(
@@ -71,7 +71,7 @@ class ClosedLoop:
 
     @property
     def right_hand_side(self) -> str | None:
-        """Name of the function that is integrated; None: the usual one."""
+        """Name of the function that is integrated; None: the right-hand side of the solver."""
         return RIGHT_HAND_SIDE if self.law is None else None
 
     def record(self, result: Any, dense: Any) -> ControlHistory:
@@ -102,13 +102,13 @@ class ClosedLoop:
         times = np.append(inner, result.last[0])
 
         def controls_at(t: float) -> Array:
-            at = np.array([t])
-            return np.asarray(self._controls(at, dense(at))[0])
+            time = np.array([t])
+            return np.asarray(self._controls(time, dense(time))[0])
 
         return continuous_saturations(self.names, times, self._controls(times, dense(times)), self.limits, controls_at)
 
     def _controls(self, times: Array, states: Array) -> Array:
-        """Controls of the law within their limits, (n_t, n_tau)."""
+        """Controls of the law, clipped to their limits, (n_t, n_tau)."""
         return np.clip(self._along(str(self.law), times, states), *self.limits)
 
     def _along(self, name: str, times: Array, states: Array) -> Array:
@@ -119,7 +119,7 @@ class ClosedLoop:
 
 
 def closed_loop(functions: CompiledFunctions, options: ControlOptions, start: RunStart, r: Any) -> ClosedLoop | None:
-    """The controls that the law of the model gives in a run; None for an open loop.
+    """The closed loop of a run; None for an open loop.
 
     Raises `SolveError` for options that contradict each other or the model, and for a start that violates control
     constraints.
@@ -132,7 +132,7 @@ def closed_loop(functions: CompiledFunctions, options: ControlOptions, start: Ru
     if not options.control:
         given = ", ".join(name for name in options._fields[1:] if getattr(options, name) is not None)
         if given:
-            raise SolveError(f"{given} belong(s) to a closed loop: give control=True as well, or leave {given} out")
+            raise SolveError(f"{given} applies to a closed loop only: give control=True as well, or leave {given} out")
         return None
     d = functions.description
     if d.servo is not None:
@@ -140,7 +140,7 @@ def closed_loop(functions: CompiledFunctions, options: ControlOptions, start: Ru
     if d.control_constraints is not None:
         return _control_states(functions, d.control_constraints, options, start, r)
     raise SolveError(
-        f"control=True closes the loop with the control law of the model, and {d.name!r} has none: give "
+        f"control=True closes the loop with the control law of the model, but {d.name!r} has none: give "
         "control=kg.Servo(...) or control=kg.ControlConstraints(...) to kg.Model, or leave control=True out"
     )
 
@@ -150,7 +150,7 @@ def _servo(functions: CompiledFunctions, servo: ServoLabels, options: ControlOpt
     if FORMS[d.form].momenta:
         raise SolveError(f'form={d.form!r} integrates momenta, not speeds: build with form="auto" for control=True')
     if options.tau0 is not None:
-        raise SolveError("tau0 belongs to kg.ControlConstraints: the controls of a kg.Servo have no initial values")
+        raise SolveError("tau0 is for kg.ControlConstraints only: the controls of a kg.Servo have no initial values")
     if options.sample_time is not None:
         positive(options.sample_time, "sample_time", "a positive number of seconds")
     names = d.input_names(servo.controls)
@@ -185,7 +185,7 @@ def _control_states(
     names, layout = functions.description.input_names(labels.states), functions.description.input_layout
     for name in ("sample_time", "limits", "y"):
         if getattr(options, name) is not None:
-            raise SolveError(f"{name} belongs to kg.Servo: kg.ControlConstraints make the controls part of the state")
+            raise SolveError(f"{name} is for kg.Servo only: kg.ControlConstraints make the controls part of the state")
     inputs = other_inputs(functions, names, r)
     z = _start_of_states(functions, names, options.tau0, start, inputs.at(start.t))
     unlimited = np.repeat([[-np.inf], [np.inf]], len(names), axis=1)
@@ -205,7 +205,7 @@ def _control_states(
 
 
 def _start_of_states(functions: CompiledFunctions, names: Sequence[str], tau0: Any, start: RunStart, r: Array) -> Array:
-    """The controls of the state at the start: ``tau0``, which must satisfy the constraints, or consistent ones."""
+    """Initial controls of the state: ``tau0``, which must satisfy the control constraints, or consistent controls."""
     if tau0 is None:
         z = consistent_controls(functions, *start[:3], None, r, start.tolerance or 1e-12)
     else:
@@ -213,8 +213,8 @@ def _start_of_states(functions: CompiledFunctions, names: Sequence[str], tau0: A
     problems = start_problems(functions, start, z, r)
     if problems:
         advice = (
-            "leave tau0 out, or correct it or the state; theta= of ControlConstraints lets the error decay, and "
-            "start_tolerance=None integrates from there nevertheless"
+            "leave tau0 out, or correct tau0 or the state; theta= of ControlConstraints lets the error decay, and "
+            "start_tolerance=None integrates in spite of the violation"
         )
         headline = f"the start at t = {start.t!r} s violates {len(problems)} control constraint(s)"
         raise SolveError(listed(headline, problems, advice))
@@ -222,24 +222,24 @@ def _start_of_states(functions: CompiledFunctions, names: Sequence[str], tau0: A
 
 
 def other_inputs(functions: CompiledFunctions, names: Sequence[str], r: Any) -> RunInputs:
-    """The inputs of a run, with zeros for the controls ``names`` and their derivatives."""
+    """The inputs of a run, with zeros in place of the controls ``names`` and their derivatives."""
     owned = own_inputs(functions.description, names)
     if r is not None and not isinstance(r, Mapping):
         others = [name for name in functions.description.inputs if name not in owned]
         raise SolveError(
-            f"r is a {type(r).__name__}, but {', '.join(owned)} come from the model's own law: give a mapping from the "
-            f"names of the other inputs ({', '.join(others) or 'there are none'}) to their values"
+            f"r is a {type(r).__name__}, but the control law of the model determines {', '.join(owned)}: give a "
+            f"mapping from the names of the other inputs ({', '.join(others) or 'there are none'}) to their values"
         )
     given = dict(r or {})
     twice = [key_name(key) for key in given if key_name(key) in owned]
     if twice:
-        raise SolveError(f"r gives {', '.join(twice)}, which come(s) from the model's own law: leave it out")
+        raise SolveError(f"r gives {', '.join(twice)}, which the control law of the model determines: leave it out")
     needed = functions.inputs_read(functions.module.FUNCTIONS)
     return run_inputs(functions.module, functions.description, {**given, **dict.fromkeys(owned, 0.0)}, needed)
 
 
 def own_inputs(description: Description, names: Sequence[str]) -> list[str]:
-    """The names of inputs, followed by those of their rates and accelerations."""
+    """The names of inputs, followed by the names of their rates and accelerations."""
     owned = list(names)
     for _ in range(2):
         for slot in description.input_slots:
@@ -272,7 +272,7 @@ def _checked(limits: Any) -> tuple[tuple[float, float], ...]:
 def held_saturations(
     names: Sequence[str], times: Array, controls: Array, end: float, limits: Array
 ) -> list[Saturation]:
-    """Intervals of controls (n, n_tau) held from each of ``times`` (n,) to the next, the last one to ``end``."""
+    """Saturation of controls (n, n_tau) held from each of ``times`` (n,) to the next, the last one to ``end``."""
     ends = np.append(times[1:], end)
     return [
         Saturation(names[k], float(times[first]), float(ends[last]), limit)
@@ -284,9 +284,9 @@ def held_saturations(
 def continuous_saturations(
     names: Sequence[str], times: Array, controls: Array, limits: Array, controls_at: Callable[[float], Array] | None
 ) -> list[Saturation]:
-    """Intervals of controls (n, n_tau) known at ``times`` (n,), their ends found by bisection with ``controls_at``.
+    """Saturation of controls (n, n_tau) known at ``times`` (n,), with the ends bisected by ``controls_at``.
 
-    Intervals between two of the times are missed; without ``controls_at`` ends are among the times.
+    Intervals between two of the times are missed. Without ``controls_at`` the ends are among the times.
     """
     saturation = []
     for k, limit, first, last in _runs(controls, limits):
@@ -299,14 +299,14 @@ def continuous_saturations(
 
 
 def _runs(controls: Array, limits: Array) -> Iterator[tuple[int, float, int, int]]:
-    """(control, limit, first, last) of every stretch of points at a limit, in order of time."""
-    stretches = []
+    """(control, limit, first, last) of every sequence of points at a limit, in order of time."""
+    sequences = []
     for k in range(controls.shape[1]):
         for limit in limits[:, k]:
             inside = np.concatenate([[False], controls[:, k] == limit, [False]])
-            edges = np.flatnonzero(inside[1:] != inside[:-1])
-            stretches += [(k, float(limit), int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-    return iter(sorted(stretches, key=lambda run: run[2]))
+            edges = np.flatnonzero(inside[1:] != inside[:-1]).tolist()
+            sequences += [(k, float(limit), start, end - 1) for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    return iter(sorted(sequences, key=lambda run: run[2]))
 
 
 def _boundary(inside: float, outside: float, k: int, limit: float, controls_at: Callable[[float], Array]) -> float:
@@ -322,7 +322,7 @@ def _boundary(inside: float, outside: float, k: int, limit: float, controls_at: 
 def warnings_of(
     saturation: Sequence[Saturation], times: Array, errors: Array | None, labels: Sequence[str]
 ) -> tuple[str, ...]:
-    """Sentences on saturated controls, and on targets that cannot be reached within the limits.
+    """Warnings about saturated controls, and about targets that were not reached within the limits.
 
     ``errors`` (n_t, n_e): servo-errors at the stored ``times`` (n_t,), ``labels`` their names.
     """
@@ -339,7 +339,7 @@ def warnings_of(
         names = " and ".join(dict.fromkeys(item.control for item in last))
         left = ", ".join(f"{label} = {error:.4g}" for label, error in zip(labels, errors[-1], strict=True))
         warnings.append(
-            f"the target was not reached: {names} stayed at the limit to the end of the run, which leaves {left}; "
-            "raise the limits, or ask for slower servo-constraints"
+            f"the target was not reached: {names} stayed at the limit until the end of the run, where {left}; "
+            "raise the limits, or choose slower servo-constraints"
         )
     return tuple(warnings)

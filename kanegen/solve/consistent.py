@@ -1,4 +1,4 @@
-"""States on the constraints, and controls on the control constraints: corrections, and what a start violates."""
+"""Consistent states and controls: corrections, and checks of the start of a run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Guess:
     tolerance: float
 
     def corrected(self, fixed: Iterable[int]) -> tuple[int, Array, Array]:
-        """Status and state when the components ``fixed`` of (q, u) stay."""
+        """Status and corrected state; the components ``fixed`` of (q, u) do not change."""
         state = self.functions.prepared, self.t, self.q, self.u, self.r
         status, q, u, _ = self.functions.module.make_consistent(*state, sorted(fixed), self.tolerance)
         return status, q, u
@@ -56,7 +56,7 @@ def make_consistent(
 ) -> tuple[Array, Array]:
     """Correct a state; see :meth:`kanegen.Solver.make_consistent`, whose arguments these are."""
     description = functions.description
-    stays = _fixed(fixed, (*description.coordinates, *description.speeds))
+    fixed_indices = _fixed(fixed, (*description.coordinates, *description.speeds))
     positive(tolerance, "tolerance")
     if not description.constraints.levels:
         state: tuple[Array, Array] = functions.module.checked_state(t, q, u, r)
@@ -65,26 +65,26 @@ def make_consistent(
     residuals = functions.get("residuals")
     residuals.value(t, q, u, r)  # checks the arguments
     guess = Guess(functions, float(t), q, u, functions.inputs(r, needed), tolerance)
-    status, new_q, new_u = guess.corrected(stays.values())
+    status, new_q, new_u = guess.corrected(fixed_indices.values())
     if status == Status.OK:
         return new_q, new_u
     if status != Status.INCONSISTENT:
         functions.require_finite(("Q", "position_level", "velocity_level", "displacements"), t, new_q, new_u, r)
         raise SolveError(f"the constraints cannot be evaluated at t = {t!r} s: status {status} of a function")
-    raise SolveError(_impossible(guess, stays, residuals.value(t, new_q, new_u, r)))
+    raise SolveError(_impossible(guess, fixed_indices, residuals.value(t, new_q, new_u, r)))
 
 
 def projection_of(stabilization: Baumgarte | Projection | None, functions: CompiledFunctions) -> Projection | None:
-    """The projection, if that is the stabilization; None for the other kinds.
+    """The stabilization if it is a projection, else None.
 
-    Raises `SolveError` for a form whose state does not contain the speeds, and without the functions it needs.
+    Raises `SolveError` for a form whose state does not contain the speeds, and if functions it needs were not built.
     """
     if not isinstance(stabilization, Projection):
         return None
     form = FORMS[functions.description.form]
     if form.momenta:
         raise SolveError(
-            f'the state of form="{form.name}" holds momenta, and Projection corrects speeds: use another form, or '
+            f'the state of form="{form.name}" holds momenta, but Projection corrects speeds: use another form, or '
             "integrate with_stabilization(None)"
         )
     if stabilization.integrals:
@@ -112,10 +112,10 @@ def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
 
 
 def violations(description: Description, residuals: tuple[Array, Array], q: Any, u: Any, tolerance: float) -> list[str]:
-    """A phrase on each constraint that a state violates at position and velocity level.
+    """One message for each constraint that a state violates at position and velocity level.
 
-    A row is violated when its residual, in the unit of the constraint, exceeds ``tolerance`` times the largest
-    coordinate (positions) or speed (velocities), which counts as 1 at least.
+    A state violates a constraint if the residual, in the unit of the constraint, exceeds ``tolerance`` times the
+    largest coordinate (positions) or speed (velocities), or ``tolerance`` if these are below 1.
     """
     violated: list[str] = []
     constraints = description.constraints
@@ -128,32 +128,32 @@ def violations(description: Description, residuals: tuple[Array, Array], q: Any,
     return violated
 
 
-def _impossible(guess: Guess, stays: dict[str, int], residuals: Array) -> str:
-    """The message on the constraints that remain violated, with advice."""
+def _impossible(guess: Guess, fixed_indices: dict[str, int], residuals: Array) -> str:
+    """The error message with the constraints that remain violated, and advice."""
     description, tolerance = guess.functions.description, 1e3 * guess.tolerance
     position, velocity = np.split(residuals, [len(description.constraints.positions)])
-    # Speeds are corrected at satisfied positions only.
+    # The speeds are corrected only after the position constraints are satisfied.
     violated = violations(description, (position, np.zeros_like(velocity)), guess.q, guess.u, tolerance)
     violated = violated or violations(description, (position, velocity), guess.q, guess.u, tolerance)
     headline = f"the constraints cannot be satisfied at t = {guess.t!r} s from the given state; the best state violates"
-    return listed(f"{headline} {len(violated)} of them", violated, _advice(guess, stays))
+    return listed(f"{headline} {len(violated)} of them", violated, _advice(guess, fixed_indices))
 
 
-def _advice(guess: Guess, stays: dict[str, int]) -> str:
-    if stays and guess.corrected(())[0] == Status.OK:
-        others = {name: set(stays.values()) - {index} for name, index in stays.items()}
+def _advice(guess: Guess, fixed_indices: dict[str, int]) -> str:
+    if fixed_indices and guess.corrected(())[0] == Status.OK:
+        others = {name: set(fixed_indices.values()) - {index} for name, index in fixed_indices.items()}
         single = [name for name, rest in others.items() if guess.corrected(rest)[0] == Status.OK]
         if single:
-            return f"the fixed values make it impossible: free one of {', '.join(single)}, or give it another value"
-        return f"the fixed values make it impossible: free several of {', '.join(stays)}"
+            return f"the fixed values prevent it: free one of {', '.join(single)}, or give it another value"
+        return f"the fixed values prevent it: free several of {', '.join(fixed_indices)}"
     return (
-        "with nothing fixed it is impossible as well: give a guess nearer to a possible position, and look for "
-        "constraints that contradict each other, and for lengths that cannot close a loop"
+        "this also fails with nothing fixed: give a guess nearer to a possible position, and look for "
+        "constraints that contradict each other and for lengths that cannot close a loop"
     )
 
 
 def control_constraints(functions: CompiledFunctions) -> ControlConstraintLabels:
-    """The control constraints of the model. Raises `SolveError` for a model without."""
+    """The control constraints of the model. Raises `SolveError` for a model without control constraints."""
     d = functions.description
     if d.control_constraints is None:
         raise SolveError(
@@ -163,14 +163,14 @@ def control_constraints(functions: CompiledFunctions) -> ControlConstraintLabels
 
 
 def with_states(labels: ControlConstraintLabels, r: Array, z: Array) -> Array:
-    """The inputs ``r`` (n_r,) with the controls ``z`` that are part of the state in their places."""
+    """The inputs ``r`` (n_r,), with the controls ``z`` of the state inserted."""
     inputs = np.array(r, dtype=np.float64)
     inputs[list(labels.states)] = z
     return inputs
 
 
 def require_decay(functions: CompiledFunctions) -> None:
-    """Raise `SolveError` when the parameters of a solver give gains of control constraints under which errors grow."""
+    """Raise `SolveError` if errors of control constraints grow with the parameters of a solver."""
     d = functions.description
     if GAINS not in d.functions or functions.problem(GAINS) is not None:
         return
@@ -188,7 +188,7 @@ def require_decay(functions: CompiledFunctions) -> None:
     require_none(
         problems,
         f"the control constraints of {d.name!r} are not stable with these parameters: ",
-        "; expected coefficients whose characteristic roots have negative real parts, or their errors grow",
+        "; expected coefficients whose characteristic roots have negative real parts, because otherwise errors grow",
     )
 
 
@@ -228,8 +228,8 @@ def consistent_controls(
         listed(
             f"no controls satisfy the control constraints at t = {t!r} s; the residuals of the best ones are",
             [f"{label}: residual {value:.6g}" for label, value in held],
-            "the controls do not enter them at this state, or they contradict each other: change the state or the "
-            "constraints, or give a nearer guess tau",
+            "at this state the constraints do not depend on the controls, or they contradict each other: change the "
+            "state or the constraints, or give a nearer guess tau",
         )
     )
 

@@ -31,11 +31,11 @@ class ContactState:
     mode
         One of :data:`kanegen.solve.solution.MODES`.
     gap, rate
-        The gap, m or rad, and its rate; of a gap at velocity level both are its value; NaN under a given load.
+        The gap (m or rad) and its rate; for a contact at velocity level both are the velocity; NaN for a given load.
     slip
-        Slip velocity along its directions, (n,), m/s.
+        Slip velocity along the directions of slip, (n,), m/s.
     force
-        Multipliers of its rows, N: the normal force, then friction along the directions of slip.
+        Multipliers of the contact rows, N: the normal force, then friction along the directions of slip.
     """
 
     mode: str
@@ -49,7 +49,7 @@ class ContactState:
 class Contacts:
     """All contacts at a state: ``contacts["floor"]`` is a :class:`ContactState`.
 
-    ``states`` maps names to them; ``qdot`` (n_q,) and ``udot`` (n_u,) are the motion with their forces. ``forces``
+    ``states`` maps names to states; ``qdot`` (n_q,) and ``udot`` (n_u,) are the rates with contact forces. ``forces``
     (n_rows,) are the multipliers in the order of ``description.contacts.rows``; functions take them after the inputs.
     """
 
@@ -67,13 +67,13 @@ class Contacts:
 class Impulse(NamedTuple):
     """Speeds after an impulse, the impulses of the constraints, and generalized momenta before and after.
 
-    ``u``: speeds after (n_u,). ``constraint_impulse``: ``J^T Lambda = Q (u+ - u-) - I``, (n_u,), with the
-    ``multipliers`` Lambda (n_c,) in the order of ``description.constraints.rows``, zero for redundant ones.
+    ``u``: speeds after the impulse (n_u,). ``constraint_impulse``: ``J^T Lambda = Q (u+ - u-) - I``, (n_u,), with the
+    ``multipliers`` Lambda (n_c,) in the order of ``description.constraints.rows``, zero for redundant constraints.
     ``momentum_before`` and ``momentum_after``: ``Q u + N``, (n_u,), the holonomic generalized momenta;
-    ``reduced_momentum_before`` and ``reduced_momentum_after``: ``A2 (Q u + N)``, (n_i,), the nonholonomic ones, which
-    the constraint impulses do not change where the constraints are linear in the speeds; None where no choice of
-    dependent speeds solves the constraints, or the model was built without ``A``. ``contact_impulses``: those of the
-    contact rows (n_rows,), in the order of ``description.contacts.rows``.
+    ``reduced_momentum_before`` and ``reduced_momentum_after``: ``A2 (Q u + N)``, (n_i,), the nonholonomic momenta.
+    Impulses of constraints that are linear in the speeds do not change the latter; they are None if no choice of
+    dependent speeds solves the constraints, or if the model was built without ``A``. ``contact_impulses``: impulses of
+    the contact rows (n_rows,), in the order of ``description.contacts.rows``.
     """
 
     u: Array
@@ -87,7 +87,7 @@ class Impulse(NamedTuple):
 
 
 def check_contact_values(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> None:
-    """Raise `SolveError` listing the values of contact laws that are out of range at the parameters of the solver."""
+    """Raise `SolveError` listing the values in contact laws that are out of range with the solver's parameters."""
     entries = functions.description.contacts.values
     values = functions.get("contact_values").value(t, q, u, r).tolist() if entries else []
     problems = [
@@ -104,16 +104,16 @@ class Contacting(Evaluation):
     def contacts(self, t: float, q: Any, u: Any, r: Any = None) -> Contacts:
         """The contacts at a state: consistent modes, forces, and the accelerations under these forces.
 
-        The modes are those in which a run from this state begins. They follow from the gaps and their rates and, where
-        both vanish, from the complementarity of accelerations and forces. A contact that needs an impulse first (a
-        rigid one that approaches with a gap of zero) counts as closed. ``rhs`` and the other functions of the solver
-        treat all contacts as open, unless the inputs in ``r`` are followed by the multipliers.
+        A run from this state begins with these modes. They follow from the gaps and their rates and, where both vanish,
+        from the complementarity of accelerations and forces. A contact that needs an impulse first (a rigid contact
+        that approaches with a gap of zero) counts as closed. ``rhs`` and the other functions of the solver treat all
+        contacts as open, unless ``r`` holds the multipliers after the inputs.
 
         Raises
         ------
         SolveError
             For wrong arguments, a model without contacts, values of laws out of range, and states in which no modes, or
-            several, are consistent with the laws of the contacts (Painleve). It names the contact.
+            several, are consistent with the contact laws (Painleve). The message names the contact.
         """
         functions, module = self._functions, self._functions.module
         if not module.CONTACTS:
@@ -136,24 +136,24 @@ class Contacting(Evaluation):
         """The speeds after impulses that act at one instant, and the impulses of the constraints.
 
         ``Q (u+ - u-) = I + J^T Lambda``, and the constraints hold before and after: ``J (u+ - u-) = 0`` for rows that
-        are linear in the speeds; for the others ``psi(q, u+, t) = 0`` by Newton's method, with impulses along psi_u^T
-        at the speeds after. Contacts that touch react as in an impact: those at rest stay closed or separate, those
-        that approach rebound according to their law, by complementarity and with friction (kg_impact.h).
+        are linear in the speeds. For the other rows Newton's method solves ``psi(q, u+, t) = 0``, with impulses along
+        psi_u^T at the speeds u+. Closed contacts react as in an impact with friction, by complementarity: contacts at
+        rest stay closed or separate, approaching contacts rebound according to their law (kg_impact.h).
 
         Parameters
         ----------
         t, q, u, r
-            The state before, as for :attr:`rhs`; u must satisfy the constraints.
+            The state before the impulse, as for :attr:`rhs`; u must satisfy the constraints.
         impulses
             Generalized impulses (n_u,), N s or N m s; the name of one of the model's ``impulses``; or a mapping from
-            such names to factors.
+            such names to factors, ``{"kick": 0.5}``.
 
         Raises
         ------
         SolveError
-            For wrong arguments, unknown names and values of contact laws out of range; where the constraints depend on
+            For wrong arguments, unknown names and values of contact laws out of range; if the constraints depend on
             each other at this position (a locked or toggle configuration), so that impulses would be infinite or
-            undetermined; where they leave no speed free; and where constraints nonlinear in the speeds cannot be
+            undetermined; if they leave no speed free; and if constraints that are nonlinear in the speeds cannot be
             satisfied after the impulse.
         """
         functions, description = self._functions, self.description
@@ -199,12 +199,12 @@ class Contacting(Evaluation):
             raise SolveError(contact_failure(module, status, failure, t))
         if not rows:
             return final, impulses, np.empty(0)
-        given = inputs[: len(layout.inputs)]
-        free, acting = layout.array(given), layout.array(given, multipliers=impulses)
+        r = inputs[: len(layout.inputs)]
+        r_open, r_contact = layout.array(r), layout.array(r, multipliers=impulses)
         # P is affine in the multipliers of the contacts.
-        on_speeds = self.P(t, q, final, acting) - self.P(t, q, final, free)
-        answer = self.Q(t, q, final, free) @ (final - after) - on_speeds
-        more, *_ = np.linalg.lstsq(self.J(t, q, final, free)[rows].T, answer, rcond=None)
+        contact_part = self.P(t, q, final, r_contact) - self.P(t, q, final, r_open)
+        constraint_part = self.Q(t, q, final, r_open) @ (final - after) - contact_part
+        more, *_ = np.linalg.lstsq(self.J(t, q, final, r_open)[rows].T, constraint_part, rcond=None)
         return final, impulses, more
 
     def _independent_rows(self, t: float, q: Any, u: Any, r: Any) -> list[int]:
@@ -247,7 +247,7 @@ def _state(mode: str, layout: tuple[int, int, int], value: Array, rate: Array, f
 
 
 def contact_failure(module: Evaluator, status: int, failure: tuple[int, Any], t: float) -> str:
-    """Why the contacts have no modes or impulses at a state; ``failure``: the contact, and a ``Conflict`` or None."""
+    """The message if contacts have no modes or impulses; ``failure``: index of the contact, ``Conflict`` or None."""
     culprit, conflict = failure
     if conflict is not None:
         return f"{Outcome.NO_MODE.value} at t = {t!r} s: {conflict_message(module, conflict)}"
@@ -285,20 +285,20 @@ def _failed(description: Description, status: int, t: float) -> str:
     rows = "; ".join(description.constraints.rows)
     if status == Status.SINGULAR:
         return (
-            f"the impulse at t = {t!r} s has no unique answer: the constraints depend on each other at this position "
-            f"(locked, or a toggle: {rows}), or a speed moves no mass; change the position, or remove the redundant "
-            "constraint"
+            f"the speeds after the impulse at t = {t!r} s are not unique: the constraints depend on each other at this "
+            f"position (locked or toggle configuration: {rows}), or a speed moves no mass; change the position, or "
+            "remove the redundant constraint"
         )
     if status == Status.INCONSISTENT:
         return (
-            f"the impulse at t = {t!r} s leaves no speeds that satisfy the constraints, which are nonlinear in the "
-            f"speeds: {rows}; the impulse is too large for them, or the speeds before violate them (make_consistent)"
+            f"after the impulse at t = {t!r} s no speeds satisfy the constraints, which are nonlinear in the speeds: "
+            f"{rows}; reduce the impulse, or correct the speeds before it by make_consistent"
         )
     return f"the impulse at t = {t!r} s cannot be computed: status {status} of a function"
 
 
 def watched_events(description: Description, events: Any) -> tuple[int, ...]:
-    """Indices of the events to look for, given by name or as the model's records; None: all.
+    """Indices of the events to detect, given by name or as the model's `Event` records; None: all.
 
     Raises `SolveError` for unknown names, and for records that differ from the model's event of that name.
     """
@@ -313,7 +313,7 @@ def watched_events(description: Description, events: Any) -> tuple[int, ...]:
 
 
 def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) -> int:
-    """The index of an event given by name or as a record; -1 with a problem where the model has no such event."""
+    """The index of an event given by name or as a record; -1, and a new problem, if the model has no such event."""
     names = [event.name for event in known]
     name = item.name if isinstance(item, Event) else item
     if not isinstance(name, str):
@@ -343,20 +343,20 @@ def start_modes(module: Evaluator, modes: Mapping[str, str] | None) -> dict[int,
 
 
 def check_run(module: Evaluator, watched: Iterable[int], backwards: bool, control_states: bool) -> None:
-    """Raise `SolveError` naming contacts and events that a run backwards or with controls in its state cannot have."""
+    """Raise `SolveError` for contacts and events that do not work backwards in time or with controls in the state."""
     events = [module.EVENTS[k] for k in watched]
     irreversible = [f"contact {name!r}" for name in module.IRREVERSIBLE_CONTACTS]
     irreversible += [f"event {name!r}" for name in events if name in module.IRREVERSIBLE_EVENTS]
     if backwards and irreversible:
         raise SolveError(
-            f"the span goes backwards in time, where {', '.join(irreversible)} cannot be followed: the state after "
-            "impacts, friction and latches does not determine the state before; integrate forwards"
+            f"the span goes backwards in time, but {', '.join(irreversible)} cannot be integrated backwards: the state "
+            "after impacts, friction and latches does not determine the state before; integrate forwards"
         )
     acting = [*(f"contact {name!r}" for name in module.CONTACTS), *(f"event {name!r}" for name in events)]
     if control_states and acting:
         raise SolveError(
-            f"kg.ControlConstraints make the controls part of the state, on which {', '.join(acting)} cannot act: "
-            "leave events out by events=(), and use servo-constraints in models with contacts"
+            f"kg.ControlConstraints make the controls part of the state, and {', '.join(acting)} cannot act on such a "
+            "state: leave events out by events=(), and use servo-constraints in models with contacts"
         )
 
 
@@ -365,8 +365,8 @@ def hybrid_records(
 ) -> tuple[tuple[EventRecord, ...], ContactHistory | None]:
     """The events and the contacts of a run; ``result.hybrid`` is None in runs without contacts and events.
 
-    ``result.hybrid`` holds ``events`` (n, 3 + n_q + 2 n_u + n_rows), whose rows are time, kind, index, q, speeds
-    before and after, and impulses; ``phases`` (m, 1 + n_contacts), whose rows are the start of a phase and the modes;
+    ``result.hybrid`` holds ``events`` (n, 3 + n_q + 2 n_u + n_rows), with rows of time, kind, index, q, speeds
+    before and after, and impulses; ``phases`` (m, 1 + n_contacts), with rows of the start of a phase and the modes;
     ``forces`` (n_t, n_rows).
     """
     arrays = result.hybrid
@@ -392,7 +392,7 @@ def _events(module: Evaluator, description: Description, rows: Array) -> tuple[E
 
 
 def _phases(contacts: tuple[str, ...], rows: Array, end: float) -> tuple[Phase, ...]:
-    """Phases from their starts, without those of length zero; equal neighbors are joined."""
+    """The phases of a run; phases of zero length are removed, and neighbors with equal modes are merged."""
     phases: list[Phase] = []
     ends = [*rows[1:, 0].tolist(), end]
     for row, t_end in zip(rows, ends, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,11 +21,11 @@ from kanegen.solve.values import unknown
 
 @dataclass(frozen=True)
 class AccelerationParts:
-    """The canonical form's two parts of the accelerations (Bajodah and Chen 2018, eqs. 40 and 44), (n_u,) each.
+    """The two parts of the accelerations in the canonical form (Bajodah and Chen 2018, eqs. 40 and 44), (n_u,) each.
 
-    ``udot_constraint`` enforces the constraints, ``udot_momentum`` balances the momentum. They add up to u' and are
-    orthogonal in the metric Q. ``wdot_constraint`` and ``wdot_momentum`` are the parts of w', with w = Q^1/2 u; they
-    are orthogonal in the Euclidean metric.
+    ``udot_constraint`` enforces the constraints, ``udot_momentum`` balances the momentum. Their sum is u', and they
+    are orthogonal in the metric Q. ``wdot_constraint`` and ``wdot_momentum`` are the parts of w', with w = Q^1/2 u;
+    they are orthogonal in the Euclidean metric.
     """
 
     udot_constraint: Array
@@ -34,14 +35,14 @@ class AccelerationParts:
 
 
 class Wrench(NamedTuple):
-    """Force (3,), N, and torque about the reaction's point (3,), N m, components in the reaction's frame."""
+    """Force (3,) in N, and torque about the reaction's point (3,) in N m, as components in the reaction's frame."""
 
     force: Array
     torque: Array
 
 
 class Evaluation:
-    """What all parts of a :class:`~kanegen.Solver` share, and its methods that evaluate at one state."""
+    """The common base of all parts of a :class:`~kanegen.Solver`, with its methods that evaluate at one state."""
 
     description: Description
     extension: Build
@@ -52,9 +53,12 @@ class Evaluation:
     _residuals: Callable[..., Array]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """A quantity of the catalogue, as a function of (t, q, u, r=None, out=None); made when it is first used."""
+        """A quantity of the catalogue as a function of (t, q, u, r=None, out=None), created on first use."""
         if name not in ATTRIBUTES:
-            raise AttributeError(f"a Solver has no attribute {name!r}", name=name, obj=self)
+            near = difflib.get_close_matches(name, [known for known in dir(self) if known[0] != "_"], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            # With obj=self, a traceback of Python would repeat the hint.
+            raise AttributeError(f"a Solver has no attribute {name!r}{hint}", name=name, obj=None)
         function = self.__dict__[name] = self._functions.call(name)
         return function
 
@@ -65,9 +69,9 @@ class Evaluation:
         return self._functions.get(name).value(t, q, u, r)
 
     def residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
-        """Residuals of the constraints at position and velocity level, zero on the manifold.
+        """Residuals of the constraints at position and velocity level, zero on the constraint manifold.
 
-        ``(n_position,)``: phi of the holonomic constraints, invariants last (``description.constraints.positions``);
+        ``(n_position,)``: phi of the holonomic constraints, then invariants (``description.constraints.positions``);
         ``(n_velocity,)``: phi' and psi (``description.constraints.velocities``).
         """
         constraints = self.description.constraints
@@ -78,11 +82,11 @@ class Evaluation:
         return values[:n], values[n:]
 
     def rank(self, t: float, q: Any, u: Any, r: Any = None) -> int:
-        """The number of independent constraint rows at this state; needs the function ``rank``."""
+        """The number of independent constraints at this state; needs the function ``rank``."""
         return int(self._value("rank", t, q, u, r))
 
     def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None) -> AccelerationParts:
-        """Constraint-enforcing and momentum-balance parts of u' and w'; build with ``functions=`` that has it."""
+        """Constraint-enforcing and momentum-balance parts of u' and w'; needs ``functions="acceleration_parts"``."""
         return AccelerationParts(*self._value("acceleration_parts", t, q, u, r))
 
     def output(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""The compiled functions of a model with the parameters of one solver, or why they cannot be called."""
+"""The compiled functions of a model with the parameters of one solver, and the reasons why some cannot be called."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class CompiledFunctions:
     """Compiled functions by name.
 
     ``parameters`` (n_p,) in the order of the description, NaN where a value is missing; ``gains`` (n_g,).
-    Each compiled function holds work space of its own and is called under the global interpreter lock, so
-    that threads may share it.
+    Each compiled function has its own work space and is called under the global interpreter lock, so that threads can
+    share it.
     """
 
     def __init__(self, extension: Build, description: Description, parameters: Array, gains: Array) -> None:
@@ -35,7 +35,7 @@ class CompiledFunctions:
         return CompiledFunctions, self._made_from
 
     def _avoidable(self) -> set[int]:
-        """Constants that nothing but functions evaluated on request needs."""
+        """Indices of the constants that only functions evaluated on request need."""
         requested, inside = set[int](), set[int]()
         for name, entry in self.description.functions.items():
             spec = spec_of(name)
@@ -43,18 +43,18 @@ class CompiledFunctions:
         return requested - inside
 
     def get(self, name: str) -> Any:
-        """A new ``Function`` of the module. Raises `SolveError` telling why there is none."""
+        """A new ``Function`` of the module. Raises `SolveError` with the reason if it cannot be called."""
         self.require([name])
         return self.module.Function(name, self.prepared, self._values_by_default([name]))
 
     def require(self, names: Iterable[str]) -> None:
-        """Raise `SolveError` telling why, where one of these functions cannot be called."""
+        """Raise `SolveError` with the reason if one of these functions cannot be called."""
         for name in names:
             if (problem := self.problem(name)) is not None:
                 raise SolveError(problem)
 
     def inputs_read(self, names: Iterable[str]) -> frozenset[int]:
-        """The indices of the inputs that some of these functions read."""
+        """The indices of the inputs that at least one of these functions reads."""
         functions = self.description.functions
         return frozenset[int]().union(*(functions[name].inputs for name in names if name in self.module.FUNCTIONS))
 
@@ -70,7 +70,7 @@ class CompiledFunctions:
         missing = [name for name, value in zip(self.description.inputs, values, strict=True) if np.isnan(value)]
         if missing:
             raise SolveError(
-                f"{', '.join(listed)} need values of the inputs without a default: {', '.join(missing)}; pass r=, or "
+                f"{', '.join(listed)} need values of inputs without a default: {', '.join(missing)}; pass r=, or "
                 "give each Input a default"
             )
         return values
@@ -81,7 +81,7 @@ class CompiledFunctions:
         return (*names, *(name for name, spec in specs.items() if spec is None or spec.every_run))
 
     def _values_by_default(self, names: Sequence[str]) -> Array:
-        """Default inputs (n_r,): zero for inputs that are not read, NaN for those that are and have no default."""
+        """Default inputs (n_r,); without a default: NaN if one of the functions reads the input, else zero."""
         read = self.inputs_read(names)
         unread = [i for i in range(len(self._defaults)) if i not in read]
         values = self._defaults.copy()
@@ -94,7 +94,7 @@ class CompiledFunctions:
         return self.get(name).value(0.0, *map(np.zeros, (len(d.coordinates), len(d.speeds), len(d.inputs))))
 
     def require_finite(self, names: Iterable[str], t: float, q: Any, u: Any, r: Any) -> None:
-        """Raise `SolveError` naming an entry that is not finite at a state, of those functions that were built."""
+        """Raise `SolveError` if one of the functions, as far as they were built, is not finite; it names the entry."""
         for name in names:
             if name in self.module.FUNCTIONS and self.problem(name) is None:
                 self.get(name).value(t, q, u, r)
@@ -107,7 +107,7 @@ class CompiledFunctions:
         if name not in self.module.FUNCTIONS:
             return (
                 f"{public} was not built for the model {model!r}: name it in functions= of kanegen.build. "
-                f"Built were {', '.join(self.module.FUNCTIONS)}"
+                f"The functions that were built are {', '.join(self.module.FUNCTIONS)}"
             )
         entry, parameters = self.description.functions[name], self.description.parameters
         if missing := [parameters[i] for i in sorted(self._unset.intersection(entry.parameters))]:
@@ -120,11 +120,11 @@ class CompiledFunctions:
         return None
 
     def call(self, name: str, method: str = "value") -> Callable[..., Any]:
-        """A bound method of the compiled function; where there is none, a function that raises why."""
+        """A bound method of the compiled function, or a function that raises `SolveError` with the reason."""
         d = self.description
         sizes = CATALOGUE[name].shape if name in CATALOGUE else ()
         if "n_i" in sizes and d.dependent and not d.independent:
-            # C has no arrays without elements: where nothing is free to move there is nothing to compile.
+            # Without independent speeds these functions have no entries, and C has no arrays without elements.
             return _empty(tuple({"n_i": 0, "n_d": len(d.dependent), "n_u": len(d.speeds)}[size] for size in sizes))
         if (problem := self.problem(name)) is not None:
             return refusal(problem)
@@ -133,7 +133,7 @@ class CompiledFunctions:
 
 
 def check_names(module: Evaluator, description: Description) -> None:
-    """Raise `BuildError` when the compiled struct and the description are of different models."""
+    """Raise `BuildError` if the compiled module and the description belong to different models."""
     for what, compiled, described in (
         ("coordinates", module.COORDINATES, description.coordinates),
         ("speeds", module.SPEEDS, description.speeds),
@@ -143,8 +143,8 @@ def check_names(module: Evaluator, description: Description) -> None:
     ):
         if compiled != described:
             raise BuildError(
-                f"the compiled model {module.NAME!r} has the {what} {compiled}, its description {described}: they do "
-                "not belong together; clear the cache and build again"
+                f"the compiled model {module.NAME!r} has the {what} {compiled}, but its description {described}: they "
+                "are of different models; clear the cache and build again"
             )
 
 

@@ -1,8 +1,7 @@
 """The inputs ``r`` of an integration, in the forms that the compiled integrator evaluates.
 
 Tables and splines become piecewise polynomials (``scipy.interpolate.PPoly``), whose coefficients ``c`` have the shape
-(k, n, m), for m values. ``scipy.interpolate`` is imported only where it is needed, since that takes a quarter of a
-second.
+(k, n, m), for m values. ``scipy.interpolate`` is imported only where it is needed, because the import takes 0.25 s.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ class RunInputs:
 
 
 def run_inputs(module: Evaluator, description: Description, r: Any, needed: frozenset[int] | None = None) -> RunInputs:
-    """The inputs ``r`` describes; those with indices in ``needed`` (None: all) must have a value.
+    """The inputs that ``r`` describes; inputs with indices in ``needed`` (None: all) must have a value.
 
     ``None``: the defaults; an array (n_r,): constant; ``(times, values)``: linear interpolation of (n,) and
     (n, n_r); ``PPoly``, ``CubicSpline``, ``BSpline`` of (n_r,) values; ``scipy.LowLevelCallable`` with the
     signature ``void (double t, double *r, void *user_data)``; a Python callable ``r(t) -> (n_r,)``, which is
-    slow. With one input, tables and splines may have scalar values. A mapping gives each input by name or
-    symbol a number, a table, a spline or a callable ``f(t) -> float``. An input that is missing there is the
-    derivative of the input whose rate it is, or has its default.
+    slow. If the model has one input, tables and splines can have scalar values. A mapping from names or symbols of
+    inputs gives each a number, a table, a spline or a callable ``f(t) -> float``: ``{"force": (times, values)}``. An
+    input that is not in the mapping is the derivative of the input whose rate it is, or has its default.
 
     Raises `SolveError` for anything else, missing values, unknown names, wrong shapes and values that are not finite.
     """
@@ -117,9 +116,9 @@ def _scalar(value: Any, name: str) -> Scalar:
 
 
 def _filled(given: dict[str, Scalar], description: Description, needed: frozenset[int] | None) -> list[Scalar]:
-    """A scalar for every input: the given one, the derivative of a given one, or the default.
+    """A scalar for every input: the given scalar, the derivative of a given scalar, or the default.
 
-    Inputs that no function reads are zero.
+    Inputs without these that no function reads are zero.
     """
     names, slots = description.inputs, description.input_slots
 
@@ -149,8 +148,8 @@ def _rate(source: Scalar, name: str, rate: str) -> Scalar:
         return derivative(source, f"input {name}, whose rate {rate} is needed,")
     if callable(source):
         raise SolveError(
-            f"input {name} is a Python callable, from which its rate {rate} does not follow: give {rate} as well, or "
-            f"{name} as a spline"
+            f"input {name} is a Python callable, which cannot be differentiated to get its rate {rate}: give {rate} as "
+            f"well, or {name} as a spline"
         )
     return 0.0
 
@@ -162,8 +161,8 @@ def _function(scalar: Scalar) -> Callable[[float], Any]:
 
 
 def _call_compiled(source: Any, t: float, n_r: int) -> Array:
-    """Values of a C function of inputs, whose signature the module has checked."""
-    # A LowLevelCallable is a tuple that hides its capsule.
+    """Inputs at ``t`` from a C function; the module has checked its signature."""
+    # A LowLevelCallable is a tuple that forbids indexing; its first element is the capsule.
     capsule = tuple.__getitem__(source, 0) if isinstance(source, tuple) else source
     api = ctypes.pythonapi
     name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))(capsule)
@@ -182,11 +181,11 @@ def is_polynomial(value: Any) -> bool:
 
 
 def value_at(polynomial: Any, t: float) -> Array:
-    """Values (m,) at ``t``. Raises `SolveError` beyond the ends, where the polynomial is not defined."""
+    """Values (m,) at ``t``. Raises `SolveError` outside the interval on which the polynomial is defined."""
     first, last = _span(polynomial)
     slack = _JUMP * (last - first)
     if not first - slack <= t <= last + slack:
-        raise SolveError(f"an input is given for t from {first!r} to {last!r} s, and is needed at t = {t!r}")
+        raise SolveError(f"an input is given for t from {first!r} to {last!r} s, but is needed at t = {t!r} s")
     values: Array = polynomial(t, extrapolate=True)
     return values
 
@@ -194,7 +193,7 @@ def value_at(polynomial: Any, t: float) -> Array:
 def derivative(polynomial: Any, what: str) -> Any:
     """The time derivative; ``what`` names the function in the error.
 
-    Raises `SolveError` where the values jump: the derivative would hold an impulse.
+    Raises `SolveError` if the values jump, because the derivative would contain an impulse.
     """
     ends = np.polyval(polynomial.c[:, :-1], np.diff(polynomial.x)[:-1, None])
     jumps = np.abs(polynomial.c[-1, 1:] - ends)
@@ -210,7 +209,7 @@ def derivative(polynomial: Any, what: str) -> Any:
 def table(given: Any, what: str) -> Any:
     """Linear interpolation of ``(times, values)``: (n,) and (n,) or (n, m), n >= 2, times increasing.
 
-    Raises `SolveError` when they are anything else.
+    Raises `SolveError` for anything else.
     """
     if len(given) != 2:
         raise SolveError(f"{what} is a tuple of {len(given)}; expected a table (times, values)")
@@ -227,13 +226,13 @@ def table(given: Any, what: str) -> Any:
 
 def from_scipy(given: Any, what: str) -> Any:
     """A ``PPoly`` (``CubicSpline`` ...), ``BPoly`` or ``BSpline`` as a ``PPoly``, None for other objects."""
-    # If the module is not imported, there is no such object.
+    # If the module is not imported, no such object exists.
     module: Any = sys.modules.get("scipy.interpolate")
     if module is None or not isinstance(given, (module.BSpline, module.BPoly, module.PPoly)):
         return None
     if isinstance(given, module.BSpline):
         x = np.unique(given.t[given.k : len(given.t) - given.k])
-        c = _taylor(given, given.k, x)  # PPoly.from_spline takes one value at a time only
+        c = _taylor(given, given.k, x)  # PPoly.from_spline accepts scalar splines only
     else:
         polynomial = module.PPoly.from_bernstein_basis(given) if isinstance(given, module.BPoly) else given
         x, c = polynomial.x, polynomial.c
@@ -251,8 +250,8 @@ def combined(parts: Sequence[Any], names: Sequence[str]) -> Any:
     spans = {name: _span(part) for name, part in zip(names, parts, strict=True) if is_polynomial(part)}
     first, last = max(span[0] for span in spans.values()), min(span[1] for span in spans.values())
     if not first < last:
-        listed = ", ".join(f"{name} from {start!r} to {end!r}" for name, (start, end) in spans.items())
-        raise SolveError(f"the inputs have no time in common: {listed} s")
+        intervals = ", ".join(f"{name} from {start!r} to {end!r}" for name, (start, end) in spans.items())
+        raise SolveError(f"the inputs have no time in common: {intervals} s")
     polynomials = [part for part in parts if is_polynomial(part)]
     x = np.unique(np.concatenate([part.x for part in polynomials]))
     x = x[(x >= first) & (x <= last)]
@@ -267,7 +266,7 @@ def combined(parts: Sequence[Any], names: Sequence[str]) -> Any:
 
 
 def _taylor(function: Callable[[Array, int], Array], degree: int, x: Array) -> Array:
-    """Coefficients (degree + 1, n, ...) about the left ends of the pieces between ``x`` (n + 1,)."""
+    """Taylor coefficients (degree + 1, n, ...) at the left ends of the pieces between ``x`` (n + 1,)."""
     return np.stack([function(x[:-1], power) / factorial(power) for power in range(degree, -1, -1)])
 
 
@@ -290,7 +289,7 @@ def _real(value: Any, what: str) -> Array:
     except ValueError as error:
         raise SolveError(f"{what} cannot be read as an array: {error}") from error
     if array.dtype.kind not in "fiu":
-        raise SolveError(f"{what} hold {array.dtype.name}; expected real numbers")
+        raise SolveError(f"{what} have the type {array.dtype.name}; expected real numbers")
     if not np.isfinite(array).all():
-        raise SolveError(f"{what} hold NaN or infinity; every entry must be finite")
+        raise SolveError(f"{what} contain NaN or infinity; every entry must be finite")
     return array.astype(np.float64)

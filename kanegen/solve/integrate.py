@@ -1,4 +1,4 @@
-"""Integration: the methods of a solver for motions, checks of their arguments, and what results."""
+"""Integration: methods of a solver that compute motions, checks of their arguments, and solutions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Options(NamedTuple):
     progress: bool | Callable[[float], None]
 
     def check(self) -> None:
-        """Raise `SolveError` for steps that contradict the method, and for values that make no sense."""
+        """Raise `SolveError` for step options that contradict the method, and for invalid values."""
         if self.method not in FIXED_STEP + ADAPTIVE:
             raise SolveError(
                 f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or {', '.join(ADAPTIVE)} "
@@ -64,7 +64,7 @@ class Options(NamedTuple):
             if getattr(self, name) is not None:
                 advice = "leave it out" if fixed else "give first_step, max_step or tolerances, or use rk4"
                 kind = "has a fixed step" if fixed else "chooses its steps"
-                raise SolveError(f"{self.method} {kind} and takes no {name}: {advice}")
+                raise SolveError(f"{self.method} {kind} and accepts no {name}: {advice}")
         for name in ("step", "first_step", "max_step"):
             value = getattr(self, name)
             if value is not None:
@@ -77,15 +77,15 @@ class Options(NamedTuple):
 
 
 _STEPPING: Final = Options._fields[: Options._fields.index("events")]
-"""The options that the compiled integrator takes as they are."""
+"""The options that are passed to the compiled integrator unchanged."""
 
 
 class Problem(NamedTuple):
-    """A run of a model: its functions, inputs and checks.
+    """What is integrated in a run of a model.
 
-    ``function`` is integrated. ``residuals(t, q, u, r)`` are those at position and at velocity level. With ``momenta``
-    the integrated state is (q, mom), and ``function`` that of a momentum form. ``loop`` provides the controls of a
-    closed loop.
+    ``function`` is the right-hand side. ``residuals(t, q, u, r)`` returns the residuals at position and at velocity
+    level. With ``momenta`` the state is (q, mom), and ``function`` belongs to a momentum form. ``loop`` provides the
+    controls of a closed loop.
     """
 
     functions: CompiledFunctions
@@ -134,7 +134,7 @@ def _projection_arguments(
 
 
 def _checked_events(problem: Problem, start: RunStart, t1: float, options: Options) -> tuple[int, ...]:
-    """Indices of the events to look for. Raises `SolveError` for a start, span or events that cannot be integrated."""
+    """Indices of the events to detect. Raises `SolveError` for a start, span or events that cannot be integrated."""
     module, d = problem.functions.module, problem.functions.description
     events = watched_events(d, options.events)
     if problem.loop is not None:
@@ -145,8 +145,8 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     check_contact_values(problem.functions, *state, r)
     if tolerance is not None and (violated := violations(d, problem.residuals(*state, r), *state[1:], tolerance)):
         advice = (
-            "correct q0 and u0, allow more by start_tolerance=, or pass start_tolerance=None to integrate from there "
-            "nevertheless (with a stabilization the violation decays)"
+            "correct q0 and u0, allow more by start_tolerance=, or pass start_tolerance=None to integrate in spite of "
+            "the violation (with a stabilization it decays)"
         )
         headline = f"the start at t = {start.t!r} s violates {len(violated)} constraint(s)"
         raise SolveError(listed(headline, violated, advice))
@@ -175,7 +175,7 @@ def _check_tolerance(value: Any, name: str, zero: bool) -> None:
 def _solution(problem: Problem, result: Any) -> Solution:
     module, description = problem.functions.module, problem.functions.description
     n_q = len(description.coordinates)
-    n = n_q + len(description.speeds)  # controls that are part of the state follow
+    n = n_q + len(description.speeds)  # with control constraints, controls follow in the state
     t, y = result.last
     dense = result.dense if result.dense is None or isinstance(result.dense, Dense) else Dense(*result.dense)
     events, contacts = hybrid_records(module, description, result)
@@ -195,11 +195,11 @@ def _solution(problem: Problem, result: Any) -> Solution:
 
 
 def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> Solution:
-    """The solution if it reached its end; otherwise an error that holds it is raised."""
+    """Return the solution if it reached the end of the span; otherwise raise an error that holds it."""
     if result.flat_guard is not None:
         raise IntegrationError(
-            f"the guard of event {result.flat_guard!r} was zero wherever it was evaluated, so that it marks no "
-            "instant; correct it, or leave it out by events=; the motion is in .solution of this exception",
+            f"the guard of event {result.flat_guard!r} was zero wherever it was evaluated, so that the event has no "
+            "instant; correct the guard, or leave the event out by events=; the motion is in .solution of this error",
             solution,
         )
     if solution.success:
@@ -219,7 +219,7 @@ def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> S
 
 
 def _not_finite(problem: Problem, last: tuple[float, Array, Array]) -> str | None:
-    """Which entry of the right-hand side or its Jacobian is not finite at the last state; None where all are."""
+    """The message on an entry of the right-hand side or its Jacobian that is not finite; None if all are finite."""
     if problem.momenta is not None or problem.loop is not None:
         return None
     t, q, u = last
@@ -233,13 +233,13 @@ def _not_finite(problem: Problem, last: tuple[float, Array, Array]) -> str | Non
 
 
 _QUIET_SECONDS = 0.5
-"""Shorter runs show no bar."""
+"""Shorter runs show no progress bar."""
 
 
 class ProgressBar:
-    """A context manager to be called with the current time of a run from ``t0`` to ``t1``.
+    """A context manager, called with the current time of a run from ``t0`` to ``t1``, that shows a progress bar.
 
-    The bar goes to standard error when that is a terminal; ``console`` is a ``rich.console.Console`` to use instead.
+    It writes to standard error if this is a terminal, or to ``console``, a ``rich.console.Console``.
     """
 
     def __init__(
@@ -284,7 +284,7 @@ class ProgressBar:
 
 
 class Integrable(Evaluation):
-    """The methods of :class:`~kanegen.Solver` for motions; no Python runs within their loops."""
+    """The methods of :class:`~kanegen.Solver` that compute motions; their loops are compiled."""
 
     def integrate(
         self,
@@ -317,67 +317,67 @@ class Integrable(Evaluation):
         Parameters
         ----------
         q0, u0
-            Start, (n_q,) and (n_u,).
+            Coordinates and speeds at ``t0``, (n_q,) and (n_u,).
         r
             Inputs: see :func:`kanegen.solve.inputs.run_inputs`. None: their defaults.
         method
             ``"dopri5"`` (Dormand and Prince 1980, order 5(4)), ``"dop853"`` (Hairer, Norsett and Wanner 1993, order
-            8(5,3)) and the stiff ``"rodas"`` (order 4(3), needs the Jacobians, or takes differences while contacts act)
-            choose their steps; ``"rk4"`` and ``"kutta_merson"`` have a fixed ``step``. See docs/integration.md.
+            8(5,3)) and, for stiff equations, ``"rodas"`` (order 4(3), needs the Jacobians or, with closed contacts,
+            differences) choose their steps; ``"rk4"`` and ``"kutta_merson"`` have a fixed ``step``.
         rtol, atol
-            Tolerances of the local error, numbers or (n_q + n_u,), for methods that choose their steps.
+            Relative and absolute tolerance of the local error, numbers or (n_q + n_u,), for adaptive methods.
         step, first_step, max_step
-            Sizes of steps in s: of methods with a fixed step; of the first step; the largest.
+            Step sizes in s: the fixed step of rk4 and kutta_merson; the first and the largest step of adaptive methods.
         max_steps
             Largest number of accepted steps; None for no limit.
         t_eval
-            Times within the span, sorted in its direction, at which the solution is stored; None: every step. Times
-            after a terminal event are left out.
+            Times within the span, sorted in its direction, at which the solution is stored; None: every step. The
+            solution has no times after a terminal event.
         events
-            Names of the model's events to look for; None: all, ``()``: none. Contacts always act.
+            Names of the model's events to detect; None: all, ``()``: none. Contacts are always detected.
         modes
-            Modes of contacts at the start, ``{"floor": "slip"}``, where several are consistent with the state
+            Modes of contacts at the start, ``{"floor": "slip"}``, if several are consistent with the state
             (:data:`.MODES`); a mode that is not consistent is replaced. None: the modes must be unique.
         dense_output
-            Store what ``solution(t)`` needs: k (n_q + n_u) numbers a step, k = 4 to 8; dop853 then needs three more
-            evaluations a step.
+            Store what ``solution(t)`` needs: k (n_q + n_u) numbers per step, k = 4 to 8; dop853 then needs three more
+            evaluations per step.
         progress
-            True: show a progress bar if the run takes long. A function: it is called with the time every 20 ms or so.
+            True: show a progress bar in long runs. A function: it is called with the time about every 20 ms.
         start_tolerance
-            How far the start may violate the constraints (:func:`kanegen.solve.consistent.violations`); None: not
+            Largest violation of the constraints at the start (:func:`kanegen.solve.consistent.violations`); None: not
             checked.
         control
-            False: the controls are inputs like others. True: the control law of the model closes the loop; the
-            servo-constraints of a ``Servo`` give the controls, ``ControlConstraints`` make them part of the state.
-            ``r`` is then a mapping that gives the other inputs. See docs/control.md.
+            False: the controls are ordinary inputs. True: the control law of the model closes the loop; the
+            servo-constraints of a ``Servo`` determine the controls, ``ControlConstraints`` make them part of the state.
+            ``r`` is then a mapping with the other inputs. See docs/control.md.
         sample_time
             Servo: the controls are computed at multiples of this time (s) after ``t0`` and held in between. None:
-            always.
+            they are computed continuously.
         limits
-            Servo: largest magnitude of each control, ``(lowest, highest)`` or None, in their order, or a mapping by
+            Servo: for each control its largest magnitude, ``(lowest, highest)`` or None, in a sequence or a mapping by
             name; None: those of the model. ``saturation`` and ``warnings`` of ``solution.control`` show their effect.
         y
             Servo: free vector, a number or (n_tau,), if the model does not fix it; None: zero.
         tau0
-            Control constraints: start of the controls (and rates) of the state, (n,) in the order of
-            ``description.control_constraints.states``. None: consistent ones of least norm.
+            Control constraints: initial controls (and rates) of the state, (n,) in the order of
+            ``description.control_constraints.states``. None: consistent controls of least norm.
 
         Returns
         -------
         Solution
-            Its ``status`` is ``Outcome.FINISHED`` or ``Outcome.TERMINAL_EVENT``. With contacts or events it also holds
-            the events that occurred, the modes over time and the contact forces.
+            With status ``Outcome.FINISHED`` or ``Outcome.TERMINAL_EVENT``. With contacts or events it also holds the
+            events that occurred, the modes over time and the contact forces.
 
         Raises
         ------
         SolveError
-            For wrong arguments, values of contact laws out of range, an inconsistent start, and for spans that go
-            backwards where impacts, friction or latches would have to be undone.
+            For wrong arguments, values of contact laws out of range, an inconsistent start, and for spans backwards in
+            time with impacts, friction or latches.
         IntegrationError
-            A `SolveError` when the end cannot be reached (step size too small, ``max_steps``, values that are not
-            finite, a singular matrix, an exception in a Python input, contacts without a motion, chattering, a gap that
-            is violated at the start, a guard that is zero everywhere). It names the contact or event; its ``solution``
-            holds the part that was integrated, with the status.
+            A `SolveError` if the end cannot be reached (step size too small, ``max_steps``, values that are not
+            finite, a singular matrix, an exception in a Python input, no consistent contact modes, chattering, a gap
+            that is violated at the start, a guard that is zero everywhere). It names the contact or event; its
+            ``solution`` holds the part that was integrated, with the status.
         IntegrationInterrupted
             A `KeyboardInterrupt` with the same ``solution``.
         """
@@ -405,25 +405,25 @@ class Integrable(Evaluation):
     def consistent_controls(
         self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12
     ) -> Array:
-        """Controls (n,) of the state that satisfy the control constraints at ``t``, from a guess that does not.
+        """Compute controls (n,) of the state that satisfy the control constraints at ``t``.
 
-        Newton's method solves the control constraints, and their derivatives as far as these contain known quantities
+        Newton's method solves the control constraints and those of their derivatives that contain known quantities
         only; each correction has the least norm. The result is in the order of
         ``description.control_constraints.states``: the controls, then rates.
 
         Parameters
         ----------
         tau
-            Guess (n,); None: zero.
+            Initial guess (n,); None: zero.
         r
             The other inputs: a mapping from names to values at ``t``, or functions of time; None: their defaults.
         tolerance
-            Residuals that count as zero, relative to their derivatives in the controls.
+            Residuals below this count as zero, relative to their derivatives with respect to the controls.
 
         Raises
         ------
         SolveError
-            For a model without control constraints, and where no controls satisfy them, with the residuals.
+            For a model without control constraints, and, with the residuals, if no controls satisfy them.
         """
         names = self.description.input_names(control_constraints(self._functions).states)
         inputs = other_inputs(self._functions, names, r).at(float(t))
@@ -432,41 +432,41 @@ class Integrable(Evaluation):
     def inverse_dynamics(
         self, path: Any, times: Any, r: Any = None, *, path_tolerance: float | None = 1e-6
     ) -> InverseDynamics:
-        """The controls, multipliers and reactions of a given motion, at all times in one compiled call.
+        """Compute the controls, multipliers and reactions of a given motion, at all times in one compiled call.
 
         Parameters
         ----------
         path
-            Motion of all coordinates: a mapping from each to a SymPy expression of time and parameters, a number, a
-            table ``(times, values)`` or a SciPy spline; or one table (n,), (n, n_q), or one spline, of all. Tables are
-            interpolated by splines of degree 5.
+            Motion of all coordinates: a mapping from each coordinate to a SymPy expression of time and parameters, a
+            number, a table ``(times, values)`` or a SciPy spline; or one table (n,), (n, n_q), or one spline, of all
+            coordinates. Splines of degree 5 interpolate tables.
         times
-            Where to evaluate, (n_t,), s.
+            Times of the evaluation, (n_t,), s.
         r
             The inputs that are not controls: a mapping as for :meth:`integrate`. The controls are those of the
-            servo-constraints; in a model without, all inputs that occur in the forces only.
+            servo-constraints; in a model without servo-constraints, all inputs that occur in the forces only.
         path_tolerance
-            How far the path may violate the constraints, relative to the largest coordinate, speed or acceleration,
-            which counts as 1 at least; None: not checked.
+            Largest violation of the constraints by the path, relative to the largest coordinate, speed or acceleration
+            (at least 1); None: not checked.
 
         Returns
         -------
         InverseDynamics
-            If the controls cannot drive the motion, ``residual`` has the missing forces.
+            If the controls cannot drive the motion, ``residual`` holds the missing forces.
 
         Raises
         ------
         SolveError
-            For a path that violates the constraints, naming each with its worst time; for wrong arguments.
+            For wrong arguments, and for a path that violates constraints; the message names each with its worst time.
         """
         return inverse_dynamics(self._functions, self.parameters, path, times, r, path_tolerance)
 
     def low_level_callable(self, r: Any = None) -> Any:
         """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
 
-        Its arguments are t, ``y = (q, u)`` (read), ``y'`` (written) and user data the callable owns; the result is
-        negative when y' could not be computed or is not finite. All contacts are treated as open; events are ignored.
-        ``r`` as for :meth:`integrate`, but no Python callable. One thread at a time may use it.
+        Its arguments are t, ``y = (q, u)`` (read), ``y'`` (written) and user data that the callable owns; the result is
+        negative if y' could not be computed or is not finite. All contacts count as open; events are ignored. ``r`` is
+        as for :meth:`integrate`, but without Python callables. Only one thread at a time can use it.
         """
         from scipy import LowLevelCallable
 
@@ -474,7 +474,7 @@ class Integrable(Evaluation):
         return LowLevelCallable(function.low_level(self._run_inputs(r).compiled))
 
     def _run_inputs(self, r: Any) -> RunInputs:
-        """The inputs ``r`` of a run, as for :meth:`integrate`; inputs that no function of a run reads need no value."""
+        """The inputs ``r`` of a run; inputs that no function of the run reads need no value."""
         return run_inputs(self.extension.module, self.description, r, self._inputs_needed())
 
     def _state_function(self) -> str:

@@ -1,4 +1,4 @@
-"""Inverse dynamics: the controls, multipliers and reactions of a motion that is given.
+"""Inverse dynamics: the controls, multipliers and reactions of a given motion.
 
 The motion is a path q(t) with its derivatives, from expressions of time or from splines through samples.
 """
@@ -25,9 +25,8 @@ from kanegen.solve.values import beyond, by_name, largest, listed
 FEASIBLE: Final = 1e-9
 """A residual below this fraction of the forces counts as rounding error."""
 
-
 DEGREE: Final = 5
-"""Degree of the splines through samples: their second derivatives, which determine the forces, are of class C2."""
+"""Degree of the splines through samples; the second derivatives, which determine the forces, are of class C2."""
 
 ACCEPTED: Final = (
     "a table (times (n,), values (n, n_q)), a SciPy spline of (n_q,) values, or a mapping from coordinates to SymPy "
@@ -35,7 +34,7 @@ ACCEPTED: Final = (
 )
 
 Curve = Callable[[Array, int], Array]
-"""Values of the k-th derivative at times."""
+"""A function of times (n,) and k that returns the k-th derivative at these times."""
 
 _RESULTS: Final = ("u", "udot", "controls", "multipliers", "residual")
 
@@ -49,7 +48,7 @@ class InverseDynamics:
     t, q, u, udot
         The path, (n_t,), (n_t, n_q), (n_t, n_u), (n_t, n_u).
     controls
-        (n_t, n_tau), in the order of ``control_names``: those of least norm among all that drive the motion.
+        (n_t, n_tau), in the order of ``control_names``: the controls of least norm among all that drive the motion.
     multipliers
         (n_t, n_c) of ``Q u' = P + J^T lambda``, in the order of ``description.constraints.rows``.
     reactions
@@ -83,8 +82,8 @@ def inverse_dynamics(
     d, module = functions.description, functions.module
     if not d.path_controls:
         raise SolveError(
-            f"inverse dynamics of the model {d.name!r} has nothing to solve for: it needs inputs that act through the "
-            "forces only, affinely, and the functions control_forces and kinematics, which are built by default"
+            f"inverse dynamics of the model {d.name!r} has no unknowns: it needs inputs that occur in the forces only, "
+            "affinely, and the functions control_forces and kinematics, which are built by default"
         )
     reactions = [REACTION + name for name in d.reactions]
     functions.require(("control_forces", "kinematics", "Q", "P", *reactions))
@@ -113,7 +112,7 @@ def inverse_dynamics(
 def _require_evaluated(
     functions: CompiledFunctions, motion: Path, values: Mapping[str, Array], inputs: RunInputs
 ) -> None:
-    """Raise `SolveError` for a path along which the equations cannot be solved or give values that are not finite."""
+    """Raise `SolveError` if the equations cannot be solved or are not finite somewhere along the path."""
     status = values["status"]
     finite = [np.isfinite(values[name]).all(axis=1) for name in _RESULTS]
     failed = np.flatnonzero((status < 0) | ~np.logical_and.reduce(finite))
@@ -130,12 +129,12 @@ def _require_evaluated(
         reason = str(error)
     raise SolveError(
         f"the equations cannot be evaluated at {failed.size} of {status.size} times, first at t = {t!r} s ({place}): "
-        f"{reason}; lead the path around it"
+        f"{reason}; change the path so that it avoids this configuration"
     )
 
 
 def _require_consistent(d: Description, motion: Path, values: Mapping[str, Array], tolerance: float) -> None:
-    """Raise `SolveError` for a path that violates the constraints at any level, or invariants of the kinematics."""
+    """Raise `SolveError` for a path that violates constraints at any level, or the kinematic equations."""
     speed = largest(values["u"])
     labels, n = d.constraints, len(d.constraints.positions)
     residuals = values.get("residuals", np.empty((motion.times.size, 0)))
@@ -162,7 +161,7 @@ def _require_consistent(d: Description, motion: Path, values: Mapping[str, Array
 
 
 class Path(NamedTuple):
-    """``q``, ``qdot`` and ``qddot`` at ``times`` (n_t,): (n_t, n_q)."""
+    """``q``, ``qdot`` and ``qddot``, (n_t, n_q) each, at ``times`` (n_t,)."""
 
     times: Array
     q: Array
@@ -173,15 +172,15 @@ class Path(NamedTuple):
 def sampled_path(given: Any, times: Any, description: Description, parameters: Mapping[str, float | None]) -> Path:
     """The path at ``times``; expressions may contain parameters of the model.
 
-    Raises `SolveError` for paths of other kinds or shapes, coordinates without one, unknown symbols, and times beyond
-    the samples.
+    Raises `SolveError` for paths of other types or shapes, coordinates without a motion, unknown symbols, and times
+    outside the samples.
     """
     wanted, names = _times(times), description.coordinates
     if isinstance(given, Mapping):
         by_coordinate = by_name(given, names, "coordinate")
         missing = [name for name in names if name not in by_coordinate]
         if missing:
-            raise SolveError(f"the path gives no motion of {', '.join(missing)}: give every coordinate one")
+            raise SolveError(f"the path gives no motion of {', '.join(missing)}: give a motion of every coordinate")
         curves = [_curve(by_coordinate[name], name, 1, parameters) for name in names]
         rows = [np.stack([curve(wanted, k).reshape(wanted.size) for curve in curves], axis=1) for k in range(3)]
     else:
@@ -221,7 +220,7 @@ def _curve(value: Any, what: str, width: int, parameters: Mapping[str, float | N
 
 
 def _expression(expression: Any, what: str, parameters: Mapping[str, float | None]) -> Curve:
-    """An expression of time and parameters, lowered and differentiated on a graph like the model's expressions."""
+    """An expression of time and parameters, differentiated on a graph as are the expressions of the model."""
     from sympy.physics.vector import dynamicsymbols
 
     graph = Graph()
@@ -253,7 +252,7 @@ def _within(curve: Curve, what: str, first: float, last: float) -> Curve:
         outside = (times < first) | (times > last)
         if outside.any():
             raise SolveError(
-                f"{what} is given for t from {first!r} to {last!r} s; t = {float(times[outside][0])!r} lies outside"
+                f"{what} is given for t from {first!r} to {last!r} s, but needed at t = {float(times[outside][0])!r} s"
             )
         return curve(times, k)
 
@@ -273,7 +272,7 @@ def _through(table: tuple[Any, Any], what: str, width: int) -> Any:
             f"the table of {what} has times {x.shape} and values {y.shape}; expected (n,) and (n, {width}) with n >= 4"
         )
     if not (np.isfinite(x).all() and np.isfinite(y).all() and (np.diff(x) > 0.0).all()):
-        raise SolveError(f"the table of {what} must hold finite numbers, its times increasing")
+        raise SolveError(f"the table of {what} must hold finite numbers, with increasing times")
     return make_interp_spline(x, y, k=DEGREE if x.size > DEGREE else 3)
 
 

@@ -1,10 +1,11 @@
 """Jacobians of a solver, and linear models of constrained systems in a minimal state.
 
-The state x = (q, u) obeys ``phi(q, t, r) = 0`` and ``psi(q, u, t, r) = 0``, the rates of holonomic constraints among
-the latter. Independent coordinates and speeds are chosen by pivoting; the constraints, linearized, give the others:
-``dx = M dz + N dr``. With the rows z' of the Jacobian, ``z' = A dz + B dr``: the steps of Peterson, Gede and Hubbard,
-"Symbolic linearization of equations of motion of constrained multibody systems", Multibody System Dynamics 33 (2015)
-143-161, with numbers from compiled Jacobians in place of their symbolic matrices, and inputs in the constraints.
+The state x = (q, u) satisfies ``phi(q, t, r) = 0`` and ``psi(q, u, t, r) = 0``, where psi includes the rates of
+holonomic constraints. Pivoting chooses independent coordinates and speeds z; the linearized constraints determine the
+others: ``dx = M dz + N dr``. The rows of the Jacobian that belong to z' then give ``z' = A dz + B dr``. These are the
+steps of Peterson, Gede and Hubbard, "Symbolic linearization of equations of motion of constrained multibody systems",
+Multibody System Dynamics 33 (2015) 143-161, with compiled Jacobians in place of symbolic matrices and with inputs in
+the constraints.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NEGLIGIBLE = 1e-12
 """Entries of A below this fraction of the largest are rounding errors: the coordinate has no influence."""
 
 STEADY = 1e-8
-"""Accelerations, and their rates, below this fraction of what the terms of the Jacobian give count as zero."""
+"""Accelerations and their rates below this fraction of the terms of the Jacobian count as zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +49,11 @@ class Jacobian:
 class Linearization:
     """``z' = A z + B dr``, ``(dq, du) = C z + D dr``: deviations from the state of linearization.
 
-    ``z`` are the independent ``coordinates``, then the independent ``speeds``; ``inputs`` names the elements of dr, in
-    which rates of inputs are inputs of their own. ``C`` and ``D`` have a row for every coordinate and speed,
-    ``C_outputs`` and ``D_outputs`` for every output of the model (every component of a matrix): ``dy = C_outputs z +
-    D_outputs dr``, with the accelerations that the outputs contain. ``steady``: to first order, nothing that A and B
-    depend on changes along the motion. Otherwise A and B hold at this instant only, and the eigenvalues do not show
-    stability.
+    ``z`` holds the independent ``coordinates``, then the independent ``speeds``; ``inputs`` names the elements of dr,
+    where rates of inputs are separate inputs. ``C`` and ``D`` have a row for every coordinate and speed, ``C_outputs``
+    and ``D_outputs`` for every output of the model (every component of a matrix): ``dy = C_outputs z + D_outputs dr``,
+    including the accelerations in the outputs. ``steady``: A and B are constant along the motion, to first order. If
+    not, they are valid at this instant only, and the eigenvalues do not determine stability.
     """
 
     A: Array
@@ -75,14 +75,14 @@ class Linearization:
 
     @property
     def eigenvalues(self) -> NDArray[np.complex128]:
-        """Eigenvalues of A in 1/s, by falling real part."""
+        """Eigenvalues of A in 1/s, sorted by decreasing real part."""
         values = np.linalg.eigvals(self.A).astype(np.complex128)
         return values[np.lexsort((-values.imag, -values.real))]
 
     def without_ignorable(self) -> Linearization:
-        """The linear model without the coordinates that nothing else depends on (position along a road, heading).
+        """The linear model without ignorable coordinates, on which no rate depends (position along a road, heading).
 
-        Each of these coordinates belongs to an eigenvalue zero, which is removed with it.
+        Each of these coordinates has an eigenvalue of zero, which is removed as well.
         """
         kept = list(range(len(self.states)))
         small = NEGLIGIBLE * np.abs(self.A).max(initial=0.0)
@@ -108,23 +108,23 @@ class Linearization:
 class Differentiable(Evaluation):
     """The methods of :class:`~kanegen.Solver` for Jacobians and linear models.
 
-    They need ``functions=("rhs", "residuals", "jacobians")`` of ``kg.build``, or more.
+    They need ``functions=("rhs", "residuals", "jacobians")`` of ``kg.build``, or further functions.
     """
 
     def jacobian(self, t: float, q: Any, u: Any, r: Any = None) -> Jacobian:
-        """Derivatives of (q', u') with the stabilization of the solver, by implicit differentiation, in C.
+        """Derivatives of (q', u'), with the stabilization of the solver, by compiled implicit differentiation.
 
         Returns
         -------
         Jacobian
-            Arrays (n_q + n_u, n) in ``q``, ``u``, the inputs ``r`` (rates of inputs are inputs of their own) and the
-            parameters ``p`` in the order of ``description.parameters``. Off the constraint manifold they are those of
-            ``rhs`` there. The slope of a root is taken as 0 where the root is 0 (docs/linearization.md).
+            Derivatives (n_q + n_u, n) with respect to ``q``, ``u``, the inputs ``r`` (rates of inputs are separate
+            inputs) and the parameters ``p`` in the order of ``description.parameters``. They are those of ``rhs``, also
+            off the constraint manifold. The derivative of a square root at 0 counts as 0 (docs/linearization.md).
 
         Raises
         ------
         SolveError
-            Where ``rhs`` raises it, where a derivative is not finite, and when the Jacobians were not built.
+            If ``rhs`` raises it, if a derivative is not finite, and if the Jacobians were not built.
         """
         d = self.description
         return Jacobian(*_slopes(self._evaluate(t, q, u, r), d, "jacobian", len(d.coordinates) + len(d.speeds), "qurp"))
@@ -145,17 +145,17 @@ class Differentiable(Evaluation):
         Parameters
         ----------
         coordinates, speeds
-            Names (or symbols) of the independent coordinates and speeds; None: those the constraints determine
-            the others from best.
+            Names (or symbols) of the independent coordinates and speeds; None: chosen by pivoting, so that the
+            linearized constraints are well conditioned in the others.
         tolerance
-            How far the state may violate a constraint: its residual over the largest coordinate (positions) or speed
-            (velocities), which counts as 1 at least.
+            Largest violation of a constraint: its residual relative to the largest coordinate (positions) or speed
+            (velocities), or to 1 if these are smaller.
 
         Raises
         ------
         SolveError
-            When the state violates the constraints, naming each with its residual; when the named elements are not
-            independent; when the Jacobians were not built.
+            If the state violates constraints (the message names each with its residual), if the named elements are not
+            independent, and if the Jacobians were not built.
         """
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
@@ -213,7 +213,7 @@ def linearize(
 def _outputs(evaluate: Evaluate, d: Description) -> tuple[tuple[str, ...], Array, Array]:
     """Names of the components of all outputs, with their derivatives in (q, u) and r; empty if they were not built."""
     names = tuple(
-        f"{name}[{', '.join(map(str, index))}]" if shape else name  # of a scalar, or the elements of a matrix
+        f"{name}[{', '.join(map(str, index))}]" if shape else name
         for name, shape in d.outputs.items()
         for index in np.ndindex(*shape)
     )
@@ -223,7 +223,7 @@ def _outputs(evaluate: Evaluate, d: Description) -> tuple[tuple[str, ...], Array
 
 
 def _slopes(evaluate: Evaluate, d: Description, name: str, rows: int, variables: str = "qur") -> list[Array]:
-    """Derivatives of values (rows,) in q, u, r, p; C has no arrays without elements, so that none is compiled."""
+    """Derivatives of values (rows,) with respect to q, u, r, p; matrices without elements are not compiled."""
     sizes = {"q": len(d.coordinates), "u": len(d.speeds), "r": len(d.inputs), "p": len(d.parameters)}
     return [evaluate(f"{name}_{x}") if rows and sizes[x] else np.zeros((rows, sizes[x])) for x in variables]
 
@@ -256,8 +256,8 @@ def _free(matrix: Array, names: Sequence[str], wanted: Sequence[Any] | None, wha
     advice = ", ".join(names[i] for i in sorted(order[rank:]))
     if len(free) != len(names) - rank:
         raise SolveError(
-            f"{len(free)} independent {what}s are named ({', '.join(chosen)}), the constraints leave "
-            f"{len(names) - rank} free at this state; for instance {advice or 'none'}"
+            f"{len(free)} independent {what}s are named ({', '.join(chosen)}), but the constraints leave "
+            f"{len(names) - rank} free at this state; name, for instance, {advice or 'none'}"
         )
     if rank and pivoted_columns(matrix[:, bound])[0] < rank:
         raise SolveError(
@@ -268,10 +268,7 @@ def _free(matrix: Array, names: Sequence[str], wanted: Sequence[Any] | None, wha
 
 
 def _is_steady(F: Array, F_t: Array, rates: tuple[Array, Array], rows: list[int]) -> bool:
-    """Whether the independent accelerations (``rows`` of the rates) and their time derivatives are zero.
-
-    Coordinates and dependent speeds may change, as those of a wheel, or of a vehicle in a steady turn, do.
-    """
+    """Whether the independent accelerations (``rows`` of the rates) and their time derivatives are zero."""
     rate = np.concatenate(rates)
     scale = 1.0 + float(np.abs(F).max(initial=0.0)) * (1.0 + float(np.abs(rate).max(initial=0.0)))
     change = np.concatenate([rate[rows], (F @ rate + F_t)[rows]])

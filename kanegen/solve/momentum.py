@@ -1,4 +1,4 @@
-"""The momentum forms: an integration has the state (q, mom), the user sees (q, u)."""
+"""The momentum forms: the state of an integration is (q, mom), but users give and get (q, u)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution import Dense
 
 _NO_STABILIZATION = (
-    "the reduced momentum form takes no stabilization: its speeds satisfy the velocity-level constraints exactly; "
+    "the reduced momentum form has no stabilization: its speeds satisfy the velocity-level constraints exactly; "
     'integrate with_stabilization(None), or build with form="momentum_unreduced" or "reduced"'
 )
 
 
 def state_function(form: str, rhs_name: str) -> str:
-    """Name of the function that is integrated: ``rhs_name``, or its counterpart for momenta.
+    """Name of the function that is integrated: ``rhs_name``, or the corresponding function of the momenta.
 
     Raises `SolveError` for stabilization in the reduced momentum form.
     """
@@ -37,7 +37,7 @@ def state_function(form: str, rhs_name: str) -> str:
 def functions_of_momenta(functions: CompiledFunctions, rhs_name: str) -> dict[str, Callable[..., Any]]:
     """The functions of (t, q, mom, r=None) by name: ``speeds_from_momentum`` and ``momentum_rhs``.
 
-    ``mom``: (n_u,), or (n_i,) of the reduced form. Where they were not built, functions that raise why.
+    ``mom``: (n_u,), or (n_i,) in the reduced form. Functions that were not built raise `SolveError` with the reason.
     """
     form, n_q = functions.description.form, len(functions.description.coordinates)
     if form == "momentum" and rhs_name != "rhs":
@@ -53,7 +53,7 @@ def functions_of_momenta(functions: CompiledFunctions, rhs_name: str) -> dict[st
 
 
 def _of_momenta(functions: CompiledFunctions, name: str) -> Callable[..., Array]:
-    """The compiled function with momenta in place of speeds; the reduced form has fewer of them."""
+    """The compiled function with momenta in place of speeds; the reduced form has fewer momenta than speeds."""
     value: Callable[..., Array] = functions.call(name)
     description = functions.description
     if description.form != "momentum":
@@ -73,7 +73,7 @@ def _of_momenta(functions: CompiledFunctions, name: str) -> Callable[..., Array]
 
 
 class RunMomenta:
-    """Conversions between (q, u) and (q, mom) for one run with the inputs ``r``; pickles with both.
+    """Conversions between (q, u) and (q, mom) for one run with the inputs ``r``; a pickle holds functions and inputs.
 
     ``needed``: the indices of the inputs that must have a value (:func:`kanegen.solve.inputs.run_inputs`).
     """
@@ -95,7 +95,7 @@ class RunMomenta:
         return momenta
 
     def speeds(self, times: Array, states: Array) -> Array:
-        """States (n_t, n_q + n_u) in the speeds from those (n_t, n_q + n_mom) in the momenta."""
+        """States (q, u), (n_t, n_q + n_u), from states (q, mom), (n_t, n_q + n_mom)."""
         n_q = self._n_q
         result = np.empty((len(times), n_q + self._n_u))
         result[:, :n_q] = states[:, :n_q]
@@ -116,7 +116,7 @@ class RunMomenta:
 
 @dataclass(frozen=True, eq=False)
 class SpeedDense(Dense):
-    """Continuous extension of a run in the momenta: its polynomials are those of (q, mom), converted when evaluated."""
+    """Dense output of a run in the momenta: polynomials of (q, mom), converted to (q, u) on evaluation."""
 
     momenta: RunMomenta
 

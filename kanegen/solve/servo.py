@@ -26,17 +26,17 @@ class Feasibility:
     Attributes
     ----------
     kind
-        ``"unique"``; ``"family"``: infinitely many, among which ``y`` chooses; ``"none"``.
+        ``"unique"``; ``"family"``: infinitely many solutions, from which ``y`` selects one; ``"none"``.
     dimension
-        Dimension of the family, n_tau less the rank of S; 0 for a unique solution. Without a solution, the number of
-        directions of the controls that have no effect.
+        Dimension of the family, n_tau - rank(S); 0 for a unique solution. Without a solution, the dimension of the null
+        space of S: controls that have no effect.
     residual
-        Largest ``|S tau - z|`` of the best controls, in the unit of psi'' (psi' for nonholonomic constraints); rounding
-        error where there is a solution. For ideal controls, ``|M G tau - M J_s^T mu|``, an acceleration.
+        Largest ``|S tau - z|`` of the best controls, in the unit of psi'' (psi' for nonholonomic constraints); a
+        rounding error if a solution exists. For ideal controls, ``|M G tau - M J_s^T mu|``, an acceleration.
     smallest_singular_value
-        Smallest singular value of S, every row divided by the size of its terms; it has no unit, is at most sqrt(n_s),
-        and 0 where S does not have full rank. The smaller it is, the larger are the controls. For ideal controls, that
-        of M G.
+        Smallest singular value of S, with every row divided by the magnitude of its terms; without unit, at most
+        sqrt(n_s), and 0 if S does not have full rank. The smaller it is, the larger are the controls. For ideal
+        controls, the smallest singular value of M G.
     """
 
     kind: str
@@ -65,72 +65,72 @@ class Controlled(Evaluation):
         Parameters
         ----------
         y
-            Free vector (n_tau,) of ``tau = S^+ z + (I - S^+ S) y``, or a number for all; None: zero. Not where
-            ``Servo(y=...)`` fixed it.
+            Free vector (n_tau,) of ``tau = S^+ z + (I - S^+ S) y``, or a number for all; None: zero. Not accepted if
+            ``Servo(y=...)`` fixes it.
         r
-            Inputs (n_r,); the entries of the controls are not read. None: the defaults, which the controls do not need.
+            Inputs (n_r,); the entries of the controls are not read. None: the defaults; controls need no default.
 
         Returns
         -------
         numpy.ndarray
-            In the order of ``description.servo.controls``, the indices of the controls among the inputs.
+            Controls in the order of ``description.servo.controls``, their indices among the inputs.
 
         Raises
         ------
         SolveError
-            Where no controls satisfy the servo-constraints: z is not in the range of S, or S is singular, with singular
-            values below 1e-9 of what its terms allow (``Servo(damping=...)`` gives bounded controls there); where a y
-            that contains the controls leaves them undetermined; for arguments of the wrong shape.
+            If no controls satisfy the servo-constraints: z is not in the range of S, or S is singular, with singular
+            values below 1e-9 relative to its terms (``Servo(damping=...)`` gives bounded controls there); if y
+            contains the controls and does not determine them; for arguments of the wrong shape.
         """
         return np.asarray(self._servo["control"](t, q, u, self._servo_inputs(y, r)))
 
     def servo_system(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
-        """``(S, z)`` of ``S tau = z``, (n_s, n_tau) and (n_s,): what the controls must satisfy."""
+        """``(S, z)``, (n_s, n_tau) and (n_s,), of the equations ``S tau = z`` for the controls."""
         inputs = self._servo_inputs(None, r)
         return self._servo["servo_matrix"](t, q, u, inputs), self._servo["servo_right_side"](t, q, u, inputs)
 
     def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
-        """psi (n_s,) of the servo-constraints, and psi' of the holonomic ones, zero on the desired motion."""
+        """psi (n_s,) of the servo-constraints, and psi' of the holonomic ones; both vanish on the desired motion."""
         values = self._servo["servo_residuals"](t, q, u, self._servo_inputs(None, r))
         n_s = len(self.description.servo.orders) if self.description.servo else 0
         return values[:n_s], values[n_s:]
 
     def feasibility(self, t: float, q: Any, u: Any, r: Any = None) -> Feasibility:
-        """Whether controls satisfy the servo-constraints at this state: one, a family, or none."""
+        """Whether the servo-constraints at this state are satisfied by unique controls, a family, or none."""
         rank, residual, smallest, possible = self._servo["feasibility"](t, q, u, self._servo_inputs(None, r))
         dimension = len(_controls(self.description)) - int(rank)
         kind = "none" if not possible else "family" if dimension else "unique"
         return Feasibility(kind, dimension, float(residual), float(smallest))
 
     def underactuation(self, t: float, q: Any, u: Any, r: Any = None) -> Underactuation:
-        """The equations of motion in which no control appears, ``R u' = c`` (n_f rows).
+        """The equations of motion that contain no controls, ``R u' = c`` (n_f rows).
 
         They are the second-order nonholonomic constraints of a system with fewer independent controls than degrees of
         freedom (Bajodah 2003, section 1.3): ``N^T A2 (Q u' - P0) = 0`` with ``N^T A2 G = 0``. While the controls
         enforce servo-constraints, these equations are the internal dynamics. The controls are those of the
-        servo-constraints; in a model without, all inputs that occur only in the forces, affinely. Build with
-        ``functions=`` that contains "underactuation".
+        servo-constraints; in a model without servo-constraints, all inputs that occur only in the forces, affinely.
+        The method needs ``functions="underactuation"``.
 
         Raises
         ------
         SolveError
-            Also where the controls act on every degree of freedom, so that there are no such equations.
+            Also if the controls act on every degree of freedom, so that no such equations exist.
         """
         rows = self._value("underactuation", t, q, u, self._servo_inputs(None, r))
         return Underactuation(rows[:, :-1].copy(), rows[:, -1].copy())
 
     def _servo_inputs(self, y: Any, r: Any) -> Any:
-        """All inputs, followed by the hidden ones with y; those that are not given are zero or have their defaults."""
+        """All inputs, followed by the hidden inputs with y; missing values are zero or the defaults."""
         d = self.description
         if r is None and self._servo_missing:
             raise SolveError(
-                f"the inputs {', '.join(self._servo_missing)} of {d.name!r} have no default and are no controls: pass "
-                f"r= ({len(d.inputs)} values: {', '.join(d.inputs)}; those of the controls are not read)"
+                f"the inputs {', '.join(self._servo_missing)} of {d.name!r} have no default and are not controls: pass "
+                f"r= ({len(d.inputs)} values: {', '.join(d.inputs)}; the entries of the controls are not read)"
             )
         if y is None:
             return self._servo_defaults if r is None else r
         if d.servo is None or not d.servo.free:
-            reason = "it has no servo-constraints" if d.servo is None else "kg.Servo(y=...) fixed it when it was built"
+            reason = "it has no servo-constraints" if d.servo is None else "kg.Servo(y=...) of the model fixes it"
             raise SolveError(f"y cannot be given to the model {d.name!r}: {reason}")
         free, n_r = numbers(y, "y", d.input_names(d.servo.controls)), len(d.inputs)
         given = self._servo_defaults[:n_r] if r is None else np.asarray(r, dtype=np.float64)
@@ -170,5 +170,5 @@ def _require_stability(name: str, servo: ServoLabels, gains: Array) -> None:
     require_none(
         problems,
         f"the servo-constraints of {name!r} are not stable with these parameters: ",
-        "; expected negative numbers, or their errors grow",
+        "; expected negative numbers, because otherwise the servo-errors grow",
     )

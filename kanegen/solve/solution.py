@@ -15,11 +15,11 @@ from kanegen.codes import Mode, Status
 from kanegen.errors import SolveError
 
 MODES = Mode.labels()
-"""Modes of a contact by their numbers in C. ``"penetrated"``: the gap is violated, and no force acts."""
+"""Modes of a contact, indexed by their numbers in C. ``"penetrated"``: the gap is violated, and no force acts."""
 
 
 class Outcome(Enum):
-    """How a run ended. ``value`` names it, ``code`` is its status in C, ``advice`` what happened and what to do."""
+    """How a run ended: ``value`` is a short name, ``code`` the status in C, ``advice`` says what to do."""
 
     FINISHED = ("finished", Status.FINISHED)
     TERMINAL_EVENT = ("terminal event", Status.TERMINATED)
@@ -54,32 +54,32 @@ class Outcome(Enum):
 
 
 def conflict_message(module: Evaluator, conflict: Any) -> str:
-    """Why no forces satisfy the laws of contacts, from the ``Conflict`` of a compiled module."""
+    """The message if no forces satisfy the contact laws, from the ``Conflict`` of a compiled module."""
     names = [repr(module.CONTACTS[index]) for index in conflict.contacts]
     who = f"contact {names[0]}" if len(names) == 1 else f"contacts {', '.join(names)}" if names else "contacts"
     what, law = ("impulses", "the law of impact") if conflict.impact else ("forces", "the laws of contact")
     if conflict.friction:
         return (
-            f"{who}: no modes are consistent with the {what} that follow from them, although without friction some "
-            "would be (Painleve's paradox): reduce the friction, or make a contact compliant by its law"
+            f"{who}: no modes are consistent with the {what} that follow from them, but without friction such modes "
+            "exist (Painleve's paradox): reduce the friction, or give a contact a compliant law"
         )
     these = "this contact" if len(names) == 1 else "these contacts"
     return (
-        f"{who}: no {what} satisfy {law}: {these} and the constraints contradict each other here, since no {what} keep "
+        f"{who}: no {what} satisfy {law}: {these} and the constraints contradict each other, because no {what} prevent "
         "all gaps from closing (a body is squeezed between obstacles, or a given motion drives it into one): open a "
-        "gap, change the given motion, or make a contact compliant by its law"
+        "gap, change the given motion, or give a contact a compliant law"
     )
 
 
 class Statistics(NamedTuple):
     """Counts and step sizes of a run.
 
-    ``steps`` and ``rejected`` count accepted and rejected steps, ``evaluations`` those of the right-hand side,
-    ``repartitions`` those among them with other dependent speeds than the model's own. ``smallest_step`` (the last
-    one, which ends at the end of the span, included), ``largest_step`` and ``last_step`` are magnitudes in s.
-    ``largest_error`` is the largest local error estimate of an accepted step as a fraction of the tolerance, 0 for
-    methods without an estimate. ``projections`` counts those that moved the state, ``integrals_left`` those that could
-    not correct an integral of motion; ``integral_drift`` is the largest error of an integral before its correction,
+    ``steps`` and ``rejected`` count accepted and rejected steps, ``evaluations`` evaluations of the right-hand side,
+    ``repartitions`` evaluations with other dependent speeds than the model's own. ``smallest_step`` (including the last
+    step, shortened to the end of the span), ``largest_step`` and ``last_step`` are magnitudes in s. ``largest_error``
+    is the largest local error estimate of an accepted step as a fraction of the tolerance, 0 for methods without an
+    estimate. ``projections`` counts projections that changed the state, ``integrals_left`` projections that could not
+    correct an integral of motion; ``integral_drift`` is the largest error of an integral before its correction,
     relative to its terms (see :class:`kanegen.Projection`). ``jacobians`` and ``factorizations`` are counts of the
     method for stiff equations.
     """
@@ -108,18 +108,18 @@ class EventRecord:
     t
         Time, s.
     name
-        The user's event, or the contact.
+        Name of the user's event or of the contact.
     kind
-        ``"user"`` for the model's events. Of contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` where
-        infinitely many impacts accumulate; ``"sticks"``, ``"slips"``, ``"reverses"`` (slips the other way);
-        ``"penetrates"`` where a violated gap is left without a force; ``"imposed"`` and ``"removed"`` of a latch.
+        ``"user"`` for the model's events. For contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` after
+        infinitely many impacts in a finite time; ``"sticks"``, ``"slips"``, ``"reverses"`` (slips the other way);
+        ``"penetrates"`` for a violated gap without force; ``"imposed"`` and ``"removed"`` for a latch.
     q
         Coordinates, (n_q,); they do not jump.
     u_before, u_after
-        Speeds, (n_u,), equal unless an impulse acted.
+        Speeds before and after, (n_u,); equal unless an impulse acted.
     impulse
         Impulses of all contact rows, (n_rows,), N s, in the order of ``names`` of :class:`ContactHistory`; zero
-        without impact.
+        without an impact.
     """
 
     t: float
@@ -138,7 +138,7 @@ class EventRecord:
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """An interval of a run, from ``t_start`` to ``t_end`` (s), with constant modes: ``modes`` by name of contact."""
+    """An interval of a run, from ``t_start`` to ``t_end`` (s), with constant ``modes`` (name of contact to mode)."""
 
     t_start: float
     t_end: float
@@ -152,12 +152,12 @@ class ContactHistory:
     Attributes
     ----------
     phases
-        Modes of all contacts over time, one :class:`Phase` after the other.
+        Modes of all contacts over time, as a sequence of :class:`Phase`.
     forces
         Multipliers of the contact rows at the stored times, (n_t, n_rows), N: the normal force of each contact, then
         friction along its directions of slip.
     names
-        Names of the rows, n_rows: the contact's, and ``"<contact> slip"``.
+        Names of the contact rows, n_rows: ``"<contact>"`` for a normal force, ``"<contact> slip"`` for friction.
     """
 
     phases: tuple[Phase, ...]
@@ -167,7 +167,7 @@ class ContactHistory:
 
 @dataclass(frozen=True)
 class Saturation:
-    """A control at a limit: ``control``, its name, from ``t_start`` to ``t_end`` (s) at ``limit``, in its unit."""
+    """An interval from ``t_start`` to ``t_end`` (s) in which ``control`` (a name) was at ``limit``, in its unit."""
 
     control: str
     t_start: float
@@ -182,25 +182,25 @@ class Saturation:
 
 @dataclass(frozen=True, eq=False)
 class ControlHistory:
-    """The controls of a run in which the control law of the model gives them.
+    """The controls of a closed-loop run.
 
     Attributes
     ----------
     values
-        Controls (n_t, n_tau) that act from each stored time on; with control constraints also those rates of controls
+        Controls (n_t, n_tau) that act from each stored time on; with control constraints also the rates of controls
         that are part of the state.
     names
-        Their names, n_tau.
+        Names of the columns of ``values``, n_tau.
     errors
         Residuals at the stored times, (n_t, n_e), each in its unit: psi and psi' of servo-constraints; control
-        constraints and their derivatives, as far as these contain known quantities only. None without constraints, and
-        where the function that gives the residuals was not built.
+        constraints and those of their derivatives that contain known quantities only. None without constraints, and
+        if the function of the residuals was not built.
     constraints
         Names of the columns of ``errors``.
     saturation
         Intervals in which a control was at a limit.
     warnings
-        Sentences that say what the limits prevented.
+        Sentences about the effects of the limits.
     """
 
     values: Array
@@ -213,12 +213,12 @@ class ControlHistory:
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """Continuous extension of a run: one polynomial per step.
+    """Dense output of a run: one polynomial per step.
 
     ``t_old`` (m,) and ``h`` (m,), the start and signed size of every step, and ``coefficients`` (m, k, n_y)
     in the nested form of Hairer, Norsett and Wanner (Solving Ordinary Differential Equations I, 1993, section
     II.6), in theta = (t - t_old) / h: ``c_0 + theta (c_1 + (1 - theta) (c_2 + theta (c_3 + ...)))``. At the end of a
-    step the next step is evaluated: at a jump, the state after it.
+    step the polynomial of the next step is evaluated, so that a jump gives the state after it.
     """
 
     t_old: Array
@@ -239,7 +239,7 @@ class Dense:
         return np.asarray(states)
 
     def ending_at(self, t: float, state: Array) -> Dense:
-        """The extension with ``state`` (n_y,) from ``t`` on, for a jump at the end of a run."""
+        """The dense output with ``state`` (n_y,) from ``t`` on, for a jump at the end of a run."""
         if self.t_old.size and np.array_equal(self(np.array([t]))[0], state):
             return self
         constant = np.zeros((1, *self.coefficients.shape[1:]))
@@ -255,17 +255,16 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The motion that an integration computed; it can be pickled and does not refer to the solver.
+    """The result of an integration; it can be pickled and does not refer to the solver.
 
-    ``t`` (n_t,) in s, ``q`` (n_t, n_q), ``u`` (n_t, n_u): every accepted step with the start, or the times of
-    ``t_eval``. ``status`` is an :class:`Outcome`, ``message`` one sentence on it, ``statistics`` the counts.
-    ``last`` is the last accepted state (t, q, u), with or without ``t_eval``. A solution is called with a time and
-    returns the state there.
+    ``t`` (n_t,) in s, ``q`` (n_t, n_q), ``u`` (n_t, n_u): the start and every accepted step, or the times of
+    ``t_eval``. ``status`` is an :class:`Outcome`, ``message`` a sentence that explains it, ``statistics`` the counts.
+    ``last`` is the last accepted state (t, q, u), also with ``t_eval``. ``solution(t)`` returns the state at ``t``.
 
-    ``events``: the events of a run with contacts or events, in order. ``contacts``, a :class:`ContactHistory`: modes
-    over time and contact forces; None for a model without contacts. ``control``, a :class:`ControlHistory`: controls,
-    servo-errors and saturation; None for an open loop. Where the speeds jump, ``t`` holds the time twice, with the
-    states before and after; ``solution(t)`` and ``t_eval`` give the state after.
+    ``events``: the events of the run, in order. ``contacts``, a :class:`ContactHistory`: modes over time and contact
+    forces; None for a model without contacts. ``control``, a :class:`ControlHistory`: controls, servo-errors and
+    saturation; None for an open loop. At a jump of the speeds ``t`` holds the time twice, with the states before and
+    after the jump; ``solution(t)`` and ``t_eval`` give the state after it.
     """
 
     t: Array
@@ -288,9 +287,9 @@ class Solution:
     def __call__(self, t: Any) -> tuple[Array, Array]:
         """State (q, u) at time ``t``: arrays (n_q,) and (n_u,); at times (n_t,), (n_t, n_q) and (n_t, n_u).
 
-        The accuracy is about that of the integration (dense output of the method: order 4 for dopri5, 7 for
-        dop853, 3 for rodas and the methods with a fixed step). Raises `SolveError` for times outside the part that was
-        integrated, and when the run was made with ``dense_output=False``.
+        The accuracy is about that of the integration (dense output of order 4 for dopri5, 7 for dop853, 3 for rodas
+        and the methods with a fixed step). Raises `SolveError` for times outside the integrated part, and after a run
+        with ``dense_output=False``.
         """
         times = np.asarray(t, dtype=np.float64)
         if times.ndim > 1:

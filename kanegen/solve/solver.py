@@ -31,36 +31,36 @@ Names = tuple[str, ...]
 
 
 class Solver(Contacting, Controlled, Differentiable, Integrable):
-    """A compiled model with its parameters; immutable, and cheap to make from another one.
+    """A compiled model with values of its parameters; immutable. Solvers with other values share the compiled code.
 
     Every quantity is a function of ``(t, q, u, r=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
-    inputs ``r`` (n_r,), which may be left out when all have defaults. Results are new arrays unless ``out``
-    is given. All raise `SolveError` for arguments of wrong shape or kind, NaN or infinity (naming the entry),
-    at states where they do not exist or are not finite (naming the entry and the state: the square root of a negative
-    number, a division by zero), when they were not built (naming the option), and when parameters have no value. After
-    an error arrays given as ``out`` hold nothing of use.
+    inputs ``r`` (n_r,), optional when all inputs have defaults. Results are new arrays unless ``out`` is given.
+    All functions raise `SolveError` for arguments of the wrong shape or type, for NaN or infinity in an argument, for
+    results that are not finite (for example after a division by zero; the message names the entry and the state), for
+    quantities that were not built, and for parameters without a value. After an error the contents of ``out`` are
+    undefined.
 
-    Threads may share a solver; integrations run at the same time, without the interpreter's lock. A pickle
-    holds the sources, parameters and stabilization, and is built, or found in the cache, where it is loaded.
+    Threads can share a solver; integrations release the interpreter lock and run in parallel. A pickle holds the
+    sources, parameters and stabilization; unpickling takes the compiled code from the cache or builds it again.
 
     Attributes
     ----------
     rhs
-        ``(q', u')``, arrays (n_q,), (n_u,); ``out=(qdot, udot)``. With the stabilization of the solver. Like all
-        quantities with contacts open, unless ``r`` holds their multipliers behind the inputs; :meth:`contacts` decides.
+        ``(q', u')``, arrays (n_q,), (n_u,), with the stabilization of the solver; ``out=(qdot, udot)``. All quantities
+        treat contacts as open, unless ``r`` holds their multipliers (:meth:`contacts`) after the inputs.
     momentum_rhs, speeds_from_momentum
-        Of (t, q, mom, r=None) in the momentum forms: ``(q', mom')`` and u (n_u,).
+        Functions of (t, q, mom, r=None) in the momentum forms: ``(q', mom')`` and u (n_u,).
     ode
-        ``ode(t, y, r=None) -> y'`` with ``y = (q, u)``, for ``scipy.integrate.solve_ivp``. A y' that is not finite is
-        a `SolveError` that ends the run, also in a trial step beyond the domain of an expression: a smaller
-        ``max_step`` avoids it, and :meth:`integrate` shortens its step by itself. (SciPy's RK45 does not return from
-        NaN at the start, and its LSODA reports success.)
+        ``ode(t, y, r=None) -> y'`` with ``y = (q, u)``, for ``scipy.integrate.solve_ivp``. A y' that is not finite
+        raises `SolveError`, which ends the run, even in a trial step outside the domain of an expression: use a smaller
+        ``max_step`` there, or :meth:`integrate`, which shortens its step itself. (With NaN at the start SciPy's RK45
+        would never return, and its LSODA would report success.)
     description, extension, parameters, stabilization
-        What it was made from; ``parameters`` maps names to values, None where one is missing.
+        The arguments of the constructor; ``parameters`` maps names to values, with None for a missing value.
 
-    The quantities follow, with their shapes; energies are in J. Rows of T and V are those of the constraints in the
-    order of the dependent speeds, then the momentum rows in that of the independent ones; rows of J and b are in the
-    order of ``description.constraints``. ``A1 A2^T = 0``, ``P = F - L``.
+    The quantities follow with their shapes; energies are in J. The rows of T and V are the constraints, in the order
+    of the dependent speeds, followed by the momentum balances, in the order of the independent speeds. The rows of J
+    and b are in the order of ``description.constraints.rows``. ``A1 A2^T = 0``, ``P = F - L``.
 
     """
 
@@ -98,7 +98,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(
-            f"a Solver is immutable, {name} cannot be set: with_parameters and with_stabilization give a new one"
+            f"a Solver is immutable, {name} cannot be set: with_parameters and with_stabilization return a new Solver"
         )
 
     def __delattr__(self, name: str) -> NoReturn:
@@ -107,11 +107,11 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
     # -- other values ---------------------------------------------------------------------------------------
 
     def with_parameters(self, values: Mapping[Any, float] | None = None, /, **named: float) -> Solver:
-        """A solver with other values of some parameters, by symbol, name or keyword; it shares the extension.
+        """Return a solver with other values of some parameters, by symbol, name or keyword; it shares the extension.
 
-        Symbols of the user's frames, points and bodies that no equation needs may be given as well, without effect.
+        Values for symbols of the user's frames, points and bodies that occur in no equation are ignored.
 
-        Raises `SolveError` for unknown names (with near ones) and values that are no finite numbers.
+        Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
         """
         known = (*self.description.parameters, *self.description.spare_parameters)
         given = by_name(values or {}, known, "parameter")
@@ -122,7 +122,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         return Solver(self.extension, self.description, merged, self.stabilization)
 
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:
-        """A solver with other gains, or none; it shares the extension.
+        """Return a solver with another stabilization, or none; it shares the extension.
 
         Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong size.
         """
@@ -133,31 +133,31 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
     def make_consistent(
         self, t: float, q: Any, u: Any, r: Any = None, *, fixed: Any = (), tolerance: float = 1e-13
     ) -> tuple[Array, Array]:
-        """The state ``(q, u)``, (n_q,) and (n_u,), that satisfies the constraints at ``t``, from one that does not.
+        """Correct a state so that it satisfies the constraints at ``t``; returns ``(q, u)``, (n_q,) and (n_u,).
 
-        Positions are corrected by a damped Newton method, each correction the smallest one in the metric of the
-        kinetic energy; the guess may be rough. Speeds get the smallest change in that metric: weighted least squares,
-        by Newton where constraints are nonlinear in u. Speeds that move no mass count as light.
+        A damped Newton method corrects the positions; each correction is the smallest one in the metric of the kinetic
+        energy, and the guess can be rough. Then the speeds get the smallest change in that metric, by weighted least
+        squares, repeated for constraints that are nonlinear in u. Speeds that move no mass get small weights.
 
         Parameters
         ----------
         fixed
-            Names (or symbols) of coordinates and speeds that stay as they are.
+            Names (or symbols) of coordinates and speeds that must not change.
         tolerance
-            Residuals that count as zero, relative to the largest coordinate or speed, which counts as 1 at least.
+            Residuals below this count as zero, relative to the largest coordinate or speed (at least 1).
 
         Raises
         ------
         SolveError
-            Naming the constraints that cannot be satisfied, and the fixed values that stand in the way.
+            If constraints cannot be satisfied; the message names them, and the fixed values that prevent it.
         """
         return make_consistent(self._functions, t, q, u, r, fixed, tolerance)
 
     def partition(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Names, Names]:
         """Names of the dependent and independent speeds with which ``rhs`` is solved at this state.
 
-        They are those of the model, ``description.dependent``, unless the constraints can hardly be solved for them
-        here: then the compiled code chooses others by complete pivoting, and so does this method, which needs ``J``.
+        These are the model's own, ``description.dependent``, unless the constraints are nearly singular in them at this
+        state: then compiled code and this method choose others by complete pivoting. The method needs ``J``.
         """
         function, description = self._functions.get(self._rhs_name), self.description
         function.pair(t, q, u, r)
@@ -172,11 +172,11 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         return tuple(names[:n_c]), tuple(names[n_c:])
 
     def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None) -> Names:
-        """Labels of the constraints that follow from the ones before them at this state; needs ``J``."""
+        """Labels of the constraints that depend on the preceding ones at this state; needs ``J``."""
         kept = independent_rows(self.J(t, q, u, r))
         return tuple(label for i, label in enumerate(self.description.constraints.rows) if i not in kept)
 
-    # -- about it -------------------------------------------------------------------------------------------
+    # -- properties -----------------------------------------------------------------------------------------
 
     @property
     def sources(self) -> Sources:
@@ -185,12 +185,12 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     @property
     def cyclic_coordinates(self) -> Names:
-        """Names of the coordinates whose momenta only nonconservative forces change (``form="hamilton"``)."""
+        """Names of the coordinates whose momenta change under nonconservative forces only (``form="hamilton"``)."""
         return self.description.cyclic_coordinates
 
     @property
     def operation_count(self) -> int:
-        """Operations of one ``rhs``, the solve included; ``description.functions`` has the others."""
+        """Operations of one call of ``rhs``, with its linear solve; ``description.functions`` has the other counts."""
         return self.description.functions[self._rhs_name].operations
 
     def __repr__(self) -> str:

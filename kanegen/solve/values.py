@@ -1,4 +1,4 @@
-"""Values that the user gives: by name, as numbers, as parameters and gains; messages that name what is wrong."""
+"""Checks of values from the user: mappings by name, numbers, parameters and gains; parts of error messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kanegen.model import Baumgarte, Projection
 
 
 def key_name(key: Any) -> str:
-    """The name that a key means: the text itself, or the printed name of a symbol (``"r"`` for ``r(t)``)."""
+    """The name that a key refers to: the text itself, or the printed name of a symbol (``"r"`` for ``r(t)``)."""
     if isinstance(key, str):
         return key
     from kanegen.model.expressions import symbol_name
@@ -25,10 +25,7 @@ def key_name(key: Any) -> str:
 
 
 def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[str, Any]:
-    """The mapping with names as keys, which may be given as text or as SymPy symbols.
-
-    Raises `SolveError` listing all names that are not in ``known``, and all that are given twice (as text and symbol).
-    """
+    """The mapping with names in place of symbols as keys. Raises `SolveError` for unknown and repeated names."""
     result: dict[str, Any] = {}
     problems = []
     for key, value in given.items():
@@ -43,7 +40,7 @@ def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[s
 
 
 def unknown(name: str, known: Sequence[str], what: str) -> str:
-    """A sentence that says that ``name`` is unknown, and lists similar names or all names."""
+    """The message that ``name`` is unknown, with similar names or a list of all names."""
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         hint = f"did you mean {' or '.join(map(repr, close))}?"
@@ -64,7 +61,7 @@ def listed(headline: str, problems: Sequence[str], advice: str) -> str:
 
 
 def beyond(labels: Iterable[str], residuals: Array, limit: float) -> list[str]:
-    """A phrase on each row whose residual exceeds the limit or is NaN."""
+    """One message for each row whose residual exceeds the limit or is NaN."""
     return [
         f"{_short(label)}: residual {value:.6g}, allowed {limit:.3g}"
         for label, value in zip(labels, residuals.tolist(), strict=True)
@@ -78,7 +75,7 @@ def _short(label: str) -> str:
 
 
 def largest(values: Any) -> float:
-    """The largest magnitude among the values, which counts as 1 at least: the scale of tolerances."""
+    """The largest magnitude of the values, or 1 if that is larger; tolerances are relative to it."""
     return max(1.0, float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0)))
 
 
@@ -115,7 +112,7 @@ def numbers(values: Any, what: str, names: Sequence[str]) -> Array:
 
 
 def parameter_values(given: Mapping[Any, float | None], description: Description) -> dict[str, float | None]:
-    """A value or None for every parameter, in order. Raises `SolveError` for unknown names and for other values."""
+    """A number or None for every parameter, in order. Raises `SolveError` for unknown names and other values."""
     named = by_name(given, description.parameters, "parameter")
     values = {name: named.get(name) for name in description.parameters}
     return {name: None if value is None else number(value, f"parameter {name}") for name, value in values.items()}
@@ -124,7 +121,7 @@ def parameter_values(given: Mapping[Any, float | None], description: Description
 def gain_values(stabilization: Baumgarte | Projection | None, description: Description) -> Array:
     """The gains (n_g,) in the order of the compiled code; zero without stabilization and with projection.
 
-    Raises `SolveError` for a model without constraints to stabilize, and for integrals that cannot be kept.
+    Raises `SolveError` for a model without constraints to stabilize, and for integrals that cannot be preserved.
     """
     constraints = description.constraints
     n_h, n_v = constraints.n_holonomic, constraints.n_nonholonomic
@@ -134,8 +131,8 @@ def gain_values(stabilization: Baumgarte | Projection | None, description: Descr
         useful = bool(constraints.positions or stabilization.integrals)
     if not useful and n_h + n_v == 0:
         raise SolveError(
-            f"the model {description.name!r} has no holonomic or nonholonomic constraint that binds a speed, so that "
-            "there is nothing to stabilize; leave stabilization out"
+            f"the model {description.name!r} has no holonomic or nonholonomic constraint on its speeds, so that there "
+            "is nothing to stabilize; leave stabilization out"
         )
     if stabilization is None or isinstance(stabilization, Projection):
         return np.zeros(constraints.n_gains)
@@ -143,7 +140,7 @@ def gain_values(stabilization: Baumgarte | Projection | None, description: Descr
 
 
 def _check_integrals(projection: Projection, description: Description) -> None:
-    """Raise `SolveError` for integrals that do not exist, cannot be kept or were not built."""
+    """Raise `SolveError` for integrals of motion that do not exist, cannot be preserved or were not built."""
     known, reasons = ("energy", *description.outputs), description.no_integrals
     problems = []
     for name in projection.integrals:
@@ -160,5 +157,5 @@ def _check_integrals(projection: Projection, description: Description) -> None:
 
 
 def integral_function(name: str) -> str:
-    """The compiled function [I_u | I] of an integral."""
+    """Name of the compiled function [I_u | I] of an integral of motion."""
     return f"integral:{name}"

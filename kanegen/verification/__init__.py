@@ -1,4 +1,4 @@
-"""Self-checks that need no reference: :func:`verify` compares Kane's equations with other principles of mechanics."""
+"""Self-checks without reference results: :func:`verify` compares Kane's equations with other principles."""
 
 from kanegen.verification.report import Check as Check
 from kanegen.verification.report import Report as Report

@@ -1,4 +1,4 @@
-"""Compiled functions against the interpreters of the program, and against the laws they must satisfy together."""
+"""Comparison of compiled functions with interpreters of the program, and with the equations that they must satisfy."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ COARSE_DIGITS: Final = (22, 25, 28)
 """Decimal digits of further evaluations: their errors against 50 digits show how much a function amplifies rounding."""
 
 MORE_DIGITS: Final = tuple(range(18, 38))
-"""The same for values that seem wrong: few precisions may happen to give no error where terms cancel to zero."""
+"""Digits for values that seem wrong: with few precisions, errors of terms that cancel to zero may remain unnoticed."""
 
 NUDGE: Final = 1e-7
-"""Relative change of the arguments that shows it roughly if functions of the user have double precision only."""
+"""Relative change of the arguments that estimates this amplification if user functions have double precision only."""
 
 
 class Compiled:
-    """The compiled functions of a solver at the parameters of states; ``stabilized`` with their gains, else none."""
+    """The compiled functions of a solver; ``stabilized`` selects the gains of the states instead of zero gains."""
 
     def __init__(self, solver: Solver, stabilized: bool) -> None:
         self._module = solver.extension.module
@@ -35,7 +35,7 @@ class Compiled:
         self.names: tuple[str, ...] = tuple(self._module.FUNCTIONS)
 
     def __call__(self, name: str, state: State) -> Array:
-        """The value as a flat array. Raises SolveError where the function does not exist."""
+        """The value as a flat array. Raises SolveError if the function is undefined at the state."""
         gains = state.gains if self._stabilized else np.zeros(len(state.gains))
         prepared = self._module.Prepared(state.p, gains)
         function = self._module.Function(name, prepared)
@@ -43,7 +43,7 @@ class Compiled:
 
 
 def interpreters(subject: Subject) -> tuple[Check, Check]:
-    """Every compiled function against the program in 50 digits, and the program in NumPy likewise."""
+    """Compare every compiled function, and the program in NumPy, with the program in 50 digits."""
     names = [function.name for function in subject.program.functions if not function.internal]
     digits = "50-digit" if subject.exact else "double-precision (functions of the user)"
     context = numpy_context()
@@ -58,7 +58,7 @@ def interpreters(subject: Subject) -> tuple[Check, Check]:
             try:
                 reference = _reference(subject, name, state, COARSE_DIGITS)
             except SolveError:
-                continue  # the function does not exist at this state
+                continue  # the function is undefined at this state
             for worst, evaluate in zip(checks, evaluations, strict=True):
                 try:
                     actual = evaluate(name, state)
@@ -73,13 +73,13 @@ def interpreters(subject: Subject) -> tuple[Check, Check]:
 
 
 def _difference(subject: Subject, name: str, state: State, actual: Vector, reference: tuple[Numbers, Numbers]) -> float:
-    """The deviation of a function's value; one that seems too large is judged with a better known sensitivity."""
+    """The deviation of a function's value; if it seems too large, it is computed with a more accurate sensitivity."""
     first = deviation(actual, *reference)
     return first if first <= DOUBLE else deviation(actual, *_reference(subject, name, state, MORE_DIGITS))
 
 
 def _reference(subject: Subject, name: str, state: State, digits: Sequence[int]) -> tuple[Numbers, Numbers]:
-    """Value and sensitivity in the numbers of the subject. Raises `SolveError` where the function does not exist."""
+    """Value and sensitivity in the numbers of the subject. Raises `SolveError` if the function is undefined there."""
     values = subject.values(state)
     result = subject.interpret(name, values)
     sensitivity = abs(result)
@@ -133,7 +133,7 @@ def _compare_laws(subject: Subject, compiled: Compiled, worst: Worst, state: Sta
         worst.compare("Fc", state, compiled("constraint_force", state), motion.constraint_force, sizes)
     worst.compare("Q u' = P + J^T lambda", state, Q @ udot, forces, sizes)
     if {"T", "V"} <= set(compiled.names):
-        # T and V belong to the model's own dependent speeds: they do not exist where these cannot be solved for.
+        # T and V use the model's own dependent speeds: they are undefined where the system for these is singular.
         with suppress(SolveError):
             T, V = compiled("T", state).reshape(n, n), compiled("V", state)
             worst.compare("T u' = V", state, T @ udot, V, np.abs(T) @ np.abs(udot) + np.abs(V))

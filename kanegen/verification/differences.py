@@ -1,4 +1,4 @@
-"""Derivatives against differences: constraint rows and their bias, momenta, energies, Jacobians, servo-constraints.
+"""Derivatives compared with differences: rows and bias of constraints, momenta, energies, Jacobians, servo-constraints.
 
 Every function compares at all states and returns what was compared.
 """
@@ -44,7 +44,7 @@ def _differentiated(subject: Subject) -> list[Row]:
 
 
 def _complex_row(subject: Subject, row: Row, state: State) -> list[float]:
-    """One row of J: the change of the residual with each speed."""
+    """One row of J: the derivatives of the residual with respect to the speeds."""
     values = {name: np.array(array, dtype=complex) for name, array in state.values().items()}
     array, directions = "u", np.eye(subject.n_u)
     if row.kind == POSITION:
@@ -78,7 +78,7 @@ def _along_motion(
 ) -> tuple[Numbers, Numbers, Numbers]:
     """Values of nodes and their first and second time derivatives by differences along a motion through the state.
 
-    ``given``: inputs ``r`` and accelerations ``udot`` in place of those of the state.
+    ``given`` holds inputs ``r`` and accelerations ``udot`` that replace those of the state.
     """
     before, now, after = (subject.evaluate(nodes, state, **place) for place in _motion_path(subject, state, **given))
     return now, (after - before) / (2 * STEP), (after - 2 * now + before) / STEP**2
@@ -87,7 +87,7 @@ def _along_motion(
 def _motion_path(subject: Subject, state: State, **given: Numbers) -> list[dict[str, Numbers]]:
     """t, q, u and r at -h, 0 and h of a motion through the state; correct to order h^2.
 
-    Inputs without a rate do not appear where it would be needed; hidden ones stay zero.
+    Inputs without a rate stay constant, because no differentiated node contains them; hidden inputs stay zero.
     """
     system, values = subject.equations.system, subject.values(state, **given)
     known = {k: node for k, node in enumerate(system.input_rates) if node is not None}
@@ -144,7 +144,7 @@ def rate_jacobians(subject: Subject, worst: Worst) -> str:
             try:
                 expected = _rate_slopes(subject, state, name.removeprefix("jacobian_"))
             except SolveError:
-                continue  # the motion does not exist at this state
+                continue  # the motion is undefined at this state
             try:
                 actual = compiled(name, state)
             except SolveError as error:
@@ -155,7 +155,7 @@ def rate_jacobians(subject: Subject, worst: Worst) -> str:
 
 
 def _rate_slopes(subject: Subject, state: State, array: str) -> Numbers:
-    """Derivatives of (q', u') in the elements of an array, row-major. Raises `SolveError` where there is no motion."""
+    """Derivatives of (q', u') in the elements of an array, row-major. Raises `SolveError` if there is no motion."""
     values = subject.values(state)
     stabilized = any(function.name == "rhs_stabilized" for function in subject.program.functions)
     given = len(subject.equations.system.r) if array == "r" else len(values[array])
@@ -173,7 +173,7 @@ def servo_constraints(subject: Subject, worst: Worst) -> str:
     if servo is None:
         raise NotApplicableError("the model has none")
     if servo.damping is not None:
-        raise NotApplicableError("damped controls leave them near singular states")
+        raise NotApplicableError("damped controls violate them near singular states")
     subject.require_digits()
     law = subject.equations.once(servo_equations)
     for state, motion in subject.motions:
@@ -193,7 +193,7 @@ def servo_constraints(subject: Subject, worst: Worst) -> str:
 
 
 def _controlled(subject: Subject, law: ServoEquations, state: State, motion: Motion) -> tuple[Numbers, Numbers]:
-    """Inputs with the controls, and u' under them, at y = 0. Raises `SolveError` where there are no controls."""
+    """Inputs with the controls, and u' under them, at y = 0. Raises `SolveError` if there are no controls."""
     values = subject.values(state)
     r = values["r"].copy()
     r[list(law.controls.slots)] = subject.interpret("control", values | {"g": 0 * values["g"]})

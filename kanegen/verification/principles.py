@@ -1,4 +1,4 @@
-"""Kane's equations against Lagrange, Gibbs and Appell, Hamilton, Gauss, and the balance of power.
+"""Kane's equations compared with Lagrange, Gibbs and Appell, Hamilton, Gauss, and the balance of power.
 
 Every function compares one principle at all states and returns what was compared.
 """
@@ -19,7 +19,7 @@ from kanegen.verification.subject import Motion, Subject, slopes, solve
 
 
 def velocities(subject: Subject, worst: Worst) -> str:
-    """Velocities against the rates of positions and orientations."""
+    """Compare velocities with the rates of positions and orientations."""
     for what, velocity, rate in subject.kinematics.compared:
         for state in subject.states:
             worst.compare(what, state, *subject.read(state, velocity, rate))
@@ -44,7 +44,7 @@ def lagrange(subject: Subject, worst: Worst) -> str:
         )
     for state in subject.states:
         C, momenta = subject.read(state, C_nodes, view.momenta)
-        pi = C @ solve(C.T @ C, momenta)  # of all pi with C^T pi = momenta that of least norm
+        pi = C @ solve(C.T @ C, momenta)  # the least-norm solution of C^T pi = momenta
         forces = subject.evaluate(view.forces, state, **{views.PI: pi})
         worst.compare("Lagrange's left side", state, forces, _inertia(subject, state))
     return "C^T (d/dt K_q' - K_q) = Q u' + L for arbitrary u'"
@@ -71,13 +71,13 @@ def active_forces(subject: Subject, worst: Worst) -> str:
     for state in subject.states:
         direct, F, P, L = subject.read(state, forces, e.F, e.P, e.L)
         worst.compare("F", state, F, direct)
-        # P + L rather than P: its size must not hide in that of L.
+        # P + L is compared with F rather than P with F - L, whose terms may cancel.
         worst.compare("P + L", state, P + L, direct, abs(P) + abs(L))
     return "F_r = sum v_r.R + w_r.M, P = F - L"
 
 
 def potential(subject: Subject, worst: Worst) -> str:
-    """``F = -C^T dV/dq``, which must hold where gravity is the only load."""
+    """``F = -C^T dV/dq``, which must hold if gravity is the only load."""
     e, model = subject.equations, subject.equations.model
     if not model.has_potential:
         raise NotApplicableError("the model gives no potential energy")
@@ -89,12 +89,12 @@ def potential(subject: Subject, worst: Worst) -> str:
         slope, C, F = subject.read(state, gradients, e.system.C, e.F)
         worst.compare("F", state, -(C.T @ slope), F)
     if only_gravity:
-        return "F = -C^T dV/dq, all of it by gravity"
-    return "F = -C^T dV/dq, reported only: loads may do work that V does not hold"
+        return "F = -C^T dV/dq with gravity as the only load"
+    return "F = -C^T dV/dq, reported only: loads may do work that V does not contain"
 
 
 def hamilton(subject: Subject, worst: Worst) -> str:
-    """``q' = H_p``, ``p' = -H_q + Q_nc + J^T lambda`` against the motion, H differentiated by differences."""
+    """``q' = H_p``, ``p' = -H_q + Q_nc + J^T lambda`` for the motion, with differences of H as derivatives."""
     e = subject.equations
     if not views.speeds_are_rates(e):
         raise NotApplicableError("the speeds are not the rates of the coordinates, u = q'")
@@ -129,7 +129,7 @@ def _hamiltonian_slopes(subject: Subject, view: views.Hamilton, state: State) ->
 
 
 def added_speeds(subject: Subject, worst: Worst) -> str:
-    """Constraint forces by speeds added for the motion that the constraints forbid (thesis 2.6)."""
+    """Constraint forces from speeds added for the motions that the constraints prevent (Bajodah 2003, section 2.6)."""
     e = subject.equations
     if not e.constraints.rows:
         raise NotApplicableError("no constraints")
@@ -151,14 +151,14 @@ def power_balance(subject: Subject, worst: Worst) -> str:
     for state, motion in subject.motions:
         (rate, prescribed), F = subject.read(state, nodes, forces, udot=motion.udot)
         powers = subject.values(state)["u"] * (F + motion.constraint_force)
-        # Without forces every term vanishes: what counts then is the power of the inertia forces that cancel.
+        # Without forces every term vanishes; the scale is then the power of the inertia forces, which cancel.
         size = abs(powers).sum() + abs(prescribed) + abs(state.u) @ motion.inertia_sizes
         worst.compare("dK/dt", state, [rate], [powers.sum() + prescribed], [size])
     return "dK/dt = u.(F + Fc) + sum m v_t.a + w_t.H'"
 
 
 def gauss(subject: Subject, worst: Worst) -> str:
-    """Gauss' principle: a numeric minimization of the constraint in the null space of J, against u'."""
+    """Gauss' principle: compare u' with a numerical minimizer of the constraint in the null space of J."""
     for state, motion in subject.motions:
         try:
             least = _least_constraint(motion)

@@ -26,10 +26,10 @@ class NotApplicableError(Exception):
 
 @dataclass(frozen=True)
 class Check:
-    """One row: a ``principle``, the worst relative ``deviation`` over all states, and what is allowed.
+    """One row: a ``principle``, the worst relative ``deviation`` over all states, and its ``tolerance``.
 
-    ``deviation`` is None where nothing was compared; ``tolerance`` None where the deviation is only reported. ``note``
-    says what was compared, where it was worst, or why the principle does not apply.
+    ``deviation`` is None if nothing was compared, ``tolerance`` if the deviation is only reported. ``note`` says what
+    was compared, where the deviation was largest, or why the principle does not apply.
     """
 
     principle: str
@@ -39,7 +39,7 @@ class Check:
 
     @property
     def ok(self) -> bool | None:
-        """Whether the deviation is within the tolerance; None where nothing is judged."""
+        """Whether the deviation is within the tolerance; None if either of them is None."""
         if self.deviation is None or self.tolerance is None:
             return None
         # Comparisons with NaN are False: a NaN never agrees.
@@ -58,16 +58,16 @@ class Worst:
     def compare(
         self, what: str, state: State, actual: Vector, expected: Vector, sensitivity: Vector | None = None
     ) -> None:
-        """One array against another."""
+        """Compare two arrays and keep the worst deviation."""
         self.add(what, state, deviation(actual, expected, sensitivity))
 
     def add(self, what: str, state: State, deviation: float = math.nan) -> None:
-        """A relative deviation; NaN, the worst of all, where there is no value to compare."""
+        """Keep a relative deviation if it is the worst; NaN, the worst of all, if there is no value to compare."""
         if self._deviation is None or not (deviation <= self._deviation or math.isnan(self._deviation)):
             self._deviation, self._where = deviation, f"{what} at {state}"
 
     def check(self, note: str) -> Check:
-        """The row; with the worst place where the tolerance is exceeded."""
+        """The row; its note names the worst place if the tolerance is exceeded."""
         row = Check(self.principle, self._deviation, self.tolerance, note)
         if row.ok is False:
             return Check(self.principle, self._deviation, self.tolerance, f"{note}; worst: {self._where}")
@@ -86,9 +86,9 @@ def judge(principle: str, tolerance: float, compare: Callable[[Worst], str]) -> 
 def deviation(actual: Vector, expected: Vector, sensitivity: Vector | None = None) -> float:
     """The largest difference of two arrays, each entry relative to its size.
 
-    The size of an entry is its magnitude, or its ``sensitivity`` where that is larger: the size of the terms it is made
-    of, or the error that one relative rounding error makes in it. It is at least :data:`SIGNIFICANT` of the largest of
-    the array. NaN where a value is not finite.
+    The size of an entry is its magnitude or, if larger, its ``sensitivity``: the size of its terms, or its change
+    per unit of relative rounding error. The size is at least :data:`SIGNIFICANT` times the largest size in the
+    array. The result is NaN if a value is not finite.
     """
     if len(actual) != len(expected):
         return math.nan
@@ -105,7 +105,7 @@ def deviation(actual: Vector, expected: Vector, sensitivity: Vector | None = Non
 
 @dataclass(frozen=True)
 class Report:
-    """The checks of ``model`` (its name) in ``form``; ``notes`` say at which states. ``str()`` is the table."""
+    """The checks of ``model`` (its name) in ``form``; ``notes`` describe the states. ``str()`` is the table."""
 
     model: str
     form: str
@@ -123,7 +123,7 @@ class Report:
         return not self.failed
 
     def check(self, principle: str) -> Check:
-        """The check of that name. Raises KeyError for one that there is not."""
+        """The check of that name. Raises KeyError if there is none."""
         for check in self.checks:
             if check.principle == principle:
                 return check

@@ -36,7 +36,7 @@ PRINCIPLES: Final[tuple[tuple[str, Callable[[Subject, Worst], str], float | None
     ("servo-constraints", differences.servo_constraints, None),
     ("Jacobians of q', u'", differences.rate_jacobians, DOUBLE),
 )
-"""Name of each principle, what compares it, and its tolerance; None means that of identities in the graph."""
+"""Name of each principle, function that compares it, and tolerance; None means the tolerance of graph identities."""
 
 
 def verify(
@@ -47,35 +47,35 @@ def verify(
     start: Mapping[str, Any] | None = None,
     forms: Iterable[str] | None = None,
 ) -> Report:
-    """Check the equations and the compiled code of a model by means of their own, at random states.
+    """Check the equations and the compiled code of a model at random states, without reference results.
 
     Kane's equations are compared with those of Lagrange, Gibbs and Appell, and Hamilton, with the balance of power and
     Gauss' principle; derivatives with differences; compiled functions with the program in NumPy and in 50 digits; the
-    forms of the equations with each other. What does not apply to the model says why.
+    forms of the equations with each other. The report says why a check does not apply to the model.
 
     Parameters
     ----------
     model
         The system. Parameters without a value get random positive ones.
     states, seed
-        How many random states, and the seed of their generator; every second one satisfies the constraints.
+        Number of random states, and the seed of their generator; every second state satisfies the constraints.
     form
-        Form of the equations that is built in full, as for :func:`kanegen.build`.
+        Form of the equations whose functions are all checked, as for :func:`kanegen.build`.
     start
-        ``{"t":, "q":, "u":, "r":}``, a state of the model's own scale around which states are drawn; without it
-        coordinates lie between 0.2 and 1.1 from zero (m, rad).
+        ``{"t":, "q":, "u":, "r":}``, a typical state of the model, around which states are drawn; without it the
+        absolute values of coordinates lie between 0.2 and 1.1 (m, rad).
     forms
         Other forms, whose right-hand sides are built and compared; None means all of :data:`kanegen.forms.FORMS`.
 
     Returns
     -------
     Report
-        Whose ``str()`` is a table of principles, deviations and tolerances.
+        Its ``str()`` is a table of principles, deviations and tolerances.
 
     Raises
     ------
     VerificationError
-        Where a principle is violated (its ``report`` holds all rows), and where no regular state is found.
+        If a principle is violated (``report`` of the error has all rows), or if no regular state is found.
     BuildError, DerivationError, ModelError
         As for :func:`kanegen.build`.
     """

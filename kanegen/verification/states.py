@@ -1,4 +1,4 @@
-"""Random states of a model: of its own scale, on and off the constraint manifold, away from rank loss."""
+"""Random states of a model, on and off the constraint manifold and away from singular positions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONDITION: Final = 1e4
 """Largest condition number of the (equilibrated) equations at a state: four of the sixteen digits may be lost."""
 
 DRAWS: Final = 200
-"""States drawn for every one wanted before giving up."""
+"""Largest number of random states drawn for each state that is requested."""
 
 SPREAD_Q, SPREAD_U = 0.4, 1.0
 """How far random coordinates and speeds lie from a given start (relative to 1 or their size)."""
@@ -43,8 +43,8 @@ def read(
     shaped = [
         numbers(group.nodes).reshape(group.shape) if isinstance(group, Quantity) else numbers(group) for group in groups
     ]
-    found = numbers(evaluate([node for group in shaped for node in group.flat], values, context))
-    parts = np.split(found, np.cumsum([group.size for group in shaped]))
+    entries = numbers(evaluate([node for group in shaped for node in group.flat], values, context))
+    parts = np.split(entries, np.cumsum([group.size for group in shaped]))
     return [part.reshape(group.shape) for part, group in zip(parts, shaped, strict=False)]
 
 
@@ -78,12 +78,12 @@ class State:
 
 
 def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str, Any] | None) -> tuple[State, ...]:
-    """``count`` states, every second one moved onto the constraint manifold where that succeeds.
+    """``count`` states; every second one is moved onto the constraint manifold if that succeeds.
 
     Raises
     ------
     VerificationError
-        Where (nearly) all states are singular or undefined.
+        If fewer than ``count`` of many random states are regular.
     """
     rng = np.random.default_rng(seed)
     given = equations.model.parameters.values()
@@ -107,7 +107,7 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
 
 
 def _start(equations: Equations, start: Mapping[str, Any]) -> dict[str, Array]:
-    """The start as arrays of the right sizes; VerificationError for any other."""
+    """The start as arrays; VerificationError for an unknown key or a wrong shape."""
     system = equations.system
     for key in start:
         if key not in START_KEYS:
@@ -137,14 +137,14 @@ def _candidate(equations: Equations, rng: np.random.Generator, parameters: Array
 
 
 def _around(rng: np.random.Generator, center: Array | None, n: int, spread: float) -> Array:
-    """Near the start; without one, of either sign, away from zero and from right angles."""
+    """Values near ``center``; without one, values of either sign, away from zero and from right angles."""
     if center is None:
         return np.asarray(rng.uniform(0.2, 1.1, n) * rng.choice([-1.0, 1.0], n))
     return np.asarray(center + spread * np.maximum(1.0, np.abs(center)) * rng.uniform(-1.0, 1.0, n))
 
 
 def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | None:
-    """The state on its invariants, and on all constraints if wanted and possible; None where there is none."""
+    """The state moved to satisfy the invariants and, if wanted and possible, all constraints; None if that fails."""
     e, values = equations, state.values()
     settled = Newton([item.position for item in e.constraints.invariants], e.system.q).solve(values)
     if settled is None:
@@ -158,7 +158,7 @@ def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | 
 
 
 def _masses_are_positive(equations: Equations, state: State) -> bool:
-    """Whether masses and inertias that are functions of time or of inputs are those of a body at this state."""
+    """Whether masses and inertias that depend on time or inputs are positive (semidefinite) at this state."""
     for body in equations.bodies:
         if not body.mass_rate.is_zero and not evaluate([body.mass], state.values())[0] > 0.0:
             return False
@@ -178,7 +178,7 @@ def _regular(equations: Equations, state: State) -> bool:
         return False
     chosen = independent_rows(J)
     if len(chosen) < len(J) and not state.consistent:
-        # Off the manifold redundant constraints contradict each other.
+        # Off the manifold, redundant constraints contradict each other.
         return False
     J = J[list(chosen)]
     bordered = np.block([[Q, J.T], [J, np.zeros((len(J), len(J)))]])

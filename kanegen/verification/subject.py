@@ -1,6 +1,6 @@
-"""What is checked: the equations of a model, its program, the compiled solver, and states with their true motion.
+"""The subject of verification: equations, program and compiled solver of a model, and states with their true motion.
 
-Arrays of numbers have the dtype object: mpmath's of 50 digits, or doubles if the model calls functions of the user.
+Arrays have the dtype object. They hold mpmath numbers of 50 digits, or doubles if the model calls user functions.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def kkt(Q: Numbers, J: Numbers, P: Numbers, b: Numbers) -> tuple[Numbers, Number
 
 
 def kkt_sizes(Q: Numbers, J: Numbers, right: Numbers, solution: Numbers) -> Array:
-    """How much the ``solution`` (u', multipliers) moves with relative changes of the entries of the bordered system.
+    """The change of the ``solution`` (u', multipliers) with relative changes of the entries of the bordered system.
 
-    ``|M^-1| (|M| |x| + |f|)`` (Skeel 1979), so that a u' in which large terms cancel is judged on their scale.
+    It is ``|M^-1| (|M| |x| + |f|)`` (Skeel 1979), which is the scale of the terms even if these cancel in u'.
     """
     M, x, f = (array.astype(np.float64) for array in (bordered(Q, J), solution, right))
     return np.asarray(np.abs(np.linalg.inv(M)) @ (np.abs(M) @ np.abs(x) + np.abs(f)))
@@ -71,10 +71,10 @@ def kkt_sizes(Q: Numbers, J: Numbers, right: Numbers, solution: Numbers) -> Arra
 
 @dataclass(frozen=True)
 class Motion:
-    """What the equations say at one state, in the numbers of the subject: b and u' without stabilization.
+    """The true motion at one state, in the numbers of the subject; b and u' are without stabilization.
 
-    ``J`` and ``b`` are the independent rows, those of the ``multipliers``. ``sizes`` and ``multiplier_sizes`` are those
-    of the terms that u' and the multipliers are made of, ``inertia_sizes`` those of ``Q u' - P``.
+    ``J`` and ``b`` have the independent rows only, to which the ``multipliers`` belong. ``sizes``, ``multiplier_sizes``
+    and ``inertia_sizes`` are the sizes of the terms of u', of the multipliers and of ``Q u' - P``.
     """
 
     Q: Numbers
@@ -130,9 +130,9 @@ class Subject:
         return not any(node.op == "call" and isinstance(node.payload, Function) for node in nodes)
 
     def require_digits(self) -> None:
-        """Raise `NotApplicableError` where differences cannot be taken."""
+        """Raise `NotApplicableError` if numbers do not have the digits that differences need."""
         if not self.exact:
-            raise NotApplicableError("functions of the user have no 50 digits to take differences of")
+            raise NotApplicableError("differences need 50 digits, but functions of the user have double precision")
 
     @cached_property
     def context(self) -> Context:
@@ -145,7 +145,7 @@ class Subject:
         return EXACT if self.exact else DOUBLE
 
     def values(self, state: State, **arrays: Numbers) -> dict[str, Numbers]:
-        """The input arrays at a state, with others instead of its own."""
+        """The input arrays at a state; ``arrays`` replace those of the state."""
         own = state.values(self.context.number)
         return {name: numbers(array) for name, array in own.items()} | arrays
 
@@ -159,7 +159,7 @@ class Subject:
         return read(groups, values, self.context)
 
     def interpret(self, name: str, values: Mapping[str, Numbers], context: Context | None = None) -> Numbers:
-        """The value of a function of the program. Raises `SolveError` where it does not exist."""
+        """The value of a function of the program. Raises `SolveError` if it is undefined."""
         arrays = {key: list(array) for key, array in values.items()}
         status, result = interpret(self.program, name, arrays, context or self.context)
         if status < 0:
@@ -210,7 +210,7 @@ class Subject:
         return self._agree(point.velocity, point.rolled)
 
     def _spins_about_symmetry(self, frame: views.Oriented) -> bool:
-        """Whether the angular velocity differs from the rate of the axes by a turn that the inertia does not see."""
+        """Whether the angular velocity differs from that of the axes by a spin about an axis of symmetry."""
         if self._agree(frame.omega, frame.rate):
             return False
         for state in self.states:

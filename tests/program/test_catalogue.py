@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from messages import raises
 from servo_systems import rod
 from systems import model_of
 
@@ -112,3 +113,8 @@ def test_the_linear_momentum_is_that_of_sympy(name: str) -> None:
     reference = expected.subs(solved).subs(numbers)
     assert np.array(actual, dtype=float).ravel() == pytest.approx(np.array(reference, dtype=float).ravel(), rel=1e-13)
     assert any(abs(x) > 1e-3 for x in actual)
+
+
+def test_a_misspelled_form_names_the_nearest_one() -> None:
+    with raises(kg.BuildError, "'redused'", "did you mean 'reduced'"):
+        BuildOptions.of("redused")

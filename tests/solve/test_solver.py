@@ -165,7 +165,7 @@ def test_quantities_are_attributes() -> None:
     assert set(ATTRIBUTES) <= set(dir(track))
     assert all(f"    {name} (" in (Solver.__doc__ or "") for name in ATTRIBUTES)
     assert track.Q is track.Q
-    with raises(AttributeError, "'kinetic_enrgy'"):
+    with raises(AttributeError, "did you mean 'kinetic_energy'"):
         getattr(track, "kinetic_enrgy")  # noqa: B009
 
 

@@ -1,4 +1,4 @@
-"""The back end ``"cython"``: C99 sources, compiled with the Cython module, loaded, and cached."""
+"""The back end ``"cython"``: C99 sources are compiled with a Cython module, cached and loaded."""
 
 from kanegen.backends.cython.cache import open_cache
 from kanegen.backends.cython.extension import Extension, build, build_model, build_wrapper, c_sources

@@ -1,8 +1,8 @@
 """The cache folder: derived sources, compiled wrappers and finished extensions, each under its digest.
 
-An entry is a folder that appears by one atomic rename and carries a manifest with the SHA-256 of each file:
-a reader needs no lock and recognizes an entry that is damaged. Writers of one entry exclude each other by a
-file lock, which the operating system drops when a process dies.
+An entry is a folder that is created by one atomic rename and contains a manifest with the SHA-256 of each file:
+readers need no lock and detect damaged entries. A file lock allows one writer of an entry at a time; the operating
+system releases it when a process dies.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ class Cache:
         return folder if _is_intact(folder) else None
 
     def publish(self, kind: str, key: str, name: str, fill: Callable[[Path], None]) -> Path:
-        """The folder of the entry, filled by ``fill(folder)`` when there is none or it is damaged.
+        """The folder of the entry; ``fill(folder)`` writes its files if the entry is missing or damaged.
 
-        ``fill`` works in a temporary folder below the cache; when it raises `BuildError` that folder is kept
-        (the next attempt for the same key removes it). Raises `BuildError` when the cache cannot be written.
+        ``fill`` works in a temporary folder below the cache. If it raises `BuildError`, that folder is kept until the
+        next attempt for the same key. Raises `BuildError` if the cache cannot be written.
         """
         with _usable(self.root), self._lock(kind, key):
             return self.find(kind, key) or self._publish_locked(kind, key, name, fill)
 
     def _publish_locked(self, kind: str, key: str, name: str, fill: Callable[[Path], None]) -> Path:
-        # The lock is ours: what earlier attempts for this key left behind belongs to nobody any more.
+        # This process holds the lock, so that temporary folders for this key come from attempts that have ended.
         self._remove_leftovers(kind, key)
         work = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=self.root / kind))
         fill(work)
@@ -66,7 +66,7 @@ class Cache:
         _write(work / MANIFEST, json.dumps({"name": name, "files": files}, indent=1))
         final = self.root / kind / key
         if final.exists():
-            # A folder cannot be replaced in one step: the damaged one moves aside and is removed below.
+            # A folder cannot be replaced atomically: the damaged one is renamed and removed below.
             final.rename(work.with_name(work.name + ".damaged"))
         work.rename(final)
         self._remove_leftovers(kind, key)
@@ -98,7 +98,7 @@ class Cache:
         self.publish("sources", sources.digest, sources.name, lambda folder: _write(folder / "sources.json", text))
 
     def read_note(self, name: str) -> dict[str, str]:
-        """A small dictionary kept across sessions; empty when there is none or it cannot be read as one."""
+        """A small dictionary that persists between processes; empty if it is missing or cannot be read."""
         try:
             note = json.loads((self.root / name).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -119,14 +119,14 @@ class Cache:
         return tuple(sorted(entries, key=lambda entry: (entry.kind, entry.name, entry.key)))
 
     def _folders(self) -> list[tuple[str, Path]]:
-        """Kind and folder of all that is there, also of what killed builds left behind."""
+        """Kind and path of all folders, including those that killed builds left."""
         kinds = [kind for kind in KINDS if (self.root / kind).is_dir()]
         return [(kind, folder) for kind in kinds for folder in sorted((self.root / kind).iterdir())]
 
     def clear(self) -> int:
-        """Remove all entries and what killed builds left behind; bytes freed. Waits for running builds.
+        """Remove all entries and the remains of killed builds; returns the freed bytes. Waits for running builds.
 
-        Extensions that are loaded keep working on Unix. Raises `BuildError` when something cannot be removed.
+        Loaded extensions keep working on Unix. Raises `BuildError` if a folder cannot be removed.
         """
         freed = 0
         with _usable(self.root):
@@ -149,10 +149,10 @@ def cache_folder() -> Path:
 
 
 def open_cache(folder: Path | None = None) -> Cache:
-    """The cache in ``folder`` (default `cache_folder`), created with mode 0700 when missing.
+    """The cache in ``folder`` (default `cache_folder`), created with mode 0700 if it is missing.
 
-    Compiled code is loaded from it, so a folder that another user owns or may write to is refused with a
-    `BuildError`, like one that cannot be created.
+    Because compiled code is loaded from it, a folder that another user owns or can write to raises `BuildError`, as
+    does a folder that cannot be created.
     """
     root = cache_folder() if folder is None else folder
     with _usable(root):
@@ -179,12 +179,12 @@ def _check_owner(root: Path, status: os.stat_result) -> None:
 
 @contextmanager
 def _usable(root: Path) -> Iterator[None]:
-    """Makes `BuildError` of what the operating system reports about the cache folder."""
+    """Turn an `OSError` about the cache folder into a `BuildError`."""
     try:
         yield
     except OSError as error:
         raise BuildError(
-            f"the cache folder {root} cannot be used: {error}. Make room or make it writable, or set "
+            f"the cache folder {root} cannot be used: {error}. Free disk space or make the folder writable, or set "
             "KANEGEN_CACHE_DIR to a folder that you can write to."
         ) from error
 

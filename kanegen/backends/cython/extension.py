@@ -56,7 +56,7 @@ class Extension:
     """A compiled model: the loaded ``module``, its ``digest`` (over sources, compiler, flags, interpreter and
     processor), the ``path`` of the shared library in the cache, the ``sources`` and ``options`` it was built with.
 
-    A pickle holds sources and options; it is built, or found in the cache, where it is loaded.
+    A pickle holds sources and options; unpickling takes the compiled code from the cache or builds it again.
     """
 
     module: Evaluator
@@ -70,13 +70,13 @@ class Extension:
 
     @property
     def description(self) -> Description:
-        """What a solver knows about the model. Raises `BuildError` for sources without it."""
+        """The description of the model. Raises `BuildError` for sources without one."""
         return Description.from_sources(self.sources)
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What one build works with; ``machine`` (versions, compiler, interpreter, CPU) enters every key."""
+    """The environment of one build; ``machine`` (versions, compiler, interpreter, CPU) is part of every key."""
 
     cache: Cache
     toolchain: Toolchain
@@ -88,18 +88,18 @@ class _Job:
 
 
 def c_sources(generated: Generated, digest: str) -> Sources:
-    """The C sources of a model with the description that a solver needs."""
+    """The C sources of a model, with its description for the solver."""
     sources = emit_sources(generated.program, digest=digest, options_text=generated.options)
     return replace(sources, files={**sources.files, DESCRIPTION_FILE: generated.description.to_json()})
 
 
 def build_model(request: Request, options: CompilerOptions | None = None) -> Extension:
-    """Compile and load a model; what was generated or compiled before is taken from the cache. Raises `BuildError`."""
+    """Compile and load a model; earlier sources and compiled code come from the cache. Raises `BuildError`."""
     cache = open_cache()
     sources = cache.load_sources(request.digest)
     if sources is None:
         with ThreadPoolExecutor(max_workers=1) as pool:
-            # Once per machine this takes seconds, in processes of its own: they pass while the model is derived.
+            # This takes seconds once per machine; the compiler runs in other processes while the model is derived.
             wrapper = pool.submit(build_wrapper, runtime_headers(), options, cache)
             sources = c_sources(request.generated, request.digest)
             cache.store_sources(sources)
@@ -127,9 +127,9 @@ def build_wrapper(
 ) -> Path:
     """Compile the part of an extension that is the same for every model, unless the cache holds it.
 
-    ``headers``: the C runtime (kanegen.codegen.sources.runtime_headers). `build` does this itself; calling
-    it in a thread while a model is derived hides the seconds it takes, once per machine. Returns the folder
-    with the objects. Raises `BuildError`.
+    ``headers``: the C runtime (kanegen.codegen.sources.runtime_headers). `build` calls this itself; an earlier call in
+    a thread while a model is derived hides the seconds it takes once per machine. Returns the folder with the object
+    files. Raises `BuildError`.
     """
     return _wrapper_folder(_job(options or CompilerOptions(), cache or open_cache()), headers)
 
@@ -137,7 +137,7 @@ def build_wrapper(
 def load(path: Path, digest: str) -> ModuleType:
     """Load the shared library at ``path`` under a module name made from ``digest``, once per process.
 
-    Models of the same name live side by side, since nothing is looked up by name. Raises `BuildError`.
+    Models of the same name can be loaded together, because the module name has the digest. Raises `BuildError`.
     """
     name = f"kanegen_extension_{digest}.{MODULE}"
     if name in sys.modules:
@@ -151,7 +151,7 @@ def load(path: Path, digest: str) -> ModuleType:
         loader.exec_module(module)
     except ImportError as error:
         raise BuildError(f"the extension {path} cannot be loaded: {error}") from error
-    # The module does not import kanegen (an emitted project has none); here its errors are kanegen's.
+    # The module does not import kanegen, which emitted projects do not need; here it raises kanegen's error.
     vars(module)["SolveError"] = SolveError
     sys.modules[name] = module
     return module
@@ -185,11 +185,11 @@ def _file_name(sources: Sources) -> str:
 
 
 def _compile(job: _Job, sources: Sources, work: Path) -> None:
-    """Fill ``work`` with the sources and the shared library made of kernel, steppers and wrapper."""
+    """Write the sources into ``work``, and the shared library of kernel, steppers and wrapper."""
     write_files(sources.files, work)
     kernel = work / f"{sources.name}.o"
     with ThreadPoolExecutor(max_workers=1) as pool:
-        # The wrapper is compiled in its own processes: the kernel need not wait for it.
+        # The wrapper is compiled in other processes at the same time as the kernel.
         pending = pool.submit(_wrapper_folder, job, sources.files)
         flags = (*job.options.common, *job.options.kernel)
         compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
@@ -226,7 +226,7 @@ def _compile_wrapper(job: _Job, files: Mapping[str, str], work: Path) -> None:
 
         pending = [start(part) for part in _C_PARTS]
         source = work / f"{MODULE}.c"
-        # Cython runs as a program: its errors come back as text, and nothing of it stays in this process.
+        # Cython runs as a program, which returns errors as text and leaves no modules loaded in this process.
         run([sys.executable, "-m", "cython", f"{MODULE}.pyx", "-o", source.name], folder=work)
         compile_object(job.toolchain, (*common, *job.options.wrapper), source, work / f"{MODULE}.o", include)
         for compilation in pending:

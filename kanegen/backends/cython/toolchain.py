@@ -27,11 +27,11 @@ _INSTALL_ADVICE = (
 class CompilerOptions:
     """Flags of the C compiler; every field is part of the key under which an extension is cached.
 
-    ``kernel``: for the generated model. ``steppers``: for the integration loops. ``runtime``: for what runs beside
-    them, mostly contacts and events: -O2 takes twice the time to compile, -O3 four times, for runs that are at most
-    5 % shorter. ``wrapper``: for the Cython module, whose code only checks arguments, so that compiling it fast matters
+    ``kernel``: for the generated model. ``steppers``: for the integration loops. ``runtime``: for other parts of the
+    runtime, mostly contacts and events: -O2 takes twice the time to compile, -O3 four times, for runs that are at most
+    5 % shorter. ``wrapper``: for the Cython module, which only checks arguments, so that the time to compile matters
     more (gcc -Og: 1.25 s instead of 1.96 s with -O1, for 6 ns more per call). ``link``: for linking.
-    ``-ffast-math`` is refused: it would remove the checks for NaN and infinity.
+    ``-ffast-math`` raises `BuildError`, because it would remove the checks for NaN and infinity.
     """
 
     kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native")
@@ -50,20 +50,20 @@ class CompilerOptions:
             unsafe = {"-ffast-math", "-Ofast", "-ffinite-math-only"}.intersection(flags)
             if unsafe:
                 raise BuildError(
-                    f"compiler option {name} holds {', '.join(sorted(unsafe))}, under which NaN and infinity "
-                    "go unnoticed; use -fno-math-errno, -ffp-contract=fast or -fno-trapping-math instead"
+                    f"compiler option {name} holds {', '.join(sorted(unsafe))}, with which NaN and infinity are not "
+                    "detected; use -fno-math-errno, -ffp-contract=fast or -fno-trapping-math instead"
                 )
 
     @property
     def depends_on_cpu(self) -> bool:
-        """Whether the machine code may run on this kind of processor only."""
+        """Whether the machine code depends on the processor on which it is compiled."""
         flags = self.kernel + self.steppers + self.runtime + self.wrapper + self.common
         return any(flag in {"-march=native", "-mcpu=native", "-mtune=native"} for flag in flags)
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A C compiler: the command (absolute path, then fixed arguments) and the file it stands for."""
+    """A C compiler: the command (absolute path, then fixed arguments), and a stamp that identifies its file."""
 
     command: tuple[str, ...]
     stamp: str
@@ -72,7 +72,7 @@ class Toolchain:
 def find_toolchain(environment: Mapping[str, str] | None = None) -> Toolchain:
     """The compiler of ``CC``, else the one Python was built with, else ``cc``, ``gcc`` or ``clang``.
 
-    A ``CC`` that cannot be run is an error, not a reason to take another one. Raises `BuildError`.
+    Raises `BuildError` if there is none, and if ``CC`` cannot be run, even where another compiler exists.
     """
     variables = os.environ if environment is None else environment
     search_path = variables.get("PATH")
@@ -80,7 +80,7 @@ def find_toolchain(environment: Mapping[str, str] | None = None) -> Toolchain:
         toolchain = _toolchain(variables["CC"], search_path)
         if toolchain is None:
             raise BuildError(
-                f"the environment variable CC is {variables['CC']!r}, which is no program that can be run. "
+                f"the environment variable CC is {variables['CC']!r}, which is not a program that can be run. "
                 + _INSTALL_ADVICE
             )
         return toolchain
@@ -101,24 +101,24 @@ def _toolchain(command: str, search_path: str | None) -> Toolchain | None:
     path = str(Path(path).absolute())
     real = Path(path).resolve()
     status = real.stat()
-    # An updated compiler changes its file: the stamp lets the --version text be looked up without running it.
+    # An update of the compiler changes its file: text of --version that is stored for a stamp remains valid.
     return Toolchain((path, *words[1:]), f"{path}:{real}:{status.st_mtime_ns}:{status.st_size}")
 
 
 def compiler_version(toolchain: Toolchain) -> str:
-    """What the compiler says of itself: the text of ``--version``. Raises `BuildError`."""
+    """The text that the compiler prints for ``--version``. Raises `BuildError`."""
     return run((*toolchain.command, "--version"), folder=None).strip()
 
 
 def cpu_identity() -> str:
-    """The processor's name and instruction sets: what ``-march=native`` depends on."""
+    """The processor's name and instruction sets, on which ``-march=native`` depends."""
     wanted = ("model name", "flags", "Features", "CPU part")
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
     except OSError:
         lines = []
     features = [line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() in wanted]
-    # platform.processor() may start a program: only where the operating system does not say.
+    # platform.processor() can start a program, so it is called only without /proc/cpuinfo.
     return "\n".join([platform.machine(), *(features or [platform.processor()])])
 
 
@@ -131,13 +131,13 @@ def compile_object(
 
 
 def link_command(toolchain: Toolchain, options: CompilerOptions, parts: Sequence[str], target: str) -> list[str]:
-    """The command that makes a loadable extension of objects (and C files, compiled on the way)."""
+    """The command that links objects (and C files, which it compiles) to a loadable extension."""
     shared = ("-bundle", "-undefined", "dynamic_lookup") if sys.platform == "darwin" else ("-shared",)
     return [*toolchain.command, *shared, *parts, "-o", target, *options.link, "-lm"]
 
 
 def run(command: Sequence[str], folder: Path | None) -> str:
-    """Run a tool in ``folder`` and return what it prints; `BuildError` (command, stderr) if it fails."""
+    """Run a tool in ``folder`` and return its output. Raises `BuildError` (command, stderr) if it fails."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:

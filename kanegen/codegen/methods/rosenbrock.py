@@ -1,4 +1,4 @@
-"""Rosenbrock methods for stiff equations, as records that cannot hold a wrong coefficient.
+"""Rosenbrock methods for stiff equations: records of coefficients that check their order conditions.
 
 A step from (t, y) solves, with ``W = I / (h gamma) - df/dy`` and one factorization for all stages,
 
@@ -41,13 +41,13 @@ class Rosenbrock:
     c, d : nodes and weights of df/dt, (s,)
     m : weights of the solution, (s,), the last of them 1
     dense : F1 and F2, (s,) each
-    tolerance : largest defect of a condition: the rounding of the printed coefficients, grown by cancellation
+    tolerance : largest permitted defect of a condition: rounding of the printed coefficients and cancellation
 
     Raises
     ------
     ValueError
-        When a node or weight of df/dt is not its row sum, when an order condition of the solution, of the embedded
-        solution or of the dense output does not hold, or when the method is not stiffly accurate.
+        If a node or weight of df/dt is not its row sum, if an order condition of the solution, of the embedded
+        solution or of the dense output is violated, or if the method is not stiffly accurate.
     """
 
     order: int
@@ -98,7 +98,7 @@ class Rosenbrock:
         return complex(1 + np.array(self.m).astype(float) @ k)
 
     def defects(self, trees: Sequence[Tree]) -> list[str]:
-        """The conditions of ``trees`` that do not hold, as sentences; each up to the order claimed."""
+        """Messages on the order conditions of ``trees``, up to the order of the method, that are violated."""
         problems = []
         embedded = np.array((*self.m[:-1], Fraction(0))) @ self.Gamma
         for tree in trees:
@@ -132,11 +132,11 @@ class Rosenbrock:
     def _shape_problems(self) -> list[str]:
         s, problems = self.stages, []
         if not len(self.a) == len(self.C) == len(self.d) == len(self.m) == s:
-            problems.append(f"a, C, c, d and m are not of the same {s} stages")
+            problems.append(f"a, C, c, d and m do not all have {s} stages")
         for name, matrix in (("a", self.a), ("C", self.C)):
             problems += [f"row {i} of {name} is not explicit" for i, row in enumerate(matrix) if len(row) > i]
         if [len(row) for row in self.dense] != [s, s]:
-            problems.append(f"the dense output has not two rows of {s} weights")
+            problems.append(f"the dense output does not have two rows of {s} weights")
         return problems
 
     def _sum_problems(self) -> list[str]:
@@ -149,7 +149,7 @@ class Rosenbrock:
         ]
 
     def _accuracy_problems(self) -> list[str]:
-        """The solution is the last stage's own: then R vanishes at infinity, and stiff components are damped out."""
+        """The last stage must equal the solution, so that R vanishes at infinity and stiff components are damped."""
         last = self.alpha[-1] + self.Gamma[-1]
         if any(map(self._is_wrong, last - self.b)):
             return ["the weights are not the last row of alpha + Gamma: the method is not stiffly accurate"]

@@ -1,14 +1,14 @@
-"""The table of all integration methods. A new method is a file of coefficients in this folder, and its name here.
+"""The table of all integration methods. To add one, add a file of coefficients to this folder and its name here.
 
 The C runtime with the numbers of the methods (``kg_methods.h``), the options of :meth:`kanegen.Solver.integrate` and
 the command line all follow from this table.
 
-A file ``NAME.toml`` holds a ``title`` with the source; ``[control]`` with the fields of :class:`StepControl`, absent
-for a method of fixed steps; and the fields of :class:`.Tableau`, or of :class:`.Rosenbrock` where there is a ``gamma``.
-Numbers are text, so that they are read exactly. A row of numbers is either one text with all of them, or a table from
-indices to those that are not zero. An error estimate has ``weights``, or the ``solution`` with which that of the method
-is compared. Dense output is ``dense``, the further rows of the nested form, or an ``interpolant``: for each stage the
-coefficients of theta, theta^2, ... of its weight.
+A file ``NAME.toml`` contains a ``title`` with the source; ``[control]`` with the fields of :class:`StepControl`, absent
+for a method with fixed steps; and the fields of :class:`.Tableau`, or of :class:`.Rosenbrock` if there is a ``gamma``.
+Numbers are text, so that they are read exactly. A row of numbers is one text with all numbers, or a table from indices
+to nonzero numbers. An error estimate has ``weights``, or a ``solution`` that is compared with the solution of the
+method. Dense output is given by ``dense``, the rows F3, F4, ... of the nested form, or by ``interpolant``: for each
+stage the coefficients of theta, theta^2, ... in its weight.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class StepControl:
 
 @dataclass(frozen=True)
 class Method:
-    """An integration method, read from its file when it is first asked for more than its name."""
+    """An integration method; its file is read on the first access to another attribute than ``name``."""
 
     name: str
 
@@ -64,7 +64,7 @@ class Method:
 
     @cached_property
     def control(self) -> StepControl | None:
-        """How the method chooses its steps; None: all steps have the size that the user gives."""
+        """The step size control; None for a method with a fixed step."""
         if not self.is_adaptive:
             return None
         order, numbers = self._file["control"]["order"], self._file["control"].items()
@@ -82,7 +82,7 @@ class Method:
 
     @cached_property
     def coefficients(self) -> Tableau | Rosenbrock:
-        """The coefficients. Their conditions are checked, which takes milliseconds."""
+        """The coefficients, after a check of their order conditions, which takes milliseconds."""
         return _rosenbrock(self._file) if self.is_implicit else _tableau(self._file)
 
     @cached_property
@@ -93,7 +93,7 @@ class Method:
 METHODS: Final[Mapping[str, Method]] = MappingProxyType(
     {name: Method(name) for name in ("rk4", "kutta_merson", "dopri5", "dop853", "rodas", "verner9")}
 )
-"""All methods by name. The number of a method in C is its place in this order: add new methods at the end."""
+"""All methods by name. The number of a method in C is its position here: add new methods at the end."""
 
 FIXED_STEP: Final = tuple(name for name, method in METHODS.items() if not method.is_adaptive)
 ADAPTIVE: Final = tuple(name for name, method in METHODS.items() if method.is_adaptive)
@@ -122,7 +122,7 @@ def _tableau(file: Mapping[str, Any]) -> Tableau:
 
 
 def _row(given: Any, length: int = 0) -> Row:
-    """Numbers from one text or a list of texts; or from a table of those that are not zero, padded to ``length``."""
+    """Numbers from one text or a list of texts, or from a table of nonzero numbers, padded to ``length``."""
     if isinstance(given, Mapping):
         return tuple(Fraction(given.get(str(j), 0)) for j in range(length))
     return tuple(Fraction(number) for text in ([given] if isinstance(given, str) else given) for number in text.split())
@@ -137,7 +137,7 @@ def _error_estimate(entry: Mapping[str, Any], b: Row) -> ErrorEstimate:
 
 
 def _interpolant(polynomials: Mapping[str, str], rows: int) -> tuple[Row, ...]:
-    """The rows of dense output behind F2 from the weights of the stages as polynomials of theta."""
+    """The rows F3, F4, ... of dense output, from the weights of the stages as polynomials in theta."""
     nested = {int(stage): nested_form(_row(text)) for stage, text in polynomials.items()}
     degree = len(next(iter(nested.values())))
     return tuple(

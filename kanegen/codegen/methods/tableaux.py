@@ -1,15 +1,15 @@
-"""Butcher tableaux of the integrators, as records that cannot hold a wrong coefficient, and their order conditions.
+"""Butcher tableaux of the integrators: records of coefficients that check their order conditions.
 
-A method of ``s`` stages has ``s + 1 + e`` rows of derivatives: its own stages, the derivative at the end of
-the step (row ``s``, whose row of ``a`` is ``b``), and ``e`` rows that only dense output needs. Dense output
+A method with ``s`` stages has ``s + 1 + e`` rows of derivatives: its own stages, the derivative at the end of
+the step (row ``s``, whose row of ``a`` is ``b``), and ``e`` rows that only dense output needs. The dense output
 of every method has the nested form of Hairer's codes, with theta = (t - t_old) / h:
 
     y(t) = y_old + theta (F0 + (1 - theta) (F1 + theta (F2 + (1 - theta) (F3 + theta (F4 + ...)))))
     F0 = y - y_old,  F1 = h f_old - F0,  F2 = 2 F0 - h (f_old + f),  F3 ... = h ``dense`` times derivatives
 
-so cubic Hermite interpolation is the case without further rows.
+Cubic Hermite interpolation is the case without the rows F3, F4, ...
 
-The order conditions belong to rooted trees (Butcher 1963). A tree is the sorted tuple of the subtrees at its root; the
+Order conditions belong to rooted trees (Butcher 1963). A tree is the sorted tuple of the subtrees at its root; the
 single node is ``()``. Source: E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, 2nd ed.,
 section II.2.
 """
@@ -27,7 +27,7 @@ from typing import Final, TypeAlias
 Tree: TypeAlias = tuple["Tree", ...]
 Row: TypeAlias = tuple[Fraction, ...]
 
-# Importing this module must stay within milliseconds, and long decimals are slow to multiply exactly.
+# The import of this module must take milliseconds only, and exact products of long decimals are slow.
 CHEAP_ORDER_RATIONAL: Final = 5
 CHEAP_ORDER_DECIMAL: Final = 2
 
@@ -84,22 +84,21 @@ class Tableau:
 
     Parameters
     ----------
-    order : order of the solution that is carried on
+    order : order of the solution that the next step starts from
     dense_order : order of the dense output (one less than that of its local error)
     c : nodes, (s + 1 + e,)
     a : strictly lower triangular coefficients, rows of any length up to their own index, (s + 1 + e) rows
     stages : s
     errors : error estimates with (s + 1) weights
     dense : rows 3, 4, ... of the dense output, (s + 1 + e) weights each
-    tolerance : largest defect of a condition: 0 for rational coefficients, the rounding of printed decimals
-        otherwise
+    tolerance : largest permitted defect of a condition: 0 for rational coefficients, else the rounding of decimals
 
     Raises
     ------
     ValueError
-        When a row sum, an order condition of the method, of an error estimate or of the dense output does not
-        hold. All trees up to order 5 are checked for rational coefficients, the bushy trees (quadrature) and
-        those up to order 2 for decimals; :meth:`defects` checks any others.
+        If a row sum, an order condition of the method, of an error estimate or of the dense output is violated.
+        All trees up to order 5 are checked for rational coefficients, the bushy trees (quadrature) and all trees up to
+        order 2 for decimals; :meth:`defects` checks any others.
     """
 
     order: int
@@ -123,7 +122,7 @@ class Tableau:
 
     @property
     def rows(self) -> int:
-        """Rows of derivatives, those of dense output included."""
+        """Number of rows of derivatives, including those of dense output."""
         return len(self.a)
 
     @property
@@ -133,7 +132,7 @@ class Tableau:
 
     @property
     def dense_rows(self) -> int:
-        """Rows of the stored dense output: the state at the start of the step, F0, F1, F2 and others."""
+        """Number of rows of stored dense output: the state at the start of the step, F0, F1, F2, ..."""
         return 4 + len(self.dense)
 
     @property
@@ -160,7 +159,7 @@ class Tableau:
         return of_stages
 
     def defects(self, trees: Sequence[Tree]) -> list[str]:
-        """The conditions of ``trees`` that do not hold, as sentences; each up to the order claimed."""
+        """Messages on the order conditions of ``trees``, up to the order of the method, that are violated."""
         problems = []
         for tree in trees:
             size = order_of(tree)
@@ -192,7 +191,7 @@ class Tableau:
         return [f"row {i} of a does not sum to its node" for i, (row, c) in pairs if self._is_wrong(sum(row, start=-c))]
 
     def _dense_holds(self, phi: Row, size: int, weight: Fraction) -> bool:
-        """Whether the interpolant gives theta^size * weight, tested at as many points as fix it."""
+        """Whether the interpolant equals theta^size * weight, tested at as many points as it has coefficients."""
         f0 = _dot(self.b, phi)
         f1 = phi[0] - f0
         f2 = 2 * f0 - phi[0] - phi[self.stages]
@@ -205,12 +204,12 @@ class Tableau:
 
 
 def terms(row: Row) -> list[tuple[int, Fraction]]:
-    """The nonzero weights of a row with their indices: what a generated sum has to add."""
+    """The nonzero weights of a row with their indices, for a generated sum."""
     return [(j, weight) for j, weight in enumerate(row) if weight]
 
 
 def literal(value: Fraction) -> str:
-    """A nonnegative coefficient in C: its exact decimal where that is finite, else a quotient of integers."""
+    """A nonnegative coefficient in C: its exact decimal if that is finite, else a quotient of integers."""
     numerator, denominator = value.as_integer_ratio()
     rest = denominator
     for factor in (2, 5):
@@ -236,7 +235,7 @@ def _nested(coefficients: Sequence[Fraction], theta: Fraction) -> Fraction:
 
 
 def nested_form(polynomial: Row) -> Row:
-    """F0, F1, ... of the nested form of dense output, of a polynomial in theta without constant term."""
+    """Coefficients F0, F1, ... of a polynomial in theta without constant term in the nested form of dense output."""
     rest = list(polynomial)
     nested: list[Fraction] = []
     while rest:

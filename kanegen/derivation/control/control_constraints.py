@@ -1,8 +1,8 @@
 """Constraints with controls, differentiated until the derivatives of the controls appear (Bajodah 2003, chapter 8).
 
-The controls tau (and tau', where tau'' appears in the accelerations) are values ``z`` of the state; the derivative
-that is not part of it is the unknown ``w`` of ``AA w = BB``. Accelerations stand in closed form: functions of q, u, z,
-t and, where velocities depend on the controls, of w.
+The state is extended by ``z``: the controls tau, and tau' if the model contains tau''. The highest derivatives of the
+controls are the unknowns ``w`` of ``AA w = BB``. The accelerations are closed-form functions of q, u, z, t and, if
+velocities depend on the controls, of w.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ UNKNOWN: Final = "w"
 """Input array of the graph: the highest derivatives of the controls."""
 
 MOST_DERIVATIVES: Final = 4
-"""Servo-constraints on the tip of an elastic arm need four; with more, expressions grow and lose their digits."""
+"""The tip of an elastic arm needs four derivatives; with more, expressions become large and inaccurate."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """A constraint, or a derivative of it, that contains no w: ``order`` derivatives were taken.
+    """A constraint, or its derivative of the given ``order``, that contains no w.
 
-    ``held``: whether controls of the state can satisfy it; ``decays``: whether an error decays by theta.
+    ``held``: whether the controls in z can satisfy it; ``decays``: whether theta makes its error decay.
     """
 
     label: str
@@ -41,7 +41,7 @@ class Level:
 
 
 class ControlledMotion:
-    """The motion of (q, u, z) under control constraints: q', u', z' with w as inputs of the graph."""
+    """The motion of (q, u, z) under control constraints: q', u' and z', with w as an input of the graph."""
 
     def __init__(self, equations: Equations, record: ControlConstraints) -> None:
         self.equations = equations
@@ -90,17 +90,17 @@ class ControlledMotion:
 
     @cached_property
     def conditions(self) -> tuple[Node, ...]:
-        """What must hold for the accelerations to exist."""
+        """The conditions under which the accelerations exist."""
         return self._with_unknowns(self._accelerations.conditions)
 
     @cached_property
     def _accelerations(self) -> forms.Accelerations:
-        """u' in closed form: without a choice of dependent speeds, which holds for some states only, if Q allows it."""
+        """u' in closed form; if Q is regular, without dependent speeds, which would restrict the regular states."""
         e = self.equations
         if not e.has_partition:
             raise BuildError(
-                f"the passive constraints of model {e.model.name!r} are redundant, and its control constraints need "
-                "independent ones, which determine the accelerations by straight-line code: remove the redundant ones"
+                f"the passive constraints of model {e.model.name!r} are redundant, but its control constraints need "
+                "independent ones, because straight-line code computes the accelerations: remove the redundant ones"
             )
         rows, b = [row.J for row in e.constraints.rows], e.b_stabilized if e.gain_names else e.b
         try:
@@ -112,7 +112,7 @@ class ControlledMotion:
         return self.equations.simplified(substitute(nodes, self._highest))
 
     def _lowered(self, expressions: Sequence[Any]) -> tuple[Node, ...]:
-        """Expressions of the user with the solved accelerations."""
+        """Nodes of the user's expressions, in which u' are the solved accelerations."""
         system = self.equations.system
         plain = substitute([system.lower(x) for x in expressions], dict(zip(system.udot, self.udot, strict=True)))
         return self._with_unknowns(plain)
@@ -130,13 +130,13 @@ class ControlledMotion:
         return Tangent(self.equations.graph, self._moving)
 
     def rate(self, node: Node, label: str) -> Node:
-        """d/dt along the motion. ModelError where an input has no rate."""
+        """d/dt along the motion; ModelError if the rate of an input is needed but not given."""
         names = [item.name for item in self.equations.model.inputs]
         for leaf in reachable([node]):
             if leaf.op == "input" and leaf.payload[0] == "r" and leaf not in self._moving:
                 slot = leaf.payload[1]
                 if slot >= len(names):
-                    raise ModelError(f"the control constraint {label} contains a contact force: its rate is not known")
+                    raise ModelError(f"the control constraint {label} contains a contact force, which has no rate")
                 raise ModelError(
                     f"input {names[slot]} is differentiated, which needs its rate, because of the control constraint "
                     f"{label}: give kg.Input({names[slot]}, rate=...)"
@@ -166,21 +166,21 @@ class ControlledMotion:
 
     @cached_property
     def gains(self) -> tuple[tuple[Node, ...], ...]:
-        """Theta1, ..., Thetak of each constraint; () where errors are not to decay."""
+        """Theta1, ..., Thetak of each constraint; () if theta was not given for it."""
         return tuple(tuple(map(self.equations.system.lower, theta)) for theta in self.record.theta)
 
     @cached_property
     def free_part(self) -> tuple[Node, ...]:
-        """y, (n_tau,)."""
+        """The free vector y, (n_tau,)."""
         nodes = self._lowered(self.record.free_part(len(self.controls)))
         if any(leaf in self.unknowns for leaf in reachable(nodes)):
             raise ModelError(
-                "y of ControlConstraints contains the derivative of a control that it determines: leave it out"
+                "y of ControlConstraints contains a highest derivative of a control, which depends on y: remove it"
             )
         return nodes
 
     def slopes(self, residual: Node) -> tuple[Node, ...]:
-        """Derivatives in z."""
+        """Derivatives of the residual with respect to z."""
         return self.equations.simplified(gradient([residual], [self.equations.graph.one], self.state))
 
     def _row(self, expression: Any, gains: tuple[Node, ...]) -> tuple[tuple[Level, ...], tuple[Node, ...], Node]:
@@ -195,8 +195,8 @@ class ControlledMotion:
             if len(levels) == MOST_DERIVATIVES:
                 names = ", ".join(item.name for item in self.controls)
                 raise ModelError(
-                    f"the controls {names} do not enter the control constraint {label} "
-                    f"{MOST_DERIVATIVES - 1} derivatives: name other controls, or leave it out"
+                    f"the controls {names} enter neither the control constraint {label} nor its first "
+                    f"{MOST_DERIVATIVES - 1} derivatives: name other controls, or remove the constraint"
                 )
             held = not self._vanish(self.slopes(node))
             levels.append(Level(_derivative(label, len(levels)), len(levels), node, held, bool(gains)))
@@ -219,7 +219,7 @@ class ControlledMotion:
         if gains and len(gains) != len(levels):
             raise ModelError(
                 f"theta of the control constraint {label} has {len(gains)} coefficient(s): expected {len(levels)}, "
-                f"since its controls can be solved for after {len(levels)} derivative(s)"
+                "the number of differentiations after which it determines its controls"
             )
         (rest,) = substitute([node], dict.fromkeys(self.unknowns, graph.zero))
         decay = [gain * level.residual for gain, level in zip(gains, reversed(levels), strict=False)]
@@ -227,7 +227,7 @@ class ControlledMotion:
 
 
 def _highest(item: Input) -> Any:
-    """The symbol of the derivative that is w; None where the model does not contain it."""
+    """The symbol of the highest derivative of a control, an element of w; None if the model does not contain it."""
     return item.rate if item.acceleration is None else item.acceleration
 
 

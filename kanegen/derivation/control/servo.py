@@ -1,7 +1,7 @@
-"""Servo-constraints at acceleration level and the controls that act on them (Bajodah 2003, chapter 7).
+"""Servo-constraints at acceleration level and the controls that enforce them (Bajodah 2003, chapter 7).
 
-The generalized forces are affine in the controls, ``P = P0 + G tau``. Whether the controls can enforce the constraints
-at all is decided by ranks at random consistent states.
+The generalized forces are affine in the controls, ``P = P0 + G tau``. The ranks of matrices at random consistent states
+show whether the controls can enforce the constraints at all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ State = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class AffineControls:
-    """Forces affine in the controls, ``P = P0 + G tau``: ``free`` is P0 (n_u,), ``columns`` those of G (n_u, n_tau)."""
+    """Forces ``P = P0 + G tau``: ``free`` is P0 (n_u,), ``columns`` are the columns of G (n_u, n_tau)."""
 
     slots: tuple[int, ...]
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ def affine_controls(equations: Equations, slots: Sequence[int]) -> AffineControl
     Raises
     ------
     ModelError
-        Naming the inputs that do not enter the forces, enter them other than affinely, or stand elsewhere.
+        If inputs do not enter the forces, enter them nonlinearly, or occur elsewhere in the model; it names them.
     """
     system = equations.system
     tau = [system.r[k] for k in slots]
@@ -57,12 +57,12 @@ def affine_controls(equations: Equations, slots: Sequence[int]) -> AffineControl
         if system.vanish(column):
             problems.append(
                 f"the control {name} does not enter the generalized forces: no load that contains it does work; put it "
-                "into a load, or leave it out of controls="
+                "into a load, or remove it from controls="
             )
         elif _is_curved(system, column, tau):
             problems.append(
-                f"the control {name} enters the forces nonlinearly: expected forces affine in the controls; take the "
-                "nonlinear expression itself for the control, and solve it afterwards"
+                f"the control {name} enters the forces nonlinearly: expected forces affine in the controls; make "
+                f"the nonlinear expression itself the control, and solve it for {name} afterwards"
             )
     if problems:
         raise ModelError(problems)
@@ -71,17 +71,17 @@ def affine_controls(equations: Equations, slots: Sequence[int]) -> AffineControl
 
 
 def _slopes(system: System, nodes: Sequence[Node], tau: Sequence[Node]) -> list[tuple[Node, ...]]:
-    """For each control the derivatives of the nodes in it."""
+    """The derivatives of the nodes with respect to each control."""
     return [tuple(map(Tangent(system.graph, {node: system.graph.one}), nodes)) for node in tau]
 
 
 def _is_curved(system: System, column: Sequence[Node], tau: Sequence[Node]) -> bool:
-    """Whether the derivatives in one control depend on the controls."""
+    """Whether the derivatives with respect to one control depend on the controls."""
     return not system.vanish(x for slopes in _slopes(system, column, tau) for x in slopes)
 
 
 def _entries_elsewhere(equations: Equations, tau: Sequence[Node], names: Sequence[str]) -> list[str]:
-    """Controls that stand in anything but the forces."""
+    """Messages about controls that occur outside the forces."""
     system, rows = equations.system, equations.constraints.rows
     places = {
         "the kinematics": set(reachable(system.qdot)),
@@ -89,7 +89,7 @@ def _entries_elsewhere(equations: Equations, tau: Sequence[Node], names: Sequenc
         "the constraints": set(reachable(x for row in rows for x in (*row.J, row.bias, *row.residuals))),
     }
     return [
-        f"the control {name} enters {place}: controls may enter the forces only, affinely"
+        f"the control {name} enters {place}: expected controls that occur in the forces only"
         for place, present in places.items()
         for name, node in zip(names, tau, strict=True)
         if node in present
@@ -101,11 +101,11 @@ def _entries_elsewhere(equations: Equations, tau: Sequence[Node], names: Sequenc
 
 @dataclass(frozen=True)
 class ServoEquations:
-    """``J u' = bias``: the desired dynamics of the servo-constraints, and the controls that shall enforce it.
+    """``J u' = bias``, the desired dynamics of the servo-constraints, and the controls that enforce it.
 
-    ``J`` (n_s, n_u); ``residuals`` psi (n_s,), then psi' of the holonomic ones, with ``labels``; ``gains`` pairs
-    (Theta1, Theta2), or (Theta, 0); the free vector is ``y = Y tau + y0``: ``free`` y0 (n_tau,), ``feedback`` the
-    columns of Y, none where y does not contain controls.
+    ``J`` has the shape (n_s, n_u). ``residuals`` are psi (n_s,), then psi' of the holonomic constraints, with
+    ``labels``. ``gains`` are pairs (Theta1, Theta2) or (Theta, 0). The free vector is ``y = Y tau + y0`` with y0 in
+    ``free`` (n_tau,) and the columns of Y in ``feedback``, which is empty if y contains no control.
     """
 
     servo: Servo
@@ -120,12 +120,12 @@ class ServoEquations:
 
 
 def servo_equations(equations: Equations) -> ServoEquations:
-    """The servo-constraints of the model, which has some.
+    """The servo-constraints of the model at acceleration level, with their controls.
 
     Raises
     ------
     ModelError
-        With every reason for which the controls cannot enforce them.
+        If there are none, or with all reasons why the controls cannot enforce them.
     """
     system, servo = equations.system, equations.model.servo
     if servo is None:
@@ -161,7 +161,7 @@ def servo_equations(equations: Equations) -> ServoEquations:
 def _free_vector(
     equations: Equations, servo: Servo, controls: AffineControls
 ) -> tuple[tuple[Node, ...], tuple[tuple[Node, ...], ...]]:
-    """y0 and the columns of Y from the user's expressions, or the hidden inputs that hold y."""
+    """y0 and the columns of Y from the user's expressions, or the hidden inputs that contain y."""
     system, given = equations.system, servo.free_vector(len(controls.slots))
     if given is None:
         return system.free, ()
@@ -189,7 +189,7 @@ def lowered(equations: Equations, expressions: Sequence[Any]) -> tuple[Node, ...
 
 @dataclass(frozen=True)
 class Compliance:
-    """``M = A2^T (A2 Q A2^T)^-1 A2``: from generalized forces to the accelerations that the constraints admit."""
+    """``M = A2^T (A2 Q A2^T)^-1 A2`` maps generalized forces to accelerations that satisfy the constraints."""
 
     graph: Graph
     partition: Partition
@@ -201,7 +201,7 @@ class Compliance:
         return complete(self.graph, self.partition, zeros, self.factor.solve(self.reduced(force)))
 
     def reduced(self, force: Sequence[Node]) -> list[Node]:
-        """A2 times a vector (n_u,): what is left of a force along the independent speeds, (n_i,)."""
+        """A2 times a vector (n_u,): the generalized forces conjugate to the independent speeds, (n_i,)."""
         part = self.partition
         return [
             self.graph.sum([force[i], *(part.A[k][j] * force[d] for k, d in enumerate(part.dependent))])
@@ -210,7 +210,7 @@ class Compliance:
 
 
 def compliance(equations: Equations) -> Compliance:
-    """M of the passive constraints alone, for models whose constraints are independent."""
+    """M of the passive constraints, which must be independent."""
     try:
         factor = factorize(equations.reduced(stabilized=False).lower)
     except ZeroDivisionError as error:
@@ -228,9 +228,9 @@ class ServoSystem:
 
 
 def servo_system(equations: Equations, inverse: Compliance) -> ServoSystem:
-    """S and z without the accelerations themselves: M is symmetric, so n_s solves give both.
+    """S and z from n_s solves, because M is symmetric; the accelerations themselves are not computed.
 
-    With the stabilization of the passive constraints, so that the law holds for the accelerations of ``rhs``.
+    The stabilization of the passive constraints is included, so that the law holds for the accelerations of ``rhs``.
     """
     graph, law, part = equations.graph, equations.once(servo_equations), equations.partition
     enforced = complete(graph, part, part.B_stabilized, [graph.zero] * len(part.independent))
@@ -245,9 +245,9 @@ def servo_system(equations: Equations, inverse: Compliance) -> ServoSystem:
 
 
 def _problems(equations: Equations, servo: Servo, controls: AffineControls, J: Matrix) -> list[str]:
-    """Servo-constraints that nothing, or no control, can enforce, and controls that move nothing."""
+    """Messages about servo-constraints that cannot be enforced and about controls without effect."""
     states = [_Directions(equations, J, controls, state) for state in _consistent_states(equations)]
-    # Where nothing can move, or no consistent state was found, nothing is known before run time.
+    # Without a consistent state at which something can move, the ranks are unknown before run time.
     states = [state for state in states if state.n_i]
     if not states:
         return []
@@ -256,9 +256,9 @@ def _problems(equations: Equations, servo: Servo, controls: AffineControls, J: M
 
 
 def _consistent_states(equations: Equations) -> list[State]:
-    """The random states of the system, moved to the manifold by Gauss and Newton; those that arrive there.
+    """Random states moved onto the constraint manifold by Gauss-Newton iteration, if it converges.
 
-    With the model's values of parameters: random lengths may admit no position.
+    Parameters have the model's values, because random lengths may admit no consistent position.
     """
     known = list(equations.model.parameters.values())
     system = equations.system
@@ -275,7 +275,7 @@ def _consistent_states(equations: Equations) -> list[State]:
 
 
 class _Directions:
-    """Servo rows ``c`` (n_s, n_i) and controls ``g`` (n_i, n_tau) in the motions the passive constraints leave free."""
+    """Servo rows ``c`` (n_s, n_i) and controls ``g`` (n_i, n_tau) in the null space of the passive constraints."""
 
     def __init__(self, equations: Equations, J: Matrix, controls: AffineControls, state: State) -> None:
         passive = unit_rows(_values(equations, [row.J for row in equations.constraints.rows], state))
@@ -301,12 +301,12 @@ def _values(equations: Equations, rows: Sequence[Sequence[Node]], state: State) 
 
 
 def _fixed(servo: Servo, states: Sequence[_Directions]) -> list[str]:
-    """Constraints whose rate the passive constraints alone determine."""
+    """Messages about servo-constraints whose rates the passive constraints alone determine."""
     problems = []
     for k, psi in enumerate(servo.constraints):
         if all(np.linalg.norm(state.c[k]) <= RANK_TOLERANCE * state.own[k] for state in states):
             bound = any(state.own[k] for state in states)
-            reason = "is fixed by the passive constraints, which repeat or contradict it" if bound else "binds no speed"
+            reason = "is fixed by the passive constraints, which repeat or contradict it" if bound else "has no speed"
             problems.append(f"the servo-constraint {psi} {reason}: no control can change it; remove it")
     return problems
 
@@ -330,8 +330,8 @@ def _too_many(servo: Servo, names: Sequence[str], states: Sequence[_Directions])
     listed = ", ".join(map(str, servo.constraints))
     if n_s > n_i:
         return [
-            f"{n_s} servo-constraints ({listed}) on a motion with {n_i} degree(s) of freedom of its speeds: at most "
-            "that many can be enforced; drop some"
+            f"{n_s} servo-constraints ({listed}) on a motion with {n_i} degree(s) of freedom of its speeds: "
+            f"at most {n_i} can be enforced; remove some"
         ]
     if all(rank(state.c) < n_s for state in states):
         return [f"the servo-constraints {listed} depend on each other: they repeat or contradict each other; drop some"]
@@ -344,9 +344,9 @@ def _too_many(servo: Servo, names: Sequence[str], states: Sequence[_Directions])
 
 
 def _idle(names: Sequence[str], states: Sequence[_Directions]) -> list[str]:
-    """Controls that work against the passive constraints only."""
+    """Messages about controls whose whole force the passive constraints balance."""
     return [
-        f"the control {name} moves nothing: the passive constraints take up its whole force; leave it out of controls="
+        f"the control {name} moves nothing: the passive constraints balance its whole force; remove it from controls="
         for j, name in enumerate(names)
         if all(np.linalg.norm(state.g[:, j]) <= RANK_TOLERANCE * np.linalg.norm(state.g) for state in states)
     ]
@@ -357,11 +357,11 @@ def _idle(names: Sequence[str], states: Sequence[_Directions]) -> list[str]:
 
 @dataclass(frozen=True)
 class Underactuation:
-    """``R u' = c`` for all controls; ``equations`` is [R c], (n_f, n_u + 1), while the ``pivots`` are not zero.
+    """``R u' = c`` for all controls; ``equations`` is [R c], (n_f, n_u + 1), valid where no pivot is zero.
 
-    Where fewer independent controls act than the motion has degrees of freedom, there are directions N in which they do
-    no work, ``N^T A2 G = 0``. The equations of motion along them, ``N^T A2 (Q u' - P0) = 0``, hold for all controls:
-    constraints on the accelerations that are not integrable in general (Bajodah 2003, section 1.3).
+    If the motion has more degrees of freedom than independent controls, the controls do no work in some directions N:
+    ``N^T A2 G = 0``. The equations of motion in these directions, ``N^T A2 (Q u' - P0) = 0``, contain no controls. They
+    are constraints on the accelerations that are not integrable in general (Bajodah 2003, section 1.3).
     """
 
     equations: Quantity
@@ -369,7 +369,7 @@ class Underactuation:
 
 
 def plant_controls(equations: Equations) -> AffineControls:
-    """The controls of the servo-constraints, else all inputs on which the forces, and nothing else, depend affinely."""
+    """The controls of the servo-constraints, or else all inputs that occur affinely in the forces and nowhere else."""
     model = equations.model
     if model.servo is not None:
         return equations.once(servo_equations).controls
@@ -385,7 +385,7 @@ def _is_control(equations: Equations, slot: int) -> bool:
 
 
 def underactuation(equations: Equations) -> Underactuation:
-    """The equations of motion without controls; no rows where the controls reach every degree of freedom."""
+    """The equations of motion that contain no control; no rows if the controls act on every degree of freedom."""
     graph, part = equations.graph, equations.partition
     controls = plant_controls(equations)
     A2 = tangent_matrix(graph, part, len(equations.system.u))
@@ -410,7 +410,7 @@ def _complement(
             reduced, pivots, row_of = eliminate(kept, [()] * len(kept), equations.system.magnitudes, range(n))
             break
         except ZeroDivisionError as error:
-            del kept[error.args[0]]  # a control that acts in the same directions as others
+            del kept[error.args[0]]  # this control acts in directions of the others
     complement = []
     for free in (i for i in range(n) if i not in row_of):
         row = [graph.zero] * n

@@ -1,8 +1,8 @@
-"""Generalized forces and momenta by one reverse pass over the velocities; energies.
+"""Energies, and generalized forces and momenta by one reverse pass over the velocities.
 
-Every velocity is affine in u, so the generalized force of forces and torques is the gradient with respect to u of
-their power, the forces held fixed: ``F_r = d/du_r sum (v . R + w . M)`` (Kane and Levinson 1985, section 4.4).
-Velocities are recursive along the frame tree; their reverse pass is the force recursion from the tips to the root.
+Every velocity is affine in u. The generalized force of forces R and torques M is therefore the gradient of their power
+at fixed forces: ``F_r = d/du_r sum (v . R + w . M)`` (Kane and Levinson 1985, section 4.4). Velocities are computed
+recursively along the frame tree, so that the reverse pass is the recursion of forces from the tips to the root.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kanegen.model.expressions import symbol_name
 
 
 class GeneralizedForces:
-    """Velocities and the forces conjugate to them, gathered into generalized forces."""
+    """Collects velocities with the forces conjugate to them, and computes generalized forces."""
 
     def __init__(self, system: System, loads: Iterable[Force | Torque] = ()) -> None:
         self._system = system
@@ -29,7 +29,7 @@ class GeneralizedForces:
         self.add_all(loads)
 
     def add(self, velocity: Triple, force: Triple) -> None:
-        """The power ``velocity . force`` (components in one frame)."""
+        """Add the power ``velocity . force`` (components of both in one frame)."""
         if not is_null(force):
             known = self._forces.get(velocity)
             self._forces[velocity] = force if known is None else plus(known, force)
@@ -39,7 +39,7 @@ class GeneralizedForces:
         self.add(motion.velocity, self._system.frames.express(force.parts, motion.frame))
 
     def add_all(self, loads: Iterable[Force | Torque]) -> None:
-        """Forces and torques."""
+        """Add forces and torques."""
         for load in loads:
             if isinstance(load, Force):
                 self.add_force(load)
@@ -48,9 +48,9 @@ class GeneralizedForces:
                     self.add(self._system.frames.omega(load.frame, frame), components)
 
     def add_loads(self, bodies: Sequence[Body], weights: bool) -> None:
-        """The loads of the model, its contact forces and, where ``weights``, the weights of uniform gravity.
+        """Add the loads of the model, its contact forces and, if ``weights``, the weights of uniform gravity.
 
-        Contact forces act by the rates of gaps, unless there are auxiliary speeds, which these do not contain.
+        The power of contact forces follows from the rates of gaps or, with auxiliary speeds, from ``applied_at``.
         """
         system, zero = self._system, self._system.graph.zero
         self.add_all(lower_loads(system))
@@ -65,9 +65,9 @@ class GeneralizedForces:
                     self.add_force(Force(body.point, {system.model.frame: scaled(body.mass, system.gravity)}))
 
     def add_inertia(self, bodies: Sequence[Body], points: Points, frames: Frames | None = None) -> None:
-        """The inertia forces ``-(m v)'`` and torques ``-H'`` with the accelerations of ``points`` and ``frames``.
+        """Add the inertia forces ``-(m v)'`` and torques ``-H'`` with the accelerations of ``points`` and ``frames``.
 
-        By default these are the accelerations at u' = 0; with ``weighted_points`` the weights are in them.
+        By default these are the accelerations at u' = 0. With ``weighted_points`` they include the weights.
         """
         frames, minus_one = frames or self._system.frames, self._system.graph.const(-1)
         for body in bodies:
@@ -110,12 +110,12 @@ def impulse_rows(system: System) -> list[tuple[Node, ...]]:
 
 
 def require_places(system: System, contact_rows: ContactRows) -> None:
-    """Compare the places at which contact forces act with the rows: unit loads there have the generalized force W.
+    """Require that unit loads at the places given by ``applied_at`` have the generalized forces W of the contact rows.
 
     Raises
     ------
     DerivationError
-        Naming the contact, the row and the speed that tell them apart.
+        If they differ, naming the contact, the row and the speed.
     """
     for contact in system.model.resolved_contacts:
         rows = contact_rows.rows[contact.first_row :]
@@ -137,23 +137,23 @@ def require_places(system: System, contact_rows: ContactRows) -> None:
 
 
 def body_momenta(system: System, body: Body) -> list[tuple[Frame, Triple, Triple]]:
-    """Frame, velocity and momentum of a body: translation of the mass center, rotation."""
-    found: list[tuple[Frame, Triple, Triple]] = []
+    """Frame, velocity and momentum of a body, once for the mass center and once for the rotation."""
+    momenta: list[tuple[Frame, Triple, Triple]] = []
     if not body.mass.is_zero:
         motion = system.points.motion(body.point)
-        found.append((motion.frame, motion.velocity, scaled(body.mass, motion.velocity)))
+        momenta.append((motion.frame, motion.velocity, scaled(body.mass, motion.velocity)))
     if body.inertia is not None:
         omega = system.frames.omega(body.frame, body.inertia_frame)
-        found.append((body.inertia_frame, omega, product(body.inertia, omega)))
-    return found
+        momenta.append((body.inertia_frame, omega, product(body.inertia, omega)))
+    return momenta
 
 
 def momentum(system: System, bodies: Sequence[Body], speeds: Sequence[Node]) -> tuple[Node, ...]:
     """Generalized momenta conjugate to ``speeds``; ``Q u + N`` for all speeds of the system."""
     momenta = GeneralizedForces(system)
     for body in bodies:
-        for _, velocity, held in body_momenta(system, body):
-            momenta.add(velocity, held)
+        for _, velocity, body_momentum in body_momenta(system, body):
+            momenta.add(velocity, body_momentum)
     return momenta.conjugate_to(speeds)
 
 
@@ -161,13 +161,13 @@ def momentum_remainder(system: System, bodies: Sequence[Body]) -> tuple[Node, ..
     """``N_r = sum m v_r . v_t + w_r . I . w_t``, (n_u,)."""
     momenta = GeneralizedForces(system)
     for body in bodies:
-        for _, velocity, held in body_momenta(system, body):
-            momenta.add(velocity, remainder(system, held))
+        for _, velocity, body_momentum in body_momenta(system, body):
+            momenta.add(velocity, remainder(system, body_momentum))
     return momenta.conjugate_to(system.u)
 
 
 def remainder(system: System, a: Triple) -> Triple:
-    """The part of an affine function of u that is left at u = 0."""
+    """The value at u = 0 of a vector that is affine in u."""
     x, y, z = system.at_rest(a)
     return (x, y, z)
 
@@ -183,13 +183,13 @@ def potential_energy(system: System, bodies: Sequence[Body]) -> Node:
     Raises
     ------
     DerivationError
-        Without ``potential_energy`` and ``gravity``, or where gravity acts on a point of unknown position.
+        If the model has neither ``potential_energy`` nor ``gravity``, or gravity acts on a point of unknown position.
     """
     model, frames = system.model, system.frames
     if not model.has_potential:
         raise DerivationError(
-            f"model {model.name!r} has no potential energy: give Model(potential_energy=...) or Model(gravity=...); it "
-            f"is never guessed from the loads"
+            f"model {model.name!r} has no potential energy: give Model(potential_energy=...) or Model(gravity=...); "
+            f"loads do not define one"
         )
     total = system.graph.zero if model.potential_energy is None else system.lower(model.potential_energy)
     if system.gravity is None:

@@ -1,4 +1,4 @@
-"""Reactions by Newton's and Euler's equations of a set of bodies: what its loads do not explain."""
+"""Reactions on a set of bodies by Newton's and Euler's equations: rates of its momenta less the other loads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MULTIPLIERS = "multipliers"
 
 
 class Balance:
-    """A sum of forces, and of their moments about one point, with components in one frame."""
+    """The sum of forces, and the sum of moments about one point, with components in one frame."""
 
     def __init__(self, system: System, point: Point, frame: Frame) -> None:
         self._system = system
@@ -34,7 +34,7 @@ class Balance:
         self.force = self.torque = null(system.graph)
 
     def add_force(self, point: Point, parts: FrameVector) -> None:
-        """A force at ``point`` and its moment."""
+        """Add a force at ``point`` and its moment."""
         express = self._system.frames.express
         force = express(parts, self._frame)
         self.force = plus(self.force, force)
@@ -54,7 +54,7 @@ def reaction_nodes(
     Raises
     ------
     ModelError
-        Where it is not known whether a load acts on the set or on the rest, and for a constraint without a row in J.
+        If it is ambiguous whether a load acts on the set, or if ``multipliers`` names a row that J does not have.
     """
     balance = Balance(system, reaction.point, reaction.frame)
     members = reaction.members(system.model.bodies)
@@ -71,7 +71,7 @@ def reaction_nodes(
 
 
 def _add_inertia(system: System, balance: Balance, body: Body) -> None:
-    """``(m v)'`` less the weight, at the mass center, and H' about it."""
+    """Add ``(m v)'`` less the weight at the mass center, and H' about it."""
     if not body.mass.is_zero:
         motion = system.weighted_points.motion(body.point)
         acceleration = _accelerated(system, motion.acceleration, motion.velocity)
@@ -87,7 +87,7 @@ def _add_inertia(system: System, balance: Balance, body: Body) -> None:
 
 
 def _accelerated(system: System, at_rest: Triple, velocity: Triple) -> Triple:
-    """The acceleration from that at u' = 0 and the partial velocities: ``a = a_0 + sum v_r u_r'``."""
+    """The acceleration ``a = a_0 + sum v_r u_r'``, where a_0 (``at_rest``) is its value at u' = 0."""
     total = at_rest
     for partial, udot in zip(system.partials, system.udot, strict=True):
         total = plus(total, scaled(udot, mapped(partial, velocity)))
@@ -95,11 +95,11 @@ def _accelerated(system: System, at_rest: Triple, velocity: Triple) -> Triple:
 
 
 def _constraint_loads(system: System, reaction: Reaction, n_rows: int) -> Iterator[Force | Torque]:
-    """Multiplier times direction, for the constraint forces the user placed."""
+    """Multiplier times direction for the constraint forces whose points of application the user gave."""
     for row, place, vector in reaction.all_multiplier_loads:
         if row >= n_rows:
             raise ModelError(
-                f"multipliers names row {row} of J, which has {n_rows} rows: constraints that bind no speed have none"
+                f"multipliers names row {row} of J, which has {n_rows} rows: a constraint without speeds has none"
             )
         multiplier = system.graph.input(MULTIPLIERS, row)
         parts = {frame: scaled(multiplier, a) for frame, a in system.frames.lower_vector(vector).items()}
@@ -109,10 +109,10 @@ def _constraint_loads(system: System, reaction: Reaction, n_rows: int) -> Iterat
 def auxiliary_loads(
     system: System, bodies: Sequence[Body], forces: GeneralizedForces, right_side: Sequence[Node]
 ) -> tuple[Node, ...]:
-    """The loads that keep the auxiliary speeds zero: ``Q_a u' - P_a``, loads that appear nowhere else left out.
+    """The loads that keep the auxiliary speeds zero, ``Q_a u' - P_a`` (Kane and Levinson 1985, section 4.9).
 
-    Kane and Levinson (1985), section 4.9. ``forces`` are all active and inertia forces of the system, ``right_side``
-    is P.
+    Inputs that do not occur in P (``right_side``) are these unknown loads: they are set to zero in P_a. ``forces`` are
+    all active and inertia forces of the system.
     """
     if not system.auxiliary:
         return ()
@@ -129,7 +129,7 @@ def auxiliary_loads(
 # -- which loads act on the set ------------------------------------------------------------------------------
 
 GROUND = -1
-"""The index of the ground in lists of bodies; it is in no set."""
+"""Index of the ground in lists of bodies; the ground belongs to no set."""
 
 
 def _loads_on(
@@ -147,24 +147,24 @@ def _place(load: Force | Torque) -> Any:
 
 
 def _is_inside(system: System, bodies: Sequence[Body], members: Sequence[int], name: str, load: Force | Torque) -> bool:
-    """Whether the bodies that may carry the load are in the set, all or none of them."""
+    """Whether the bodies on which the load may act are in the set; ModelError if only some of them are."""
     find = _carriers_of_force if isinstance(load, Force) else _carriers_of_torque
     carriers = find(system, bodies, _place(load))
     inside = {k in members for k in carriers}
     if len(inside) == 1:
         return inside.pop()
     names = ["the ground" if k == GROUND else bodies[k].name for k in carriers]
-    carried = " and ".join(names) if names else "no body, and not on the ground either"
+    carried = " and ".join(names) if names else "neither a body nor the ground"
     raise ModelError(
-        f"reactions[{name!r}]: the load on {_place(load)} acts on {carried}, so it is not known whether it acts on the "
-        "set or on the rest: name the points and frames of the loads that act on the set, Reaction(loads=(...))"
+        f"reactions[{name!r}]: the load on {_place(load)} acts on {carried}, so it is ambiguous whether it acts on "
+        "the set: name the points and frames of the loads that act on the set, Reaction(loads=(...))"
     )
 
 
 def _carriers_of_force(system: System, bodies: Sequence[Body], point: Point) -> list[int]:
-    """Bodies with this mass center; else the ground for a point at rest, else bodies in which the point is fixed.
+    """Bodies with this mass center, or else the ground for a point at rest, or else bodies in which the point is fixed.
 
-    A point at rest that the model positions from the mass center of a body belongs to this body, which turns about it.
+    A point at rest that is positioned from the mass center of a body belongs to this body, which rotates about it.
     """
     centered = [k for k, body in enumerate(bodies) if body.point is point]
     if centered:
@@ -191,9 +191,9 @@ def _is_fixed(system: System, body: Body, point: Point) -> bool:
 
 
 def _carriers_of_torque(system: System, bodies: Sequence[Body], frame: Frame) -> list[int]:
-    """Bodies with this frame; else the ground for a frame that does not turn, else bodies that turn with it.
+    """Bodies with this frame, or else the ground for a nonrotating frame, or else bodies that rotate with it.
 
-    A frame that does not turn, but is oriented in the frame of a body that does not either, belongs to this body.
+    A nonrotating frame that is oriented in the frame of a nonrotating body belongs to this body.
     """
     frames, inertial = system.frames, system.frames.inertial
     framed = [(k, body.frame) for k, body in enumerate(bodies) if body.frame is not None]
@@ -211,7 +211,7 @@ def _carriers_of_torque(system: System, bodies: Sequence[Body], frame: Frame) ->
 
 
 def _ground(system: System, bodies: Sequence[Body]) -> list[int]:
-    """The rigid bodies at rest, as SymPy's System has one; GROUND where there are none."""
+    """The rigid bodies at rest, such as the ground of SymPy's System; GROUND if there are none."""
     inertial = system.frames.inertial
     rigid = [(k, body) for k, body in enumerate(bodies) if body.frame is not None]
     still = [(k, body) for k, body in rigid if system.vanish(system.frames.omega(body.frame, inertial))]

@@ -1,7 +1,7 @@
 """Reference frames: rotations between neighbors, angular velocities and accelerations at u' = 0.
 
-Vectors stay in the frames in which the user wrote them. Components are rotated only where they are needed,
-accumulating along the frame tree from the far end (Horner), one rotation per neighbor passed.
+Vectors keep the frames in which the user wrote them. Components are rotated only when they are needed: sums accumulate
+along the frame tree from its far end (as in Horner's scheme), with one rotation per pair of neighbors.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Frames:
         return frame in self._depth
 
     def is_below(self, frame: Frame, ancestor: Frame) -> bool:
-        """Whether ``ancestor`` lies on the way from ``frame`` to the inertial frame (or is ``frame``)."""
+        """Whether ``ancestor`` lies on the path from ``frame`` to the inertial frame (or is ``frame``)."""
         while self.depth(frame) > self.depth(ancestor):
             frame = self.geometry.parents[frame]
         return frame is ancestor
@@ -109,9 +109,9 @@ class Frames:
         """The components of a sum of vectors in ``target``."""
         sums = {frame: a for frame, a in vector.items() if not is_null(a)}
         if not sums.keys() - {target}:
-            # Also in a frame whose orientation is not known, such as that of Euler's equations.
+            # The target may have an unknown orientation, like the frame of Euler's equations.
             return sums.get(target, null(self.graph))
-        # First inwards to the ancestors of the target, deepest frames first, then outwards along its own branch.
+        # First inward to ancestors of the target, beginning with the deepest frames, then outward along its branch.
         self.depth(target)
         branch = [target]
         while branch[-1] is not self.inertial:
@@ -165,7 +165,7 @@ class Frames:
         return plus(mapped(self.rate, relative), cross(self.omega(target, target), relative))
 
     def _accumulated(self, known: Known, total: Rate, relative: Rate, frame: Frame, target: Frame) -> Triple:
-        """The ``total`` rate of the frame's base plus the ``relative`` one of the frame, kept in ``known``."""
+        """The ``total`` rate of the frame's base plus the ``relative`` rate of the frame, cached in ``known``."""
         key = (frame, target)
         if key not in known:
             if frame is self.inertial:
@@ -173,16 +173,16 @@ class Frames:
             else:
                 base, own = self._rate_base(frame), relative(frame, target)
                 if frame is target and base is not target and self.geometry.parents.get(target) is base:
-                    carried = self.outward(target, total(base, base))  # shorter than in the components of the target
+                    carried = self.outward(target, total(base, base))  # fewer operations than in the target
                 else:
                     carried = total(base, target)
                 known[key] = plus(carried, own)
         return known[key]
 
     def transport(self, frame: Frame) -> Matrix:
-        """W of a point fixed in ``frame`` at offset d: ``W d = alpha x d + omega x (omega x d)`` at u' = 0.
+        """W of ``W d = alpha x d + omega x (omega x d)`` at u' = 0, for points fixed in ``frame`` at offsets d.
 
-        Components in the frame, written out, so that points of one body share the entries of W whatever d is.
+        Components are in the frame. All points of one body share the entries of W.
         """
         if frame not in self._transport:
             (x, y, z), alpha = self.omega(frame, frame), self.alpha(frame, frame)

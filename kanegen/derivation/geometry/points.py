@@ -1,7 +1,7 @@
-"""Points: inertial velocities, and accelerations at u' = 0, each in the frame where it costs least.
+"""Points: inertial velocities, and accelerations at u' = 0, each in the frame with the shortest components.
 
-A point's velocity comes from the point it is positioned from, segment by segment, unless the user set a velocity
-that its position does not explain (a contact point of a rolling wheel): then the user's velocity holds.
+The velocity of a point follows segment by segment from the point relative to which it is positioned. If the user set a
+velocity that differs from it (the contact point of a rolling wheel), the user's velocity is used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Placement:
-    """How a point is reached: from ``base`` along ``segments``; the base's velocity is given, not derived."""
+    """The path to a point from ``base``, a point whose velocity the user set, along ``segments``."""
 
     base: Point
     segments: tuple[Segment, ...]
@@ -58,8 +58,8 @@ def total_offset(segments: Iterable[Segment]) -> dict[Frame, Triple]:
 class Points:
     """The points of a model over the graph, placed along ``routes``; ``rate`` is d/dt at u' = 0.
 
-    ``same`` tells whether two vectors agree at random states. ``base_acceleration`` (inertial components) is added
-    to every acceleration.
+    ``same(a, b)`` returns whether two vectors agree at random states. ``base_acceleration`` (inertial components) is
+    added to every acceleration.
     """
 
     frames: Frames
@@ -74,7 +74,7 @@ class Points:
         self._motions: dict[tuple[Placement, bool], Motion] = {}
 
     def with_gravity(self, gravity: Triple | None) -> Points:
-        """Points whose accelerations are taken minus gravity: their inertia forces then contain the weights."""
+        """Points with gravity subtracted from their accelerations, so that inertia forces include the weights."""
         if gravity is None:
             return self
         x, y, z = gravity
@@ -89,7 +89,7 @@ class Points:
         return self._placements[point]
 
     def is_at_rest(self, base: Point) -> bool:
-        """Whether the base of a placement has the velocity zero."""
+        """Whether the base of a placement has zero velocity."""
         return is_null(self._motion(Placement(base, ())).velocity)
 
     def position(self, point: Point) -> dict[Frame, Triple]:
@@ -109,7 +109,7 @@ class Points:
     # -- walking the tree -----------------------------------------------------------------------------------
 
     def _reached(self, point: Point) -> Placement:
-        """The placement of a point along its route; DerivationError for a point that is no part of the model."""
+        """The placement of a point along its route; DerivationError if the point does not belong to the model."""
         route = self.routes.get(point)
         if route is None:
             raise DerivationError(
@@ -124,7 +124,7 @@ class Points:
         return placement
 
     def _confirmed(self, placement: Placement, before: Point, after: Point) -> Placement:
-        """How the next point on a route is placed, unless the velocity that the user set for it says otherwise."""
+        """The placement of the next point of a route; a new base if the user set a different velocity for it."""
         if (before, after) not in self._steps:
             further, inertial = self._further(placement, before, after), self.frames.inertial
             if inertial in after._vel_dict:
@@ -148,7 +148,7 @@ class Points:
     # -- motions --------------------------------------------------------------------------------------------
 
     def _motion(self, placement: Placement) -> Motion:
-        """Outwards, in the frame of the last segment, where frames are nested; else in a frame common to all."""
+        """The motion, in the last segment's frame if each frame is below the one before, or else in a common frame."""
         frames = [segment.frame for segment in placement.segments]
         return self._along(placement, all(self.frames.is_below(outer, inner) for inner, outer in pairwise(frames)))
 
@@ -176,7 +176,7 @@ class Points:
         return Motion(home, velocity, acceleration)
 
     def _advance(self, motion: Motion, segment: Segment, outwards: bool) -> Motion:
-        """The motion one segment further, in the segment's frame or, inwards, in the frame common to both."""
+        """The motion one segment further, in the segment's frame or in the common ancestor of both frames."""
         frames, frame, d = self.frames, segment.frame, segment.components
         below = outwards and frames.is_below(frame, motion.frame)
         home = frame if below else frames.common_ancestor(motion.frame, frame)

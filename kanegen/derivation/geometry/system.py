@@ -20,11 +20,11 @@ from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 
 RELATIVE_ZERO: Final = 1e-10
-"""Below this, relative to its terms, a value at a random state is taken for an identical zero: far above rounding
-(1e-16 times the number of operations), far below what a generic expression gives at random arguments."""
+"""A value at a random state that is smaller than this, relative to its terms, counts as identically zero: far above
+rounding errors (1e-16 times the number of operations), far below generic values at random arguments."""
 
 FORMER: Final = "former"
-"""Input array of the graph that holds the speeds before one change of speeds while the change is inverted."""
+"""Input array of the graph for the speeds before a change of speeds, used while the change is inverted."""
 
 
 class Variables:
@@ -46,7 +46,7 @@ class Variables:
         self.symbols = self._input_symbols()
         lowering = Lowering(graph, self.symbols)
         self.input_rates = tuple(None if item.rate is None else lowering.lower(item.rate) for item in model.inputs)
-        """The rate of each input, None where it has none: the model refuses a missing rate that is needed."""
+        """The rate of each input, or None; the model has already refused missing rates that are needed."""
 
     def _input_symbols(self) -> dict[Any, Node]:
         """The symbols that are inputs of the graph."""
@@ -67,7 +67,7 @@ class Variables:
         return substitute(nodes, dict.fromkeys((*self.u, *self.auxiliary), self.graph.zero))
 
     def settled(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """The nodes with the auxiliary speeds, which are always zero, put to zero."""
+        """The nodes with the auxiliary speeds set to zero, which they are during every motion."""
         if not self.auxiliary:
             return tuple(nodes)
         return tuple(substitute(nodes, dict.fromkeys(self.auxiliary, self.graph.zero)))
@@ -100,7 +100,7 @@ class Variables:
         return list(zip(*columns, strict=True))
 
     def magnitudes(self, nodes: Sequence[Node]) -> list[float]:
-        """The smallest absolute value of each node over the random states; 0 for what vanishes at one of them."""
+        """The smallest absolute value of each node over the random states; 0 if it vanishes at one of them."""
         return [min(abs(value) for value in values) for values in self.samples(nodes)]
 
     def vanish(self, nodes: Iterable[Node]) -> bool:
@@ -121,7 +121,7 @@ class Variables:
 class System(Variables):
     """One model lowered to one graph. Everything derived from it is a node of ``graph``.
 
-    ``former``: the speeds before the changes of speeds of the model, by symbol, in those after them.
+    ``former`` maps the symbols of speeds before changes of speeds to nodes in terms of the present speeds.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class System(Variables):
         return tuple(tuple(row[:-1]) for row in solution), tuple(row[-1] for row in solution)
 
     def _extend_symbols(self) -> None:
-        """q', q'', u' and the rates of inputs become symbols of their own."""
+        """Add the symbols q', q'', u' and those of the rates of inputs."""
         t, model = dynamicsymbols._t, self.model
         for q, rate in zip(model.coordinates, self.qdot, strict=True):
             self._symbols[Derivative(q, t)] = rate
@@ -177,7 +177,7 @@ class System(Variables):
 
     @cached_property
     def moving(self) -> dict[Node, Node]:
-        """The rates of time, inputs and coordinates."""
+        """The rates of time, inputs and coordinates, by node."""
         seeds = {self.t: self.graph.one}
         seeds.update((node, rate) for node, rate in zip(self.r, self.input_rates, strict=True) if rate is not None)
         seeds.update(zip(self.q, self.qdot, strict=True))
@@ -195,11 +195,11 @@ class System(Variables):
 
     @cached_property
     def partials(self) -> tuple[Tangent, ...]:
-        """d/du_r for every speed: of velocities, the partial velocities."""
+        """d/du_r for every speed; applied to velocities, they give the partial velocities."""
         return tuple(Tangent(self.graph, {u: self.graph.one}) for u in self.u)
 
     def partial_velocities(self, velocity: Triple) -> dict[int, Triple]:
-        """The partial velocities of a velocity that are not zero, by the index of the speed."""
+        """The nonzero partial velocities of a velocity by index of the speed."""
         partial = {r: mapped(derivative, velocity) for r, derivative in enumerate(self.partials)}
         return {r: v for r, v in partial.items() if not is_null(v)}
 
@@ -214,7 +214,7 @@ class System(Variables):
         return self._lowering.lower(expression)
 
     def lower_with(self, expression: Any, symbols: Mapping[Any, Node]) -> Node:
-        """The node of an expression with symbols of its own."""
+        """The node of an expression that also contains the keys of ``symbols``."""
         return Lowering(self.graph, {**self._symbols, **symbols}).lower(expression)
 
     @cached_property
@@ -235,22 +235,22 @@ class System(Variables):
 
     @cached_property
     def weighted_points(self) -> Points:
-        """Points whose accelerations are taken minus gravity: their inertia forces then contain the weights."""
+        """Points with gravity subtracted from their accelerations, so that inertia forces include the weights."""
         return self.points.with_gravity(self.gravity)
 
     @cached_property
     def aside(self) -> System:
-        """The same model over another graph, for questions whose nodes must not get between those of this graph."""
+        """The same model over another graph, for tests whose nodes must not change the order of this graph's nodes."""
         graph = Graph()
         return System(self.model, graph, dict(zip(self.former, copied(self.former.values(), graph), strict=True)))
 
     def require_affine_velocities(self, mass_matrix: Sequence[Node]) -> None:
-        """Refuse velocities that are not affine in the speeds: the kinetic-energy matrix then depends on speeds.
+        """Require velocities that are affine in the speeds; otherwise the kinetic-energy matrix depends on speeds.
 
         Raises
         ------
         DerivationError
-            Naming the speed.
+            If Q depends on a speed, naming it.
         """
         present = {node.index for node in reachable(mass_matrix)}
         for speed, node, partial in zip(self.model.speeds, self.u, self.partials, strict=True):

@@ -1,4 +1,4 @@
-"""Bodies and loads lowered to the graph: what moves, with its inertia tensor, and what acts on it."""
+"""Bodies with their masses and inertia tensors, and loads, lowered to the graph."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Inertia: TypeAlias = tuple[Node, Node, Node, Node, Node, Node]
 class Body:
     """A mass at ``point`` (its mass center) and, for a rigid body, the central inertia in ``inertia_frame``.
 
-    ``mass_rate`` (kg/s) and ``inertia_rate`` (kg m^2/s, as seen from the body, components in ``inertia_frame``) belong
-    to a mass and an inertia given as functions of time or of inputs; they are zero and None otherwise.
+    ``mass_rate`` (kg/s) and ``inertia_rate`` (kg m^2/s, as seen from the body, components in ``inertia_frame``) are the
+    rates of a mass and an inertia that are functions of time or inputs, otherwise zero and None.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Torque:
 
 
 def lower_loads(system: System) -> Iterator[Force | Torque]:
-    """The loads the user listed on what moves (the weight of a model with ``gravity`` is not among them)."""
+    """The user's loads on moving points and frames, without the weights of a model with ``gravity``."""
     return lowered(system, system.model.effective_loads)
 
 
@@ -69,12 +69,12 @@ def lowered(system: System, pairs: Iterable[tuple[Any, Any]]) -> Iterator[Force 
 
 
 def lower_bodies(system: System) -> tuple[Body, ...]:
-    """The bodies of the model with central inertias; massless ones keep what inertia they have.
+    """The bodies of the model with central inertias; a massless body may have an inertia.
 
     Raises
     ------
     ModelError
-        For an inertia whose components in the frame of its body change with the coordinates.
+        If the components of an inertia in the frame of its body change with the coordinates.
     """
     return tuple(_lower_body(system, body) for body in system.model.bodies)
 
@@ -91,7 +91,7 @@ def _lower_body(system: System, body: Any) -> Body:
     if all(component.is_zero for component in tensor):
         return replace(point_mass, frame=body.frame)
     rigid = replace(point_mass, frame=body.frame, inertia_frame=frame, inertia=tensor)
-    # Asked on a graph of its own first: new nodes on this one may change the order in which others are computed.
+    # Tested on another graph first, because new nodes of this graph may change the order in which others are computed.
     if frame is not body.frame and _inertia_rate(system.aside, body, *_central_inertia(system.aside, body)) is None:
         return rigid
     return replace(rigid, inertia_rate=_inertia_rate(system, body, frame, tensor))
@@ -123,11 +123,11 @@ def _lower_dyadic(system: System, dyadic: Any, default: Frame) -> tuple[Frame, I
 
 
 def _inertia_rate(system: System, body: Any, frame: Frame, tensor: Inertia) -> Inertia | None:
-    """The rate of the inertia as seen from the body, None where it is constant.
+    """The rate of the inertia as seen from the body, or None if it is constant.
 
-    The components in the body's frame may be functions of time, not of the coordinates. What the speeds contribute to
-    the rate is legal where it takes no part in ``T* = -(d_B I/dt . w + I . alpha + w x I . w)``: the inertia of a disk
-    of revolution in a frame in which the disk spins, or one in the inertial frame where the motion is planar.
+    Its components in the body's frame may depend on time, but not on the coordinates. Terms of the rate that contain
+    speeds are allowed if they cancel in ``T* = -(d_B I/dt . w + I . alpha + w x I . w)``. Examples are the inertia of a
+    disk of revolution in a frame in which the disk spins, and that of a planar motion in the inertial frame.
     """
     omega = system.frames.omega
     rate = _six(map(system.rate, tensor))
@@ -197,7 +197,7 @@ def inertia_torque(tensor: Inertia, omega: Triple, alpha: Triple) -> Triple:
 
 
 def _turning(tensor: Inertia, omega: Triple) -> Inertia:
-    """``w x I - I x w``: the rate of a tensor that turns with the angular velocity w."""
+    """``w x I - I x w``: the rate of a tensor that rotates with the angular velocity w."""
     xx, yy, zz, xy, xz, yz = tensor
     x, y, z = omega
     return (
@@ -233,7 +233,7 @@ def _six(nodes: Iterable[Node]) -> Inertia:
 
 
 def _is_negligible(system: System, vector: Triple | Inertia, tensor: Inertia) -> bool:
-    """Whether components that are made of those of a tensor vanish at every random state, whatever the units are."""
+    """Whether components vanish at every random state, relative to those of ``tensor`` and so in any units."""
     nodes = system.settled([node for node in vector if not node.is_zero])
     if not nodes:
         return True

@@ -1,10 +1,10 @@
-"""The kinetic-energy matrix Q, by two routes that give the same matrix at different cost.
+"""The kinetic-energy matrix Q by two routes, which give the same matrix with different numbers of operations.
 
-The direct route sums over bodies. The composite route applies where the bodies form a tree of joints: what lies beyond
-a joint then moves as one rigid body while only the speeds of that joint move, and its composite inertia gives the
-joint's column, propagated towards the root (Featherstone 2008, section 6.2). Written for any generalized speeds: the
-relative velocity at a joint is ``S u`` with a sparse S, and ``Q = sum_j S_j^T M_j S_j + S_j^T M_j X_j J_parent +
-transpose`` with the composite inertia M_j beyond joint j.
+The direct route sums over bodies. The composite route applies if the bodies form a tree of joints. When only the speeds
+of one joint differ from zero, all bodies beyond it move as one rigid body. Its composite inertia, propagated toward the
+root, gives the columns of these speeds (Featherstone 2008, section 6.2). For any generalized speeds, the relative
+velocity at a joint is ``S u`` with a sparse S, and ``Q = sum_j S_j^T M_j S_j + S_j^T M_j X_j J_parent + transpose``
+with the composite inertia M_j beyond joint j.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Lower: TypeAlias = list[list[Node]]
 """The lower triangle of a symmetric matrix, row by row."""
 
 MANY_SPEEDS = 6
-"""Speeds from which the direct route, of order n^3 where the composite one is n^2, is not even tried."""
+"""With more speeds the direct route, of order n^3 compared with n^2 for the composite route, is not tried."""
 
 
 def mass_matrix(system: System, bodies: Sequence[Body]) -> tuple[tuple[Node, ...], ...]:
-    """Q, (n_u, n_u), symmetric, kg in the units of the speeds, by the route with fewer operations."""
+    """The symmetric matrix Q, (n_u, n_u), by the route with fewer operations; kg for speeds in m/s."""
     n, tree = len(system.u), JointTree.of(system, bodies)
     lower = direct_matrix(system, bodies) if tree is None else composite_matrix(system, tree)
     if tree is not None and n <= MANY_SPEEDS:
@@ -78,7 +78,7 @@ class RigidMass:
         return RigidMass(self.mass + other.mass, plus(self.moment, other.moment), added(self.inertia, other.inertia))
 
     def moved(self, rho: Triple) -> RigidMass:
-        """The same mass seen from a base point from which the old one lies at ``rho``."""
+        """The same mass about another base point, from which the old one has the position ``rho``."""
         if is_null(rho):
             return self
         c = self.moment
@@ -108,8 +108,8 @@ class RigidMass:
 class Joint:
     """A base point and frame that move relative to those of the parent joint by some of the speeds.
 
-    ``base`` is the base point from the parent's, components in the parent's frame. ``omega`` and ``velocity`` are the
-    columns of S by speed, in the joint's frame.
+    ``base`` is the vector from the parent's base point, with components in the parent's frame. ``omega`` and
+    ``velocity`` are the columns of S by speed, in the joint's frame.
     """
 
     parent: Joint | None
@@ -136,7 +136,7 @@ class Joint:
         return bool(self.speeds) or (self.parent is not None and self.parent.is_moved)
 
     def conjugate(self, r: int, linear: Triple, angular: Triple) -> Node:
-        """The momenta conjugate to speed ``r``: its columns of S times linear and angular momentum."""
+        """The momentum conjugate to speed ``r``: its columns of S times linear and angular momentum."""
         zero = null(linear[0].graph)
         return dot(self.omega.get(r, zero), angular) + dot(self.velocity.get(r, zero), linear)
 
@@ -152,7 +152,7 @@ class JointTree:
 
     @classmethod
     def of(cls, system: System, bodies: Sequence[Body]) -> JointTree | None:
-        """The tree, or None where the bodies do not form one (frames that branch off further in, given velocities)."""
+        """The tree, or None if the bodies form none (a frame is not below the one before, or a velocity was set)."""
         tree = cls(system)
         return tree if all(tree._attach(body) for body in bodies) else None
 
@@ -179,7 +179,7 @@ class JointTree:
         return True
 
     def _turn(self, joint: Joint, rho: Triple, frame: Frame) -> tuple[Joint, Triple] | None:
-        """The joint carrying ``frame`` at offset ``rho`` of ``joint``; None where the frame lies further in."""
+        """The joint with ``frame`` at offset ``rho`` from ``joint``; None if ``frame`` is not below its frame."""
         frames = self._system.frames
         if not frames.is_below(frame, joint.frame):
             return None
@@ -196,7 +196,7 @@ class JointTree:
         return joint, rho
 
     def _slide(self, joint: Joint, rho: Triple, segment: Segment) -> tuple[Joint, Triple]:
-        """Along a segment: a fixed one moves the offset on, a varying one is a joint of its own."""
+        """Follow a segment: a constant segment is added to the offset, a varying one is a joint."""
         system = self._system
         rate = mapped(system.rate, segment.components)
         rho = plus(rho, segment.components)
@@ -258,7 +258,7 @@ def composite_matrix(system: System, tree: JointTree) -> Lower:
 
 
 def _add_column(system: System, lower: Lower, joint: Joint, s: int, mass: RigidMass) -> None:
-    """Add what the motion of speed ``s`` at ``joint`` contributes to Q, from the joint down to the root."""
+    """Add the contribution of speed ``s`` at ``joint`` to Q, from the joint to the root."""
     zero = null(system.graph)
     omega, velocity = joint.omega.get(s, zero), joint.velocity.get(s, zero)
     linear = plus(scaled(mass.mass, velocity), cross(omega, mass.moment))

@@ -27,14 +27,14 @@
  * The array p holds, in this order: p (3 parameters), c (3 constants computed by prepare, from p[3]).
  * z0, z1, ...: intermediate results.
  *
- * Functions: the size of out, what they store there, and the operations of one call; in parentheses those of the
- * equations as derived, before prepare took over what depends on parameters and gains only.
+ * Functions: the size of out, the values they store there, and the operations of one call; in parentheses the
+ * operations before terms that depend on parameters and gains only were moved to prepare.
  *
  *   rhs[2]: q', u'; 3 operations (4); theta', omega'
  *   energy: K + V; 6 operations (11)
  */
 
-/* The constants c from the parameters and gains. */
+/* Computes the constants c from the parameters and gains. */
 static void prepare(kg_real *p)
 {
   kg_real *const c = p + 3;
@@ -84,7 +84,7 @@ static const char *const parameter_names[3] = {
     "g",
 };
 
-/* name, rows, columns (0: a vector; rows -1: a scalar), values of work, the function */
+/* name, rows (-1: a scalar), columns (0: a vector), length of work, function */
 static const kg_function functions[2] = {
     {"rhs", 2, 0, 0, evaluate_rhs},
     {"energy", -1, 0, 0, evaluate_energy},

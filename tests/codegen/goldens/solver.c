@@ -25,7 +25,7 @@
  *     u[1]  line<U+000A>break<U+000D><U+0009>
  *     u[2]  Gr<U+00F6><U+00DF>e <U+03B8><U+2081> <U+1F9BE>
  *
- *   r: inputs, then those the runtime fills
+ *   r: inputs, then values set by the runtime
  *     r[0]  /<U+002A><U+002F>
  *     r[1]  force *<U+002F>
  *     r[2]  slip
@@ -40,21 +40,21 @@
  * p[2]).
  * z0, z1, ...: intermediate results.
  *
- * Functions: the size of out, what they store there, and the operations of one call; in parentheses those of the
- * equations as derived, before prepare took over what depends on parameters and gains only.
+ * Functions: the size of out, the values they store there, and the operations of one call; in parentheses the
+ * operations before terms that depend on parameters and gains only were moved to prepare.
  *
  *   rhs[3]: solved; 66 operations
  *   output:*<U+002F> "q" <U+003F>?/[2][2]: matrix *<U+002F>; 9 operations
  */
 
-/* Function of the user: ramp *<U+002F> */
+/* User function: ramp *<U+002F> */
 static kg_real user_function_0(kg_real x)
 {
   (void)x;
   return x / (1.0 + x * x);
 }
 
-/* Spline of the user: table *<U+002F> */
+/* User spline: table *<U+002F> */
 static const kg_real user_spline_1_breakpoints[] = {
     KG_C(0.0),
     KG_C(1.0),
@@ -71,7 +71,7 @@ static kg_real user_spline_1(kg_real x)
   return kg_spline(4, 3, user_spline_1_breakpoints, user_spline_1_coefficients, x);
 }
 
-/* The constants c from the parameters and gains. */
+/* Computes the constants c from the parameters and gains. */
 static void prepare(kg_real *p)
 {
   const kg_real *const g = p + 1;
@@ -174,13 +174,13 @@ static const char *const parameter_names[1] = {
     "%s %n",
 };
 
-/* name, rows, columns (0: a vector; rows -1: a scalar), values of work, the function */
+/* name, rows (-1: a scalar), columns (0: a vector), length of work, function */
 static const kg_function functions[2] = {
     {"rhs", 3, 0, 6, evaluate_rhs},
     {"output:*/ \042q\042 \077\077/", 2, 2, 0, evaluate_2},
 };
 
-/* name, law, level, row of the gap, first row of the slip velocity, its directions, whether closed at the start */
+/* name, law, level, row of the gap, first row of the slip velocity, number of slip rows, whether closed at the start */
 static const kg_contact_info contacts[3] = {
     {"floor */ \042", KG_LAW_RESTITUTION, 2, 0, 1, 1, 0},
     {"hook", KG_LAW_LATCH, 1, 2, -1, 0, 1},

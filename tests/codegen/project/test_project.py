@@ -87,7 +87,7 @@ def test_the_example_integrates(folder: Path) -> None:
 
 def test_the_example_names_what_is_missing(folder: Path) -> None:
     done = run(folder, "./example", "values.txt", "1", "0.1", status=2)
-    assert "line 1 is no value of this model: p[0] = ?" in done.stderr
+    assert "line 1 is not a value of this model: p[0] = ?" in done.stderr
     assert "u[0] (omega) has no value" in done.stderr
     assert "usage" in run(folder, "./example", "values.txt", "1", "-1", status=2).stderr
 

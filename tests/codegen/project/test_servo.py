@@ -92,4 +92,4 @@ def test_a_value_for_a_control_is_refused(folder: Path) -> None:
     (folder / "wrong.txt").write_text("r[1] = 3.0\n", encoding="utf-8")
     done = run(folder, "wrong.txt", "1", "0.1")
     assert done.returncode == 2
-    assert "line 1 is no value of this model: r[1] = 3.0" in done.stderr
+    assert "line 1 is not a value of this model: r[1] = 3.0" in done.stderr

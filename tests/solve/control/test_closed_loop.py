@@ -173,7 +173,7 @@ def test_a_target_out_of_reach_is_reported() -> None:
         np.testing.assert_allclose(run.q[-1, 0], 0.5 + 0.5 * (5.0 - 9.81) * 4.0, atol=1e-9)
         (interval,) = run.control.saturation
         assert (interval.t_start, interval.t_end, interval.limit) == (0.0, 2.0, 5.0)
-        assert "the target was not reached: F stayed at the limit to the end of the run" in run.control.warnings[1]
+        assert "the target was not reached: F stayed at the limit until the end of the run" in run.control.warnings[1]
         assert "x(t) = -9.12" in run.control.warnings[1]
 
 
