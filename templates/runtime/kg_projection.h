@@ -296,7 +296,7 @@ typedef struct {
   kg_integrals integrals;       /* n and functions are to be set; kg_projection_renew() sets their values */
   kg_real tolerance;
   long long every;              /* steps from one projection to the next; the last state of a run is projected too */
-  int any_rank;                 /* rows may become dependent on the way, which forms of any rank pass: kg_noise_of_rows() */
+  int any_rank;                 /* rows can become dependent during the run: kg_noise_of_rows() */
   const kg_real *p;
   kg_real *work;                /* kg_projection_work() values */
   long long moved;              /* projections that changed the state */
