@@ -2,8 +2,8 @@
  *
  * Positions: Newton's method on phi(q, t, r) = 0. A correction is dq = S w, where the columns of S are those of C in
  * q' = C u + D, then the gradients of the invariants (which do not depend on the speeds); w has least norm in the
- * metric of the kinetic energy (Q for the part along C, the identity for the invariants). Speeds: psi(q, u, t, r) = 0 with the
- * smallest change in the metric Q; exact in one step where psi is affine in u (weighted least squares).
+ * metric of the kinetic energy (Q for the part along C, the identity for the invariants). Speeds: psi(q, u, t, r) = 0
+ * with the smallest change in the metric Q; exact in one step where psi is affine in u (weighted least squares).
  *
  * The caller provides all memory. A negative status of a function of the model is returned to the caller.
  */
