@@ -37,7 +37,7 @@ typedef double kg_real;
 #define KG_ERF(x) erf(x)
 #define KG_RECIPROCAL(x) ((x) != 0 ? KG_C(1.0) / (x) : KG_C(0.0))
 #define KG_ISFINITE(x) isfinite(x)
-/* Branch-free forms: user expressions never contain NaN by construction, so no fmin/fmax call is needed. */
+/* Branch-free minimum and maximum: operands are never NaN by construction, so no call of fmin or fmax is needed. */
 #define KG_MIN(x, y) ((x) < (y) ? (x) : (y))
 #define KG_MAX(x, y) ((x) > (y) ? (x) : (y))
 #define KG_SELECT(condition, x, y) ((condition) != 0 ? (x) : (y))
@@ -52,8 +52,8 @@ typedef double kg_real;
 #define KG_TINY DBL_MIN
 #endif
 
-/* Evaluates a call that returns a status: a negative one ends the calling function, the largest positive one is kept in
- * result. */
+/* Evaluates a call that returns a status: a negative status ends the calling function; result keeps the largest
+ * positive status. */
 #define KG_CALL(result, call)        \
   do {                               \
     const int kg_status = (call);    \
@@ -65,7 +65,7 @@ typedef double kg_real;
     }                                \
   } while (0)
 
-/* Of functions that are seldom called: compiled to be small, which takes less time. */
+/* Attribute of functions that are seldom called: the compiler optimizes them for size, which takes less time. */
 #if defined(__GNUC__)
 #define KG_COLD __attribute__((cold))
 #else

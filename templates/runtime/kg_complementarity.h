@@ -1,9 +1,9 @@
-/* kg_complementarity.h - chooses modes of contacts that agree with the state and with its accelerations.
+/* kg_complementarity.h - chooses modes of contacts that are consistent with the state and its accelerations.
  *
  * A contact with an open gap stays open. For a closed gap the sign of its rate decides; where the rate is zero, the
  * complementarity of acceleration and force decides, for all contacts at once (kg_mode_scan.h). A Stabilized contact
- * acts if and only if its gap is violated and the multiplier it needs is compressive. This is the same complementarity
- * with the acceleration that the law requires.
+ * is closed if and only if its gap is violated and the multiplier it needs is compressive. This is the same
+ * complementarity, with the acceleration that the law requires in place of zero.
  */
 #ifndef KG_COMPLEMENTARITY_H
 #define KG_COMPLEMENTARITY_H
@@ -14,11 +14,11 @@
 extern "C" {
 #endif
 
-/* Slack of a guard that starts at zero: this fraction of what counts as zero. */
+/* Slack of a guard that starts at zero, as a fraction of the tolerance of the guard. */
 #define KG_GUARD_SLACK KG_C(1e-6)
 
-/* -1: the gap is violated, or is about to be; 1: open, or about to be; 0: it touches and rests. A gap whose guard has
- * fallen touches, whatever is left of it; a rigid one that is violated does too, by the error of the state. */
+/* Returns -1 if the gap is violated or decreasing through zero, 1 if it is open or opening, 0 if it touches and rests.
+ * A gap whose guard has fallen touches, whatever its rounding error; so does a violated gap of a rigid contact. */
 static inline int kg_gap_state(const kg_contacts *c, int m) {
   const int row = c->model->contacts[m].normal;
   const kg_real value = c->s.value[row], rate = c->s.rate[row];
@@ -33,7 +33,7 @@ static inline int kg_gap_state(const kg_contacts *c, int m) {
   return 0;
 }
 
-/* Whether the load of a violated compliant contact may act; where it vanishes the contact stays as it is. */
+/* Returns whether a violated compliant contact can carry its load; if the load is zero, its mode is kept. */
 static inline int kg_load_acts(const kg_contacts *c, int m) {
   const kg_real unit = kg_modes_unit(&c->now, c->model->contacts[m].normal);
   const kg_real zero = KG_MODE_TOLERANCE * c->search.size / unit;
@@ -44,7 +44,7 @@ static inline int kg_load_acts(const kg_contacts *c, int m) {
 #define KG_WITHOUT_FORCE 2
 #define KG_VIOLATED 4
 
-/* Whether contact m may have a normal force, and whether it may have none. */
+/* Returns as bits whether contact m can have a normal force and whether it can have none. */
 static inline int kg_normal_choices(const kg_contacts *c, int m) {
   const kg_contact_info *info = c->model->contacts + m;
   const int both = KG_WITH_FORCE | KG_WITHOUT_FORCE;
@@ -68,7 +68,7 @@ static inline int kg_normal_choices(const kg_contacts *c, int m) {
   return KG_VIOLATED | (kg_load_acts(c, m) ? KG_WITH_FORCE : KG_WITHOUT_FORCE);
 }
 
-/* What friction allows a closed contact, as bits of modes; sets the direction of one that slips already. */
+/* Returns the modes that friction allows for a closed contact, as bits; sets the direction of present slip. */
 static inline int kg_friction_choices(kg_contacts *c, int m) {
   const kg_real creep = c->s.creep[m];
   const int announced = (c->announced[m] & ~KG_GAP_FELL) - 1;
@@ -79,17 +79,17 @@ static inline int kg_friction_choices(kg_contacts *c, int m) {
   }
   speed = kg_tangential_size(&c->now, m, c->s.rate);
   if (speed <= c->rate_tolerance && announced == KG_SLIP) {
-    c->mode[m] = KG_STICK; /* it has come to rest: static friction comes first */
+    c->mode[m] = KG_STICK; /* it has come to rest, so static friction is tried first */
   }
   stuck = !(creep > KG_C(0.0)) && (c->mode[m] == KG_STICK || announced == KG_STICK);
-  if (speed <= c->rate_tolerance || stuck) { /* what is left of the velocity of a stuck contact is an error */
+  if (speed <= c->rate_tolerance || stuck) { /* the remaining velocity of a stuck contact is an error */
     return KG_MAY(KG_STICK) | KG_MAY(KG_SLIP) | KG_MAY_START;
   }
   kg_aim(&c->now, m, KG_C(1.0), c->s.rate);
   return KG_MAY(KG_SLIP) | (speed <= creep + c->rate_tolerance ? KG_MAY(KG_STICK) : 0);
 }
 
-/* What contact m may do in this state; its mode becomes one of those. */
+/* Returns the possible modes of contact m in this state, as bits, and sets its mode to one of them. */
 static inline void kg_contact_choose_from_state(kg_contacts *c, int m) {
   const int choices = kg_normal_choices(c, m), without = choices & KG_VIOLATED ? KG_PENETRATED : KG_OPEN;
   c->may[m] = choices & KG_WITHOUT_FORCE ? KG_MAY(without) : 0;
@@ -100,7 +100,7 @@ static inline void kg_contact_choose_from_state(kg_contacts *c, int m) {
   }
 }
 
-/* What counts as zero for guard k of contact m: a gap or a slip velocity, or a force. */
+/* Tolerance within which guard k of contact m counts as zero: a gap, a slip velocity or a force. */
 static inline kg_real kg_guard_zero(const kg_contacts *c, int m, int k) {
   const kg_contact_info *info = c->model->contacts + m;
   const int mode = c->mode[m];
@@ -114,7 +114,7 @@ static inline kg_real kg_guard_zero(const kg_contacts *c, int m, int k) {
   return row < 0 ? KG_C(0.0) : KG_MODE_TOLERANCE * c->search.size / kg_modes_unit(&c->now, row);
 }
 
-/* Whether guard k remains zero while this mode lasts. This holds for a redundant contact without force, and for the
+/* Returns whether guard k remains zero in this mode. This is so for a redundant contact without force, and for the
  * gap that a stabilized contact has closed. */
 static inline int kg_guard_remains_zero(const kg_contacts *c, int m, int k) {
   const int row = c->model->contacts[m].normal;
@@ -122,8 +122,8 @@ static inline int kg_guard_remains_zero(const kg_contacts *c, int m, int k) {
          (k == 1 && kg_closed(c->mode[m]) && row >= 0 && KG_ABS(c->s.rate[row]) <= c->rate_tolerance);
 }
 
-/* Raises the guards that start at zero or below to just above zero: a larger value would let a gap sink from impact to
- * impact. A guard that remains zero is raised by the largest value that counts as zero. */
+/* Raises guards that start at or below zero to just above zero: with a larger value a gap would shrink from impact to
+ * impact. A guard that remains zero is raised by its tolerance. */
 static inline void kg_contacts_slack(kg_contacts *c) {
   const kg_real *lambda = kg_contacts_deciding(c);
   for (int m = 0; m < c->model->n_contacts; ++m) {
@@ -138,7 +138,7 @@ static inline void kg_contacts_slack(kg_contacts *c) {
   }
 }
 
-/* Directions at the start of a step, and the slip velocity that sticking has left to contacts that start to slip. */
+/* Sets the directions of slip at the start of a step, and the residual slip velocity of contacts that start to slip. */
 static inline void kg_contacts_begin(kg_contacts *c) {
   for (int m = 0; m < c->model->n_contacts; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
@@ -151,8 +151,8 @@ static inline void kg_contacts_begin(kg_contacts *c) {
   }
 }
 
-/* Chooses modes that agree with the state and its accelerations: at the start of a run and after every event. The
- * present modes are kept where they agree. KG_NO_MODE or KG_SEVERAL_MODES name the contact in c->culprit. */
+/* Chooses modes that are consistent with the state and its accelerations, at the start of a run and after every event.
+ * Present modes are kept if they are consistent. With KG_NO_MODE or KG_SEVERAL_MODES, c->culprit is the contact. */
 static inline int kg_contacts_settle(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r) {
   const int status = kg_contacts_evaluate(c, t, q, u, r);
   int chosen;

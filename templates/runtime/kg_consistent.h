@@ -1,11 +1,11 @@
 /* kg_consistent.h - computes states that satisfy the constraints, from a guess.
  *
  * Positions: Newton's method on phi(q, t, r) = 0. A correction is dq = S w, where the columns of S are those of C in
- * q' = C u + D, then the gradients of the invariants (which no speed changes); w is the shortest one in the metric of
- * the kinetic energy (Q for the part along C, the identity for the invariants). Speeds: psi(q, u, t, r) = 0 with the
- * smallest change in the metric Q; exact in one step where psi is affine in u (weighted least squares).
+ * q' = C u + D, then the gradients of the invariants (which do not depend on the speeds); w has least norm in the
+ * metric of the kinetic energy (Q for the part along C, the identity for the invariants). Speeds: psi(q, u, t, r) = 0
+ * with the smallest change in the metric Q; exact in one step where psi is affine in u (weighted least squares).
  *
- * The caller provides all memory. A negative status of a function of the model is passed on.
+ * The caller provides all memory. A negative status of a function of the model is returned to the caller.
  */
 #ifndef KG_CONSISTENT_H
 #define KG_CONSISTENT_H
@@ -19,26 +19,26 @@
 extern "C" {
 #endif
 
-/* Iterations of one Newton method, halvings of one correction, and new guesses around the given one. */
+/* Largest numbers of Newton iterations, of halvings of one correction, and of new guesses around the first guess. */
 #define KG_NEWTON_ITERATIONS 50
 #define KG_NEWTON_HALVINGS 12
 #define KG_ASSEMBLY_ATTEMPTS 8
 
-/* The functions of the model that describe its constraints; NULL where there is no row of that kind. */
+/* The functions of the model that describe its constraints; NULL if the model has no row of that kind. */
 typedef struct {
   int n_q;
   int n_u;
   const kg_function *position;      /* rows [phi_q S | phi] */
-  const kg_function *velocity;      /* rows [psi_u | psi], phi' of the position level among them */
+  const kg_function *velocity;      /* rows [psi_u | psi], including phi' of the position level */
   const kg_function *displacements; /* S, n_q rows */
   const kg_function *mass;          /* Q */
 } kg_manifold;
 
 /* The arrays of one correction, in the workspace. */
 typedef struct {
-  kg_real *scratch;  /* of the functions */
+  kg_real *scratch;  /* work array of the functions */
   kg_real *Q;
-  kg_real *factored; /* the Q whose factor follows; not a number: none */
+  kg_real *factored; /* the Q that was factored last; NaN: none */
   kg_real *factor;
   kg_real *S;
   kg_real *rows;     /* of the level, with their residuals */
@@ -50,10 +50,10 @@ typedef struct {
   kg_real *old;      /* values before a correction */
   kg_real *change;
   kg_real *guess;
-  kg_real *first;    /* where the first attempt ended */
+  kg_real *first;    /* end of the first attempt */
   kg_real *gram;
-  kg_real *ahead;    /* the rows a little further along the motion */
-  kg_real *noise;    /* of the rows, for kg_least_norm_basis() */
+  kg_real *ahead;    /* the rows a short time later */
+  kg_real *noise;    /* noise of the rows, for kg_least_norm_basis() */
 } kg_consistent_work_arrays;
 
 /* One level of the constraints while it is solved: positions, x = q, or speeds, x = u. */
@@ -66,14 +66,14 @@ typedef struct {
   kg_real *q;
   kg_real *u;
   kg_real *x;          /* q or u */
-  const int *fixed;    /* n flags: components of x that stay; NULL: none */
+  const int *fixed;    /* n flags: components of x that are kept; NULL: none */
   int n;               /* components of x */
   int m;               /* components of a correction w */
   int rows;
   int positions;
-  int close;           /* the state is near the constraints and nothing is fixed: the fast way may be taken */
-  int any_rank;        /* rows may become dependent on the way: kg_noise_of_rows() */
-  const kg_real *noise; /* of the rows, for kg_least_norm_basis(); NULL: not known */
+  int close;           /* the state is near the constraints and nothing is fixed: normal equations suffice */
+  int any_rank;        /* rows can become dependent during the iteration: kg_noise_of_rows() */
+  const kg_real *noise; /* noise of the rows, for kg_least_norm_basis(); NULL: unknown */
   int rank;            /* of the equations of the last correction */
   kg_real tolerance;
   kg_consistent_work_arrays w;
@@ -99,7 +99,7 @@ static inline int kg_manifold_scratch(const kg_manifold *c) {
   return work;
 }
 
-/* Places the arrays of a correction in `work`; returns their length. With work NULL only the length is of use. */
+/* Places the arrays of a correction in `work`; returns their length. With work NULL it only computes the length. */
 static inline size_t kg_consistent_place(const kg_manifold *c, kg_real *work, kg_consistent_work_arrays *w) {
   const size_t n_q = (size_t)c->n_q, n_u = (size_t)c->n_u, n = n_q > n_u ? n_q : n_u;
   const size_t m = (size_t)kg_manifold_displacements(c), rows = (size_t)kg_manifold_rows(c);
@@ -130,13 +130,13 @@ static inline int kg_level_call(const kg_level *l, const kg_function *f, kg_real
 
 static inline kg_real kg_level_residual(const kg_level *l, int i) { return l->w.rows[i * (l->m + 1) + l->m]; }
 
-/* What a residual may be: the tolerance or its own rounding error, at the size of x, which counts as 1 at least. */
+/* Tolerance of a residual: the relative tolerance or its rounding error, times the size of x, which is at least 1. */
 static inline kg_real kg_level_limit(const kg_level *l, int i) {
   const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
   return KG_MAX(l->tolerance, KG_C(8.0) * KG_EPSILON * l->w.scales[i]) * size;
 }
 
-/* The sum of magnitudes of every row. */
+/* Computes the sum of magnitudes of every row. */
 static inline void kg_level_scale(kg_level *l) {
   for (int i = 0; i < l->rows; ++i) {
     kg_real sum = KG_C(0.0);
@@ -161,7 +161,7 @@ static inline int kg_level_evaluate(kg_level *l) {
   return satisfied ? KG_FINISHED : KG_OK;
 }
 
-/* The equations of a correction in coordinates whose metric is the identity; returns how many fix components. */
+/* Sets up the equations of a correction in coordinates with the identity as metric; returns how many fix components. */
 static inline int kg_level_equations(kg_level *l) {
   const int n_u = l->manifold->n_u, m = l->m;
   int count = 0;
@@ -175,7 +175,7 @@ static inline int kg_level_equations(kg_level *l) {
     }
   }
   for (int i = 0; i < l->rows; ++i) {
-    for (int j = 0; j < m; ++j) { /* few: a call of memcpy takes longer */
+    for (int j = 0; j < m; ++j) { /* for a few entries, a call of memcpy takes longer */
       l->w.a[(count + i) * m + j] = l->w.rows[i * (m + 1) + j];
     }
     l->w.b[count + i] = -kg_level_residual(l, i);
@@ -186,7 +186,7 @@ static inline int kg_level_equations(kg_level *l) {
   return count;
 }
 
-/* The correction of x; returns the number of equations that fix components. */
+/* Computes the correction of x; returns the number of equations that fix components. */
 static inline int kg_level_correction(kg_level *l) {
   const int count = kg_level_equations(l);
   if (l->any_rank) {
@@ -204,7 +204,7 @@ static inline int kg_level_correction(kg_level *l) {
   return count;
 }
 
-/* Whether the correction satisfies every row to first order. */
+/* Returns whether the correction satisfies every row to first order. */
 static inline int kg_level_met(const kg_level *l, int count) {
   int met = 1;
   for (int i = 0; i < l->rows; ++i) {
@@ -214,7 +214,7 @@ static inline int kg_level_met(const kg_level *l, int count) {
   return met;
 }
 
-/* Sum of squares of the residuals, each in units of its row as it was when the correction was found (`units`). */
+/* Sum of squares of the residuals, each divided by the scale of its row at the time of the correction (`units`). */
 static inline kg_real kg_level_merit(const kg_level *l, const kg_real *units) {
   kg_real sum = KG_C(0.0);
   for (int i = 0; i < l->rows; ++i) {
@@ -225,9 +225,9 @@ static inline kg_real kg_level_merit(const kg_level *l, const kg_real *units) {
 }
 
 /* Moves x along the correction, halved until the residuals shrink. Returns KG_FINISHED, KG_OK, or KG_INCONSISTENT
- * when they do not, with x where it was. */
+ * if they do not shrink; then x is unchanged. */
 static inline int kg_level_move(kg_level *l) {
-  kg_real *units = l->w.sizes; /* free again: the correction is known */
+  kg_real *units = l->w.sizes; /* no longer in use: the correction is known */
   const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
   const kg_real largest = kg_largest(l->n, l->w.change);
   kg_real fraction = largest > size ? size / largest : KG_C(1.0);
@@ -253,7 +253,7 @@ static inline int kg_level_move(kg_level *l) {
   return KG_INCONSISTENT;
 }
 
-/* Copies Q to where it is factored; returns whether it differs from the last one. */
+/* Copies Q to the array in which it is factored; returns whether it differs from the last Q. */
 static inline int kg_level_mass_changed(const kg_level *l) {
   const int n = l->manifold->n_u * l->manifold->n_u;
   int changed = 0;
@@ -266,7 +266,7 @@ static inline int kg_level_mass_changed(const kg_level *l) {
   return changed;
 }
 
-/* The metric at the present state, factored where it is another one; with `both`, S as well. */
+/* Evaluates the metric at the present state and factors it if it has changed; with `both`, evaluates S too. */
 static inline int kg_level_metric(const kg_level *l, int both) {
   int status = kg_level_call(l, l->manifold->mass, l->w.Q);
   if (status >= 0 && both) {
@@ -278,8 +278,8 @@ static inline int kg_level_metric(const kg_level *l, int both) {
   return status;
 }
 
-/* Newton's method on one level. Returns KG_OK when the rows are satisfied, KG_INCONSISTENT when that cannot be
- * reached, or the negative status of a function; x is then the best that was found. Counts the corrections. */
+/* Newton's method on one level. Returns KG_OK if the rows are satisfied, KG_INCONSISTENT if no such x was
+ * found, or the negative status of a function; x is then the best one found. Counts the corrections. */
 static inline int kg_level_solve(kg_level *l, int *corrections) {
   int status = kg_level_evaluate(l);
   for (int iteration = 0; status == KG_OK && iteration < KG_NEWTON_ITERATIONS; ++iteration) {
@@ -295,7 +295,7 @@ static inline int kg_level_solve(kg_level *l, int *corrections) {
     left = kg_largest(l->n, l->w.change) / KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
     status = kg_level_move(l);
     if (status == KG_INCONSISTENT) {
-      /* Residuals with a large rounding error of their own may stay above the tolerance: x decides. */
+      /* Residuals with a large rounding error can stay above the tolerance, so the change of x is tested. */
       return met && left <= KG_C(1e3) * KG_EPSILON ? KG_OK : KG_INCONSISTENT;
     }
     ++*corrections;
@@ -330,14 +330,14 @@ static inline kg_level kg_level_of(const kg_manifold *c, int positions, kg_real 
   return l;
 }
 
-/* Numbers between -1 and 1, the same at every run. */
+/* Pseudorandom numbers between -1 and 1, the same in every run. */
 static inline kg_real kg_next_random(unsigned long *state) {
   *state = (*state * 1103515245UL + 12345UL) & 0x7fffffffUL;
   return (kg_real)*state / KG_C(1073741824.0) - KG_C(1.0);
 }
 
-/* Newton's method from the guess, then from guesses ever further around it: a guess may be singular (a straight
- * linkage). When all fail, q is where the first attempt ended. */
+/* Newton's method from the guess, then from guesses at increasing distances, since a guess can be singular (a straight
+ * linkage). If all of them fail, q is the end of the first attempt. */
 static inline int kg_assemble(kg_level *l, int *corrections) {
   unsigned long random = 20031UL;
   const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
@@ -364,9 +364,9 @@ static inline int kg_assemble(kg_level *l, int *corrections) {
   return status;
 }
 
-/* Corrects q and u (in place) so that they satisfy the constraints: positions first, assembled from a guess as rough
- * as need be, then speeds. fixed: n_q + n_u flags of what stays, or NULL. A residual is satisfied when it is at most
- * `tolerance` times the largest coordinate (speed), which counts as 1 at least, or its rounding error.
+/* Corrects q and u (in place) so that they satisfy the constraints: positions first, from a guess that may be
+ * rough, then speeds. fixed: n_q + n_u flags of values to keep, or NULL. A residual is satisfied if it is at most
+ * `tolerance` times the largest coordinate (speed), which is at least 1 here, or its rounding error.
  * Returns KG_OK, KG_INCONSISTENT, or the status of a function; *corrections counts the Newton steps. */
 static inline int kg_make_consistent(const kg_manifold *c, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
                                      const kg_real *p, const int *fixed, kg_real tolerance, kg_real *work,

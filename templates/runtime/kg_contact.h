@@ -3,8 +3,8 @@
  * A contact is a unilateral constraint with or without friction, friction in a joint or under a given load, or a
  * constraint that events impose and remove. Each has up to three rows: the normal one, then one or two tangential ones.
  * The model's function `contacts` evaluates all rows at zero multipliers; `gaps` evaluates the part of them that takes
- * few operations. The modes of the contacts determine which rows act (kg_modes.h). Sections of `contacts` (n_k rows,
- * n_m contacts):
+ * few operations. The modes of the contacts determine which rows are closed (kg_modes.h). Sections of `contacts` (n_k
+ * rows, n_m contacts):
  *
  *   qdot (n_q), a (n_u): the motion without contact forces; response (n_k x n_u): u' per multiplier; D (n_k x n_k):
  *   row accelerations per multiplier; free (n_k): row accelerations at zero multipliers; then the sections of `gaps`:
@@ -12,7 +12,7 @@
  *   target (n_k): acceleration of a row that is closed or stuck; load (n_m): known normal force;
  *   mu_s, mu_k, restitution, creep (n_m): coefficients, and the slip velocity below which a contact may stick.
  *
- * All memory is the caller's.
+ * The caller provides all memory.
  */
 #ifndef KG_CONTACT_H
 #define KG_CONTACT_H
@@ -23,18 +23,18 @@
 extern "C" {
 #endif
 
-/* What counts as touching and as at rest, unless the host sets something else. */
+/* Default tolerances of gaps that touch and of speeds at rest; the host can change them. */
 #define KG_GAP_TOLERANCE KG_C(1e-9)
 #define KG_RATE_TOLERANCE KG_C(1e-9)
 /* Guards of a contact: of its gap or normal force, of its gap, of its friction, of its start to slip. */
 #define KG_CONTACT_GUARDS 4
-/* Flag of a contact whose gap has reached zero, whatever rounding has left of it. */
+/* Flag of a contact whose gap has reached zero, up to rounding. */
 #define KG_GAP_FELL 16
-/* A slip velocity below this fraction of what counts as rest has no direction. */
+/* A slip velocity below this fraction of the rate tolerance has no direction. */
 #define KG_NO_DIRECTION KG_C(1e-3)
-/* Up to this multiple of what counts as rest, slip that starts in a plane has the direction of its acceleration. The
- * direction of its velocity tends to that with the rate mu N / (m |v|), too fast for explicit steps, and differs from
- * it by the square of the time since the start. */
+/* Up to this multiple of the rate tolerance, slip that starts in a plane has the direction of its acceleration. The
+ * direction of its velocity tends to this direction at the rate mu N / (m |v|), too fast for explicit steps, and the
+ * difference is proportional to the square of the time since the start. */
 #define KG_START_SPEED KG_C(1e3)
 
 /* The last evaluation of `contacts`, or of `gaps` from `value` on. */
@@ -51,26 +51,26 @@ typedef struct {
   kg_real gap_tolerance;  /* gaps up to this size touch */
   kg_real rate_tolerance; /* rates and slip velocities up to this size are rest */
   kg_real start_speed;    /* slip that starts in a plane has the direction of its acceleration up to this velocity */
-  int prefer_present;     /* present modes, if consistent, need not be the only ones */
-  int plastic;            /* impacts have e = 0 whatever the law says */
+  int prefer_present;     /* accept consistent present modes without a proof of uniqueness */
+  int plastic;            /* impacts have e = 0, whatever the restitution */
   int at_impact;          /* the modes chosen last were those of an impact */
   int culprit;            /* after a failure: the contact that caused it, or -1 */
   int *mode;              /* n_contacts: the modes */
-  kg_real *direction;     /* 2 per contact: unit direction of slip, in a plane that at the start of the step */
-  kg_real *residual;      /* 2 per contact: slip velocity, within the error of the state, left over from sticking */
+  kg_real *direction;     /* 2 per contact: unit direction of slip; in a plane, at the start of the step */
+  kg_real *residual;      /* 2 per contact: slip velocity at the end of sticking, an error of the state */
   kg_real *lambda;        /* n_rows: multipliers of the last right-hand side */
   kg_real *slack;         /* KG_CONTACT_GUARDS per contact: added to the guards (kg_complementarity.h) */
   kg_contact_sections s;
   kg_modes now;           /* accelerations in the present modes */
   kg_modes trial;         /* impacts */
   kg_mode_search search;
-  int *may;               /* n_contacts: of the search */
-  int *announced;         /* n_contacts: 1 + the mode of those whose guards have fallen since; KG_GAP_FELL */
-  int *starting;          /* n_contacts: flags of those that start to slip in a plane (KG_START_SPEED) */
-  kg_real *b;             /* n_rows: rows of the problem at hand */
+  int *may;               /* n_contacts: possible modes */
+  int *announced;         /* n_contacts: 1 + next mode if a guard has fallen; KG_GAP_FELL */
+  int *starting;          /* n_contacts: flags of starting slip in a plane (KG_START_SPEED) */
+  kg_real *b;             /* n_rows: right sides of the present problem */
   kg_real *rate_before;   /* n_rows: before an impulse */
   kg_real *no_load;       /* n_contacts zeros */
-  kg_real *scratch;       /* of the functions */
+  kg_real *scratch;       /* work array of the functions */
 } kg_contacts;
 
 static inline const kg_function *kg_find_function(const kg_model *model, const char *name) {
@@ -85,7 +85,7 @@ static inline const kg_function *kg_find_function(const kg_model *model, const c
 /* Integers of `mode`: first the modes, then scratch. */
 static inline int kg_contacts_integers(const kg_model *model) { return 8 * model->n_contacts + 2 * model->n_rows; }
 
-/* Splits the integers. */
+/* Divides the array of integers. */
 static inline void kg_contacts_split_integers(kg_contacts *c, int *mode) {
   const int m = c->model->n_contacts, k = c->model->n_rows;
   c->mode = mode;
@@ -102,7 +102,7 @@ static inline void kg_contacts_split_integers(kg_contacts *c, int *mode) {
   c->now.slipping = c->trial.slipping = mode + 8 * m + k;
 }
 
-/* Places the arrays in `work`; returns their length. With work NULL only the length is of use. */
+/* Places the arrays in `work`; returns their length. With work NULL it only computes the length. */
 static inline size_t kg_contacts_place(kg_contacts *c, kg_real *work) {
   const size_t q = (size_t)c->model->n_q, u = (size_t)c->model->n_u;
   const size_t k = (size_t)c->model->n_rows, m = (size_t)c->model->n_contacts;
@@ -124,7 +124,7 @@ static inline size_t kg_contacts_place(kg_contacts *c, kg_real *work) {
   return total;
 }
 
-/* Length of the workspace in kg_real; 0 when the model has no contacts to evaluate. */
+/* Length of the workspace in kg_real; 0 if the model has no contacts. */
 static inline size_t kg_contacts_work(const kg_model *model) {
   kg_contacts c;
   c.model = model;
@@ -133,7 +133,7 @@ static inline size_t kg_contacts_work(const kg_model *model) {
   return c.contacts && c.gaps ? kg_contacts_place(&c, NULL) + 1 : 0;
 }
 
-/* The systems of equations refer to the sections. */
+/* Sets the pointers of the systems of equations to the sections. */
 static inline void kg_contacts_bind(kg_contacts *c) {
   kg_modes *s = &c->now;
   s->n_rows = c->model->n_rows;
@@ -157,8 +157,8 @@ static inline void kg_contacts_bind(kg_contacts *c) {
   c->trial.dense = s->dense;
 }
 
-/* Starts with open contacts, latches as the model says; kg_contacts_settle() then finds the modes. mode:
- * kg_contacts_integers() integers, work: kg_contacts_work() values. KG_INVALID_ARGUMENT when the model lacks the
+/* Starts with open contacts and the latches of the model; kg_contacts_settle() then finds the modes. mode:
+ * kg_contacts_integers() integers, work: kg_contacts_work() values. KG_INVALID_ARGUMENT if the model does not have the
  * functions. */
 static inline int kg_contacts_start(kg_contacts *c, const kg_model *model, const kg_real *p, int *mode, kg_real *work) {
   memset(c, 0, sizeof *c);
@@ -185,7 +185,7 @@ static inline int kg_contacts_start(kg_contacts *c, const kg_model *model, const
   return KG_OK;
 }
 
-/* Modes and directions of slip from elsewhere: those of another instant of the run. */
+/* Sets modes and directions of slip, for example those of another instant of the run. */
 static inline void kg_contacts_set_modes(kg_contacts *c, const int *mode, const kg_real *direction) {
   const size_t m = (size_t)c->model->n_contacts;
   memmove(c->mode, mode, m * sizeof(int));
@@ -204,7 +204,7 @@ static inline int kg_contacts_evaluate_gaps(kg_contacts *c, kg_real t, const kg_
   return c->gaps->evaluate(t, q, u, r, c->p, c->scratch, c->s.value);
 }
 
-/* Rows of the accelerations: what is missing from the target; a compliant normal has no target. */
+/* Right sides of the rows: target minus free acceleration; a compliant normal has no target. */
 static inline void kg_contacts_acceleration_rows(kg_contacts *c) {
   for (int i = 0; i < c->model->n_rows; ++i) {
     c->b[i] = c->s.free[i] - c->s.target[i];
@@ -216,7 +216,7 @@ static inline void kg_contacts_acceleration_rows(kg_contacts *c) {
   }
 }
 
-/* Friction in a plane is opposite to the slip velocity; along a line its direction belongs to the mode. */
+/* Friction in a plane is opposite to the slip velocity; along a line the mode determines its direction. */
 static inline void kg_contacts_turn(kg_contacts *c) {
   for (int m = 0; m < c->model->n_contacts; ++m) {
     if (c->mode[m] == KG_SLIP && c->model->contacts[m].directions == 2 && !c->starting[m]) {
@@ -249,7 +249,7 @@ static inline int kg_contacts_solve(kg_contacts *c) {
   return kg_contacts_starting(c) ? kg_search_solve(&c->search) : kg_modes_solve(&c->now);
 }
 
-/* x (n_u) += what the multipliers (impulses) of the rows add to it. */
+/* Adds the responses to the multipliers (impulses) of the rows to x (n_u). */
 static inline void kg_contacts_respond(const kg_contacts *c, const kg_real *lambda, kg_real *x) {
   for (int k = 0; k < c->model->n_rows; ++k) {
     if (lambda[k] < KG_C(0.0) || lambda[k] > KG_C(0.0)) {
@@ -258,8 +258,8 @@ static inline void kg_contacts_respond(const kg_contacts *c, const kg_real *lamb
   }
 }
 
-/* The right-hand side in the present modes, its multipliers in c->lambda: of redundant contacts those of least norm,
- * which kg_modes_hold(&c->now) turns into ones that friction can give. KG_SINGULAR where no forces keep the modes. */
+/* The right-hand side in the present modes, with multipliers c->lambda: of least norm for redundant contacts, which
+ * kg_modes_hold(&c->now) changes to satisfy the friction law. KG_SINGULAR if no forces can maintain the modes. */
 static inline int kg_contacts_rhs(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                                   kg_real *qdot, kg_real *udot) {
   const int status = kg_contacts_evaluate(c, t, q, u, r);
@@ -274,31 +274,31 @@ static inline int kg_contacts_rhs(kg_contacts *c, kg_real t, const kg_real *q, c
   return solved < 0 ? solved : status;
 }
 
-/* Functions that stay positive as long as the modes of the contacts are right.
+/* Functions that stay positive as long as the modes of the contacts are consistent.
  *
- * A contact has up to four guards; when one falls through zero the mode must change:
+ * A contact has up to four guards; when one of them falls through zero, the mode must change:
  *   open: the gap;
- *   penetrated: minus the gap; what the row lacks of its target (a Stabilized contact whose force is still tensile), or
+ *   penetrated: minus the gap; target minus acceleration of the row (a Stabilized contact whose force is tensile), or
  *     minus the load;
- *   closed: the normal force; minus the gap, where the law leaves the gap open; then friction:
+ *   closed: the normal force; minus the gap, if the law does not close the gap; then friction:
  *   stuck: mu_s N - |lambda_t|;
- *   slipping: the slip velocity along the direction of slip; in a plane along that at the start of the step, less
- *     what counts as rest; when it starts in a plane, what its velocity lacks of start_speed.
+ *   slipping: the slip velocity along the direction of slip; in a plane, along the direction at the start of the step,
+ *     minus the tolerance; if slip starts in a plane, start_speed minus its velocity.
  *
- * A guard may start at zero or, by the error of the state, below: it is raised by the contact's slack, which
- * kg_complementarity.h sets with the modes and kg_contacts_advance() takes back once the guard has risen.
+ * A guard can start at zero or, because of the error of the state, below zero. It is raised by a slack that
+ * kg_complementarity.h sets with the modes and kg_contacts_advance() removes after the guard has risen.
  */
 
-/* Value of a guard that is not in use. */
+/* Value of an unused guard. */
 #define KG_NO_GUARD KG_C(1.0)
-/* Slip in a plane ends at this fraction of what counts as rest. */
+/* Slip in a plane ends at this fraction of the rate tolerance. */
 #define KG_AT_REST KG_C(0.5)
 
 static inline kg_real kg_stick_guard(const kg_modes *s, int m, const kg_real *lambda) {
   return s->mu_s[m] * kg_normal_force_of(s, m, lambda) - kg_tangential_size(s, m, lambda);
 }
 
-/* How far the force that would hold a slipping contact exceeds what friction can give. */
+/* Excess of the force that would hold a slipping contact over the largest friction force. */
 static inline kg_real kg_excess_of_holding(kg_contacts *c, int m) {
   kg_real excess = KG_C(0.0);
   c->mode[m] = KG_STICK;
@@ -310,9 +310,9 @@ static inline kg_real kg_excess_of_holding(kg_contacts *c, int m) {
   return excess;
 }
 
-/* A slipping contact: it stops where its velocity along the direction of slip vanishes; with a tolerance of creeping
- * (thesis, 5.8), where it becomes slow enough and friction can hold it. A step may pass the whole tolerance: beyond it
- * the guard stays negative. */
+/* Guard of a slipping contact: slip stops when its velocity along the direction of slip vanishes or, with a creep
+ * tolerance (thesis, 5.8), when it is slow enough and friction can hold it. A step can pass the whole tolerance: beyond
+ * it the guard stays negative. */
 static inline kg_real kg_slip_guard(kg_contacts *c, int m, int with_multipliers) {
   const kg_contact_info *info = c->model->contacts + m;
   const kg_real along = kg_dot(info->directions, c->s.rate + info->tangent, c->direction + 2 * (ptrdiff_t)m);
@@ -320,11 +320,11 @@ static inline kg_real kg_slip_guard(kg_contacts *c, int m, int with_multipliers)
   if (creep > KG_C(0.0)) {
     return with_multipliers ? KG_MAX(along - creep, KG_MIN(along, kg_excess_of_holding(c, m))) : along;
   }
-  /* In a plane the direction turns ever faster as the velocity vanishes: rest is where it counts as zero. */
+  /* In a plane the direction turns faster and faster as the velocity vanishes, so slip ends at the tolerance. */
   return info->directions == 2 ? along - KG_AT_REST * c->rate_tolerance : along;
 }
 
-/* How far slip that starts in a plane is from the velocity whose direction it follows from then on. */
+/* Difference between start_speed and the velocity of slip that starts in a plane. */
 static inline kg_real kg_start_guard(const kg_contacts *c, int m) {
   const kg_real *rate = c->s.rate + c->model->contacts[m].tangent, *left = c->residual + 2 * (ptrdiff_t)m;
   const kg_real x = rate[0] - left[0], y = rate[1] - left[1];
@@ -367,7 +367,7 @@ static inline void kg_guards_with_force(kg_contacts *c, int m, const kg_real *la
   }
 }
 
-/* The multipliers that decide whether contacts hold: of redundant ones those with the largest margins. */
+/* The multipliers of the guards: for redundant contacts, those with the largest margins. */
 static inline const kg_real *kg_contacts_deciding(kg_contacts *c) {
   return kg_modes_hold(&c->now) ? c->now.center : c->now.lambda;
 }
@@ -395,13 +395,13 @@ static inline void kg_contacts_guards_with_slack(kg_contacts *c, int with_multip
   }
 }
 
-/* All guards at the state of the last kg_contacts_rhs(), if nothing was evaluated since: no evaluation is needed. */
+/* All guards at the state of the last kg_contacts_rhs(), without evaluation; nothing may have been evaluated since. */
 static inline void kg_contacts_guards_last(kg_contacts *c, kg_real *guards) {
   kg_contacts_guards_with_slack(c, 1, guards);
 }
 
-/* All guards at a state, KG_CONTACT_GUARDS per contact. Without multipliers those that need them count as positive and
- * only `gaps` is evaluated; the directions of slip stay as they are. */
+/* All guards at a state, KG_CONTACT_GUARDS per contact. Without multipliers, guards that need them count as positive
+ * and only `gaps` is evaluated; the directions of slip do not change. */
 static inline int kg_contacts_guards(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                                      int with_multipliers, kg_real *guards) {
   int status = with_multipliers ? kg_contacts_evaluate(c, t, q, u, r) : kg_contacts_evaluate_gaps(c, t, q, u, r);
@@ -416,8 +416,8 @@ static inline int kg_contacts_guards(kg_contacts *c, kg_real t, const kg_real *q
   return status;
 }
 
-/* After an accepted step with the guards at its end: takes back the slack of guards that have risen, and moves the
- * directions of slip in a plane to the state reached. */
+/* To be called after an accepted step with the guards at its end: removes the slack of guards that have risen, and
+ * updates the directions of slip in a plane. */
 static inline int kg_contacts_advance(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                                       const kg_real *guards) {
   int planar = 0;
@@ -449,14 +449,14 @@ static inline int kg_mode_after_force(const kg_contact_info *info, int mode, int
   return guard == 1 || info->law == KG_LAW_RESTITUTION ? KG_OPEN : KG_PENETRATED;
 }
 
-/* Whether guard number `guard` of a contact in this mode says that the gap is zero. A rigid one that lets go touches. */
+/* Returns whether the gap is zero when guard number `guard` of a contact in this mode falls. */
 static inline int kg_is_gap_guard(const kg_contact_info *info, int mode, int guard) {
   return info->law == KG_LAW_RESTITUTION || guard == (kg_closed(mode) ? 1 : 0);
 }
 
-/* The mode that guard number k announces when it falls: at that instant the old mode and the new one both agree with
- * the forces, and kg_contacts_settle() stays in the mode it finds. A gap that closes is left to it altogether. When
- * several guards of a contact fall together, a gap that opens decides, else the first. */
+/* Sets the mode that follows when guard number k falls: at that instant the old and the new mode are both consistent,
+ * and kg_contacts_settle() would keep the old one. If a gap closes, kg_contacts_settle() chooses the mode. If several
+ * guards of a contact fall together, an opening gap determines the mode, otherwise the first guard. */
 static inline void kg_contacts_propose(kg_contacts *c, int k) {
   const int m = k / KG_CONTACT_GUARDS, guard = k % KG_CONTACT_GUARDS, old = c->mode[m];
   const kg_contact_info *info = c->model->contacts + m;

@@ -11,14 +11,14 @@
 extern "C" {
 #endif
 
-/* Servo-constraints are infeasible when the part of the right side that the controls cannot supply exceeds this
- * fraction of the right side, half of the digits as for redundant constraints, ... */
+/* Servo-constraints are infeasible if the residual |A x - z| of the best controls exceeds this fraction of |z|, half of
+ * the digits as for redundant constraints, ... */
 #define KG_CONTROL_TOLERANCE KG_C(1.5e-8)
-/* ... and this value: two equal servo-constraints leave a right side of rounding errors once they are satisfied. */
+/* ... plus this value, since z of satisfied redundant servo-constraints consists of rounding errors. */
 #define KG_CONTROL_FLOOR KG_C(1e-12)
 
 /* x (n) = A^+ z + (I - A^+ A) y, computed as y + A^+ (z - A y) (Bajodah 2003, eqs. 481 and 541). A (m x n) is
- * destroyed. Returns KG_OK, KG_RANK_DEFICIENT (the rows depend on each other, without contradiction), or KG_INFEASIBLE:
+ * destroyed. Returns KG_OK, KG_RANK_DEFICIENT (the rows are dependent but consistent), or KG_INFEASIBLE:
  * z is not in the range of A, and x is the best fit. */
 #define KG_CONTROL_WORK(m, n) ((m) * ((m) + 3) + (n))
 static inline int kg_control_solve(int m, int n, kg_real *A, const kg_real *z, const kg_real *y, kg_real *work,
@@ -47,7 +47,7 @@ static inline int kg_control_solve(int m, int n, kg_real *A, const kg_real *z, c
                                                                                       : KG_INFEASIBLE;
 }
 
-/* Controls near singular servo-constraints, and whether there are any. Matrices are small and row-major. */
+/* Controls near singular servo-constraints, and whether controls exist. Matrices are small and row-major. */
 
 /* x (n) = A^+ z with singular values s below the damping d treated as s / d^2 in place of 1 / s: exact where all of
  * them exceed d, bounded by |z| / d everywhere (Nakamura and Hanafusa 1986, with the damping of each singular value of
@@ -69,12 +69,12 @@ static inline int kg_control_damped(int m, int n, kg_real *A, const kg_real *z, 
   return KG_OK;
 }
 
-/* x (n) = A^+ z; result: the rank of A (m x n, destroyed), its smallest singular value (0 where it has no full rank),
- * and 1 where z is in its range, else 0. */
+/* x (n) = A^+ z; result: the rank of A (m x n, destroyed), its smallest singular value (0 without full rank),
+ * and 1 if z is in its range, otherwise 0. */
 #define KG_CONTROL_FEASIBILITY_WORK(m, n) (KG_CONTROL_WORK(m, n) + (n))
 static inline int kg_control_feasibility(int m, int n, kg_real *A, const kg_real *z, kg_real *work, kg_real *x,
                                          kg_real *result) {
-  const kg_real *sizes = work + m; /* where kg_control_solve() puts them */
+  const kg_real *sizes = work + m; /* kg_control_solve() stores them here */
   kg_real *y = work + KG_CONTROL_WORK(m, n);
   kg_real smallest = KG_C(0.0);
   int rank = 0, status;

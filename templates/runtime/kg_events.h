@@ -19,7 +19,7 @@ extern "C" {
 #define KG_FINDER_TOGETHER KG_C(1e-6)
 /* Steps shorter than this fraction of the longest one are short. */
 #define KG_FINDER_SHORT KG_C(1e-3)
-/* Guards are zero when a shift of the state by this fraction of its tolerance makes them so. */
+/* A guard counts as zero if a shift of the state by this fraction of its tolerance makes it zero. */
 #define KG_FINDER_ACCURACY KG_C(1e-6)
 
 /* One guard on the dense output of the last step. */
@@ -75,7 +75,7 @@ static inline int kg_finder_sample(kg_finder *f, kg_stepper *s, int costly) {
   return status;
 }
 
-/* Takes back the slack of a guard that has risen before it falls. */
+/* Removes the slack of a guard that has risen before it falls. */
 static inline void kg_finder_take_back(kg_finder *f, int i) {
   kg_real *slack = f->slack && i >= f->first_slack ? f->slack + (i - f->first_slack) : NULL;
   kg_found *found = &f->found[i];
@@ -86,7 +86,7 @@ static inline void kg_finder_take_back(kg_finder *f, int i) {
   }
 }
 
-/* Looks for the first zero of guard i that counts, up to the place *limit, which it may lower. */
+/* Searches for the first event of guard i up to the place *limit, which it may reduce. */
 static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *limit) {
   const kg_real rounding = KG_C(4.0) * KG_EPSILON * KG_MAX(KG_ABS(s->t), KG_ABS(s->t_old)) / KG_ABS(s->h);
   kg_guard_line line;
@@ -102,8 +102,8 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   scan.side = f->side[i];
   scan.noise = kg_finder_noise(f, i);
   scan.unit = f->units[i];
-  /* A guard that is zero within the errors of the integration for a step of usual length has no events. Steps that have
-   * become short on the surface show that it is crossed back and forth. */
+  /* A guard that is zero within the errors of the integration during a step of usual length has no events. Short steps
+   * on the surface show that it is crossed repeatedly. */
   scan.flat = scan.swing = scan.noise;
   if (KG_ABS(s->h) >= KG_FINDER_SHORT * s->statistics.largest_step) {
     scan.flat = KG_FINDER_FLAT * scan.unit;
@@ -123,7 +123,7 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   }
   f->side[i] = scan.side;
   if (status == KG_OK && f->found[i].kind != KG_NOTHING) {
-    /* Others are looked for a little further: they may be simultaneous. */
+    /* The search for other guards continues a little further, since their events can be simultaneous. */
     *limit = KG_MIN(*limit, f->found[i].b + KG_FINDER_TOGETHER);
   }
   return status;

@@ -13,18 +13,18 @@
 extern "C" {
 #endif
 
-#define KG_IGNORED 3 /* rule of a guard that is not looked at; others: kg_zeros.h, signs in the direction of time */
+#define KG_IGNORED 3 /* rule of a guard without events; others: kg_zeros.h, signs in the direction of time */
 
 /* Units of tolerance by which a guard that remains zero may move, at the end of a step and on its dense output, as
  * explicit steps at the limit of stability make it. */
 #define KG_FINDER_FLAT KG_C(10.0)
 #define KG_FINDER_SWING KG_C(1e3)
-/* Smaller values, as fractions of the change by one unit of tolerance, count as zero. */
+/* Values below this fraction of the change by one unit of tolerance count as zero. */
 #define KG_FINDER_NOISE KG_C(1e-2)
-/* Tolerance, relative and absolute, of runs with fixed steps that have none. */
+/* Relative and absolute tolerance for runs with fixed steps, which have no tolerance of their own. */
 #define KG_FINDER_TOLERANCE KG_C(1e-10)
 
-/* Up to `rules` to be filled by the host; `fired`, `found` and `g` may be read at an event. */
+/* The host fills the fields up to `rules`; it can read `fired`, `found` and `g` at an event. */
 typedef struct {
   int n; /* guards */
   /* Writes n guards; returns 0 or a negative outcome. With costly == 0 those marked costly may be left out. */
@@ -33,7 +33,7 @@ typedef struct {
   const int *rules;  /* KG_FALLING ... KG_IGNORED */
   const int *costly; /* n flags, which may change at an event, or NULL: none */
   /* What evaluate() adds to the guards from number first_slack on, since they may start at zero or below; NULL: none.
-   * Taken back from a guard that has risen in the step in which it falls. */
+   * Removed from a guard that has risen in the step in which it falls. */
   kg_real *slack;
   int first_slack;
 
@@ -43,7 +43,7 @@ typedef struct {
   int *side;      /* sign of each guard before the next step; 0: on the surface */
   int any_costly;
   int watched;    /* calls of kg_finder_watch() since the last step */
-  int g_complete; /* g holds the costly guards too */
+  int g_complete; /* g contains the costly guards too */
   kg_found *found;
   kg_real *start;   /* guards at the start of the last step */
   kg_real *samples; /* at the places 1, 2, 3 and 5 of kg_zeros.h */
@@ -85,7 +85,7 @@ static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, 
 
 static inline int kg_finder_is_costly(const kg_finder *f, int i) { return f->costly && f->costly[i]; }
 
-/* A new stretch of the run, at whose start all guards are known. */
+/* Starts a new part of the run; all guards are known at its start. */
 static inline void kg_finder_begin(kg_finder *f) {
   f->watched = 0;
   f->g_complete = 1;
@@ -130,11 +130,11 @@ static inline void kg_finder_watch(kg_finder *f, const kg_real *g) {
   ++f->watched;
 }
 
-/* Whether a costly guard came as close to zero at the stages as they could have missed it. */
+/* Returns whether a costly guard came so close to zero at the stages that they can have missed a zero. */
 static inline int kg_finder_doubts(const kg_finder *f) {
   for (int i = 0; i < f->n; ++i) {
     if (kg_finder_is_costly(f, i) && f->rules[i] != KG_IGNORED) {
-      /* Stages that all lie on the other side leave no doubt that it has been crossed. */
+      /* If all stages lie on the other side, the guard has crossed zero. */
       const kg_real nearest = f->side[i] > 0 ? f->lowest[i] : -f->highest[i];
       if (f->side[i] == 0 || !(nearest > KG_C(0.5) * (f->highest[i] - f->lowest[i]))) {
         return 1;
@@ -148,13 +148,13 @@ static inline int kg_finder_doubts(const kg_finder *f) {
 static inline int kg_finder_units(kg_finder *f, const kg_stepper *s, kg_real t, const kg_real *y, const kg_real *g,
                                   int costly) {
   const kg_real *rtol = s->options.rtol, *atol = s->options.atol;
-  /* Of time only rounding matters, which is to become noise. */
+  /* Time changes by its rounding error only. */
   const kg_real later = t + KG_C(64.0) * KG_EPSILON / KG_FINDER_NOISE * KG_ABS(t);
   kg_real share = KG_C(0.5);
   int status;
   for (int i = 0; i < s->ode.n; ++i) {
     const kg_real unit = rtol ? atol[i] + rtol[i] * KG_ABS(y[i]) : KG_FINDER_TOLERANCE * (KG_C(1.0) + KG_ABS(y[i]));
-    /* Shares without pattern, from 1/2 to 1, with both signs: so that they do not cancel. */
+    /* Irregular fractions from 1/2 to 1 with both signs, so that the changes do not cancel. */
     share += KG_C(0.61803398874989485);
     share -= KG_FLOOR(share);
     f->y[i] = y[i] + unit * (KG_C(0.5) + KG_C(0.5) * share) * (i % 2 == 0 ? KG_C(1.0) : KG_C(-1.0));
@@ -192,7 +192,7 @@ static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
 }
 
 /* Continues after an event. `jumped`: y has changed. Guards that fired are on their surface and may leave it.
- * Returns KG_OK; KG_AT_EVENT when the jump made other guards change their sign, `fired` then says which; or a negative
+ * Returns KG_OK; KG_AT_EVENT if the jump changed the sign of other guards, which `fired` marks; or a negative
  * status. */
 static inline int kg_finder_restart(kg_finder *f, const kg_stepper *s, int jumped) {
   int status = kg_finder_evaluate(f, s->t, s->y, 1, f->scratch), again = 0;

@@ -17,7 +17,7 @@ extern "C" {
  * of four-bars changes its energy in the flat position. */
 #define KG_SINGULAR_VALUE_TOLERANCE KG_C(1e-9)
 
-/* Sweeps of Jacobi rotations; convergence is quadratic, ten are never needed for the sizes of mechanics. */
+/* Largest number of sweeps of Jacobi rotations; convergence is quadratic, and mechanical systems need less than ten. */
 #define KG_JACOBI_SWEEPS 30
 
 /* Cosine and sine of the rotation that makes two vectors of squared lengths aa, bb and product ab orthogonal. */
@@ -59,7 +59,7 @@ static inline void kg_orthogonal_rows(int m, int n, kg_real *M, int k, kg_real *
   }
 }
 
-/* Which of the orthogonal rows of M (m x n) count: their squared lengths go to sizes (m), 0 for those that do not.
+/* Stores the squared lengths of the orthogonal rows of M (m x n) in sizes (m), 0 for rows that count as zero.
  * Returns the rank. */
 static inline int kg_rank_of_rows(int m, int n, const kg_real *M, kg_real *sizes) {
   const kg_real tolerance = KG_SINGULAR_VALUE_TOLERANCE * KG_SINGULAR_VALUE_TOLERANCE;
@@ -147,9 +147,9 @@ static inline void kg_backward(int n, const kg_real *L, kg_real *x) {
   }
 }
 
-/* u' of Q u' = P + J^T lambda, J u' = b for constraints of any rank (Udwadia and Kalaba 1992): of the accelerations
- * that meet the constraints best the one nearest to Q^-1 P. Q, P, J, b are destroyed; lambda (n_c) is the shortest;
- * rank: one value. Returns KG_OK, KG_RANK_DEFICIENT (u' is good all the same), or KG_SINGULAR. */
+/* u' of Q u' = P + J^T lambda, J u' = b for constraints of any rank (Udwadia and Kalaba 1992): the accelerations
+ * nearest to Q^-1 P among those with the smallest residual of the constraints. Q, P, J, b are destroyed; lambda (n_c)
+ * has least norm; rank: one value. Returns KG_OK, KG_RANK_DEFICIENT (u' is valid nevertheless), or KG_SINGULAR. */
 #define KG_UDWADIA_KALABA_WORK(n_u, n_c) ((n_u) + (n_c) * ((n_c) + 1))
 static inline int kg_udwadia_kalaba(int n_u, int n_c, kg_real *Q, kg_real *P, kg_real *J, kg_real *b, kg_real *work,
                                     kg_real *udot, kg_real *lambda, kg_real *rank) {
@@ -171,8 +171,8 @@ static inline int kg_udwadia_kalaba(int n_u, int n_c, kg_real *Q, kg_real *P, kg
   return found < n_c ? KG_RANK_DEFICIENT : KG_OK;
 }
 
-/* The same for m right sides: on entry X ((n_u + n_c) x m) holds those of momentum, then those of the constraints, on
- * return its first n_u rows are the accelerations. Q, J are destroyed. The derivatives of u' solve these equations at a
+/* The same for m right sides: on entry X ((n_u + n_c) x m) holds P, then b, of each; on return its first n_u rows are
+ * the accelerations. Q, J are destroyed. The derivatives of u' solve these equations at a
  * constant rank; returns KG_OK or KG_SINGULAR. */
 #define KG_UDWADIA_KALABA_MANY_WORK(n_u, n_c) (2 * (n_u) + (n_c) * ((n_c) + 3))
 static inline int kg_udwadia_kalaba_many(int n_u, int n_c, int m, kg_real *Q, kg_real *J, kg_real *X, kg_real *work) {
@@ -263,7 +263,7 @@ static inline void kg_root_derivative(int n, const kg_real *W, const kg_real *s,
 }
 
 /* The canonical form (Bajodah and Chen 2018, eqs. 40 and 44): the constraint-enforcing and the momentum-balance part of
- * u', then of w' with w = Q^1/2 u. Everything is done along the eigenvectors of Q, where the root is diagonal.
+ * u', then of w' with w = Q^1/2 u. All computations use the eigenvectors of Q, for which the root is diagonal.
  * Q, J are destroyed; parts: 4 x n_u. Returns KG_OK, KG_RANK_DEFICIENT or KG_SINGULAR. */
 #define KG_CANONICAL_WORK(n_u, n_c) ((n_u) * ((n_u) + 7) + (n_c) * ((n_c) + 2))
 static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot, const kg_real *P, kg_real *J,
@@ -307,17 +307,17 @@ static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot
 
 /* Accelerations near positions where constraint rows become dependent.
  *
- * Where a singular value s of J Q^-1/2 goes to zero on the way (a four-bar in its flat position), the row w^T (J u' -
- * b) of that value, w its left vector, is 0 = 0 in the limit: the u' that the motion needs is that of the next
- * derivative (de l'Hospital). With d/dt (J u' - b) = G u' + h + J u'', where w^T J u'' = O(s), the row is replaced by
- * w^T (G u' + h) = 0 within a small distance. Errors of the state divided by s, which make runs turn off into another
- * branch of the motion, do not enter then: the speeds go on as they came.
+ * If a singular value s of J Q^-1/2 goes to zero during the motion (a four-bar in its flat position), its row
+ * w^T (J u' - b), w the left singular vector, is 0 = 0 in the limit: u' then follows from the next derivative of the
+ * row (de l'Hospital). With d/dt (J u' - b) = G u' + h + J u'', where w^T J u'' = O(s), the row is replaced by
+ * w^T (G u' + h) = 0 within a small distance. This avoids errors of the state divided by s, with which a run could
+ * turn into another branch of the motion; the speeds are continuous.
  */
 
-/* A row is replaced where its singular value is below this fraction of the largest one, and of its own change along a
- * unit of the coordinates (1 rad, 1 m). */
+/* A row is replaced if its singular value is below this fraction of the largest one, and of its own change over a unit
+ * of the coordinates (1 rad, 1 m). */
 #define KG_LIMIT_DISTANCE KG_C(1e-3)
-/* Rates of rows below this fraction of the largest count as zero: the row is dependent all along the motion. */
+/* Rates of rows below this fraction of the largest count as zero: the row is dependent during the whole motion. */
 #define KG_LIMIT_RATE KG_C(1e-6)
 
 /* g (n) = the combination u (m) of the rows of G (m x n) */
@@ -336,7 +336,7 @@ static inline kg_real kg_largest_square(int m, int n, const kg_real *M) {
   return largest;
 }
 
-/* Takes the parts along the rows of M (orthogonal) whose squared length exceeds the limit out of g. */
+/* Subtracts from g its parts along the orthogonal rows of M with squared lengths above the limit. */
 static inline void kg_remove_rows(int m, int n, const kg_real *M, const kg_real *sizes, kg_real limit, kg_real *g) {
   for (int i = 0; i < m; ++i) {
     const kg_real *row = M + i * (ptrdiff_t)n;
@@ -370,7 +370,7 @@ static inline int kg_replaced_rows(int m, int n, const kg_real *M, const kg_real
   return count;
 }
 
-/* Moves y (n), which satisfies the rows in use, by the least change to where the replaced rows satisfy G y = -h. */
+/* Changes y (n), which satisfies the rows in use, as little as possible so that the replaced rows satisfy G y = -h. */
 static inline void kg_meet_rates(int m, int n, const kg_real *M, const kg_real *U, const kg_real *G, const kg_real *h,
                                  const kg_real *sizes, kg_real *work, kg_real *y) {
   kg_real *rows = work, *rest = rows + m * (ptrdiff_t)n, *U2 = rest + m, *sizes2 = U2 + m * (ptrdiff_t)m;
@@ -389,8 +389,8 @@ static inline void kg_meet_rates(int m, int n, const kg_real *M, const kg_real *
   kg_add(n, KG_C(1.0), x, y);
 }
 
-/* kg_udwadia_kalaba() with G (n_c x n_u) and h (n_c) of d/dt (J u' - b) = G u' + h + J u''; u: the speeds. Rows that
- * are replaced have no multiplier; rank counts them all the same. Q, P, J, b, G are destroyed. */
+/* kg_udwadia_kalaba() with G (n_c x n_u) and h (n_c) of d/dt (J u' - b) = G u' + h + J u''; u: the speeds. Rows
+ * that are replaced have no multiplier, but rank includes them. Q, P, J, b, G are destroyed. */
 #define KG_UDWADIA_KALABA_LIMIT_WORK(n_u, n_c) (2 * (n_u) + (n_c) * (2 * (n_c) + (n_u) + 4))
 static inline int kg_udwadia_kalaba_limit(int n_u, int n_c, kg_real *Q, kg_real *P, kg_real *J, kg_real *b,
                                           const kg_real *u, kg_real *G, const kg_real *h, kg_real *work, kg_real *udot,

@@ -14,9 +14,9 @@
 extern "C" {
 #endif
 
-/* Events in a row without progress that are called chattering: each after less than this fraction of the run; or
- * without a jump after a guard that moved no more than so many units of tolerance, in less than a fraction of the
- * longest step. */
+/* Number of consecutive events without progress that counts as chattering. An event makes no progress if it follows
+ * after less than this fraction of the run, or, without a jump, after less than a fraction of the longest step in which
+ * the guard moved by at most so many units of tolerance. */
 #define KG_IDLE_EVENTS 200
 #define KG_IDLE_PROGRESS KG_C(1e-10)
 #define KG_IDLE_EXCURSION KG_C(1e3)
@@ -37,7 +37,7 @@ static inline size_t kg_hybrid_memory(kg_hybrid *h) {
 }
 
 /* Lays out the memory, which is aligned for kg_real, and opens the contacts. Afterwards the host may set
- * modes and tolerances of h->contacts. Returns KG_OK, or KG_INVALID_ARGUMENT when the model lacks a function. */
+ * modes and tolerances of h->contacts. Returns KG_OK, or KG_INVALID_ARGUMENT if the model does not have a function. */
 static inline int kg_hybrid_open(kg_hybrid *h, void *memory) {
   const int g = kg_hybrid_guards_count(h->model);
   kg_real *work = (kg_real *)memory;
@@ -69,13 +69,13 @@ static inline int kg_hybrid_open(kg_hybrid *h, void *memory) {
   return h->model->n_events > 0 && !h->events ? KG_INVALID_ARGUMENT : status;
 }
 
-/* The earlier one of two times of which the second counts only if it lies ahead. */
+/* Returns the earlier of two times; the second one is ignored if it does not lie ahead. */
 static inline kg_real kg_hybrid_earlier(const kg_hybrid *h, kg_real next, kg_real t) {
   const kg_real direction = h->t_end < h->t ? KG_C(-1.0) : KG_C(1.0);
   return (t - h->t) * direction > KG_C(0.0) && (next - t) * direction > KG_C(0.0) ? t : next;
 }
 
-/* Where the stepper is to stop next: the end, a time of the host, or an accumulation point. */
+/* Time at which the stepper stops next: the end, a time set by the host, or an accumulation point. */
 static inline kg_real kg_hybrid_next_stop(const kg_hybrid *h) {
   kg_real next = kg_hybrid_earlier(h, h->t_end, h->t_stop);
   for (int m = 0; m < h->model->n_contacts; ++m) {
@@ -84,7 +84,7 @@ static inline kg_real kg_hybrid_next_stop(const kg_hybrid *h) {
   return next;
 }
 
-/* A rigid contact that is penetrated: its number, or -1. */
+/* Returns the number of a penetrated rigid contact, or -1. */
 static inline int kg_hybrid_violated(kg_hybrid *h, int *status) {
   kg_contacts *c = &h->contacts;
   *status = kg_contacts_evaluate_gaps(c, h->t, h->y, h->y + h->model->n_q, h->r);
@@ -97,7 +97,7 @@ static inline int kg_hybrid_violated(kg_hybrid *h, int *status) {
   return -1;
 }
 
-/* Modes at the start, with the impacts that are due there. */
+/* Chooses the modes at the start and computes the impacts that are due there. */
 static inline int kg_hybrid_settle(kg_hybrid *h) {
   int status = kg_hybrid_inputs(h, h->t, h->y);
   if (status == KG_OK && h->has_contacts) {
@@ -122,7 +122,7 @@ static inline int kg_hybrid_settle(kg_hybrid *h) {
   return status;
 }
 
-/* Slip has a direction where its velocity is well above the tolerance of the speeds. */
+/* Slip has a direction if its velocity is well above the tolerance of the speeds. */
 #define KG_START_UNITS KG_C(1e2)
 
 static inline void kg_hybrid_set_start_speed(kg_hybrid *h, const kg_stepper_options *options) {
@@ -168,7 +168,7 @@ static inline int kg_hybrid_adjust(void *context) {
   return h->accept ? KG_MIN(h->accept(h->host, KG_AT_EVENT), KG_OK) : KG_OK;
 }
 
-/* Counts events that follow each other without progress. */
+/* Counts consecutive events without progress. */
 static inline int kg_hybrid_progress(kg_hybrid *h) {
   const kg_stepper *s = h->stepper;
   const kg_finder *f = &h->finder;
@@ -194,7 +194,7 @@ static inline int kg_hybrid_progress(kg_hybrid *h) {
   return KG_CHATTERING;
 }
 
-/* After a step without event: what the contacts follow along a phase, their slack and directions of slip. */
+/* Updates the slack and the directions of slip of the contacts after a step without events. */
 static inline int kg_hybrid_advance(kg_hybrid *h) {
   const kg_stepper *s = h->stepper;
   kg_contacts *c = &h->contacts;
@@ -214,7 +214,7 @@ static inline int kg_hybrid_advance(kg_hybrid *h) {
   return changed ? kg_finder_refresh(&h->finder, s) : KG_OK;
 }
 
-/* One accepted step. KG_OK; KG_FINISHED: the end is reached; KG_AT_EVENT, KG_AT_STOP: kg_hybrid_react() is to follow;
+/* One accepted step. KG_OK; KG_FINISHED: the end is reached; KG_AT_EVENT, KG_AT_STOP: call kg_hybrid_react() next;
  * or a negative outcome. */
 static inline int kg_hybrid_step(kg_hybrid *h) {
   kg_stepper *s = h->stepper;
@@ -249,7 +249,7 @@ static inline int kg_hybrid_step(kg_hybrid *h) {
   return KG_AT_STOP;
 }
 
-/* One round of reactions at the same time. KG_AT_EVENT: the jump caused others. */
+/* One round of reactions at the same time. KG_AT_EVENT: the jump caused other events. */
 static inline int kg_hybrid_round(kg_hybrid *h) {
   int status = kg_transition_apply(h), jumped;
   if (status >= 0) {
@@ -262,15 +262,15 @@ static inline int kg_hybrid_round(kg_hybrid *h) {
     return status;
   }
   jumped = memcmp(h->before, h->y, (size_t)kg_hybrid_size(h) * sizeof *h->y) != 0;
-  h->idle_events = jumped && !h->is_idle ? 0 : h->idle_events; /* impacts become fewer of their own: kg_transition.h */
+  h->idle_events = jumped && !h->is_idle ? 0 : h->idle_events; /* kg_transition.h limits the number of impacts */
   kg_transition_remember(h);
   kg_hybrid_mark_costly(h);
   return kg_finder_restart(&h->finder, h->stepper, jumped);
 }
 
-/* What happens at an event, or at a stop after the host has changed its inputs, t_stop or the state. Returns KG_OK;
- * KG_FINISHED at the end of the run; KG_TERMINATED; KG_AT_STOP where the event coincides with t_stop: then
- * kg_hybrid_react() is to follow again; or a negative outcome. */
+/* Reacts to an event, or to a stop after the host has changed its inputs, t_stop or the state. Returns KG_OK;
+ * KG_FINISHED at the end of the run; KG_TERMINATED; KG_AT_STOP if the event coincides with t_stop: call
+ * kg_hybrid_react() again; or a negative outcome. */
 static inline int kg_hybrid_react(kg_hybrid *h) {
   kg_stepper *s = h->stepper;
   int status = KG_AT_EVENT, stopped;
@@ -292,7 +292,7 @@ static inline int kg_hybrid_react(kg_hybrid *h) {
   return status == KG_OK && !stopped && h->t == h->t_stop ? KG_AT_STOP : status;
 }
 
-/* A user's guard that was zero wherever it was looked at, which is no event: its number, or -1. */
+/* Returns the number of a user's guard that was zero in all evaluations and so has no events, or -1. */
 static inline int kg_hybrid_flat_guard(const kg_hybrid *h) {
   for (int i = 0; i < h->model->n_events; ++i) {
     if (h->rules[i] != KG_IGNORED && !(h->finder.largest[i] > KG_C(0.0))) {

@@ -27,12 +27,12 @@ typedef struct {
 
 /* Impacts of a contact that may accumulate. */
 typedef struct {
-  kg_real t;        /* the last one */
-  kg_real interval; /* since the one before */
+  kg_real t;        /* time of the last impact */
+  kg_real interval; /* between the last two impacts */
   kg_real ratio;    /* of the last two intervals */
   int count;
-  int rests;        /* closed for good, with the accumulation point ahead, */
-  kg_real t_rest;   /* here */
+  int rests;        /* closed permanently before the accumulation point */
+  kg_real t_rest;   /* the accumulation point */
 } kg_bounce;
 
 /* Up to `t_stop` to be filled by the host, all else zero; then kg_hybrid_open(). */
@@ -49,18 +49,18 @@ typedef struct {
   int (*accept)(void *host, int outcome);
   int (*record)(void *host, const kg_record *record);
   void *host;
-  const int *watched;            /* n_events flags, or NULL: all events are looked for */
+  const int *watched;            /* n_events flags of the events to locate, or NULL: all */
   const kg_impulse_rows *bilateral;  /* bilateral constraints for the impulses of events; NULL: there are none */
-  kg_real t_stop;                /* the run stops here too (KG_AT_STOP) if it lies ahead; not a number: nowhere */
+  kg_real t_stop;                /* the run also stops here (KG_AT_STOP) if it lies ahead; NaN: never */
 
   kg_contacts contacts; /* modes: contacts.mode */
   int has_contacts;
-  int culprit;          /* contact that a failure is about, or -1; */
+  int culprit;          /* contact that caused a failure, or -1; */
   int culprit_event;    /* or user's event, or -1 */
   kg_finder finder;
   const kg_function *events;
   const kg_function *impulses;
-  kg_real t;            /* where the reaction takes place */
+  kg_real t;            /* time of the reaction */
   kg_real *y;
   kg_real t_end;
   kg_real t_event;      /* of the last event */
@@ -93,14 +93,14 @@ static inline int kg_hybrid_guards_count(const kg_model *model) {
   return model->n_events + KG_CONTACT_GUARDS * model->n_contacts;
 }
 
-/* The inputs at a state. */
+/* Evaluates the inputs at a state. */
 static inline int kg_hybrid_inputs(const kg_hybrid *h, kg_real t, const kg_real *y) {
   const int status = h->inputs ? h->inputs(h->host, t, y, y + h->model->n_q, h->r) : KG_OK;
   return status < 0 ? status : KG_OK;
 }
 
-/* Whether some contact has a mode of at least this one: KG_PENETRATED, guards need accelerations; KG_CLOSED, there are
- * forces. */
+/* Returns whether a contact has a mode of at least this one: with KG_PENETRATED, guards need accelerations; with
+ * KG_CLOSED, there are contact forces. */
 static inline int kg_hybrid_acts(const kg_hybrid *h, int mode) {
   if (h->has_contacts) {
     for (int m = 0; m < h->model->n_contacts; ++m) {
@@ -146,7 +146,7 @@ static inline int kg_hybrid_guards(void *context, kg_real t, const kg_real *y, i
   return status < 0 ? kg_stepper_fail(h->stepper, status) : KG_OK;
 }
 
-/* Shows the guards at a stage to the finder, from the forces just evaluated there. */
+/* Passes the guards at a stage to the finder, with the forces that were just evaluated there. */
 static inline int kg_hybrid_watch(kg_hybrid *h, kg_real t, const kg_real *y) {
   int status;
   kg_contacts_guards_last(&h->contacts, h->guards + h->model->n_events);
@@ -193,7 +193,7 @@ static inline int kg_hybrid_difference(kg_hybrid *h, kg_real t, const kg_real *y
   return status;
 }
 
-/* Derivatives of y' (kg_ode): the model's own Jacobian where no contact acts, else differences. */
+/* Derivatives of y' (kg_ode): the model's own Jacobian if no contact is closed, else difference quotients. */
 static inline int kg_hybrid_jacobian(void *context, kg_real t, const kg_real *y, const kg_real *dydt, kg_real *J,
                                      kg_real *dfdt) {
   kg_hybrid *h = (kg_hybrid *)context;
@@ -211,7 +211,7 @@ static inline int kg_hybrid_jacobian(void *context, kg_real t, const kg_real *y,
   return status < 0 ? status : kg_hybrid_difference(h, t, y, dydt, -1, dfdt);
 }
 
-/* Whether guard k of a contact follows from `gaps` alone in the present mode (kg_contact.h). */
+/* Returns whether guard k of a contact depends on `gaps` only in the present mode (kg_contact.h). */
 static inline int kg_hybrid_needs_forces(const kg_contacts *c, int m, int k) {
   const int law = c->model->contacts[m].law, mode = c->mode[m];
   const int rigid = law == KG_LAW_STABILIZED || law == KG_LAW_RESTITUTION;
@@ -224,7 +224,7 @@ static inline int kg_hybrid_needs_forces(const kg_contacts *c, int m, int k) {
   return k == 2 && (mode == KG_STICK || (mode == KG_SLIP && c->s.creep[m] > KG_C(0.0)));
 }
 
-/* Which guards need forces in the present modes. */
+/* Marks the guards that need forces in the present modes. */
 static inline void kg_hybrid_mark_costly(kg_hybrid *h) {
   const int n_e = h->model->n_events, acts = kg_hybrid_acts(h, KG_PENETRATED);
   for (int i = 0; i < n_e; ++i) {
@@ -248,7 +248,7 @@ static inline void kg_hybrid_fill_rules(kg_hybrid *h) {
 /* Lengths of the arrays of kg_real, in the order in which kg_hybrid_place() places them. */
 #define KG_HYBRID_ARRAYS 14
 
-/* Places the arrays of kg_real in `work`; returns their length. With work NULL only the length is of use. */
+/* Places the arrays of kg_real in `work`; returns their length. With work NULL it only computes the length. */
 static inline size_t kg_hybrid_place(kg_hybrid *h, kg_real *work) {
   const kg_model *model = h->model;
   const size_t n_u = (size_t)model->n_u, n = (size_t)model->n_q + n_u, k = (size_t)model->n_rows;

@@ -15,23 +15,23 @@
 extern "C" {
 #endif
 
-/* Flights up to this fraction of what counts as touching are lost in the rounding of the gap: to follow them adds as
- * much energy as the impacts take. */
+/* Flights no higher than this fraction of the gap tolerance are not resolved, because of the rounding of the gap: to
+ * follow them would add as much energy as the impacts dissipate. */
 #define KG_FLIGHT KG_C(1e-5)
 
-/* Whether contact m, left with this speed, rises further than that above what presses it down. */
+/* Returns whether contact m rises further than that against its acceleration if it separates with this speed. */
 static inline int kg_flies(const kg_contacts *c, int m, kg_real speed) {
   const kg_real twice_least = KG_C(2.0) * KG_FLIGHT * c->gap_tolerance;
   return speed * speed > -c->s.free[c->model->contacts[m].normal] * twice_least;
 }
 
-/* Whether a rigid contact touches, so that it can take an impulse. */
+/* Returns whether a rigid contact touches, so that it can have an impulse. */
 static inline int kg_touches(const kg_contacts *c, int m) {
   return kg_closed(c->mode[m]) || c->announced[m] || c->s.value[c->model->contacts[m].normal] <= c->gap_tolerance;
 }
 
-/* 1 when a rigid contact is approached or an imposed constraint moves, so that an impact is due; 0, or a negative
- * status. */
+/* Returns 1 if an impact is due, because a rigid contact closes or an imposed constraint moves; otherwise 0, or a
+ * negative status. */
 static inline int kg_contacts_approaching(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u,
                                           const kg_real *r) {
   const int status = kg_contacts_evaluate_gaps(c, t, q, u, r);
@@ -48,7 +48,7 @@ static inline int kg_contacts_approaching(kg_contacts *c, kg_real t, const kg_re
   return status < 0 ? status : 0;
 }
 
-/* Whether contact m takes part in an impact: KG_WITH_FORCE, KG_WITHOUT_FORCE or both, as bits. */
+/* Returns whether contact m can have an impulse: KG_WITH_FORCE, KG_WITHOUT_FORCE or both, as bits. */
 static inline int kg_impact_choices(const kg_contacts *c, int m) {
   const int both = KG_WITH_FORCE | KG_WITHOUT_FORCE;
   switch (c->model->contacts[m].law) {
@@ -72,7 +72,7 @@ static inline kg_real kg_rebound(const kg_contacts *c, int m) {
   return !c->plastic && kg_flies(c, m, speed) ? speed : KG_C(0.0);
 }
 
-/* The normal row without impulses: v+ + e v- for a rigid contact, the change of speed for one that yields. */
+/* Value of the normal row without impulses: v+ + e v- for a rigid contact, change of speed for a compliant one. */
 static inline kg_real kg_impact_row(const kg_contacts *c, int m) {
   const int row = c->model->contacts[m].normal;
   const kg_real rate = c->s.rate[row];
@@ -85,7 +85,7 @@ static inline kg_real kg_impact_row(const kg_contacts *c, int m) {
   return rate;
 }
 
-/* The problem of the impact: rows and what each contact may do. Every contact with friction may stick or slip. */
+/* Sets up the impact: the rows and the possible modes of each contact. A contact with friction can stick or slip. */
 static inline void kg_impact_problem(kg_contacts *c) {
   memcpy(c->b, c->s.rate, (size_t)c->model->n_rows * sizeof(kg_real));
   for (int m = 0; m < c->model->n_contacts; ++m) {
@@ -110,7 +110,7 @@ static inline kg_real kg_impact_change(const kg_contacts *c, int row) {
   return kg_dot(c->model->n_rows, c->s.D + row * (ptrdiff_t)c->model->n_rows, c->trial.lambda);
 }
 
-/* The mode of a contact after the impact, with which kg_contacts_settle() starts. */
+/* Sets the mode of a contact after the impact; kg_contacts_settle() starts with it. */
 static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
   const kg_contact_info *info = c->model->contacts + m;
   int mode = c->mode[m];
@@ -164,25 +164,25 @@ static inline int kg_contacts_impact_after(kg_contacts *c, kg_real t, const kg_r
   return status;
 }
 
-/* An impact of contacts that are approached at the speeds u, which become those after it. */
+/* Computes the impact of contacts that close with the speeds u; u becomes the speeds after it. */
 static inline int kg_contacts_impact(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
                                      kg_real *impulses) {
   return kg_contacts_impact_after(c, t, q, u, NULL, r, impulses);
 }
 
-/* Impacts that one impulse may cause at the same time. */
+/* Largest number of impacts that one impulse can cause at the same time. */
 #define KG_BLOW_CHAIN 100
 
-/* What contacts add to an impulse that has changed the speeds from u_before to u, with the bilateral constraints only:
- * they start as they are at u_before, and impacts follow until none is due. u becomes the speeds after, impulses
- * (n_rows) the sum; part: n_rows values. */
+/* Computes the impacts due to an impulse that has changed the speeds from u_before to u with the bilateral constraints
+ * only: the contacts start in their modes at u_before, and impacts follow until none is due. u becomes the speeds
+ * after, impulses (n_rows) the sum; part: n_rows values. */
 static inline int kg_contacts_after_impulse(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
                                    const kg_real *r, kg_real *part, kg_real *impulses) {
   int due = kg_contacts_settle(c, t, q, u_before, r);
   for (int m = 0; m < c->model->n_contacts && due >= 0; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
     if (info->law == KG_LAW_RESTITUTION && c->s.rate[info->normal] < -c->rate_tolerance) {
-      c->mode[m] = KG_OPEN; /* it does not rest yet: it will rebound */
+      c->mode[m] = KG_OPEN; /* it does not rest yet, but rebounds */
     }
   }
   kg_clear(c->model->n_rows, impulses);

@@ -20,7 +20,7 @@ extern "C" {
 
 #define KG_IMPULSE_ITERATIONS 50
 
-/* The rows and functions of a model. `rows` picks n_c independent ones among those of J where some depend on others. */
+/* The rows and functions of a model. If rows of J are dependent, `rows` selects n_c independent ones. */
 typedef struct {
   int n_u;
   int n_c;
@@ -37,7 +37,7 @@ typedef struct {
   const kg_real *q;
   const kg_real *r;
   const kg_real *p;
-  kg_real *scratch; /* of the functions */
+  kg_real *scratch; /* work array of the functions */
   kg_real *Q;
   kg_real *all;     /* every row of J */
   kg_real *levels;  /* [psi_u | psi] */
@@ -60,7 +60,7 @@ static inline int kg_impulse_scratch(const kg_impulse_rows *rows) {
   return work;
 }
 
-/* Places the arrays in `work`; returns their length. With work NULL only the length is of use. */
+/* Places the arrays in `work`; returns their length. With work NULL it only computes the length. */
 static inline size_t kg_impulse_place(const kg_impulse_rows *rows, kg_real *work, kg_impulse_solve *s) {
   const size_t n = (size_t)rows->n_u, m = (size_t)rows->n_c;
   const size_t known = rows->jacobian ? (size_t)rows->jacobian->rows : 0;
@@ -99,7 +99,7 @@ static inline int kg_impulse_jacobian(kg_impulse_solve *s, const kg_real *u, kg_
   return status < 0 ? status : KG_OK;
 }
 
-/* What the rows leave at the speeds u. */
+/* Computes the residuals of the rows at the speeds u. */
 static inline int kg_impulse_residuals(kg_impulse_solve *s, const kg_real *u) {
   const kg_function *velocity = s->rows->velocity;
   const int n = s->rows->n_u, bound = velocity ? velocity->rows : 0;
@@ -123,7 +123,7 @@ static inline int kg_impulse_residuals(kg_impulse_solve *s, const kg_real *u) {
   return KG_OK;
 }
 
-/* Takes d(J^T Lambda)/du out of the upper left corner of K, column by column, by central differences. */
+/* Subtracts d(J^T Lambda)/du from the upper left block of K, column by column, by central differences. */
 static inline int kg_impulse_curvature(kg_impulse_solve *s, const kg_real *u) {
   const int n = s->rows->n_u, m = s->rows->n_c;
   const kg_real step = KG_POW(KG_EPSILON, KG_C(1.0) / KG_C(3.0)) * KG_MAX(kg_largest(n, u), KG_TINY);
@@ -168,7 +168,7 @@ static inline void kg_impulse_equations(kg_impulse_solve *s, const kg_real *u, c
   }
 }
 
-/* Whether the rows are independent here: their pivots show it, those of K depend on the masses too. */
+/* Returns whether the rows are independent, by their own pivots, since those of K also depend on the masses. */
 static inline int kg_impulse_regular(kg_impulse_solve *s) {
   const int n = s->rows->n_u, m = s->rows->n_c;
   memcpy(s->shifted, s->J, (size_t)(m * n) * sizeof *s->J);
@@ -202,7 +202,7 @@ static inline int kg_impulse_step(kg_impulse_solve *s, kg_real *u, const kg_real
   return KG_OK;
 }
 
-/* Whether the rows changed with the speeds between two evaluations. */
+/* Returns whether the rows changed with the speeds between two evaluations. */
 static inline int kg_impulse_curved(const kg_impulse_solve *s) {
   const int size = s->rows->n_u * s->rows->n_c;
   const kg_real limit = KG_C(1e-14) * kg_largest(size, s->J);
@@ -216,7 +216,7 @@ static inline int kg_impulse_curved(const kg_impulse_solve *s) {
 
 /* Changes the speeds u (n_u) by the generalized impulses (n_u); multipliers: n_c, constraint impulses of the rows.
  * `work` holds kg_impulse_work() values. Rows that u violates become satisfied: they are imposed at this instant.
- * Returns KG_OK, KG_SINGULAR (rows that depend on each other here, or a direction without mass), KG_INCONSISTENT (no
+ * Returns KG_OK, KG_SINGULAR (dependent rows, or a direction without mass), KG_INCONSISTENT (no
  * convergence of rows nonlinear in the speeds), or the status of a function. */
 static inline int kg_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
                              const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work) {

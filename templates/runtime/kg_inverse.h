@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* A control of which this fraction or less is left beside the constraints acts along them only. */
+/* If at most this fraction of a control is orthogonal to the constraints, it acts only along the constraints. */
 #define KG_INVERSE_ALONG KG_C(1e-10)
 
 typedef struct {
@@ -35,7 +35,7 @@ typedef struct {
   kg_real *residual;  /* n_u: generalized forces that no control and no constraint supplies */
   kg_real *violation; /* n_c: J u' - b */
   kg_real *slip;      /* n_q: q' - C u - D */
-  int rank;           /* of the controls beside the constraints: n_tau where they are unique */
+  int rank;           /* of the controls orthogonal to the constraints: n_tau if they are unique */
 } kg_inverse_result;
 
 static inline int kg_inverse_rows(const kg_inverse *m) { return m->jacobian ? m->jacobian->rows : 0; }
@@ -74,8 +74,8 @@ static inline void kg_inverse_combine(int m, int n, const kg_real *M, const kg_r
   }
 }
 
-/* u, u' of a path q, q', q'' at time t, and what q' leaves of the kinematics; r: all inputs. Returns the status of the
- * kinematics, or KG_SINGULAR where u does not follow from q'. */
+/* Computes u, u' of a path q, q', q'' at time t, and the residual of the kinematics; r: all inputs. Returns the status
+ * of the kinematics, or KG_SINGULAR if q' does not determine u. */
 static inline int kg_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,
                                     const kg_real *qddot, const kg_real *r, const kg_real *p, kg_real *work,
                                     kg_real *u, kg_real *udot, kg_real *slip) {
@@ -138,7 +138,7 @@ static inline int kg_inverse_balance(const kg_inverse *m, kg_real t, const kg_re
   return status;
 }
 
-/* Row <- its part beside the rows of J; zero where only rounding is left of it. */
+/* Row <- its part orthogonal to the rows of J; zero if this is only rounding. */
 static inline void kg_inverse_beside(int n_c, int n_u, const kg_real *J, const kg_real *sizes, kg_real *row,
                                      kg_real *along) {
   const kg_real size = kg_dot(n_u, row, row);

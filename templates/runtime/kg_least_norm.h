@@ -1,7 +1,7 @@
-/* kg_least_norm.h - computes the shortest solution of a few linear equations, in a symmetric metric.
+/* kg_least_norm.h - computes the solution of least norm of a few linear equations, in a symmetric metric.
  *
- * Rows may depend on each other (redundant constraints): a row that depends on those before it is left out, and the
- * error that remains in it is returned. Matrices are row-major.
+ * Rows can be dependent (redundant constraints): a row that depends on the rows before it is skipped, and its
+ * remaining error is returned. Matrices are row-major.
  */
 #ifndef KG_LEAST_NORM_H
 #define KG_LEAST_NORM_H
@@ -12,14 +12,14 @@
 extern "C" {
 #endif
 
-/* A row of which this fraction or less is left when the rows before it are taken out depends on them: half of the
- * digits, since the right side of such a row carries a rounding error of the other half. */
+/* A row depends on the rows before it if at most this fraction of it is orthogonal to them: half of the digits, since
+ * the right side of such a row has a rounding error of the other half. */
 #define KG_LEAST_NORM_RANK KG_C(1.5e-8)
-/* Rows of whose square this fraction or less is left go through the rank-revealing way. */
+/* Rows with at most this fraction of their square orthogonal to the others use the rank-revealing method. */
 #define KG_LEAST_NORM_REGULAR KG_C(1e-6)
 /* Pivots of a metric below this fraction of their own diagonal element count as zero, ... */
 #define KG_METRIC_SINGULAR KG_C(1e-10)
-/* ... and become this fraction of the mean diagonal element: what moves no mass is moved most easily. */
+/* ... and become this fraction of the mean diagonal element: directions without mass change most easily. */
 #define KG_METRIC_FLOOR KG_C(1e-6)
 
 /* Cholesky factor L of a metric in the lower triangle of `w` (n x n), which it replaces; the diagonal holds the
@@ -80,7 +80,7 @@ static inline kg_real kg_metric_solve(int n, const kg_real *factor, const kg_rea
   return size;
 }
 
-/* The row of [first, last) of which the largest fraction is left; -1 when all depend on those in use. `sizes` are
+/* Returns the row of [first, last) with the largest fraction left; -1 if all depend on those in use. `sizes` are
  * the squared lengths of the rows as given, negative for those in use. */
 static inline int kg_least_norm_pivot(int first, int last, int n, const kg_real *a, const kg_real *sizes) {
   kg_real largest = KG_LEAST_NORM_RANK * KG_LEAST_NORM_RANK;
@@ -117,7 +117,7 @@ static inline void kg_least_norm_silence(const kg_real *noise, kg_real length, k
   }
 }
 
-/* The shortest z with a z = b: `rows` equations in n unknowns, the first `leading` of which have precedence.
+/* The z of least norm with a z = b: `rows` equations in n unknowns, the first `leading` of which have precedence.
  * Gram-Schmidt with row pivoting, orthogonalized twice. Returns the rank. On return `sizes` is negative for the rows
  * in use, which are orthonormal, and b holds for every other row what it still lacks (zero for redundant equations
  * without contradiction). noise (2 rows), or NULL: the errors of b, kg_least_norm_silence(). */
@@ -169,7 +169,7 @@ static inline int kg_least_norm_basis(int leading, int rows, int n, kg_real *a, 
   }
   for (int i = 0; noise && i < rows; ++i) {
     if (sizes[i] >= KG_C(0.0)) {
-      /* Of a redundant row the same counts as left as of one that is about to become redundant: not nothing. */
+      /* A redundant row has the same remaining length as one about to become redundant, not zero. */
       const kg_real left = KG_SQRT(kg_dot(n, a + i * n, a + i * n));
       kg_least_norm_silence(noise + 2 * i, KG_MAX(left, KG_LEAST_NORM_RANK * KG_SQRT(sizes[i])), b + i);
     }
@@ -184,7 +184,7 @@ static inline int kg_least_norm(int leading, int rows, int n, kg_real *a, kg_rea
 }
 
 /* The same through the normal equations ``a a^T y = b``, z = a^T y: fast, for rows that are far from redundant.
- * Returns 0 when they are not, with z undefined; else b is destroyed. `gram` holds rows * rows values. */
+ * Returns 0 if they are not, with z undefined; else b is destroyed. `gram` holds rows * rows values. */
 static inline int kg_least_norm_regular(int rows, int n, const kg_real *a, kg_real *b, kg_real *gram, kg_real *z) {
   for (int i = 0; i < rows; ++i) {
     kg_real *row = gram + i * rows;

@@ -1,8 +1,8 @@
 /* kg_linalg.h - solves small dense linear systems for generated code: row-major, in place, without allocation.
  *
  * A function that can fail returns KG_SINGULAR, and its results are undefined then. A matrix counts as singular if it
- * is so to working precision; the units of rows and columns do not affect this decision. Row and column indices are
- * stored as kg_real (exact integers), so that generated code needs one kind of scratch only.
+ * is singular to working precision; the units of rows and columns do not affect this decision. Row and column indices
+ * are stored as kg_real (exact integers), so that generated code needs one kind of scratch only.
  */
 #ifndef KG_LINALG_H
 #define KG_LINALG_H
@@ -25,7 +25,7 @@ static inline int kg_equilibrate(int n, int m, int k, kg_real *a, kg_real *b) {
     if (!(largest > KG_C(0.0)) || !KG_ISFINITE(largest)) {
       return KG_SINGULAR;
     }
-    /* Not times the reciprocal: the largest entries must become exactly 1, or rounding would choose between rows. */
+    /* The largest entries must be exactly 1 (hence no reciprocal), or rounding would choose between rows. */
     for (int j = 0; j < m; ++j) {
       a[i * (ptrdiff_t)m + j] /= largest;
     }
@@ -55,8 +55,9 @@ static inline int kg_lu_pivot(int n, int k, const kg_real *a, kg_real least, kg_
 }
 
 /* Gaussian elimination with row pivoting of a (n x n), in place: the multipliers below the diagonal, U on and above it,
- * the diagonal inverted. The m right-hand sides b (n x m) go along. pivots: n row indices, or NULL if they are not
- * needed for kg_lu_solve_factored(). `least`, `rounding`: see kg_lu_pivot(). Returns KG_OK or KG_SINGULAR. */
+ * the diagonal inverted. The same operations are applied to the m right-hand sides b (n x m). pivots: n row indices, or
+ * NULL if they are not needed for kg_lu_solve_factored(). `least`, `rounding`: see kg_lu_pivot(). Returns KG_OK or
+ * KG_SINGULAR. */
 static inline int kg_lu_factor(int n, int m, kg_real *a, kg_real *b, kg_real least, kg_real rounding, kg_real *pivots) {
   for (int k = 0; k < n; ++k) {
     const int pivot = kg_lu_pivot(n, k, a, least, rounding);
@@ -97,7 +98,7 @@ static inline void kg_lu_back(int n, int m, const kg_real *a, kg_real *b) {
   }
 }
 
-/* Solves a x = b with the factors and pivots that kg_lu_factor() left; b: n values, becomes x. */
+/* Solves a x = b with the factors and pivots from kg_lu_factor(); b: n values, becomes x. */
 static inline void kg_lu_solve_factored(int n, const kg_real *a, const kg_real *pivots, kg_real *b) {
   for (int k = 0; k < n; ++k) {
     const int pivot = (int)pivots[k];
@@ -204,8 +205,8 @@ static inline int kg_cholesky_solve(int n, kg_real *a, kg_real *b) {
 
 /* Gauss-Jordan elimination of J u' = b (J: n_c x n_u, b: n_c x m) with complete pivoting after scaling the rows.
  * Columns are swapped in J, and with them the indices in order (n_u values): the first n_c of them are the dependent
- * speeds D, the others the independent ones I. On return J = [identity, J_D^-1 J_I] and b = J_D^-1 b. KG_SINGULAR when
- * J loses row rank. */
+ * speeds D, the others the independent ones I. On return J = [identity, J_D^-1 J_I] and b = J_D^-1 b. KG_SINGULAR if
+ * the rows of J are dependent. */
 KG_COLD
 static inline int kg_eliminate(int n_u, int n_c, int m, kg_real *J, kg_real *b, kg_real *order) {
   for (int j = 0; j < n_u; ++j) {
@@ -267,7 +268,7 @@ static inline void kg_sort(int n, kg_real *x) {
 
 /* Chooses n_c dependent speeds whose columns of J (n_c x n_u, destroyed) are well conditioned. order (n_u values)
  * becomes the indices of the dependent speeds, ascending, then of the independent ones,
- * ascending. KG_SINGULAR when J loses row rank. */
+ * ascending. KG_SINGULAR if the rows of J are dependent. */
 static inline int kg_partition(int n_u, int n_c, kg_real *J, kg_real *order) {
   if (kg_eliminate(n_u, n_c, 0, J, J, order) != KG_OK) {
     return KG_SINGULAR;
@@ -281,7 +282,7 @@ static inline int kg_partition(int n_u, int n_c, kg_real *J, kg_real *order) {
 #define KG_MULTIPLIERS_WORK(n_u, n_c) ((n_u) + (n_c) * (n_c))
 
 /* The multipliers lambda (n_c) with J^T lambda = force (n_u), from the speeds on which J is best conditioned.
- * J: n_c x n_u, destroyed; work: KG_MULTIPLIERS_WORK() values. KG_SINGULAR when J loses row rank. */
+ * J: n_c x n_u, destroyed; work: KG_MULTIPLIERS_WORK() values. KG_SINGULAR if the rows of J are dependent. */
 KG_COLD
 static inline int kg_multipliers(int n_u, int n_c, kg_real *J, const kg_real *force, kg_real *work, kg_real *lambda) {
   kg_real *order = work;
@@ -337,11 +338,11 @@ static inline void kg_reduce(int n_u, int n_c, const kg_real *Q, const kg_real *
   }
 }
 
-/* Solves Q u' = P + J^T lambda, J u' = b with dependent speeds chosen here: the fallback where the model's own choice
+/* Solves Q u' = P + J^T lambda, J u' = b with dependent speeds chosen here: the fallback if the model's own partition
  * is singular. Q: n_u x n_u, symmetric; P: n_u; J: n_c x n_u and b: n_c, both destroyed; udot: n_u.
  * work: KG_CONSTRAINED_WORK() values, its first n_u become the indices of the dependent, then of the independent
  * speeds, in the order of the pivots.
- * Returns KG_REPARTITIONED, or KG_SINGULAR when J loses row rank or A2 Q A2^T is not positive definite. */
+ * Returns KG_REPARTITIONED, or KG_SINGULAR if the rows of J are dependent or A2 Q A2^T is not positive definite. */
 KG_COLD
 static inline int kg_constrained_solve(int n_u, int n_c, const kg_real *Q, const kg_real *P, kg_real *J, kg_real *b,
                                        kg_real *work, kg_real *udot) {

@@ -101,7 +101,7 @@ static inline void kg_hold_null(kg_hold *h) {
   }
 }
 
-/* Whether a null vector moves the force of a contact that sticks. */
+/* Returns whether a null vector changes the force of a contact that sticks. */
 static inline int kg_hold_matters(const kg_hold *h) {
   const kg_modes *s = h->s;
   for (int j = 0; j < h->n; ++j) {
@@ -191,8 +191,8 @@ static inline kg_real kg_hold_margin(const kg_hold *h, kg_real *z) {
   return smallest;
 }
 
-/* What is minimized: -weight tau, barriers, a ceiling of tau (walls may squeeze as hard as they like), and a little of
- * the squares of z, which decides where nothing else does. */
+/* The objective: -weight tau, barriers, an upper bound of tau (the forces between two walls are unlimited), and a
+ * small multiple of the squares of z, which makes the minimum unique. */
 static inline kg_real kg_hold_value(const kg_hold *h, const kg_real *z, kg_real weight) {
   const kg_real below = KG_C(1.0) - z[h->k] / h->size;
   kg_real value = -weight * (z[h->k] - h->reference) / h->size, values[3];
@@ -237,8 +237,8 @@ static inline void kg_hold_add_condition(kg_hold *h, int count, const kg_real *v
   }
 }
 
-/* x <- H^-1 x for the Hessian, whose lower triangle is destroyed. Near the largest margin the conditions that decide it
- * outweigh all others beyond rounding: directions of which nothing is left do not move. */
+/* x <- H^-1 x for the Hessian, whose lower triangle is destroyed. Near the largest margin, the active conditions
+ * exceed all others beyond rounding: components of directions that are only rounding become zero. */
 static inline void kg_hold_solve(int n, kg_real *H, kg_real *x) {
   for (int i = 0; i < n; ++i) {
     kg_real *row = H + i * (ptrdiff_t)n;
@@ -321,8 +321,8 @@ static inline void kg_hold_write(const kg_hold *h, kg_real fraction, kg_real *la
   }
 }
 
-/* The part of the way from the forces of least norm to those with the largest margins after which all laws hold; all of
- * it where they hold nowhere. Margins are concave along the way. */
+/* Returns the smallest fraction of the way from the forces of least norm to those with the largest margins at which all
+ * laws are satisfied, or 1. Margins are concave along this way. */
 static inline kg_real kg_hold_fraction(kg_hold *h) {
   kg_real low = KG_C(0.0), high = KG_C(1.0);
   for (int i = 0; i <= h->k; ++i) {
@@ -361,7 +361,7 @@ static inline kg_real kg_hold_size(const kg_hold *h) {
 }
 
 /* After kg_modes_solve(): where contacts that stick are redundant, `center` becomes the multipliers with the largest
- * margins, and lambda those of least norm moved towards them as far as the laws ask for. Returns whether that is so.
+ * margins, and lambda those of least norm, moved towards center until the laws hold. Returns whether it did so.
  * The accelerations do not change. */
 KG_COLD
 static inline int kg_modes_hold(kg_modes *s) {

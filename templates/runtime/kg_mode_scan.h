@@ -96,7 +96,7 @@ static inline int kg_scan_restore(kg_mode_search *f) {
   return kg_search_solve(f);
 }
 
-/* Whether an open contact could as well be closed: it has no force, and its row keeps the value of a closed contact.
+/* Returns whether an open contact can be closed too: it has no force, and its row has the value of a closed contact.
  * The closed mode describes this motion better where contacts are redundant. */
 static inline int kg_scan_idle(const kg_mode_search *f, int m) {
   const int row = f->modes->info[m].normal;
@@ -114,8 +114,8 @@ static inline int kg_scan_differs(const kg_mode_search *f) {
   return 0;
 }
 
-/* Whether a contact's mode differs from the best set's in a way that counts. Between sticking and starting to slip the
- * law itself leaves a choice where mu_s > mu_k (and within a tolerance of creeping): the contact stays as it is. */
+/* Returns whether the mode of a contact differs essentially from that in the best set. If mu_s > mu_k, or within a
+ * creep tolerance, the law allows both sticking and starting to slip, and the contact keeps its mode. */
 static inline int kg_scan_counts(const kg_mode_search *f, int m) {
   const int a = f->best[m], b = f->modes->mode[m];
   const int friction = a != b && a >= KG_STICK && b >= KG_STICK;
@@ -138,7 +138,7 @@ static inline int kg_scan_contradicts(kg_mode_search *f) {
   return 1;
 }
 
-/* Goes through all sets of modes. `found`: a consistent one is in place. With `unique`, another one with different
+/* Tries all sets of modes. `found`: a consistent one is in place. With `unique`, another one with different
  * accelerations is an error; else the first one found is taken. */
 KG_COLD
 static inline int kg_search_scan(kg_mode_search *f, int found, int unique) {
@@ -319,7 +319,7 @@ static inline int kg_find_modes(kg_mode_search *f, int unique, int trusted) {
  * but some do when any one of them is left out. The user is given this set, which is the smallest that fails.
  */
 
-/* Whether some modes agree within what the contacts may do now. */
+/* Returns whether a consistent set of the possible modes exists. */
 static inline int kg_conflict_solved(kg_mode_search *f) {
   for (int m = 0; m < f->modes->n_contacts; ++m) {
     f->modes->mode[m] = kg_may_be_on(f, m) ? kg_mode_with_force(f, m) : kg_mode_without_force(f, m);

@@ -27,7 +27,7 @@ extern "C" {
 #define KG_DIRECTION_TOLERANCE (KG_C(16.0) * KG_EPSILON)
 #define KG_DIRECTION_FAILURE KG_C(1e-8)
 
-/* What a contact may do, as bits; KG_MAY_START: its direction of slip follows from w, since it does not slip yet. */
+/* Possible modes of a contact, as bits; KG_MAY_START: w gives the direction of slip, since it does not slip yet. */
 #define KG_MAY(mode) (1 << (mode))
 #define KG_MAY_START (1 << 5)
 
@@ -92,7 +92,7 @@ static inline void kg_aim(kg_modes *s, int m, kg_real factor, const kg_real *x) 
   }
 }
 
-/* Whether the direction of slip of a contact is to be found. */
+/* Returns whether the direction of slip of a contact is unknown. */
 static inline int kg_starts_in_plane(const kg_mode_search *f, int m) {
   return f->modes->mode[m] == KG_SLIP && f->modes->info[m].directions == 2 && (f->may[m] & KG_MAY_START) != 0;
 }
@@ -104,8 +104,9 @@ static inline kg_real kg_tangential_response(const kg_modes *s, int m) {
   return KG_C(0.5) * (a + d + KG_SQRT((a - d) * (a - d) + KG_C(4.0) * b * b));
 }
 
-/* One step towards d parallel to w_t: d <- (w_t + k N mu d) / |...|, which moves nothing when d is right and contracts
- * for k >= the largest tangential response (the proximal iteration of Jean and Moreau). Returns the change of d. */
+/* One step towards d parallel to w_t: d <- (w_t + k N mu d) / |...|, which has the solution d as a fixed point and
+ * contracts for k >= the largest tangential response (the proximal iteration of Jean and Moreau). Returns the change of
+ * d. */
 static inline kg_real kg_turn(kg_mode_search *f, int m) {
   kg_modes *s = f->modes;
   const kg_real hold = kg_tangential_response(s, m) * s->mu_k[m] * kg_modes_normal_force(s, m);
@@ -243,7 +244,7 @@ static inline int kg_search_by_pivots(kg_mode_search *f, int *pivots) {
 #define KG_RELAX_CHANGE KG_C(1e-12)
 #define KG_RELAX_LIMIT KG_C(1e-6)
 
-/* Whether contact m may be without force. */
+/* Returns whether contact m can be without force. */
 static inline int kg_may_be_off(const kg_mode_search *f, int m) { return kg_may(f, m, kg_mode_without_force(f, m)); }
 
 static inline int kg_may_be_on(const kg_mode_search *f, int m) { return kg_may(f, m, kg_mode_with_force(f, m)); }
@@ -261,7 +262,7 @@ static inline void kg_relax_normal(kg_mode_search *f, int m) {
   }
 }
 
-/* The friction force that holds contact m alone, cut to what friction can give. */
+/* The friction force that holds contact m alone, limited to the largest friction force. */
 static inline void kg_relax_friction(kg_mode_search *f, int m) {
   kg_modes *s = f->modes;
   const kg_contact_info *info = s->info + m;
@@ -312,7 +313,7 @@ static inline kg_real kg_relax_sweep(kg_mode_search *f) {
   return change;
 }
 
-/* The mode of contact m that its force shows. */
+/* Returns the mode of contact m that corresponds to its force. */
 static inline int kg_relaxed_mode(kg_mode_search *f, int m) {
   kg_modes *s = f->modes;
   const kg_contact_info *info = s->info + m;
@@ -333,7 +334,7 @@ static inline int kg_relaxed_mode(kg_mode_search *f, int m) {
   return KG_SLIP;
 }
 
-/* Puts every contact into the mode that the sweeps tend to. */
+/* Sets every contact to the mode to which the sweeps converge. */
 KG_COLD
 static inline void kg_search_relax(kg_mode_search *f) {
   kg_modes *s = f->modes;

@@ -1,7 +1,7 @@
 /* kg_model.h - describes a generated model to the program that loads it.
  *
  * A generated kernel defines one kg_model and returns it from kg_get_model(). All functions are reentrant:
- * no allocation, no globals; the caller owns every array.
+ * they allocate nothing and use no global variables; the caller owns every array.
  */
 #ifndef KG_MODEL_H
 #define KG_MODEL_H
@@ -72,7 +72,7 @@ typedef struct {
   void (*prepare)(kg_real *p);
   int n_functions;
   const kg_function *functions;
-  int n_hidden; /* values of r behind the inputs, not the user's: first the multipliers of the contact rows */
+  int n_hidden; /* values of r after the user's inputs: first the multipliers of the contact rows */
   int n_rows;   /* contact rows */
   int n_contacts;
   const kg_contact_info *contacts;

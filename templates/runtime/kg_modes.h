@@ -23,10 +23,10 @@ extern "C" {
 /* Rows of the same contacts in units of the square root of their own response: a pivot below this fraction of 1 belongs
  * to a row that depends on the others. D is a square: this is an angle of 3e-5 between rows. */
 #define KG_MODES_RANK KG_SINGULAR_VALUE_TOLERANCE
-/* Largest contradiction between redundant rows, as a fraction of the largest row: the error of a stabilized state. */
+/* Largest inconsistency of redundant rows, as a fraction of the largest row: the error of a stabilized state. */
 #define KG_MODES_RESIDUAL KG_C(1e-6)
 
-/* The rows, the modes and the multipliers. Arrays are the caller's. */
+/* The rows, the modes and the multipliers. The caller provides the arrays. */
 typedef struct {
   int n_rows;
   int n_contacts;
@@ -41,7 +41,7 @@ typedef struct {
   kg_real *sign;      /* per contact: sign of a two-sided normal multiplier whose magnitude is N */
   kg_real *lambda;    /* n_rows: the result */
   kg_real *center;    /* n_rows, or NULL: see kg_mode_hold.h */
-  int redundant;      /* whether the multipliers are some of many, those of least norm */
+  int redundant;      /* whether the multipliers are not unique; then they have least norm */
   int *unknown;       /* scratch, n_rows: rows to be solved for, */
   int *slipping;      /* n_rows: the contact whose slip depends on the unknown, or -1 */
   kg_real *scale;     /* n_rows */
@@ -173,7 +173,7 @@ static inline void kg_modes_assign(kg_modes *s, int n, const kg_real *x) {
 }
 
 /* Redundant contacts: the accelerations are unique, the multipliers are not. Takes those of least norm, in the units of
- * the rows. KG_SINGULAR when the rows contradict each other: no force keeps these modes. */
+ * the rows. KG_SINGULAR if the rows are inconsistent: no forces maintain these modes. */
 KG_COLD
 static inline int kg_modes_redundant(kg_modes *s, int n) {
   kg_real *G = s->dense, *U = G + n * (ptrdiff_t)n, *z = U + n * (ptrdiff_t)n, *sizes = z + n, *x = sizes + n;
@@ -261,7 +261,7 @@ static inline int kg_modes_solve_signed(kg_modes *s) {
   return KG_OK;
 }
 
-/* The sign of every slipping two-sided normal becomes that of its multiplier. Returns how many were wrong. */
+/* Sets the sign of every slipping two-sided normal to that of its multiplier. Returns the number of changes. */
 static inline int kg_modes_correct_signs(kg_modes *s) {
   int wrong = 0;
   for (int m = 0; m < s->n_contacts; ++m) {
@@ -274,8 +274,8 @@ static inline int kg_modes_correct_signs(kg_modes *s) {
   return wrong;
 }
 
-/* The multipliers in the present modes. KG_SINGULAR when no multipliers keep them. The signs of two-sided normals are
- * assumptions: wrong ones are reversed, each at most once on the way. */
+/* The multipliers in the present modes. KG_SINGULAR if no multipliers maintain them. The signs of two-sided normals are
+ * assumptions: wrong signs are reversed, each at most once. */
 static inline int kg_modes_solve(kg_modes *s) {
   for (int attempt = 0; attempt <= s->n_contacts; ++attempt) {
     const int status = kg_modes_solve_signed(s);

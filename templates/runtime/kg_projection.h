@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Integrals of motion that a projection keeps beside the constraints.
+/* Integrals of motion that a projection keeps in addition to the constraints.
  *
  * An integral I(q, u, t, r) has a row [I_u | I] at velocity level: its value at the start is restored by the smallest
  * change of the speeds in the metric of the kinetic energy, among those that satisfy the constraints to first order.
@@ -23,24 +23,24 @@ extern "C" {
  * Integration, 2nd ed., section IV.4.
  *
  * A correction is the error of the integral over the length of its gradient, and the gradient of an energy vanishes
- * where the system comes to rest. There the speeds cannot make up for an error of the energy: a tiny one would turn
- * into a large change of the motion. Such an integral is left as it is until a later step. The measure is the step
- * itself: what is left of the gradient beside the rows before it must be at least half of what it changed by since the
- * last projection. So a speed of the size of a few steps' change is corrected, and the order of the method is kept.
+ * where the system comes to rest. There the speeds cannot correct an error of the energy: a tiny error would cause a
+ * large change of the motion. Such an integral is not corrected until a later step. The criterion uses the step itself:
+ * the part of the gradient orthogonal to the previous rows must be at least half of its change since the last
+ * projection. So speeds as small as the change of a few steps are corrected, and the order of the method is kept.
  */
 
-/* What must be left of a gradient, as a fraction of its change since the last projection, ... */
+/* Smallest orthogonal part of a gradient, as a fraction of its change since the last projection, ... */
 #define KG_INTEGRALS_CHANGE KG_C(0.5)
-/* ... and of itself: nearly dependent integrals (energy and momentum of a circular motion) are left. */
+/* ... and of itself: nearly dependent integrals (energy and momentum of a circular motion) are not corrected. */
 #define KG_INTEGRALS_RANK KG_C(1e-6)
 
 typedef struct {
-  int n;                         /* functions; 0: no integrals, the rest is not looked at */
+  int n;                         /* functions; 0: no integrals, other fields are not read */
   const kg_function **functions; /* rows [I_u | I], one for each component */
 
   int rows; /* private: of all functions */
   int n_u;
-  long long left;    /* projections that left an integral as it was */
+  long long left;    /* projections that did not correct an integral */
   kg_real drift;     /* largest error of an integral before its correction, as a fraction of its terms */
   kg_real *kept;     /* rows: values to be kept */
   kg_real *values;   /* rows * (n_u + 1): [I_u | I] at the present state */
@@ -49,7 +49,7 @@ typedef struct {
   kg_real *active;   /* rows: 1 for those that are corrected in this projection */
   kg_real *change;   /* n_u: of one gradient */
   kg_real *speeds;   /* n_u: before the projection */
-  kg_real *scratch;  /* of the functions */
+  kg_real *scratch;  /* work array of the functions */
 } kg_integrals;
 
 /* Counts the rows and places the arrays in `work`; returns their length. With work NULL only that is of use. */
@@ -122,7 +122,7 @@ static inline int kg_integrals_exceed(const kg_integrals *c, kg_real tolerance, 
   return exceed;
 }
 
-/* Records how far the integrals have come from their values. */
+/* Records the largest error of the integrals. */
 static inline void kg_integrals_measure(kg_integrals *c, const kg_real *u) {
   for (int k = 0; k < c->rows; ++k) {
     const kg_real size = kg_integrals_size(c, k, u);
@@ -132,13 +132,13 @@ static inline void kg_integrals_measure(kg_integrals *c, const kg_real *u) {
   }
 }
 
-/* Takes the part of n-vector a along a unit vector out of it. */
+/* Subtracts from the n-vector a its part along a unit vector. */
 static inline void kg_integrals_remove(int n, const kg_real *unit, kg_real *a) {
   const kg_real part = kg_dot(n, unit, a);
   kg_add(n, -part, unit, a);
 }
 
-/* What is left of a beside the rows of the constraints in use, orthonormal in the level, and the active integrals
+/* Makes a orthogonal to the constraint rows in use, which are orthonormal in the level, and to the active integrals
  * before the k-th. */
 static inline void kg_integrals_orthogonalize(const kg_integrals *c, const kg_level *l, int k, kg_real *a) {
   for (int i = 0; i < l->rows; ++i) {
@@ -153,7 +153,7 @@ static inline void kg_integrals_orthogonalize(const kg_integrals *c, const kg_le
   }
 }
 
-/* Whether enough is left of the k-th gradient, given the squares of what is left and of all of it. */
+/* Returns whether the orthogonal part of the k-th gradient is large enough; arguments: its square and the full one. */
 static inline int kg_integrals_determined(kg_integrals *c, const kg_level *l, int k, kg_real left, kg_real all) {
   const kg_real *row = kg_integrals_row(c, k);
   const kg_real *previous = c->previous + k * c->n_u;
@@ -179,7 +179,7 @@ static inline void kg_integrals_correct(kg_integrals *c, kg_level *l, int first)
     all = kg_dot(n, row, row);
     lacking = -kg_integrals_error(c, k) - kg_dot(n, row, l->w.z);
     kg_integrals_orthogonalize(c, l, k, row);
-    kg_integrals_orthogonalize(c, l, k, row); /* again, for what rounding left */
+    kg_integrals_orthogonalize(c, l, k, row); /* again, because of rounding */
     left = kg_dot(n, row, row);
     if (first) {
       c->active[k] = kg_integrals_determined(c, l, k, left, all) ? KG_C(1.0) : KG_C(0.0);
@@ -206,8 +206,8 @@ static inline void kg_integrals_correct(kg_integrals *c, kg_level *l, int first)
 
 /* Rounding error of a residual in units of machine epsilon times its terms: sums of a few terms, each rounded. */
 #define KG_NOISE_ROUNDINGS KG_C(4.0)
-/* The residual of a speed row counts when it exceeds its error by this factor. A larger factor leaves larger residuals
- * of the speeds, a smaller one lets corrections through that are mostly noise. */
+/* The residual of a speed row counts when it exceeds its error by this factor. A larger factor permits larger residuals
+ * of the speeds; a smaller one permits corrections that are mostly noise. */
 #define KG_NOISE_FACTOR KG_C(2.0)
 /* Derivatives of the rows are differences over this change of the coordinates (rad, m): their order of magnitude is
  * enough. */
@@ -224,8 +224,8 @@ static inline int kg_noise_only(kg_level *l) {
   return only;
 }
 
-/* Evaluates the rows a little further along the motion: their change goes to w.ahead, the time this takes to *time,
- * which is 0 at rest, where rows do not change. Returns KG_OK or the negative status of a function. */
+/* Evaluates the rows a short time later and stores their change in w.ahead and the time in *time,
+ * which is 0 at rest, since rows do not change then. Returns KG_OK or the negative status of a function. */
 static inline int kg_noise_changes(kg_level *l, kg_real *time) {
   const int n_q = l->manifold->n_q, n_u = l->manifold->n_u, m = kg_manifold_displacements(l->manifold);
   kg_real *q = l->q, *displaced = l->w.guess;
@@ -296,7 +296,7 @@ typedef struct {
   kg_integrals integrals;       /* n and functions are to be set; kg_projection_renew() sets their values */
   kg_real tolerance;
   long long every;              /* steps from one projection to the next; the last state of a run is projected too */
-  int any_rank;                 /* rows may become dependent on the way, which forms of any rank pass: kg_noise_of_rows() */
+  int any_rank;                 /* rows can become dependent during the run: kg_noise_of_rows() */
   const kg_real *p;
   kg_real *work;                /* kg_projection_work() values */
   long long moved;              /* projections that changed the state */
@@ -342,7 +342,7 @@ static inline int kg_projection_renew(kg_projection *c, kg_real t, const kg_real
   return status < 0 || sum - sum == KG_C(0.0) ? status : KG_NOT_FINITE;
 }
 
-/* Whether some residual of the rows exceeds what the size of x allows. */
+/* Returns whether a residual of the rows exceeds its tolerance for the size of x. */
 static inline int kg_projection_exceeds(const kg_level *l) {
   kg_real largest = KG_C(0.0);
   for (int i = 0; i < l->rows; ++i) {
@@ -444,7 +444,7 @@ static inline kg_real kg_projection_correct(kg_level *l) {
 }
 
 /* Newton's method from close by. The metric is known where positions have been moved; then speeds follow in any case.
- * Returns KG_OK when nothing had to be moved, KG_FINISHED, KG_INCONSISTENT, or the status of a function. */
+ * Returns KG_OK if the state was not changed, KG_FINISHED, KG_INCONSISTENT, or the status of a function. */
 static inline int kg_projection_level(kg_level *l, int metric_known) {
   if (l->any_rank) {
     return kg_projection_any_rank(l, metric_known);
@@ -524,7 +524,8 @@ static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int m
   return KG_INCONSISTENT;
 }
 
-/* The speeds with the integrals; the constraints alone where both cannot be met. Returns as kg_projection_level(). */
+/* Corrects the speeds with the integrals, or for the constraints alone if both cannot be satisfied. Returns as
+ * kg_projection_level(). */
 static inline int kg_projection_speeds(kg_integrals *kept, kg_level *l, int metric_known) {
   const size_t bytes = (size_t)l->n * sizeof(kg_real);
   int status, left = 0;
@@ -544,8 +545,8 @@ static inline int kg_projection_speeds(kg_integrals *kept, kg_level *l, int metr
   return status;
 }
 
-/* Projects (q, u) at t with the inputs r. Returns KG_OK when the state was left as it is, KG_FINISHED when it was
- * moved, KG_INCONSISTENT, or the negative status of a function. */
+/* Projects (q, u) at t with the inputs r. Returns KG_OK if the state was not changed, KG_FINISHED if it was
+ * changed, KG_INCONSISTENT, or the negative status of a function. */
 static inline int kg_project(kg_projection *c, kg_real t, kg_real *q, kg_real *u, const kg_real *r) {
   int positions = KG_OK, speeds = KG_OK;
   if (c->manifold.position) {

@@ -156,7 +156,7 @@ static inline kg_real kg_stepper_resize(const kg_stepper *s, kg_real size, kg_re
 }
 
 /* Counts steps that hardly change t. Where the right-hand side fails beyond some state, steps can become so short
- * that they change t but no longer y: without a limit the run would go on like that for years. */
+ * that they change t but no longer y: without a limit the run would practically never end. */
 static inline void kg_stepper_watch(kg_stepper *s, int rejection) {
   const kg_real span = KG_ABS(s->t_end - s->t_start);
   if (KG_ABS(s->h) > KG_C(1e4) * KG_EPSILON * KG_MAX(span, KG_ABS(s->t))) {

@@ -1,4 +1,4 @@
-/* kg_transition.h - carries out what happens at an event: actions of the user's events, impacts, new modes, records.
+/* kg_transition.h - carries out the reactions to an event: actions of the user's events, impacts, new modes, records.
  *
  * This is the order: latches are removed and imposed; impulses of the user act together with the bilateral constraints;
  * the contacts whose guards fell change their modes; closing contacts and imposed latches have impacts; modes are
@@ -14,22 +14,22 @@
 extern "C" {
 #endif
 
-/* Impacts and events that one event may cause at the same time. */
+/* Largest number of impacts and events that one event can cause at the same time. */
 #define KG_CHAIN 100
-/* Flights no higher than this fraction of what counts as touching are not followed. */
+/* Flights no higher than this fraction of the gap tolerance are not resolved. */
 #define KG_ZENO_HEIGHT KG_C(1e-2)
-/* Impulses of this fraction of the largest one are rounding. */
+/* Impulses below this fraction of the largest one are rounding. */
 #define KG_IMPULSE_ROUNDING KG_C(1e-9)
-/* Impacts of a contact whose intervals agree with a geometric series, before its accumulation point is believed. */
+/* Impacts of a contact whose intervals agree with a geometric series, before the accumulation point is accepted. */
 #define KG_ZENO_IMPACTS 4
 
 static inline int kg_transition_fail(kg_hybrid *h, int status, int culprit) {
   h->culprit = culprit;
-  /* Outcomes stay, statuses of functions become those of the right-hand side. */
+  /* Outcomes are kept; statuses of functions become those of the right-hand side. */
   return status <= KG_STEP_COLLAPSED && status >= KG_GAP_VIOLATED ? status : kg_stepper_fail(h->stepper, status);
 }
 
-/* Latches of the user's events that fired; returns whether any has an impulse. */
+/* Switches the latches of the user's events that fired; returns whether one of these events has an impulse. */
 static inline int kg_transition_actions(kg_hybrid *h) {
   int impulses = 0;
   for (int i = 0; i < h->model->n_events; ++i) {

@@ -47,7 +47,7 @@ typedef struct {
   int (*value)(void *context, kg_real place, kg_real *g); /* 0 or a negative status */
   void *context;
   int rule;         /* KG_FALLING ... KG_CONDITION */
-  int side;         /* sign before the piece that is looked at; 0: on the surface g = 0, which it may leave */
+  int side;         /* sign before the present piece; 0: on the surface g = 0, which it can leave */
   kg_real noise;    /* values below this count as zero */
   kg_real unit;     /* extrema closer to zero than this are touches */
   kg_real flat;     /* what is on the surface and ends a piece closer than this, after no more than */
