@@ -116,9 +116,8 @@ def _rates(f: Functions, argument: str) -> Fragment:
 def _reduced(f: Functions, argument: str, s: Fragment) -> Fragment:
     D1, D2 = _loaded(f, s, argument)
     columns = reduced_columns(f, s, *f.sensitivities.reduced(D1, D2))
-    return _finished(
-        f, s, argument, list(zip(*columns, strict=True)), f"derivatives with respect to the {NAMES[argument]}"
-    )
+    title = f"derivatives with respect to the {NAMES[argument]}"
+    return _finished(f, s, argument, list(zip(*columns, strict=True)), title)
 
 
 def _general(f: Functions, argument: str, s: Fragment) -> Fragment:
