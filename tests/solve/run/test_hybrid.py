@@ -286,7 +286,7 @@ def test_painleves_rod_has_no_motion_or_several() -> None:
         rod.integrate((0.0, 0.01), *sliding_rod(0.0))
     assert caught.value.solution.status is Outcome.NO_MODE
     state = sliding_rod(4.0)
-    with raises(IntegrationError, "'tip'", "several modes") as caught:
+    with raises(IntegrationError, "'tip'", "Painleve", "several") as caught:
         rod.integrate((0.0, 0.01), *state)
     assert caught.value.solution.status is Outcome.SEVERAL_MODES
     with raises(SolveError, "'tip'"):
