@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -77,15 +78,19 @@ class CompiledFunctions:
 
     def in_run(self, *names: str) -> tuple[str, ...]:
         """These functions and those that every run of the model calls: contacts, guards of events, impulses."""
+        return (*names, *self._every_run)
+
+    @cached_property
+    def _every_run(self) -> tuple[str, ...]:
         specs = {name: spec_of(name) for name in self.module.FUNCTIONS}
-        return (*names, *(name for name, spec in specs.items() if spec is None or spec.every_run))
+        return tuple(name for name, spec in specs.items() if spec is None or spec.every_run)
 
     def _values_by_default(self, names: Sequence[str]) -> Array:
         """Default inputs (n_r,); without a default: NaN if one of the functions reads the input, else zero."""
-        read = self.inputs_read(names)
-        unread = [i for i in range(len(self._defaults)) if i not in read]
-        values = self._defaults.copy()
-        values[unread] = np.nan_to_num(values[unread])
+        read, values = self.inputs_read(names), self._defaults.copy()
+        unread = [i for i in range(len(values)) if i not in read]
+        if unread:
+            values[unread] = np.nan_to_num(values[unread])
         return values
 
     def of_parameters(self, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -162,6 +163,8 @@ def _span(t_span: Any) -> tuple[float, float]:
 
 
 def _check_tolerance(value: Any, name: str, zero: bool) -> None:
+    if isinstance(value, float) and 0.0 < value < math.inf:
+        return  # the usual case, without the time that NumPy takes
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
