@@ -104,7 +104,9 @@ def _outputs(f: Functions, argument: str) -> Fragment:
 
 def _rates(f: Functions, argument: str) -> Fragment:
     """Build the derivatives of q' and u'; all columns share one factorization of the reduced or bordered matrix."""
-    fast, general = (_general, None) if f.any_rank and f.n_c else (_reduced, _general if f.n_c else None)
+    fast, general = _reduced, _general if f.n_c or f.equations.model.is_accelerated else None
+    if (f.any_rank and f.n_c) or not f.equations.is_symmetric:
+        fast, general = _general, None
     return f.guarded(
         f"jacobian_{argument}",
         f"derivatives of q' and u' with respect to the {NAMES[argument]}, from the bordered system",

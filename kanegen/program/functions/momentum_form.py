@@ -17,7 +17,7 @@ from kanegen.derivation.momenta import Momenta
 from kanegen.graph import Node, substitute
 from kanegen.program.builder import Fragment, Functions, Maker, lower_triangle
 from kanegen.program.functions.quantities import SINGULAR_LIMIT
-from kanegen.program.functions.right_sides import reduced
+from kanegen.program.functions.right_sides import constrained_solve, nonminimal, reduced
 
 At: TypeAlias = Callable[[Sequence[Node]], Sequence[Node]]
 Accelerations: TypeAlias = Callable[[Functions, Fragment, bool, At], Sequence[Node]]
@@ -60,8 +60,12 @@ def add_momentum_form(f: Functions, form: str) -> None:
     f.add("speeds_from_momentum", s, f"speeds u of the momenta ({STATE})")
     if form == "momentum":
         s = f.fragment()
-        nodes = _with_speeds(f, _reduced_speeds(f, s, momenta), [*f.equations.qdot.nodes, *momenta.reduced.rate])
-        s.output(nodes, title="q' and mom' = e + ehat")
+        at = partial(_with_speeds, f, _reduced_speeds(f, s, momenta))
+        rate = list(momenta.reduced.rate)
+        if f.equations.model.is_accelerated:
+            udot = _accelerations(f)(f, s, False, at)
+            rate = [x + y for x, y in zip(rate, momenta.reduced_added_force(udot), strict=True)]
+        s.output(at([*f.equations.qdot.nodes, *rate]), title="q' and mom' = e + ehat")
         f.add("momentum_rhs", s, f"q' and mom' (reduced momentum form, {STATE})")
         return
     for stabilized in (False, True) if f.stabilizable else (False,):
@@ -109,7 +113,7 @@ def _solved(s: Fragment, lower: Sequence[Sequence[Node]], right: Sequence[Node],
 
 
 def _add_unreduced(f: Functions, momenta: Momenta, form: str, stabilized: bool) -> None:
-    """Add ``mom' = e + ehat + J^T lambda``, where the constraint forces are ``J^T lambda = Q u' - P``."""
+    """Add ``mom' = e + ehat + J^T lambda``, where constraint forces and loads in u' add up to ``Q u' - P``."""
     rate = momenta.canonical_rate if form == "hamilton" else momenta.rate
 
     def made(s: Fragment, accelerations: Accelerations | None) -> Fragment:
@@ -124,14 +128,20 @@ def _add_unreduced(f: Functions, momenta: Momenta, form: str, stabilized: bool) 
     name = "momentum_rhs_stabilized" if stabilized else "momentum_rhs"
     kind = f"(unreduced momentum form, {STATE})"
     summary = f"q' and mom' with dependent speeds chosen by pivoting {kind}"
-    fast, general = (reduced, partial(made, accelerations=_any_accelerations)) if f.n_c else (None, None)
+    fast = _accelerations(f) if f.n_c or f.equations.model.is_accelerated else None
+    general = partial(made, accelerations=_any_accelerations) if f.n_c else None
     fragment = f.guarded(name, summary, partial(made, accelerations=fast), general)
     f.add(name, fragment, f"q' and mom' {kind}")
+
+
+def _accelerations(f: Functions) -> Accelerations:
+    """Return the solution of the reduced equations, or of ``T u' = V`` if M is not symmetric."""
+    return reduced if f.equations.is_symmetric else nonminimal
 
 
 def _any_accelerations(f: Functions, s: Fragment, stabilized: bool, at: At) -> Sequence[Node]:
     """Return u' with dependent speeds chosen at run time."""
     e = f.equations
-    parts = {"Q": e.Q, "P": e.P, "J": e.J, "b": e.b_stabilized if stabilized else e.b}
+    parts = {"Q": e.M, "P": e.P, "J": e.J, "b": e.b_stabilized if stabilized else e.b}
     values: dict[str, Any] = {name: at(quantity.nodes) for name, quantity in parts.items()}
-    return s.call("constrained_solve", f.n_u, f.n_c, title="Q, P, J and b", **values)["udot"]
+    return s.call(constrained_solve(f), f.n_u, f.n_c, title=f"{e.M.name}, P, J and b", **values)["udot"]
