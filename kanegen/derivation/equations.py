@@ -259,18 +259,19 @@ class Equations:
             suitable = ", ".join(f'"{spec.name}"' for spec in FORMS.values() if not spec.symmetric)
             raise BuildError(f"form={form!r} needs a symmetric matrix, but {self.asymmetry}: use one of {suitable}")
 
-    def require_matrix_of_positions(self, why: str) -> None:
-        """Raise the BuildError that begins with ``why`` if M depends on speeds, or on inputs without a rate."""
+    def unsteady_factors(self, inputs: bool) -> str | None:
+        """In words, on which speeds and, if ``inputs``, on which inputs without a rate M depends; None if on none."""
         system, model = self.system, self.model
+        if not model.is_accelerated:
+            return None
         named = [*zip(system.u, model.speeds, strict=True)]
-        inputs = zip(system.r, model.inputs, system.input_rates, strict=True)
-        named += [(node, item.symbol) for node, item, rate in inputs if rate is None]
-        present = set(reachable(self.M.nodes)) if model.is_accelerated else set()
-        if found := [symbol_name(symbol) for node, symbol in named if node in present]:
-            raise BuildError(
-                f"{why}, but the factors of accelerations in the loads on {', '.join(model.accelerated_loads)} depend "
-                f"on {', '.join(found)}: expected factors of t, q, parameters and inputs with a rate"
-            )
+        if inputs:
+            rates = zip(system.r, model.inputs, system.input_rates, strict=True)
+            named += [(node, item.symbol) for node, item, rate in rates if rate is None]
+        present = set(reachable(self.M.nodes))
+        found = [symbol_name(symbol) for node, symbol in named if node in present]
+        loads = ", ".join(model.accelerated_loads)
+        return f"the factors of accelerations in the loads on {loads} depend on {', '.join(found)}" if found else None
 
     def require_regular(self) -> None:
         """Raise the BuildError that names the loads in u' that cancel an inertia at all random states."""

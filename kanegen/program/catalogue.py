@@ -99,7 +99,7 @@ _DEFAULT: Final = (
     _quantity("B", "n_d", "B of u_D' = A u_I' + B, with stabilization gains", part_of("B_stabilized"), _no_partition),
     _quantity("constraint_force", "n_u", "generalized constraint forces", quantities.constraint_force, group="forces"),
     _quantity(
-        "multipliers", "n_c", "multipliers of the constraint rows, M u' = P + J^T lambda", multipliers, group="forces"
+        "multipliers", "n_c", "multipliers of the constraint rows, Q u' = P + J^T lambda", multipliers, group="forces"
     ),
     _quantity("kinetic_energy", "", "kinetic energy", group="energies"),
     _quantity("potential_energy", "", "potential energy", group="energies", requires=_no_potential),
@@ -156,7 +156,7 @@ _ON_REQUEST: Final = (
         "4 n_u",
         "u' and w' = (Q^1/2 u)': constraint-enforcing part, momentum-balance part, for each",
         quantities.acceleration_parts,
-        lambda f: f.equations.asymmetry,
+        lambda f: f.equations.asymmetry or f.equations.unsteady_factors(inputs=True),
         attribute=False,
     ),
     _members(integrals, "integral:", "[I_u | I] of the integral {}", every_run=True),

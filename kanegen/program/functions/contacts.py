@@ -114,11 +114,15 @@ def _require_impacts(e: Equations) -> None:
     model = e.model
     if model.resolved_contacts and e.asymmetry:
         raise BuildError(
-            f"model {model.name!r} has contacts, whose forces follow from a symmetric matrix, but {e.asymmetry}: remove "
-            "the contacts, or give the loads equal mutual factors"
+            f"model {model.name!r} has contacts, whose forces follow from a symmetric matrix, but {e.asymmetry}: "
+            "remove the contacts, or give the loads equal mutual factors"
         )
-    if model.impulses or model.resolved_contacts:
-        e.require_matrix_of_positions(f"the speeds of model {model.name!r} can jump, at an impulse or an impact")
+    reason = e.unsteady_factors(inputs=False) if model.impulses or model.resolved_contacts else None
+    if reason:
+        raise BuildError(
+            f"the speeds of model {model.name!r} can jump, at impulses or impacts, but {reason}: the jump would depend "
+            "on how the speeds change during it; expected factors of t, q, parameters and inputs"
+        )
 
 
 def _add(f: Functions, name: str, nodes: Sequence[Node]) -> None:

@@ -15,6 +15,7 @@ from kanegen.derivation.forms import (
     range_space_accelerations,
 )
 from kanegen.derivation.sensitivities import constraint_rates
+from kanegen.errors import BuildError
 from kanegen.forms import FORMS
 from kanegen.graph import Node
 from kanegen.program.builder import Fragment, Functions, flat, lower_triangle
@@ -102,6 +103,8 @@ def pseudoinverse(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]
 
 def canonical(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """Return the sum of the constraint-enforcing and the momentum-balance part (Bajodah and Chen 2018)."""
+    if reason := f.equations.unsteady_factors(inputs=True):
+        raise BuildError(f'form="canonical" computes the rate of M^1/2, but {reason}; use form="pseudoinverse"')
     parts = acceleration_parts(f, s, stabilized)
     return [parts[i] + parts[f.n_u + i] for i in range(f.n_u)]
 
@@ -171,7 +174,6 @@ def acceleration_parts(f: Functions, s: Fragment, stabilized: bool) -> list[Node
     """Return the two parts of u' and the two parts of w', (4, n_u)."""
     s.store(_title(f), **_system(f, stabilized))
     e = f.equations
-    e.require_matrix_of_positions(f"form={f.form!r} computes the rate of M^1/2")
     matrix = "matrix of the accelerations" if e.model.is_accelerated else "kinetic-energy matrix"
     s.store(f"rate of the {matrix}", Qdot=e.simplified([e.system.rate(entry) for entry in e.M.nodes]))
     return s.call("canonical", f.n_u, f.n_c, Q="Q", Qdot="Qdot", P="P", J="J", b="b", u="u")["parts"]

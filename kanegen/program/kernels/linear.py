@@ -109,6 +109,8 @@ def _cholesky_solution(S: Matrix, right: Matrix) -> Matrix | None:
 
 def _lu_solution(S: Matrix, right: Matrix) -> Matrix | None:
     solution: list[Any] = right.tolist()
+    if not solution:
+        return right
     return vector(solution) if lu_solve(len(S), S.ravel().tolist(), solution) == Status.OK else None
 
 
