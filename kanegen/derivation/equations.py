@@ -260,7 +260,7 @@ class Equations:
             raise BuildError(f"form={form!r} needs a symmetric matrix, but {self.asymmetry}: use one of {suitable}")
 
     def unsteady_factors(self, inputs: bool) -> str | None:
-        """In words, on which speeds and, if ``inputs``, on which inputs without a rate M depends; None if on none."""
+        """In words, on which speeds and, if ``inputs``, inputs without a rate and states M depends; None if on none."""
         system, model = self.system, self.model
         if not model.is_accelerated:
             return None
@@ -268,6 +268,7 @@ class Equations:
         if inputs:
             rates = zip(system.r, model.inputs, system.input_rates, strict=True)
             named += [(node, item.symbol) for node, item, rate in rates if rate is None]
+            named += zip(system.s, model.states, strict=True)
         present = set(reachable(self.M.nodes))
         found = [symbol_name(symbol) for node, symbol in named if node in present]
         loads = ", ".join(model.accelerated_loads)
@@ -368,6 +369,7 @@ class Equations:
         lambda e: [e.system.former[speed] for speed in model_before(e.model).speeds],
         "The speeds before the last change, ``u = Phi1^-1 (w - Phi2)``, (n_u,).",
     )
+    sdot = _vector(lambda e: e.system.sdot, "Rates of the states, (n_s,), with the accelerations u' as symbols.")
     udot = _vector(lambda e: e.accelerations(stabilized=False).udot, "u' in closed form (reduced), (n_u,).")
     constraint_force = _vector(
         lambda e: forms.difference(forms.matrix_vector(e.graph, e.left_side, e.system.udot), e.right_side),

@@ -10,7 +10,14 @@ from typing import Any
 from sympy.physics.mechanics import Point, RigidBody
 
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import atoms, dyadic_expressions, dyadic_frames, vector_expressions, vector_frames
+from kanegen.model.expressions import (
+    atoms,
+    dyadic_expressions,
+    dyadic_frames,
+    symbol_name,
+    vector_expressions,
+    vector_frames,
+)
 from kanegen.model.geometry import Geometry, Pair, Route, Routes, breadth_first, is_ground, path, position_path, steps
 from kanegen.model.reactions import Reaction
 
@@ -85,6 +92,7 @@ def _scalar_places(model: SystemDescription) -> list[Place]:
     ]
     if model.potential_energy is not None:
         places.append(Place("potential energy", "potential_energy", (model.potential_energy,)))
+    places.extend(Place("rate", f"the rate of state {symbol_name(s)}", (rate,)) for s, rate in model.states.items())
     for change in model.speed_changes:
         # Accelerations contain the rates of Phi1 and Phi2.
         definitions = enumerate(change.definitions or ())
@@ -107,6 +115,8 @@ def _contact_places(model: SystemDescription) -> Iterator[Place]:
         yield Place("law", f"the law {of}", tuple(value.expression for value in contact.values()))
     for event in model.events:
         yield Place("guard", f"the guard of event {event.name!r}", (event.guard,))
+        if event.reset:
+            yield Place("reset", f"the reset of event {event.name!r}", tuple(event.reset.values()))
 
 
 class _Walk:

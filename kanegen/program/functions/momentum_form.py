@@ -15,7 +15,7 @@ from kanegen.derivation.equations import SQUARE_LIMIT
 from kanegen.derivation.forms import complete, matrix_vector
 from kanegen.derivation.momenta import Momenta
 from kanegen.graph import Node, substitute
-from kanegen.program.builder import Fragment, Functions, Maker, lower_triangle
+from kanegen.program.builder import Fragment, Functions, Maker, contain_accelerations, lower_triangle
 from kanegen.program.functions.quantities import SINGULAR_LIMIT
 from kanegen.program.functions.right_sides import constrained_solve, nonminimal, reduced
 
@@ -61,11 +61,13 @@ def add_momentum_form(f: Functions, form: str) -> None:
     if form == "momentum":
         s = f.fragment()
         at = partial(_with_speeds, f, _reduced_speeds(f, s, momenta))
-        rate = list(momenta.reduced.rate)
-        if f.equations.model.is_accelerated:
+        rate, sdot = list(momenta.reduced.rate), f.equations.sdot.nodes
+        if _need_accelerations(f):
             udot = _accelerations(f)(f, s, False, at)
+            sdot = _with_accelerations(f, udot, sdot)
             rate = [x + y for x, y in zip(rate, momenta.reduced_added_force(udot), strict=True)]
-        s.output(at([*f.equations.qdot.nodes, *rate]), title="q' and mom' = e + ehat")
+        rates = [*f.equations.qdot.nodes, *rate, *sdot]
+        s.output(at(rates), title="q' and mom' = e + ehat")
         f.add("momentum_rhs", s, f"q' and mom' (reduced momentum form, {STATE})")
         return
     for stabilized in (False, True) if f.stabilizable else (False,):
@@ -75,6 +77,15 @@ def add_momentum_form(f: Functions, form: str) -> None:
 def _with_speeds(f: Functions, speeds: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
     """Return the nodes with u replaced by these speeds."""
     return substitute(nodes, dict(zip(f.equations.system.u, speeds, strict=True)))
+
+
+def _with_accelerations(f: Functions, udot: Sequence[Node], nodes: Sequence[Node]) -> tuple[Node, ...]:
+    return tuple(substitute(nodes, dict(zip(f.equations.system.udot, udot, strict=True))))
+
+
+def _need_accelerations(f: Functions) -> bool:
+    """Return whether loads or the rates of states contain u'."""
+    return f.equations.model.is_accelerated or contain_accelerations(f.equations.sdot.nodes)
 
 
 # -- speeds from momenta ----------------------------------------------------------------------------------------
@@ -117,18 +128,21 @@ def _add_unreduced(f: Functions, momenta: Momenta, form: str, stabilized: bool) 
     rate = momenta.canonical_rate if form == "hamilton" else momenta.rate
 
     def made(s: Fragment, accelerations: Accelerations | None) -> Fragment:
-        e, total = f.equations, list(rate)
+        e, total, sdot = f.equations, list(rate), f.equations.sdot.nodes
         speeds = _unreduced_speeds(f, s, momenta)
         at = partial(_with_speeds, f, speeds)
         if accelerations is not None:
-            inertia = matrix_vector(f.graph, e.mass_matrix, accelerations(f, s, stabilized, at))
+            udot = accelerations(f, s, stabilized, at)
+            sdot = _with_accelerations(f, udot, sdot)
+            inertia = matrix_vector(f.graph, e.mass_matrix, udot)
             total = [x + (y - z) for x, y, z in zip(rate, inertia, e.right_side, strict=True)]
-        return s.output(at([*e.qdot.nodes, *total]), title="q' and mom' = e + ehat + J^T lambda")
+        rates = [*e.qdot.nodes, *total, *sdot]
+        return s.output(at(rates), title="q' and mom' = e + ehat + J^T lambda")
 
     name = "momentum_rhs_stabilized" if stabilized else "momentum_rhs"
     kind = f"(unreduced momentum form, {STATE})"
     summary = f"q' and mom' with dependent speeds chosen by pivoting {kind}"
-    fast = _accelerations(f) if f.n_c or f.equations.model.is_accelerated else None
+    fast = _accelerations(f) if f.n_c or _need_accelerations(f) else None
     general = partial(made, accelerations=_any_accelerations) if f.n_c else None
     fragment = f.guarded(name, summary, partial(made, accelerations=fast), general)
     f.add(name, fragment, f"q' and mom' {kind}")
