@@ -122,8 +122,8 @@ class Equations:
 
     @property
     def operation_count(self) -> int:
-        """Operations of the right-hand side (q', u') in reduced form, including the solve."""
-        return count_operations([*self.system.qdot, *self.accelerations(stabilized=False).udot])
+        """Operations of the right-hand side (q', u', s') in reduced form, including the solve."""
+        return count_operations([*self.system.qdot, *self.accelerations(stabilized=False).udot, *self.system.sdot])
 
     # -- intermediate results ----------------------------------------------------------------------------
 
