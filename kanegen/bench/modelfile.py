@@ -19,8 +19,8 @@ from kanegen.model.expressions import symbol_names
 class ModelFile:
     """A loaded file: ``function`` returned ``model`` for ``options``; ``initial`` is the initial state or None.
 
-    ``initial`` maps ``t`` (s), ``q``, ``u``, ``r`` and ``s`` to numbers. It is the result of ``initial(**options)`` of the
-    file, or else its ``INITIAL``.
+    ``initial`` maps ``t`` (s), ``q``, ``u``, ``r`` and ``s`` to numbers. It is the result of ``initial(**options)`` of
+    the file, or else its ``INITIAL``.
     """
 
     path: Path

@@ -160,8 +160,8 @@ def _refuse_what_kane_cannot(model: Model) -> None:
         raise PeerError(f"{model.name}: the comparison does not cover auxiliary speeds")
     if model.is_accelerated:
         raise PeerError(
-            f"{model.name}: the loads on {', '.join(model.accelerated_loads)} depend on accelerations, which KanesMethod "
-            "leaves in its forcing"
+            f"{model.name}: the loads on {', '.join(model.accelerated_loads)} depend on accelerations, which "
+            "KanesMethod leaves in its forcing"
         )
     for item in model.inputs:
         if item.rate is not None and not isinstance(item.symbol, AppliedUndef):

@@ -33,7 +33,7 @@ LARGEST_SHOWN = 400
     "quantities",
     type=click.Choice(QUANTITIES),
     multiple=True,
-    help="What to show; default: qdot, Q, P, with constraints J and b, with states sdot. M instead of Q if they differ.",
+    help="What to show; default: qdot, Q (M if loads depend on u'), P, J and b of constraints, sdot of states.",
 )
 @click.option("--latex", is_flag=True, help="Write LaTeX.")
 @click.option("--counts", is_flag=True, help="Sizes and operation counts only.")
