@@ -49,9 +49,10 @@ cdef class Prepared:
     def complaint(self):
         """The reason why constants are undefined, for messages."""
         zeros = [name for name, value in zip(PARAMETERS, self.parameters) if value == 0.0]
+        cancel = "loads in u' cancel the inertia (Q - dF/du' is singular), " if MASS == "M" else ""
         return (
             "divide by something that is zero for these parameters "
-            f"(zero are: {', '.join(zeros) or 'none, but a combination vanishes'}): a speed then moves no mass, or "
+            f"(zero are: {', '.join(zeros) or 'none, but a combination vanishes'}): a speed then moves no mass, {cancel}or "
             "an expression of the model has no value; give other values"
         )
 
