@@ -49,11 +49,10 @@ cdef class Prepared:
     def complaint(self):
         """The reason why constants are undefined, for messages."""
         zeros = [name for name, value in zip(PARAMETERS, self.parameters) if value == 0.0]
-        cancel = "loads in u' cancel the inertia (Q - dF/du' is singular), " if MASS == "M" else ""
         return (
             "divide by something that is zero for these parameters "
-            f"(zero are: {', '.join(zeros) or 'none, but a combination vanishes'}): a speed then moves no mass, {cancel}or "
-            "an expression of the model has no value; give other values"
+            f"(zero are: {', '.join(zeros) or 'none, but a combination vanishes'}): a speed then moves no mass, loads "
+            "in u' cancel its inertia (Q - dF/du' is singular), or an expression of the model has no value; give other values"
         )
 
     def __dealloc__(self):
