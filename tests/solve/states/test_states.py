@@ -341,3 +341,20 @@ def test_reactions_and_multipliers_depend_on_states() -> None:
     assert_allclose(solver.constraint_force(0.0, q, u, s=[5.0]), [d * 5.0, 0.0], atol=1e-12)
     before = solver.impulse(0.0, q, u, [0.0, 1.0], s=[5.0])
     assert_allclose(before.u, [0.0, 1 / m], atol=1e-12)
+
+
+def test_inverse_dynamics_refuses_states_in_forces() -> None:
+    """In the cart the input f acts through the state a, so that forces contain no control; here it acts directly."""
+    x, v, a, f = me.dynamicsymbols("x v a f")
+    m = sm.Symbol("m")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    common = {"name": "driven", "frame": N, "coordinates": [x], "speeds": [v], "kinematics": [x.diff() - v]}
+    common |= {"bodies": [me.Particle("P", P, m)], "inputs": [f], "states": {a: v - a}, "parameters": {"m": 2.0}}
+    path = {"x": me.dynamicsymbols._t**2}
+    with raises(kg.SolveError, "driven", "a", "r="):
+        kg.build(kg.Model(loads=[(P, (f + a) * N.x)], **common)).inverse_dynamics(path, [0.0, 1.0])
+    free = kg.build(kg.Model(loads=[(P, f * N.x)], **common)).inverse_dynamics(path, [0.0, 1.0])
+    assert_allclose(free.controls[:, 0], [4.0, 4.0], rtol=1e-12)
