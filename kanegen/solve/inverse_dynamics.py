@@ -5,7 +5,7 @@ The motion is a path q(t) with its derivatives, from expressions of time or from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
