@@ -44,6 +44,7 @@ def emit_project(
     control_states: Sequence[tuple[str, int]] = (),
     path_controls: Sequence[tuple[str, int]] = (),
     features: Features = EVERYTHING,
+    states: Sequence[str] = (),
     mass: str = "Q",
 ) -> Sources:
     """The kernel with an example program (built by ``make``) and a Python package (``pip install``, NumPy only).
@@ -64,6 +65,8 @@ def emit_project(
         Names and slots of the inputs that inverse dynamics solves for.
     features
         What the example program and the package can do.
+    states
+        Names of the additional states of the model.
     mass
         The function of the matrix of the accelerations.
     """
@@ -78,6 +81,7 @@ def emit_project(
         "control_states": control_states,
         "path_controls": path_controls,
         "has": features,
+        "states": states,
         "mass": mass,
     }
     example = render("project_example.c.jinja", **context)

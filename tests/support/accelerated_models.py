@@ -30,6 +30,7 @@ class Accelerated:
     parameters: dict[Any, float]
     q: tuple[float, ...]
     u: tuple[float, ...]
+    symbols: Chain
 
     @property
     def model(self) -> kg.Model:
@@ -130,6 +131,10 @@ def _unsteady(c: Chain) -> list[Any]:
     return [*_follower(c), (c.points[2], sm.sin(TIME) * force * c.N.x)]
 
 
+def _none(c: Chain) -> list[Any]:
+    return []
+
+
 LOADS = {
     "inerter": _inerter,
     "added mass": _added_mass,
@@ -143,7 +148,7 @@ CONSTRAINTS = (None, "holonomic", "nonholonomic")
 
 @cache
 def chain(kind: str, constraint: str | None = None) -> Accelerated:
-    """The chain with loads of one of the kinds in :data:`LOADS`.
+    """The chain with loads of one of the kinds in :data:`LOADS`, or ``"none"``.
 
     ``constraint``: ``"holonomic"`` holds the last mass on a line, ``"nonholonomic"`` lets it move along its rod only.
     """
@@ -161,11 +166,57 @@ def chain(kind: str, constraint: str | None = None) -> Accelerated:
     q, u = (x[:2] if name in options else x for x, name in ((c.q, "q_dependent"), (c.u, "u_dependent")))
     kinematics = [x.diff() - v for x, v in zip(c.q, c.u, strict=True)]
     method = me.KanesMethod(c.N, q, u, kinematics, **options)
-    method.kanes_equations(bodies, [*loads, *LOADS[kind](c)])
-    return Accelerated(method, {c.m: 1.1, c.length: 0.8, c.g: 9.81, c.b: 0.2}, (0.3, 0.4, -0.5), (0.2, -0.4, 0.7))
+    method.kanes_equations(bodies, [*loads, *LOADS.get(kind, _none)(c)])
+    parameters = {c.m: 1.1, c.length: 0.8, c.g: 9.81} | ({c.b: 0.2} if kind in LOADS else {})
+    return Accelerated(method, parameters, (0.3, 0.4, -0.5), (0.2, -0.4, 0.7), c)
 
 
 @cache
 def chain_solver(kind: str, constraint: str | None, form: str, *functions: str) -> kg.Solver:
     """The solver with the named functions; without names, with all."""
     return kg.build(chain(kind, constraint).model, form=form, functions=functions or "all")
+
+
+@dataclass(frozen=True)
+class Line:
+    """The symbols of n masses on a line, masses 1, 2, ... kg, with the factor ``b`` of loads in u'."""
+
+    x: Any
+    u: Any
+    m: Any
+    b: Any
+    N: Any
+    points: Any
+
+
+def line(n: int, loads: Callable[[Line], Any], b: float = 0.5, **options: Any) -> kg.Model:
+    """Masses on a line with ``loads`` of the symbols; options of ``Model`` can be functions of the symbols."""
+    x, u = dynamicsymbols(f"x1:{n + 1}"), dynamicsymbols(f"u1:{n + 1}")
+    m, factor, N, O = sm.symbols(f"m1:{n + 1}", positive=True), sm.Symbol("b"), me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    points = [O.locatenew(f"P{k}", place * N.x) for k, place in enumerate(x, start=1)]
+    for point, speed in zip(points, u, strict=True):
+        point.set_vel(N, speed * N.x)
+    of = Line(x, u, m, factor, N, points)
+    return kg.Model(
+        name="line",
+        frame=N,
+        coordinates=x,
+        speeds=u,
+        kinematics=[place.diff(TIME) - speed for place, speed in zip(x, u, strict=True)],
+        bodies=[me.Particle(f"body{k}", point, mass) for k, (point, mass) in enumerate(zip(points, m, strict=True))],
+        loads=loads(of),
+        parameters={**{mass: 1.0 + k for k, mass in enumerate(m)}, factor: b},
+        **{name: value(of) if callable(value) else value for name, value in options.items()},
+    )
+
+
+def inerter(of: Line) -> list[Any]:
+    """Between the first two masses: M = [[m1 + b, -b], [-b, m2 + b]]."""
+    force = of.b * (of.u[1].diff(TIME) - of.u[0].diff(TIME)) * of.N.x
+    return [(of.points[0], force), (of.points[1], -force)]
+
+
+def follower(of: Line) -> list[Any]:
+    """On the first mass only: M = [[m1, b], [0, m2]]."""
+    return [(of.points[0], -of.b * of.u[1].diff(TIME) * of.N.x)]
