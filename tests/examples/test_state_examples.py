@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
+from sympy.physics import biomechanics as bio
 from systems import STATEFUL, example, model_of, names, solver_for
 from tolerances import DIFFERENCES, SAME_EQUATIONS
 
@@ -146,6 +149,33 @@ def test_muscle_arm_is_linearized_at_rest() -> None:
     ):
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=DIFFERENCES * scale)
     assert np.all(linear.A[:, linear.states.index("work")] == 0.0)
+
+
+@pytest.mark.parametrize("formulation", [0, 1, 2], ids=["rigid tendon", "fiber length", "tendon force"])
+def test_musculotendons_read_by_from_kane_have_their_states(formulation: int) -> None:
+    """A mass on a muscle, in every formulation that SymPy has: u' and s' against numbers from SymPy's expressions."""
+    x, v = me.dynamicsymbols("x v", positive=True)
+    m = sm.Symbol("m")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    muscle = bio.MusculotendonDeGroote2016.with_defaults(
+        "muscle",
+        me.LinearPathway(O, P),
+        bio.FirstOrderActivationDeGroote2016.with_defaults("muscle"),
+        musculotendon_dynamics=bio.MusculotendonFormulation(formulation),
+    )
+    method = me.KanesMethod(N, [x], [v], kd_eqs=[x.diff() - v])
+    method.kanes_equations([me.Particle("P", P, m)], muscle.to_loads())
+    states = dict(zip(muscle.x, muscle.rhs(), strict=True))
+    values = dict(zip(muscle.p, (0.2, 500.0, 0.1), strict=True)) | {m: 2.0}
+    solver = kg.build(kg.Model.from_kane(method, states=states, parameters=values))
+    s = {0: [0.3], 1: [0.98, 0.3], 2: [0.28, 0.3]}[formulation]
+    _, udot, sdot = solver.rhs(0.0, [0.303], [0.04], [0.5], s)
+    numbers = {x.diff(): v, x: 0.303, v: 0.04, muscle.e: 0.5, **dict(zip(muscle.x, s, strict=True)), **values}
+    expected = [float(rate.doit().subs(numbers).evalf(30)) for rate in (muscle.force / m, *muscle.rhs())]
+    np.testing.assert_allclose([*udot, *sdot], expected, rtol=SAME_EQUATIONS)
 
 
 @pytest.mark.parametrize(("name", "options"), STATEFUL, ids=names(STATEFUL))
