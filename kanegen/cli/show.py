@@ -22,6 +22,7 @@ QUANTITIES = ("qdot", "udot", *(name for name in ATTRIBUTES if hasattr(Equations
 
 UNCONSTRAINED = ("qdot", "Q", "P")
 CONSTRAINED = ("qdot", "Q", "P", "J", "b")
+ACCELERATED = ("M",)
 LARGEST_SHOWN = 400
 """Operations above which shared subexpressions get names, because the equations would be very long without."""
 
@@ -34,14 +35,15 @@ LARGEST_SHOWN = 400
     "quantities",
     type=click.Choice(QUANTITIES),
     multiple=True,
-    help="What to show; default: qdot, Q, P and, when constrained, J and b.",
+    help="What to show; default: qdot, Q, P, J and b of constraints, and M if loads depend on accelerations.",
 )
 @click.option("--latex", is_flag=True, help="Write LaTeX.")
 @click.option("--counts", is_flag=True, help="Sizes and operation counts only.")
 def show(file: ModelFile, quantities: tuple[str, ...], latex: bool, counts: bool) -> None:
     """Show the derived equations as text or LaTeX, with sizes and operation counts."""
     equations = derive(file.model)
-    names = quantities or (CONSTRAINED if file.model.constraints else UNCONSTRAINED)
+    usual = CONSTRAINED if file.model.constraints else UNCONSTRAINED
+    names = quantities or (*usual, *(ACCELERATED if file.model.is_accelerated else ()))
     selected = [getattr(equations, name) for name in names]
     if not counts:
         for quantity in selected:
