@@ -33,7 +33,7 @@ LARGEST_SHOWN = 400
     "quantities",
     type=click.Choice(QUANTITIES),
     multiple=True,
-    help="What to show; default: qdot, Q (M if loads depend on u'), P, J and b of constraints, sdot of states.",
+    help="What to show; default: qdot, Q, P, J and b of constraints, M of loads in u', sdot of states.",
 )
 @click.option("--latex", is_flag=True, help="Write LaTeX.")
 @click.option("--counts", is_flag=True, help="Sizes and operation counts only.")
@@ -51,9 +51,11 @@ def show(file: ModelFile, quantities: tuple[str, ...], latex: bool, counts: bool
 
 
 def _default_quantities(model: Model) -> tuple[str, ...]:
-    """The equations ``q' = ...``, ``Q u' = P`` (``M u' = P`` if loads depend on u'), ``J u' = b``, ``s' = ...``."""
+    """The quantities of ``Q u' = P`` (``M u' = P`` if loads depend on accelerations), ``J u' = b``, q' and s'."""
+    accelerated = ("M",) if model.is_accelerated else ()
     constraints = ("J", "b") if model.constraints else ()
-    return "qdot", "M" if model.is_accelerated else "Q", "P", *constraints, *(("sdot",) if model.states else ())
+    rates = ("sdot",) if model.states else ()
+    return ("qdot", "Q", *accelerated, "P", *constraints, *rates)
 
 
 def _size_table(equations: Equations, selected: list[Any]) -> Table:

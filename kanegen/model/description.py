@@ -193,14 +193,14 @@ class SystemDescription:
             dict.fromkeys(
                 str(location)
                 for location, load in self.effective_loads
-                if self.accelerations_in(vector_expressions(load))
+                if self.accelerations_among(atoms(vector_expressions(load)))
             )
         )
 
-    def accelerations_in(self, expressions: Iterable[Any]) -> frozenset[Any]:
-        """The accelerations u' and q'' in the expressions."""
+    def accelerations_among(self, symbols: Iterable[Any]) -> frozenset[Any]:
+        """Those of the symbols that are accelerations, u' or q''."""
         known = dict.fromkeys(self.all_speeds, 1) | dict.fromkeys(self.coordinates, 2)
-        return frozenset(x for x in atoms(expressions) if known.get(base_symbol(x)) == derivative_order(x))
+        return frozenset(x for x in symbols if known.get(base_symbol(x)) == derivative_order(x))
 
     @cached_property
     def effective_loads(self) -> Loads:

@@ -172,9 +172,9 @@ def chain(kind: str, constraint: str | None = None) -> Accelerated:
 
 
 @cache
-def chain_solver(kind: str, constraint: str | None, form: str, *functions: str) -> kg.Solver:
+def chain_solver(kind: str, constraint: str | None, form: str, *functions: str, backend: str = "cython") -> kg.Solver:
     """The solver with the named functions; without names, with all."""
-    return kg.build(chain(kind, constraint).model, form=form, functions=functions or "all")
+    return kg.build(chain(kind, constraint).model, form=form, functions=functions or "all", backend=backend)
 
 
 @dataclass(frozen=True)

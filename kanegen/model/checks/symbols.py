@@ -143,7 +143,7 @@ def _misplaced(model: SystemDescription, places: Sequence[Place]) -> Iterator[st
 def _nonlinear_loads(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
     """Loads that are not affine in the accelerations; only terms that are show it, so that |u'| is refused too."""
     for place in places:
-        accelerations = model.accelerations_in(place.expressions) if place.kind == "load" else frozenset()
+        accelerations = model.accelerations_among(place.atoms) if place.kind == "load" else frozenset()
         for component in place.expressions if accelerations else ():
             if affine_coefficients(component, accelerations) or affine_coefficients(component.expand(), accelerations):
                 continue
