@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sympy import Derivative
+from sympy.physics.vector import dynamicsymbols
+
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.forces.generalized import remainder
 from kanegen.derivation.forms import total
@@ -17,7 +20,7 @@ from kanegen.derivation.geometry.frames import Frame
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import Triple, cross, dot, mapped, null, plus, scaled
 from kanegen.derivation.inertia.bodies import Body, Force, lower_loads, product
-from kanegen.graph import Node, gradient
+from kanegen.graph import Node, Tangent, gradient, substitute
 
 PI = "pi"
 """Input array of the momenta dK/dq' in :class:`Lagrange`."""
@@ -118,7 +121,7 @@ def speeds_are_rates(equations: Equations) -> bool:
 def hamilton(equations: Equations, potential: Node | None) -> Hamilton:
     """The parts of the Hamiltonian of a model with u = q', from its energies alone."""
     system, graph = equations.system, equations.graph
-    (kinetic,) = equations.kinetic_energy.nodes
+    (kinetic,) = equations.simplified([equations.inertia.energy()])
     momenta = gradient([kinetic], [graph.one], system.u)
     Q = tuple(tuple(partial(momentum) for partial in system.partials) for momentum in momenta)
     V = graph.zero if potential is None else potential
@@ -133,7 +136,7 @@ def active_forces(equations: Equations) -> tuple[Node, ...]:
 
 
 def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """Generalized forces of the user's loads and of the weights by ``gravity``, (n_u,) each."""
+    """Generalized forces of the user's loads, and of ``gravity`` and the potential energy of L, (n_u,) each."""
     system, graph = equations.system, equations.graph
     frames = system.frames
     loads: list[tuple[Triple, Triple]] = []
@@ -154,7 +157,23 @@ def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, 
         tuple(graph.sum(dot(mapped(partial, v), R) for v, R in pairs) for partial in system.partials)
         for pairs in (loads, weights)
     )
+    potential = equations.inertia.potential
+    if potential is not None:
+        slopes = gradient([potential], [graph.one], system.q)
+        second = tuple(x - graph.dot(slopes, [row[r] for row in system.C]) for r, x in enumerate(second))
     return first, second
+
+
+RATES = "qdot"
+"""Input array of the rates q' in :func:`lagrangian`."""
+
+
+def lagrangian(equations: Equations, with_potential: bool = False) -> Node:
+    """L(q, q', t) of the model, plus its potential energy if that is wanted and given, as a function of q' (RATES)."""
+    system, model, t = equations.system, equations.model, dynamicsymbols._t
+    symbols = {Derivative(q, t): system.graph.input(RATES, i) for i, q in enumerate(model.coordinates)}
+    given = model.potential_energy if with_potential and model.potential_energy is not None else 0
+    return system.lower_with(model.lagrangian + given, symbols)
 
 
 @dataclass(frozen=True)
@@ -187,6 +206,20 @@ def power_balance(equations: Equations) -> PowerBalance:
                 gained = product(body.inertia_rate, omega)
                 terms.append(dot(remainder(system, omega), gained) - dot(omega, gained) / 2)
     return PowerBalance(system.full_rate(equations.kinetic_energy.nodes[0]), graph.sum(terms))
+
+
+def jacobi_balance(equations: Equations) -> PowerBalance:
+    """The balance ``d/dt (p . q' - K) = u . (F + Fc) - dK/dt`` for ``q' = C u``, where dK/dt is at fixed q and q'.
+
+    K is the Lagrangian without the potential energy, or L itself if that is not known.
+    """
+    system, graph = equations.system, equations.graph
+    K = lagrangian(equations, with_potential=True)
+    rates = [graph.input(RATES, i) for i in range(len(system.q))]
+    seeds = {node: rate for node, rate in system.moving.items() if node not in system.q}
+    nodes = [*gradient([K], [graph.one], rates), K, Tangent(graph, seeds)(K)]
+    *momenta, kinetic, prescribed = substitute(nodes, dict(zip(rates, system.qdot, strict=True)))
+    return PowerBalance(system.full_rate(graph.dot(momenta, system.qdot) - kinetic), -prescribed)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,16 @@ from typing import Any
 from sympy.physics.mechanics import Point, RigidBody
 
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import atoms, dyadic_expressions, dyadic_frames, vector_expressions, vector_frames
+from kanegen.model.expressions import (
+    atoms,
+    base_symbol,
+    derivatives,
+    dyadic_expressions,
+    dyadic_frames,
+    symbol_name,
+    vector_expressions,
+    vector_frames,
+)
 from kanegen.model.geometry import Geometry, Pair, Route, Routes, breadth_first, is_ground, path, position_path, steps
 from kanegen.model.reactions import Reaction
 
@@ -85,6 +94,8 @@ def _scalar_places(model: SystemDescription) -> list[Place]:
     ]
     if model.potential_energy is not None:
         places.append(Place("potential energy", "potential_energy", (model.potential_energy,)))
+    if model.lagrangian is not None:
+        places.extend(_lagrangian_places(model))
     for change in model.speed_changes:
         # Accelerations contain the rates of Phi1 and Phi2.
         definitions = enumerate(change.definitions or ())
@@ -93,6 +104,19 @@ def _scalar_places(model: SystemDescription) -> list[Place]:
     if model.control is not None:
         places.extend(Place(*item) for item in model.control.places())
     return [*places, *_contact_places(model)]
+
+
+def _lagrangian_places(model: SystemDescription) -> Iterator[Place]:
+    """L and, because only they are differentiated, the momenta ``dL/dq'`` if L contains inputs."""
+    given = Place("lagrangian", "lagrangian", (model.lagrangian,))
+    inputs = {item.symbol for item in model.inputs}
+    if inputs.isdisjoint(map(base_symbol, given.atoms)):
+        yield Place("lagrangian", "lagrangian", (model.lagrangian,), 1)
+        return
+    yield given
+    rates = derivatives(model.lagrangian, model.coordinates, 1)
+    momenta = (model.lagrangian.diff(rate) for rate in sorted(rates, key=symbol_name))
+    yield Place("lagrangian", "the momenta dL/dq' of lagrangian", tuple(momenta), 1)
 
 
 def _contact_places(model: SystemDescription) -> Iterator[Place]:

@@ -109,6 +109,11 @@ class Motions:
                 break
         return states
 
+    def with_speeds(self, state: Values, u: Sequence[float]) -> Values | None:
+        """The state with other speeds and the rates q' that follow from the kinematics, whatever the constraints."""
+        kinematics = [self.lower(equation) for equation in self.model.kinematics]
+        return Newton(kinematics, self.nodes["qdot"]).solve(state | {"u": [*u]})
+
     def _draw(self, generator: random.Random, signed: bool) -> Values:
         """Random values. Unless ``signed``, the coordinates are positive like all others, so that roots are real."""
         values = {name: [generator.uniform(0.2, 1.1) for _ in range(n)] for name, n in self._sizes.items()}
@@ -172,6 +177,19 @@ class Snapshot:
                 cosines, rates = parts[:, 0].reshape(3, 3).T, parts[:, 1].reshape(3, 3).T
                 self._axes[frame] = inner @ cosines, inner_rate @ cosines + inner @ rates
         return self._axes[frame]
+
+    def carried(self, vector: Any) -> Array:
+        """The rate of a vector by the angular velocities of its frames, as SymPy computes it, (3,)."""
+        rate = np.zeros(3)
+        for components, frame in vector.args if vector != 0 else ():
+            axes, _ = self.axes(frame)
+            parts = np.array([self._values[x] for x in components])
+            rate += axes @ parts[:, 1] + np.cross(self.omega(frame)[0], axes @ parts[:, 0])
+        return rate
+
+    def number(self, expression: Any) -> float:
+        """The value of a scalar expression."""
+        return self._values[expression][0]
 
     def omega(self, frame: Any) -> tuple[Array, Array]:
         """Angular velocity of a frame, as set by the user or by an orientation, and its rate, (3,) each."""
