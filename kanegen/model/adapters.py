@@ -97,9 +97,7 @@ def lagrange_arguments(lagranges_method: Any, **options: Any) -> dict[str, Any]:
     except AttributeError as error:
         raise ModelError(f"{lm!r} cannot be read as a sympy.physics.mechanics.LagrangesMethod: {error}") from error
     if arguments["frame"] is None:
-        if (arguments | options)["bodies"] and "frame" not in options:
-            raise ModelError("the LagrangesMethod has bodies but no frame: give frame=, the inertial frame")
-        arguments["frame"] = ReferenceFrame("N")
+        arguments["frame"] = _frame_of(normalize.bodies((arguments | options)["bodies"], "bodies", []), options)
     coordinates = (arguments | options)["coordinates"]
     if "speeds" not in options:
         loads = normalize.loads(arguments["loads"], "loads", [])
@@ -109,6 +107,18 @@ def lagrange_arguments(lagranges_method: Any, **options: Any) -> dict[str, Any]:
         speeds = (arguments | options)["speeds"]
         arguments["kinematics"] = tuple(q.diff(t) - u for q, u in zip(coordinates, speeds, strict=False))
     return _completed(arguments, options)
+
+
+def _frame_of(bodies: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """The one frame in which the velocities of all bodies are set; a new frame without bodies."""
+    known = [{*body.masscenter._vel_dict} for body in bodies]
+    frames = set.intersection(*known) if known else {ReferenceFrame("N")}
+    if len(frames) == 1 or "frame" in options:
+        return next(iter(frames), None)
+    raise ModelError(
+        f"the LagrangesMethod has bodies but no frame, and the velocities of their mass centers are set in "
+        f"{len(frames)} common frames: give frame=, the inertial frame"
+    )
 
 
 def _rates_of(coordinates: Sequence[Any], taken: set[str]) -> tuple[Any, ...]:

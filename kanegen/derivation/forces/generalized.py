@@ -165,7 +165,7 @@ def body_energy(system: System, bodies: Sequence[Body]) -> Node:
     return system.graph.sum(dot(v, p) for body in bodies for _, v, p in body_momenta(system, body)) / 2
 
 
-def place_energy(system: System, bodies: Sequence[Body], total: Node) -> Node:
+def with_gravity(system: System, bodies: Sequence[Body], total: Node) -> Node:
     """The potential energy ``total`` plus that of uniform gravity, J.
 
     Raises

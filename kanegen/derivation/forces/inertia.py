@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol, TypeAlias
 from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.derivation.forces.generalized import GeneralizedForces, Momentum, body_energy, body_momenta, place_energy
+from kanegen.derivation.forces.generalized import GeneralizedForces, Momentum, body_energy, body_momenta, with_gravity
 from kanegen.derivation.forms import matrix_vector, total
 from kanegen.derivation.geometry.frames import Frames
 from kanegen.derivation.geometry.points import Points
@@ -128,7 +128,7 @@ class BodyInertia:
         given = (
             system.graph.zero if system.model.potential_energy is None else system.lower(system.model.potential_energy)
         )
-        return place_energy(system, self.bodies, given if self.potential is None else self.potential)
+        return with_gravity(system, self.bodies, given if self.potential is None else self.potential)
 
     @cached_property
     def potential(self) -> Node | None:
