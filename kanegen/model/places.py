@@ -16,6 +16,7 @@ from kanegen.model.expressions import (
     derivatives,
     dyadic_expressions,
     dyadic_frames,
+    is_time_function,
     symbol_name,
     vector_expressions,
     vector_frames,
@@ -107,10 +108,11 @@ def _scalar_places(model: SystemDescription) -> list[Place]:
 
 
 def _lagrangian_places(model: SystemDescription) -> Iterator[Place]:
-    """L and, because only they are differentiated, the momenta ``dL/dq'`` if L contains inputs."""
+    """L and, because only they are differentiated, the momenta ``dL/dq'`` if L contains inputs, declared or not."""
     given = Place("lagrangian", "lagrangian", (model.lagrangian,))
-    inputs = {item.symbol for item in model.inputs}
-    if inputs.isdisjoint(map(base_symbol, given.atoms)):
+    inputs, known = {item.symbol for item in model.inputs}, {*model.coordinates}
+    symbols = {*map(base_symbol, given.atoms)} - known
+    if not any(symbol in inputs or is_time_function(symbol) for symbol in symbols):
         yield Place("lagrangian", "lagrangian", (model.lagrangian,), 1)
         return
     yield given

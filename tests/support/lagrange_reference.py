@@ -14,7 +14,7 @@ from sympy.physics.mechanics import LagrangesMethod
 class LagrangeReference(KaneReference):
     """SymPy's equations ``M (q'', lambda) = f`` of a LagrangesMethod whose equations are formed.
 
-    The speeds are the derivatives of the coordinates, and the last rows are the differentiated constraints. The unknowns
+    The speeds are the derivatives of the coordinates; the last rows are the differentiated constraints. The unknowns
     lambda of these matrices have kanegen's sign; those of ``lm.eom`` and ``lm.solve_multipliers`` have the opposite.
     """
 

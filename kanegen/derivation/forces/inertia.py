@@ -236,7 +236,8 @@ class LagrangianInertia:
     def velocity_matrix(self) -> list[list[Node]]:
         """``Dm_rs = C_r . (1/2 (M' + G - G^T) C_s + M C_s')`` with ``M = dp/dq'``, ``G = dp/dq`` at fixed q'.
 
-        The momenta are ``p = dK/dq'``. For a K of bodies this is the matrix of :func:`velocity_matrix`.
+        The momenta are ``p = dK/dq'``. The matrix of :func:`velocity_matrix` is the same for particles, and differs by
+        a skew matrix for rigid bodies.
         """
         system, n = self._system, range(len(self._system.q))
         momenta, one = self._rate_slopes(self._kinetic), system.graph.one

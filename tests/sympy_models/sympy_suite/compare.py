@@ -23,7 +23,7 @@ STATES = 3
 class Outcome:
     """What came of one method: deviations relative to the terms, or a refusal, or an error.
 
-    ``sympy_seconds`` is the time in which SymPy formed its equations, ``kanegen_seconds`` that of reading and ``build``.
+    ``sympy_seconds`` is the time of SymPy's equations, ``kanegen_seconds`` that of reading and ``build``.
     """
 
     sizes: str
