@@ -4,7 +4,7 @@
 """A compiled mechanical model: evaluation and integration.
 
 This file does not depend on the model, which describes itself through ``kg_get_model`` (kg_model.h). NAME, DIGEST,
-COORDINATES, SPEEDS, INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) describe the compiled model.
+COORDINATES, SPEEDS, STATES, INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) describe the compiled model.
 """
 
 import numpy
@@ -19,6 +19,8 @@ class SolveError(RuntimeError):
 
 
 cdef const kg_model *MODEL = kg_get_model()
+cdef int N_S = kg_count_states(MODEL)  # additional states, the last values of r
+cdef int FIRST_STATE = MODEL.n_r + MODEL.n_hidden - N_S
 
 if MODEL.abi != KG_ABI:
     raise ImportError(
@@ -42,7 +44,8 @@ DIGEST = MODEL.digest.decode()
 COORDINATES = _names(MODEL.coordinates, MODEL.n_q)
 SPEEDS = _names(MODEL.speeds, MODEL.n_u)
 INPUTS = _names(MODEL.inputs, MODEL.n_r)
-HIDDEN = tuple([f"hidden input {i}" for i in range(MODEL.n_hidden)])
+STATES = _names(MODEL.inputs + FIRST_STATE, N_S) if N_S else ()
+HIDDEN = tuple([f"hidden input {i}" for i in range(MODEL.n_hidden - N_S)]) + STATES
 PARAMETERS = _names(MODEL.parameters, MODEL.n_p)
 N_GAINS = MODEL.n_g
 FUNCTIONS = {

@@ -13,9 +13,11 @@ cdef struct ControlLoop:
 
 
 cdef int _inputs_at(Evaluation *e, double t, const double *y) noexcept nogil:
-    """Write the inputs at t into e.r, then the controls for the state y."""
+    """Write the inputs at t into e.r, then the states of y, then the controls for the state y."""
     if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
         return STATUS_PYTHON
+    if N_S:
+        memcpy(e.r + FIRST_STATE, y + e.first_state, N_S * sizeof(double))
     return KG_OK if e.control == NULL else _control(e, t, y)
 
 
@@ -77,13 +79,13 @@ cdef class Control:
     cdef void attach(self, Evaluation *e):
         """Make this the source of the controls of an evaluation; only one run or call at a time can use it."""
         e.control = &self.loop
-        memcpy(e.r + MODEL.n_r, _data(self.hidden), MODEL.n_hidden * sizeof(double))
+        memcpy(e.r + MODEL.n_r, _data(self.hidden), (FIRST_STATE - MODEL.n_r) * sizeof(double))
 
 
 def along(Function function, Inputs inputs, Control control, times, states, others=()):
     """Values of compiled functions at many states: one array (n_t, n_out) for each of (function, *others).
 
-    ``times`` (n_t,), ``states`` (n_t, n_q + n_u, and the controls if they are part of the state). ``control``: source of
+    ``times`` (n_t,), ``states`` (n_t, n_q + n_u + n_s, and the controls if they are part of the state). ``control``: source of
     the controls; None: ``inputs``. Rows are NaN where a function cannot be evaluated. Exceptions of Python inputs are
     raised.
     """
@@ -96,6 +98,7 @@ def along(Function function, Inputs inputs, Control control, times, states, othe
         control.attach(&run.evaluation)
     t, y = _as_array(times, "times"), _as_array(states, "states")
     n_t, width = y.shape[0], y.shape[1]
+    run.evaluation.first_state = <int>width - N_S
     results = [numpy.full((n_t, (<Function>item).n_out), numpy.nan) for item in functions]
     for i in range(n_t):
         state = _data(y) + i * width

@@ -93,6 +93,7 @@ cdef extern from "module_steppers.h" nogil:
         int n_events
         const kg_event_info *events
     const kg_model *kg_get_model()
+    int kg_count_states(const kg_model *)
 
     ctypedef struct kg_ode:
         int n

@@ -71,9 +71,9 @@ cdef const kg_function *_find(str name) except NULL:
 cdef class Function:
     """One compiled function of the model with parameters and default inputs.
 
-    ``inputs``: (n_r,) values used where a call passes no ``r``; NaN marks an input without a default, None all.
-    Arguments of the calls: ``t`` in seconds, ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,), or with the hidden inputs, real
-    numbers. Invalid arguments and results that are NaN or infinite raise SolveError, which names the entry; the
+    ``inputs``: (n_r,), or with the hidden inputs (n_r + n_hidden,), values used where a call passes no ``r`` or ``s``;
+    NaN marks an input or a state without a default, None all. Arguments of the calls: ``t`` in seconds, ``q`` (n_q,),
+    ``u`` (n_u,), ``r`` (n_r,), or with the hidden inputs, the states ``s`` (n_s,), real numbers. Invalid arguments and results that are NaN or infinite raise SolveError, which names the entry; the
     contents of ``out`` are then undefined.
     """
 
@@ -90,7 +90,8 @@ cdef class Function:
     cdef readonly tuple shape
     cdef readonly Prepared prepared
     cdef readonly object inputs
-    cdef object all_inputs  # with the hidden ones, zero
+    cdef object all_inputs  # with the hidden ones, zero, and the states
+    cdef object given  # the inputs and states of the present call
 
     def __cinit__(self, str name, Prepared prepared not None, inputs=None):
         self.function = _find(name)
@@ -103,10 +104,12 @@ cdef class Function:
         for i in range(self.dimensions):
             self.size[i] = self.shape[i]
             self.n_out *= self.shape[i]
-        values = numpy.full(MODEL.n_r, numpy.nan) if inputs is None else _as_vector(inputs, INPUTS, "inputs").copy()
+        values = _as_inputs(numpy.full(MODEL.n_r, numpy.nan) if inputs is None else inputs, "inputs").copy()
+        if inputs is None:
+            values[FIRST_STATE:] = numpy.nan
         values.flags.writeable = False
-        self.inputs, self.all_inputs = values, _as_inputs(values, "inputs")
-        self.default_r = _data(self.all_inputs) if _is_finite(_data(values), MODEL.n_r) else NULL
+        self.inputs, self.all_inputs, self.given = values[:MODEL.n_r], values, values.copy()
+        self.default_r = _data(values) if _is_finite(_data(values), self.n_r) else NULL
         self.work = <double *>PyMem_Malloc((self.function.work + self.n_out + 1) * sizeof(double))
         if self.work == NULL:
             raise MemoryError
@@ -115,32 +118,48 @@ cdef class Function:
     def __dealloc__(self):
         PyMem_Free(self.work)
 
-    def pair(self, t, q, u, r=None, out=None):
-        """(q', u') of a right-hand side: arrays (n_q,) and (n_u,), new ones or those of ``out=(qdot, udot)``."""
+    def pair(self, t, q, u, r=None, s=None, out=None):
+        """(q', u') of a right-hand side: arrays (n_q,) and (n_u,), new ones or those of ``out=(qdot, udot)``.
+
+        For a model with states (q', u', s'), the last array (n_s,).
+        """
         cdef Arguments a
-        converted = self._read(t, q, u, r, &a)
+        cdef int n_u = self.n_out - self.n_q - N_S
+        converted = self._read(t, q, u, r, s, &a)
         if out is None:
-            qdot, udot = _new_vector(self.n_q), _new_vector(self.n_out - self.n_q)
-            out = (qdot, udot)
+            qdot, udot = _new_vector(self.n_q), _new_vector(n_u)
+            out = (qdot, udot) if N_S == 0 else (qdot, udot, _new_vector(N_S))
         else:
-            if type(out) is not tuple or len(<tuple>out) != 2:
-                out = _as_pair(out)
+            if type(out) is not tuple or len(<tuple>out) != (2 if N_S == 0 else 3):
+                out = _as_outputs(out)
             qdot, udot = (<tuple>out)[0], (<tuple>out)[1]
             self._check_output(qdot, self.n_q, "out[0] (qdot)", &a)
-            self._check_output(udot, self.n_out - self.n_q, "out[1] (udot)", &a)
-            if _overlap(_data(qdot), self.n_q * 8, _data(udot), (self.n_out - self.n_q) * 8):
+            self._check_output(udot, n_u, "out[1] (udot)", &a)
+            if _overlap(_data(qdot), self.n_q * 8, _data(udot), n_u * 8):
                 _refuse_overlap("out[0] (qdot)", "out[1] (udot)")
+            if N_S:
+                self._check_state_rates((<tuple>out)[2], qdot, udot, &a)
         status = kg_module_evaluate(self.function, a.t, a.q, a.u, a.r, self.p, self.work, self.scratch, self.n_out)
         if status != KG_OK:
             self._report(status, &a, self.scratch)
         memcpy(_data(qdot), self.scratch, self.n_q * sizeof(double))
-        memcpy(_data(udot), self.scratch + self.n_q, (self.n_out - self.n_q) * sizeof(double))
+        memcpy(_data(udot), self.scratch + self.n_q, n_u * sizeof(double))
+        if N_S:
+            memcpy(_data((<tuple>out)[2]), self.scratch + self.n_q + n_u, N_S * sizeof(double))
         return out
 
-    def value(self, t, q, u, r=None, out=None):
+    cdef int _check_state_rates(self, object sdot, object qdot, object udot, Arguments *a) except -1:
+        self._check_output(sdot, N_S, "out[2] (sdot)", a)
+        if _overlap(_data(sdot), N_S * 8, _data(qdot), self.n_q * 8):
+            _refuse_overlap("out[2] (sdot)", "out[0] (qdot)")
+        if _overlap(_data(sdot), N_S * 8, _data(udot), (self.n_out - self.n_q - N_S) * 8):
+            _refuse_overlap("out[2] (sdot)", "out[1] (udot)")
+        return 0
+
+    def value(self, t, q, u, r=None, s=None, out=None):
         """The function's value: a float, or an array of ``shape``, a new one or ``out``."""
         cdef Arguments a
-        converted = self._read(t, q, u, r, &a)
+        converted = self._read(t, q, u, r, s, &a)
         if self.dimensions == 0:
             if out is not None:
                 raise SolveError(f"{self.name} is a scalar and is returned; it takes no out=")
@@ -158,21 +177,22 @@ cdef class Function:
         return out
 
     def ode(self, t, y, r=None):
-        """y' for y = (q, u) as one new array (n_q + n_u,): the right-hand side scipy.integrate.solve_ivp takes.
+        """y' for y = (q, u, s) as one new array (n_q + n_u + n_s,): what scipy.integrate.solve_ivp takes.
 
         A y' that is not finite is a SolveError here, too: from NaN at the start RK45 would never return, and LSODA
         would report success.
         """
         cdef Arguments a
         cdef const double *values
-        if not _is_vector(y, self.n_q + self.n_u):
-            y = _as_vector(y, COORDINATES + SPEEDS, "y")
+        cdef int n = self.n_q + self.n_u
+        if not _is_vector(y, n + N_S):
+            y = _as_vector(y, COORDINATES + SPEEDS + STATES, "y")
         values = _data(y)
         a.t = PyFloat_AS_DOUBLE(t) if PyFloat_CheckExact(t) else <double>_time(t)
         a.q, a.u = values, values + self.n_q
-        r = self._read_inputs(r, &a)
-        if not (a.t - a.t == 0.0 and _is_finite(values, self.n_q + self.n_u) and _is_finite(a.r, self.n_r)):
-            _refuse_infinite(t, y[:self.n_q], y[self.n_q:], numpy.empty(0) if r is None else r)
+        r = self._read_inputs(r, &a) if N_S == 0 else self._read_states(r, y[n:], &a)
+        if not (a.t - a.t == 0.0 and _is_finite(values, n) and _is_finite(a.r, self.n_r)):
+            _refuse_infinite(t, y[:self.n_q], y[self.n_q:n], numpy.empty(0) if r is None else r)
         result = _new_vector(self.n_out)
         status = kg_module_evaluate(self.function, a.t, a.q, a.u, a.r, self.p, self.work, _data(result), self.n_out)
         if status != KG_OK:
@@ -182,13 +202,13 @@ cdef class Function:
     def low_level(self, r=None):
         """A PyCapsule with the C function ``int (double t, double *y, double *dydt, void *user_data)``.
 
-        y = (q, u); the result is a status of kg_codes.h; if it is negative, dydt must not be used. ``user_data``, the
+        y = (q, u, s); the result is a status of kg_codes.h; if it is negative, dydt must not be used. ``user_data``, the
         context of the capsule, holds a copy of the parameters, work space and the inputs: ``r`` (n_r,), the defaults,
         or Inputs that are not Python code. It exists as long as the capsule; only one thread at a time can use it.
         """
         return _low_level(self, r)
 
-    cdef object _read(self, object t, object q, object u, object r, Arguments *a):
+    cdef object _read(self, object t, object q, object u, object r, object s, Arguments *a):
         """Fill ``a`` from the arguments; returns what must stay alive while ``a`` is used."""
         cdef object kept = None
         a.t = PyFloat_AS_DOUBLE(t) if PyFloat_CheckExact(t) else <double>_time(t)
@@ -196,7 +216,9 @@ cdef class Function:
             q, u = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u")
             kept = (q, u)
         a.q, a.u = _data(q), _data(u)
-        if r is None and self.default_r != NULL:
+        if s is not None or (N_S and r is not None):
+            r = self._read_states(r, s, a)
+        elif r is None and self.default_r != NULL:
             a.r = self.default_r
         else:
             r = self._read_inputs(r, a)
@@ -206,14 +228,40 @@ cdef class Function:
             _refuse_infinite(t, q, u, numpy.empty(0) if r is None else r)
         return kept
 
+    cdef object _read_states(self, object r, object s, Arguments *a):
+        """All inputs (n_r + n_hidden,), with the states ``s`` (n_s,); None: those in ``r``, or the default ones."""
+        if N_S == 0:
+            raise SolveError(f"s is {s!r}, but the model {NAME!r} has no states: leave s out")
+        memcpy(_data(self.given), _data(self.all_inputs), self.n_r * sizeof(double))
+        if r is not None:
+            if _is_vector(r, self.n_r) or len(r) == self.n_r:
+                memcpy(_data(self.given), _data(_as_inputs(r, "r")), self.n_r * sizeof(double))
+            else:
+                memcpy(_data(self.given), _data(_as_vector(r, INPUTS, "r")), MODEL.n_r * sizeof(double))
+        if s is not None:
+            memcpy(_data(self.given) + FIRST_STATE, _data(_as_vector(s, STATES, "s")), N_S * sizeof(double))
+        a.r = _data(self.given)
+        self._check_defaults(self.given)
+        return self.given
+
+    cdef int _check_defaults(self, object values) except -1:
+        """Raise SolveError for inputs and states without a value, where the defaults (n_r + n_hidden,) apply."""
+        names = INPUTS + HIDDEN
+        missing = [i for i in range(self.n_r) if values[i] != values[i] and self.all_inputs[i] != self.all_inputs[i]]
+        inputs, states = [i for i in missing if i < MODEL.n_r], [i for i in missing if i >= FIRST_STATE]
+        if inputs:
+            raise SolveError(
+                f"{self.name} needs values of the inputs without a default: {', '.join([names[i] for i in inputs])}; "
+                f"pass r= ({MODEL.n_r} values: {', '.join(INPUTS)}) or give each Input a default"
+            )
+        if states:
+            raise SolveError(f"{self.name} needs the states of the model: pass s= ({N_S} values: {', '.join(STATES)})")
+        return 0
+
     cdef object _read_inputs(self, object r, Arguments *a):
         if r is None:
             if self.default_r == NULL:
-                missing = [name for name, value in zip(INPUTS, self.inputs) if value != value]
-                raise SolveError(
-                    f"{self.name} needs values of the inputs without a default: {', '.join(missing)}; "
-                    f"pass r= ({MODEL.n_r} values: {', '.join(INPUTS)}) or give each Input a default"
-                )
+                self._check_defaults(self.all_inputs)
             a.r = self.default_r
             return None
         if not _is_vector(r, self.n_r):
@@ -256,9 +304,10 @@ cdef class Function:
         )
 
 
-cdef object _as_pair(object out):
-    if not isinstance(out, (tuple, list)) or len(out) != 2:
-        raise SolveError(f"out is a {type(out).__name__}; expected a tuple of two arrays (qdot, udot)")
+cdef object _as_outputs(object out):
+    wanted = "two arrays (qdot, udot)" if N_S == 0 else "three arrays (qdot, udot, sdot)"
+    if not isinstance(out, (tuple, list)) or len(out) != (2 if N_S == 0 else 3):
+        raise SolveError(f"out is a {type(out).__name__}; expected a tuple of {wanted}")
     return tuple(out)
 
 

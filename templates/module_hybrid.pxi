@@ -46,8 +46,8 @@ cdef int _hybrid_inputs(void *host, double t, const double *q, const double *u, 
 
 
 cdef int _hybrid_record(void *host, const kg_record *record) noexcept nogil:
-    """Store a row: time, kind, index, q, u before, u after, impulses of the contact rows."""
-    cdef int n_q = MODEL.n_q, n_u = MODEL.n_u, n_rows = MODEL.n_rows
+    """Store a row: time, kind, index, q, (u, s) before, (u, s) after, impulses of the contact rows."""
+    cdef int n_q = MODEL.n_q, n_u = MODEL.n_u + N_S, n_rows = MODEL.n_rows
     cdef double *row = _grow(&(<RunHost *>host).records, 3 + n_q + 2 * n_u + n_rows)
     if row == NULL:
         return STATUS_NO_MEMORY
@@ -99,7 +99,7 @@ cdef class HybridRun(Run):
 {% if has.implicit_methods %}
     cdef int linearize(self, str method, double direction) except -1:
         """Provide the compiled Jacobian, if there is one, for open contacts; closed contacts use differences."""
-        if {"jacobian_q", "jacobian_u", "jacobian_t"} <= FUNCTIONS.keys():
+        if {"jacobian_q", "jacobian_u", "jacobian_t"} | ({"jacobian_s"} if N_S else set()) <= FUNCTIONS.keys():
             Run.linearize(self, method, direction)
         return 0
 
@@ -109,7 +109,7 @@ cdef class HybridRun(Run):
         cdef int status
         self.host.hybrid, self.run.begin_phase = h, _begin_phase
         h.model, h.p, h.stepper, h.plain, h.r = MODEL, self.evaluation.p, &self.stepper, self.ode, self.evaluation.r
-        if self.inputs.kind != INPUT_CONSTANT or self.control is not None:
+        if self.inputs.kind != INPUT_CONSTANT or self.control is not None or N_S:
             h.inputs = _hybrid_inputs
         h.accept, h.record, h.host = self.run.accept, _hybrid_record, &self.host
         h.watched = <int *>PyArray_DATA(<PyArrayObject *>self.watched)
@@ -133,7 +133,7 @@ cdef class HybridRun(Run):
 
     cdef object outcome(self, int status):
         result = Run.outcome(self, status)
-        n_q, n_u, n_c = MODEL.n_q, MODEL.n_u, MODEL.n_contacts
+        n_q, n_u, n_c = MODEL.n_q, MODEL.n_u + N_S, MODEL.n_contacts
         width = 3 + n_q + 2 * n_u + MODEL.n_rows
         phases = _to_array(&self.host.phases, (self.host.n_phases, 1 + 3 * n_c))
         result.hybrid = HybridRecords(
@@ -194,8 +194,8 @@ cdef class HybridRun(Run):
 class HybridRecords:
     """Records of a run with contacts or events.
 
-    ``events`` (n, 3 + n_q + 2 n_u + n_rows): time, index of the kind in EVENT_KINDS, index of event or contact, q,
-    u before, u after, impulses of the contact rows. ``phases`` (m, 1 + n_contacts): start, modes. ``forces`` (n_t, n_rows):
+    ``events`` (n, 3 + n_q + 2 (n_u + n_s) + n_rows): time, index of the kind in EVENT_KINDS, index of event or contact,
+    q, u and s before, u and s after, impulses of the contact rows. ``phases`` (m, 1 + n_contacts): start, modes. ``forces`` (n_t, n_rows):
     multipliers of the contact rows at the stored times.
     """
 

@@ -17,6 +17,7 @@ cdef struct Evaluation:
     # Data for y' = f(t, y) without Python; `work` and `r` belong to one run, the rest is only read.
     kg_evaluate evaluate
     int n_q, n_r, n_out
+    int first_state  # the states of a model with states follow in y from this index on
     const double *p
     double *work
     double *r

@@ -6,13 +6,13 @@ STATUS_RHS_FAILED, STATUS_SINGULAR = KG_RHS_FAILED, KG_SINGULAR
 
 
 def integrate(
-    Function function, Inputs inputs, double t0, double t1, q0, u0, *, str method="dopri5", rtol=1e-8, atol=1e-10,
+    Function function, Inputs inputs, double t0, double t1, q0, u0, s0=(), *, str method="dopri5", rtol=1e-8, atol=1e-10,
     step=None, first_step=None, max_step=None, max_steps=None, t_eval=None, bint dense=False, progress=None,
     projection=None, Control control=None, events=None, modes=None,
 ):
     """Integrate a right-hand side from t0 to t1 without Python in the loop; returns a RunResult.
 
-    ``method``: a key of METHODS. ``rtol``, ``atol``: numbers or (n_q + n_u,). ``step``: size of the fixed steps
+    ``method``: a key of METHODS. ``rtol``, ``atol``: numbers or (n_q + n_u + n_s,). ``step``: size of the fixed steps
     (s). ``t_eval``: times at which the solution is stored, sorted in the direction of the run; None: every step.
     ``progress``: called with the current t about every 20 ms. ``projection``: (every, tolerance, integrals, any_rank)
     to project the state onto the constraints and the named integrals of motion after ``every`` steps; any_rank:
@@ -26,10 +26,11 @@ def integrate(
     if method not in METHODS:
         raise SolveError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
     # The reduced form has fewer momenta than speeds.
-    speeds = SPEEDS[:function.n_out - function.n_q] if function.name == "momentum_rhs" else SPEEDS
-    q, u = _as_vector(q0, COORDINATES, "q0"), _as_vector(u0, speeds, "u0")
+    speeds = SPEEDS[:function.n_out - function.n_q - N_S] if function.name == "momentum_rhs" else SPEEDS
+    q, u, s = _as_vector(q0, COORDINATES, "q0"), _as_vector(u0, speeds, "u0"), _as_vector(s0, STATES, "s0")
     _check_finite(q, COORDINATES, "q0")
     _check_finite(u, speeds, "u0")
+    _check_finite(s, STATES, "s0")
     inputs.check_range(t0, t1)
     _require_right_hand_side(function)
     events = range(MODEL.n_events) if events is None else events
@@ -38,7 +39,7 @@ def integrate(
 {% else %}
     run = Run(function, inputs, METHODS[method])
 {% endif %}
-    y0 = numpy.concatenate([q, u] if control is None else [q, u, control.start])
+    y0 = numpy.concatenate([q, u, s] if control is None else [q, u, s, control.start])
     relative, absolute = _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")
     times = None if t_eval is None else _requested(t_eval, t0, t1)
     run.kept = (times, y0, relative, absolute)
@@ -93,7 +94,7 @@ cdef object _refuse_start(Evaluation *e, int status, object error):
 
 
 def interpolate(t_old, h, coefficients, times):
-    """States (n_t, n_q + n_u) at ``times`` (n_t,) from the dense output of a run; times outside it extrapolate."""
+    """States (n_t, n_q + n_u + n_s) at ``times`` (n_t,) from the dense output of a run; times outside it extrapolate."""
     cdef int rows = coefficients.shape[1], n = coefficients.shape[2]
     cdef size_t i, j
     wanted = _as_array(times, "t")

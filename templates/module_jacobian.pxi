@@ -6,6 +6,7 @@ from libc.math cimport fabs, sqrt
 cdef struct Slopes:
     const kg_function *in_q
     const kg_function *in_u
+    const kg_function *in_s  # NULL: no states
     const kg_function *in_t
     double direction  # of the run, in which differences in time are taken
     double *memory
@@ -21,15 +22,18 @@ cdef int _open_slopes(Slopes *s, Function function, str method, double direction
             f"method {method!r} needs the Jacobian of the right-hand side, and {function.name} has none: choose an "
             "explicit method, or build the model in a form whose state is (q, u)"
         )
-    missing = [name for name in ("jacobian_q", "jacobian_u", "jacobian_t") if name not in FUNCTIONS]
+    needed = ("jacobian_q", "jacobian_u", "jacobian_t") + (("jacobian_s",) if N_S else ())
+    missing = [name for name in needed if name not in FUNCTIONS]
     if missing:
         raise SolveError(
             f"method {method!r} needs {', '.join(missing)}, which the model {NAME} was built without: build it with "
             'functions=("rhs", "residuals", "jacobians") or more'
         )
     s.in_q, s.in_u, s.in_t = _find("jacobian_q"), _find("jacobian_u"), _find("jacobian_t")
-    size = <size_t>function.n_out * max(function.n_q, function.n_u)
-    s.memory = <double *>malloc((size + max(s.in_q.work, s.in_u.work, s.in_t.work) + 1) * sizeof(double))
+    s.in_s = _find("jacobian_s") if N_S else NULL
+    size = <size_t>function.n_out * max(function.n_q, function.n_u, N_S)
+    work = max(s.in_q.work, s.in_u.work, s.in_t.work, s.in_s.work if N_S else 0)
+    s.memory = <double *>malloc((size + work + 1) * sizeof(double))
     if s.memory == NULL:
         raise MemoryError
     s.block, s.work, s.direction = s.memory, s.memory + size, direction
@@ -61,6 +65,8 @@ cdef int _jacobian(
         status = _columns(e, s.in_q, t, y, n, J)
     if status == KG_OK:
         status = _columns(e, s.in_u, t, y, n, J + e.n_q)
+    if status == KG_OK and s.in_s != NULL:
+        status = _columns(e, s.in_s, t, y, n, J + e.first_state)
     if status < 0:
         return status
     if e.kind == INPUT_CONSTANT:

@@ -2,7 +2,8 @@
 
 RIGHT_HAND_SIDES = ("rhs", "rhs_stabilized", "momentum_rhs")
 JACOBIANS = {
-    "jacobian_q": COORDINATES, "jacobian_u": SPEEDS, "jacobian_r": INPUTS, "jacobian_p": PARAMETERS, "jacobian_t": ("t",)
+    "jacobian_q": COORDINATES, "jacobian_u": SPEEDS, "jacobian_s": STATES, "jacobian_r": INPUTS,
+    "jacobian_p": PARAMETERS, "jacobian_t": ("t",),
 }
 
 
@@ -11,6 +12,7 @@ cdef str _state(Function f, const Arguments *a):
     values = [f"{name}={a.q[i]!r}" for i, name in enumerate(COORDINATES)]
     values += [f"{name}={a.u[i]!r}" for i, name in enumerate(SPEEDS)]
     values += [f"{name}={a.r[i]!r}" for i, name in enumerate(INPUTS)]
+    values += [f"{name}={a.r[FIRST_STATE + i]!r}" for i, name in enumerate(STATES)]
     return ", ".join([f"t={a.t!r}", *values])
 
 
@@ -48,10 +50,13 @@ cdef str _entry(Function f, int index):
     place = f"{row}, {column}" if f.dimensions == 2 else str(row)
     if f.name in RIGHT_HAND_SIDES and row < f.n_q:
         return f"qdot[{row}] ({COORDINATES[row]}')"
+    if f.name in RIGHT_HAND_SIDES and row >= f.n_out - N_S:
+        k = row - (f.n_out - N_S)
+        return f"sdot[{k}] ({STATES[k]}')"
     if f.name == "momentum_rhs":
         return f"momdot[{row - f.n_q}]"
     if f.name in RIGHT_HAND_SIDES:
         return f"udot[{row - f.n_q}] ({SPEEDS[row - f.n_q]}')"
     if f.name in JACOBIANS:
-        return f"{f.name}[{place}] (d {(COORDINATES + SPEEDS)[row]}' / d {JACOBIANS[f.name][column]})"
+        return f"{f.name}[{place}] (d {(COORDINATES + SPEEDS + STATES)[row]}' / d {JACOBIANS[f.name][column]})"
     return f"{f.name}[{place}]"

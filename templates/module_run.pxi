@@ -28,8 +28,9 @@ cdef object _to_array(const Buffer *buffer, tuple shape):
 
 cdef object _require_right_hand_side(Function function):
     """Raise SolveError for a function that is not a right-hand side."""
-    fewest = function.n_q if function.name == "momentum_rhs" else function.n_q + function.n_u  # reduced momenta
-    most = function.n_out if function.name == "rhs_controlled" else function.n_q + function.n_u
+    most = function.n_q + function.n_u + N_S
+    fewest = function.n_q + N_S if function.name == "momentum_rhs" else most  # reduced momenta
+    most = function.n_out if function.name == "rhs_controlled" else most
     if function.dimensions != 1 or not fewest <= function.n_out <= most:
         raise SolveError(f"{function.name} has shape {function.shape}; only a right-hand side can be integrated")
 
@@ -81,6 +82,8 @@ cdef int _sample(void *host, double t, const double *y) noexcept nogil:
     cdef Evaluation *e = (<RunHost *>host).evaluation
     if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
         return STATUS_PYTHON
+    if N_S:
+        memcpy(e.r + FIRST_STATE, y + e.first_state, N_S * sizeof(double))
     return _evaluate_law(e, t, y)
 
 
@@ -151,13 +154,14 @@ cdef class Run:
         if self.memory == NULL:
             raise MemoryError
         e.evaluate, e.p, e.n_q, e.n_r = function.evaluate, function.p, function.n_q, MODEL.n_r
-        e.n_out = function.n_out
+        e.n_out, e.first_state = function.n_out, function.n_out - N_S
         e.work = self.memory
         e.r = e.work + function.function.work
         e.run = <void *>self
         inputs.fill(e)
         self.ode.n, self.ode.context = self.n, e
-        self.ode.rhs = _with_constant_inputs if inputs.kind == INPUT_CONSTANT else _right_hand_side
+        constant = inputs.kind == INPUT_CONSTANT and N_S == 0
+        self.ode.rhs = _with_constant_inputs if constant else _right_hand_side
         self.host.evaluation, self.host.projection, self.host.stepper = e, &self.projection, &self.stepper
         self.host.n = self.n
         self.run.stepper, self.run.host = &self.stepper, &self.host
@@ -283,8 +287,8 @@ cdef class Run:
 class RunResult:
     """The result of `integrate`, also for a run that did not reach its end.
 
-    ``t`` (n,) and ``y`` (n, n_q + n_u): the stored times and states; ``last``: (t, y) of the last accepted step;
-    ``dense``: None or (t_old (m,), h (m,), coefficients (m, k, n_q + n_u)) of every step, for `interpolate`;
+    ``t`` (n,) and ``y`` (n, n_q + n_u + n_s): the stored times and states; ``last``: (t, y) of the last accepted step;
+    ``dense``: None or (t_old (m,), h (m,), coefficients (m, k, n_q + n_u + n_s)) of every step, for `interpolate`;
     ``status``, ``message``: kg_codes.h; ``rhs_status``: that of the right-hand side when it failed, else 0;
     ``statistics``: dict of counts and step sizes; ``error``: the exception that stopped the run (Ctrl-C, an error
     in a Python input or in ``progress``, no memory), else None; ``samples``: the times (first column) and controls of a

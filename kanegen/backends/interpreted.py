@@ -121,16 +121,31 @@ class Function:
             )
         self.name, self.prepared, self.shape = name, prepared, module.FUNCTIONS[name]
         self._module = module
-        self._defaults = np.full(len(module.INPUTS), np.nan) if inputs is None else np.array(inputs, dtype=np.float64)
+        self._defaults = np.array(np.full(len(module.INPUTS), np.nan) if inputs is None else inputs, dtype=np.float64)
 
-    def value(self, t: Any, q: Any, u: Any, r: Any = None, out: Any = None) -> Any:
+    def _inputs(self, r: Any, s: Any) -> Array:
+        """All inputs, with the states ``s``. Raises `SolveError` for inputs and states without a value."""
+        m = self._module
+        first = len(m.INPUTS) + len(m.program.symbols.hidden) - len(m.STATES)
+        array = m.inputs(self._defaults if r is None else r)
+        if r is not None and np.shape(r) == (len(m.INPUTS),) and self._defaults.size == array.size:
+            array[first:] = self._defaults[first:]
+        if s is not None:
+            if not m.STATES:
+                raise SolveError(f"s is {s!r}, but the model {m.NAME!r} has no states: leave s out")
+            array[first:] = _finite(s, m.STATES, "s")
+        names = (*m.INPUTS, *m.program.symbols.hidden)
+        missing = [name for name, value in zip(names, array, strict=True) if np.isnan(value)]
+        if missing:
+            what = "inputs without a default, or of states"
+            raise SolveError(f"{self.name} needs values of {what}: {', '.join(missing)}; pass r= and s=")
+        return _finite(array, names, "r")
+
+    def value(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
         """The value: a float, or an array of ``shape``, a new one or ``out``."""
         m = self._module
-        if r is None and np.isnan(self._defaults).any():
-            missing = [name for name, value in zip(m.INPUTS, self._defaults, strict=True) if np.isnan(value)]
-            raise SolveError(f"{self.name} needs values of the inputs without a default: {', '.join(missing)}; pass r=")
         q, u = m.checked_state(t, q, u)
-        arrays = {"q": q, "u": u, "r": m.inputs(self._defaults if r is None else r)}
+        arrays = {"q": q, "u": u, "r": self._inputs(r, s)}
         arrays |= {"p": self.prepared.parameters, "g": self.prepared.gains}
         values = {"t": [float(t)], **{key: array.tolist() for key, array in arrays.items()}}
         status, numbers = interpret(m.program, self.name, values)
@@ -145,19 +160,19 @@ class Function:
             return out
         return array if self.shape else float(array)
 
-    def pair(self, t: Any, q: Any, u: Any, r: Any = None, out: Any = None) -> tuple[Array, Array]:
-        """``(q', u')`` of a right-hand side."""
-        n_q = len(self._module.COORDINATES)
-        qdot, udot = np.split(self.value(t, q, u, r), [n_q])
+    def pair(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> tuple[Array, ...]:
+        """``(q', u')`` of a right-hand side, and s' of a model with states."""
+        rates = self._module.split(self.value(t, q, u, r, s))
         if out is None:
-            return qdot, udot
-        out[0][...], out[1][...] = qdot, udot
-        return out[0], out[1]
+            return rates
+        for array, rate in zip(out, rates, strict=True):
+            array[...] = rate
+        return tuple(out)
 
     def ode(self, t: Any, y: Any, r: Any = None) -> Array:
-        """``y'`` for ``y = (q, u)``."""
-        q, u = np.split(y, [len(self._module.COORDINATES)])
-        return np.asarray(self.value(t, q, u, r))
+        """``y'`` for ``y = (q, u, s)``."""
+        q, u, *s = self._module.split(np.asarray(y))
+        return np.asarray(self.value(t, q, u, r, *s))
 
     def low_level(self, r: Any = None) -> NoReturn:
         """Raises `SolveError`, because there is no C function."""
@@ -177,7 +192,7 @@ class Interpreted:
         symbols = program.symbols
         self.program = program
         self.NAME, self.DIGEST = program.name, digest
-        self.COORDINATES, self.SPEEDS = symbols.coordinates, symbols.speeds
+        self.COORDINATES, self.SPEEDS, self.STATES = symbols.coordinates, symbols.speeds, symbols.states
         self.INPUTS, self.PARAMETERS, self.N_GAINS = symbols.inputs, symbols.parameters, len(symbols.gains)
         self.FUNCTIONS = {f.name: f.shape for f in program.functions if not f.internal}
         self.Function = partial(Function, self)
@@ -203,10 +218,17 @@ class Interpreted:
 
     def inputs(self, r: Any) -> Array:
         """The inputs followed by the hidden inputs, which are zero by default."""
-        hidden = self.program.symbols.hidden
-        if np.shape(r) == (len(self.INPUTS) + len(hidden),):
-            return _finite(r, (*self.INPUTS, *hidden), "r")
-        return np.append(_finite(r, self.INPUTS, "r"), np.zeros(len(hidden)))
+        array, n_hidden = np.array(r, dtype=np.float64), len(self.program.symbols.hidden)
+        if array.shape == (len(self.INPUTS) + n_hidden,):
+            return array
+        if array.shape != (len(self.INPUTS),):
+            _finite(r, self.INPUTS, "r")
+        return np.append(array, np.zeros(n_hidden))
+
+    def split(self, y: Array) -> tuple[Array, ...]:
+        """The parts (q, u), or (q, u, s) of a model with states."""
+        parts = np.split(y, [len(self.COORDINATES), len(y) - len(self.STATES)])
+        return tuple(parts) if self.STATES else tuple(parts[:2])
 
     def along(
         self, function: Any, inputs: Any, control: Any, times: Any, states: Any, others: Iterable[Any] = ()
@@ -219,14 +241,15 @@ class Interpreted:
             rows = np.full((len(times), int(np.prod(f.shape))), np.nan)
             for row, t, y in zip(rows, times, states, strict=True):
                 try:
-                    row[:] = np.ravel(f.value(t, *np.split(y, [len(self.COORDINATES)]), inputs(t)))
+                    q, u, *s = self.split(y)
+                    row[:] = np.ravel(f.value(t, q, u, inputs(t), *s))
                 except SolveError:
                     continue
             results.append(rows)
         return results
 
     def integrate(
-        self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, **options: Unpack[RunOptions]
+        self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, s0: Any, **options: Unpack[RunOptions]
     ) -> SimpleNamespace:
         """Integrate with SciPy; the result has the fields of the ``RunResult`` of compiled models."""
         method = options.get("method", "dopri5")
@@ -234,7 +257,7 @@ class Interpreted:
             raise SolveError(f"backend 'interpreted' has no method {method!r}; expected one of {', '.join(METHODS)}")
         if options.get("projection") is not None or options.get("control") is not None:
             _refuse("projections and control loops in runs")
-        run = _Run(t0, np.concatenate(self.checked_state(t0, q0, u0)), options)
+        run = _Run(t0, np.concatenate([*self.checked_state(t0, q0, u0), _finite(s0, self.STATES, "s0")]), options)
         run.follow(METHODS[method], lambda t, y: function.ode(t, y, inputs(t)), t1)
         return run.outcome()
 

@@ -4,7 +4,8 @@ A back end turns the program of a model into a :class:`Build`, whose ``module`` 
 integrates. The emitted Cython module is one implementation; its docstrings describe each function in detail. To add a
 back end, add a module or folder next to this file and a line to ``kanegen/backends/registry.py``.
 
-Arrays are float64: ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,), followed by values of the hidden inputs where needed.
+Arrays are float64: ``q`` (n_q,), ``u`` (n_u,), ``s`` (n_s,), the states of a model with states, ``r`` (n_r,), followed
+by values of the hidden inputs where needed; the states are the last of them.
 Functions raise `SolveError` if they cannot be evaluated; those that return a status return a
 :class:`kanegen.codes.Status` (or another negative number).
 """
@@ -73,14 +74,14 @@ class ModelFunction(Protocol):
     prepared: Any
     repartitioned: int
 
-    def value(self, t: Any, q: Any, u: Any, r: Any = None, out: Any = None) -> Any:
+    def value(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
         """The value: a float, or an array of ``shape``."""
 
-    def pair(self, t: Any, q: Any, u: Any, r: Any = None, out: Any = None) -> tuple[Array, Array]:
-        """``(q', u')`` of a right-hand side."""
+    def pair(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> tuple[Array, ...]:
+        """``(q', u')`` of a right-hand side, and s' of a model with states."""
 
     def ode(self, t: Any, y: Any, r: Any = None) -> Array:
-        """``y'`` for ``y = (q, u)``."""
+        """``y'`` for ``y = (q, u, s)``."""
 
     def low_level(self, r: Any = None) -> Any:
         """A PyCapsule with the C function of the right-hand side."""
@@ -136,6 +137,7 @@ class Evaluator(Protocol):
     DIGEST: str
     COORDINATES: tuple[str, ...]
     SPEEDS: tuple[str, ...]
+    STATES: tuple[str, ...]
     INPUTS: tuple[str, ...]
     PARAMETERS: tuple[str, ...]
     N_GAINS: int
@@ -154,7 +156,7 @@ class Evaluator(Protocol):
         """``q`` and ``u`` as arrays. Raises `SolveError` for arguments of the wrong kind or size."""
 
     def integrate(
-        self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, **options: Unpack[RunOptions]
+        self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, s0: Any, **options: Unpack[RunOptions]
     ) -> Any:
         """Integrate a right-hand side; returns a ``RunResult`` with all results, also of a run that stopped early."""
 

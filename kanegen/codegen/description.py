@@ -57,6 +57,7 @@ class InputSlot:
 class FunctionEntry:
     """A compiled function: its operation count, and the indices of the parameters and inputs that it reads.
 
+    ``inputs``: indices in the array r of the inputs of the user and of the states (:class:`.InputLayout`).
     ``fallible_constants``: indices of the constants it needs that are not finite for some parameters.
     """
 
@@ -143,11 +144,13 @@ class EventLabel:
     impulse: str | None
     impose: tuple[str, ...]
     remove: tuple[str, ...]
+    reset: Mapping[str, str] = field(default_factory=FrozenMapping)
 
     @classmethod
     def of(cls, event: Event) -> EventLabel:
         """The label of a normalized event."""
-        return cls(**{**vars(event), "guard": str(event.guard)})
+        reset = FrozenMapping((symbol_name(symbol), str(value)) for symbol, value in event.reset.items())
+        return cls(**{**vars(event), "guard": str(event.guard), "reset": reset})
 
 
 @dataclass(frozen=True)
@@ -219,6 +222,7 @@ class Description:
     parameters: tuple[str, ...]
     spare_parameters: tuple[str, ...] = ()
     input_slots: tuple[InputSlot, ...]
+    states: tuple[str, ...] = ()
     dependent: tuple[int, ...]
     independent: tuple[int, ...]
     constraints: ConstraintLabels = ConstraintLabels()
@@ -257,6 +261,7 @@ class Description:
             parameters=program.symbols.parameters,
             spare_parameters=tuple(sorted(map(symbol_name, spare_parameters(model)))),
             input_slots=InputSlot.of(equations, program.symbols.inputs),
+            states=program.symbols.states,
             dependent=equations.partition.dependent if equations.has_partition else (),
             independent=equations.partition.independent if equations.has_partition else (),
             constraints=ConstraintLabels.of(equations),
@@ -282,7 +287,7 @@ class Description:
     def input_layout(self) -> InputLayout:
         """The layout of the array r of compiled functions."""
         free = self.servo.controls if self.servo is not None and self.servo.free else ()
-        return InputLayout(self.inputs, self.contacts.rows, self.input_names(free))
+        return InputLayout(self.inputs, self.contacts.rows, self.input_names(free), self.states)
 
     @property
     def dependent_names(self) -> tuple[str, ...]:

@@ -346,12 +346,16 @@ def _operands(values: Iterable[Value]) -> Iterator[Value]:
 
 DERIVATIVES: Final = "derivatives of the coordinates, then of the speeds"
 SPEEDS: Final = "speeds"
+STATES: Final = "states"
 ROWS: Final = "constraints"
 
 AXES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("rhs", "rhs_stabilized", "kinematics", "jacobian_t"), (DERIVATIVES,)),
     "jacobian_q": (DERIVATIVES, "coordinates"),
     "jacobian_u": (DERIVATIVES, SPEEDS),
+    "jacobian_s": (DERIVATIVES, STATES),
+    "state_rates": (STATES,),
+    "resets": ("events", STATES),
     "jacobian_r": (DERIVATIVES, "inputs"),
     "jacobian_p": (DERIVATIVES, "parameters"),
     "Q": (SPEEDS, SPEEDS),
@@ -391,8 +395,9 @@ def _labels(function: Function, symbols: Symbols) -> tuple[list[str], str]:
 def _names(axis: str, symbols: Symbols, length: int) -> list[str]:
     """The names along an axis; empty for plain indices."""
     known: dict[str, Sequence[str]] = {
-        DERIVATIVES: [f"{name}'" for name in (*symbols.coordinates, *symbols.speeds)],
+        DERIVATIVES: [f"{name}'" for name in (*symbols.coordinates, *symbols.speeds, *symbols.states)],
         SPEEDS: symbols.speeds,
+        STATES: symbols.states,
         "coordinates": symbols.coordinates,
         "inputs": symbols.inputs,
         "parameters": symbols.parameters,

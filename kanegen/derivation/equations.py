@@ -275,6 +275,7 @@ class Equations:
         lambda e: [e.system.former[speed] for speed in model_before(e.model).speeds],
         "The speeds before the last change, ``u = Phi1^-1 (w - Phi2)``, (n_u,).",
     )
+    sdot = _vector(lambda e: e.system.sdot, "Rates of the states, (n_s,), with the accelerations u' as symbols.")
     udot = _vector(lambda e: e.accelerations(stabilized=False).udot, "u' in closed form (reduced), (n_u,).")
     constraint_force = _vector(
         lambda e: forms.difference(forms.matrix_vector(e.graph, e.mass_matrix, e.system.udot), e.right_side),

@@ -1,4 +1,4 @@
-"""Derivatives of q' and u' with respect to coordinates, speeds, inputs, parameters and time.
+"""Derivatives of q', u' and s' with respect to coordinates, speeds, states, inputs, parameters and time.
 
 The accelerations and multipliers solve ``Q u' - P - J^T lambda = 0`` and ``J u' - b = 0``. Straight-line expressions
 give the derivatives D1 and D2 of these residuals at fixed u' and lambda, and the implicit function theorem gives
@@ -24,8 +24,8 @@ from kanegen.derivation.forces.generalized import GeneralizedForces
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient, substitute
 
-ARGUMENTS: Final = ("q", "u", "r", "p", "t")
-"""Arrays of the graph with respect to which q' and u' are differentiated."""
+ARGUMENTS: Final = ("q", "u", "s", "r", "p", "t")
+"""Arguments with respect to which q', u' and s' are differentiated."""
 
 Rows = tuple[tuple[Node, ...], ...]
 
@@ -44,7 +44,8 @@ class Sensitivities:
     def inputs(self, argument: str) -> tuple[Node, ...]:
         """The input nodes of an argument."""
         system = self.equations.system
-        return {"q": system.q, "u": system.u, "r": system.r, "p": system.p, "t": (system.t,)}[argument]
+        nodes = {"q": system.q, "u": system.u, "s": system.s, "r": system.r, "p": system.p, "t": (system.t,)}
+        return nodes[argument]
 
     def balance(self, argument: str) -> Quantity:
         """Derivatives of ``Q u' - P - J^T lambda`` and ``J u' - b`` (stabilized) at fixed u', lambda, (n_u + n_c, m).
@@ -56,6 +57,15 @@ class Sensitivities:
     def rates(self, argument: str) -> Quantity:
         """Derivatives of q', (n_q, m)."""
         return self._quantity("qdot", self.equations.qdot.nodes, argument)
+
+    def state_rates(self, argument: str) -> Quantity:
+        """Derivatives of the rates of the states, (n_s, m), at given accelerations."""
+        return self._quantity("sdot", self.equations.sdot.nodes, argument)
+
+    @cached_property
+    def state_rates_in_accelerations(self) -> Rows:
+        """Derivatives of the rates of the states with respect to u', (n_s, n_u)."""
+        return slopes(self.equations.graph, self.equations.sdot.nodes, self.equations.system.udot)
 
     def residuals(self, argument: str) -> Quantity:
         """Derivatives of the residuals of the constraints: phi and invariants, then phi' and psi."""

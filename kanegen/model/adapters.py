@@ -171,7 +171,7 @@ def _implicit_inputs(description: SystemDescription) -> tuple[Input, ...]:
     """An :class:`Input` for every dynamic symbol without another role, sorted by name."""
     places = survey(description).places
     inputs = (item.symbol for item in description.inputs)
-    known = {*description.coordinates, *description.speeds, *description.auxiliary_speeds, *inputs}
+    known = {*description.coordinates, *description.speeds, *description.auxiliary_speeds, *inputs, *description.states}
     others = {base_symbol(atom) for place in places for atom in place.atoms} - known
     symbols = sorted(filter(is_time_function, others), key=symbol_name)
     needed = needed_rates(description.changed(inputs=tuple(map(Input, symbols))), places)

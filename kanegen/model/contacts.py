@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -88,6 +88,12 @@ def _names(value: Any, where: str, problems: list[str]) -> tuple[str, ...]:
     if wrong:
         problems.append(f"{where} contains {wrong[0]!r}: expected names of latches")
     return tuple(name for name in names if isinstance(name, str))
+
+
+def _reset(value: Any, where: str, problems: list[str]) -> FrozenMapping[Any, Any]:
+    if not normalize.expect(value, Mapping, where, "a mapping from a state to its new value", problems):
+        value = {}
+    return FrozenMapping((key, normalize.scalar(x, f"{where}[{key}]", problems)) for key, x in value.items())
 
 
 _SCALAR = {"read": normalize.scalar}
@@ -216,6 +222,10 @@ class Event:
         Name of the one of the model's ``impulses`` that acts at the event, or None.
     impose, remove
         Names of the latches that the event closes and opens.
+    reset
+        New values of additional states of the model, a mapping from the state to an expression of the quantities that
+        a guard can contain, evaluated at the values before the event. The resets of simultaneous events follow one
+        another in the order of the events.
     """
 
     name: str
@@ -225,6 +235,7 @@ class Event:
     impulse: str | None = None
     impose: Any = field(default=(), metadata={"read": _names})
     remove: Any = field(default=(), metadata={"read": _names})
+    reset: Mapping[Any, Any] = field(default_factory=FrozenMapping, metadata={"read": _reset})
 
 
 def normalized_contacts(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:

@@ -24,12 +24,12 @@ class Servo:
     """Servo-constraints and the controls that enforce them (Bajodah 2003, chapter 7).
 
     With the forces affine in the controls tau, the desired dynamics of all constraints is a linear system
-    ``S tau = z``, S (n_s, n_tau), which compiled code solves at every state for ``solver.control``.
+    ``S tau = z``, S (n_psi, n_tau), which compiled code solves at every state for ``solver.control``.
 
     Parameters
     ----------
     constraints
-        Expressions or equations psi (n_s) that are zero on the desired motion: expressions of q, t, parameters and
+        Expressions or equations psi (n_psi) that are zero on the desired motion: expressions of q, t, parameters and
         inputs (holonomic), or also of speeds or q' (nonholonomic). They do not contain controls.
     theta
         Desired dynamics, one entry for each constraint: a pair ``(Theta1, Theta2)`` for a holonomic one,

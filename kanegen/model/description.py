@@ -21,7 +21,7 @@ from kanegen.model.contacts import (
     resolved_contacts,
 )
 from kanegen.model.control import ControlConstraints, Servo
-from kanegen.model.expressions import atoms, base_symbol, derivative_order
+from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name
 from kanegen.model.geometry import Geometry, is_ground
 from kanegen.model.inputs import Input, InputLayout, normalized_inputs
 from kanegen.model.reactions import Reaction, normalized_reactions
@@ -79,6 +79,7 @@ class SystemDescription:
     implied_constraints: tuple[Any, ...] = field(metadata=_EQUATIONS)
     dependent_speeds: tuple[Any, ...] | None = field(metadata={"read": normalize.dependent_speeds})
     inputs: tuple[Input, ...] = field(metadata={"read": normalized_inputs})
+    states: Mapping[Any, Any] = field(metadata={"read": normalize.states})
     potential_energy: Any
     gravity: Any = field(metadata={"read": normalize.vector_or_none})
     lagrangian: Any = field(metadata={"read": normalize.scalar_or_none})
@@ -176,15 +177,16 @@ class SystemDescription:
         """The layout of the array r of compiled functions."""
         names, servo = tuple(item.name for item in self.inputs), self.servo
         free = () if servo is None or servo.y is not None else servo.slots(self.inputs)
-        return InputLayout(names, self.contact_rows, tuple(names[k] for k in free))
+        states = tuple(map(symbol_name, self.states))
+        return InputLayout(names, self.contact_rows, tuple(names[k] for k in free), states)
 
     @cached_property
     def input_symbols(self) -> tuple[Any, ...]:
         """The symbols of the entries of r, in the order of ``input_layout``; multipliers are ``Multiplier`` symbols."""
         contacts, layout = self.resolved_contacts, self.input_layout
         multipliers = (Multiplier(contact.name, k) for contact in contacts for k in range(contact.n_rows))
-        free = map(sympy.Symbol, layout.hidden[len(layout.contact_rows) :])
-        return (*(item.symbol for item in self.inputs), *multipliers, *free)
+        free = (sympy.Symbol(f"y {name}") for name in layout.free_controls)
+        return (*(item.symbol for item in self.inputs), *multipliers, *free, *self.states)
 
     @cached_property
     def effective_loads(self) -> Loads:

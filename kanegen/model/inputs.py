@@ -126,23 +126,25 @@ class InputLayout:
     """The entries of the array ``r`` of compiled functions, in this order.
 
     First come the ``inputs`` of the user, (n_r,). The hidden inputs follow, which the runtime sets: the multipliers of
-    the ``contact_rows``, and the entries of the free vector y for the ``free_controls`` (the controls of
-    servo-constraints whose y is given at run time).
+    the ``contact_rows``, the entries of the free vector y for the ``free_controls`` (the controls of servo-constraints
+    whose y is given at run time), and the additional ``states`` of the model, (n_s,).
     """
 
     inputs: tuple[str, ...]
     contact_rows: tuple[str, ...] = ()
     free_controls: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
 
     @property
     def hidden(self) -> tuple[str, ...]:
         """The names of the hidden inputs."""
-        return (*(f"multiplier of {row}" for row in self.contact_rows), *(f"y {name}" for name in self.free_controls))
+        multipliers = (f"multiplier of {row}" for row in self.contact_rows)
+        return (*multipliers, *(f"y {name}" for name in self.free_controls), *self.states)
 
     @property
     def size(self) -> int:
         """The number of all entries."""
-        return len(self.inputs) + len(self.contact_rows) + len(self.free_controls)
+        return len(self.inputs) + len(self.contact_rows) + len(self.free_controls) + len(self.states)
 
     @property
     def hidden_slots(self) -> slice:
@@ -157,12 +159,18 @@ class InputLayout:
     @property
     def free_slots(self) -> slice:
         """The slots of the free vector."""
-        return slice(self.multiplier_slots.stop, self.size)
+        return slice(self.multiplier_slots.stop, self.size - len(self.states))
 
-    def array(self, inputs: Any = 0.0, multipliers: Any = 0.0, free: Any = 0.0) -> Any:
+    @property
+    def state_slots(self) -> slice:
+        """The slots of the additional states."""
+        return slice(self.free_slots.stop, self.size)
+
+    def array(self, inputs: Any = 0.0, multipliers: Any = 0.0, free: Any = 0.0, states: Any = 0.0) -> Any:
         """The array r with these values, a number for all entries of a part or one for each."""
         array = np.empty(self.size)
         array[: len(self.inputs)] = inputs
         array[self.multiplier_slots] = multipliers
         array[self.free_slots] = free
+        array[self.state_slots] = states
         return array

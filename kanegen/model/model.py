@@ -59,7 +59,7 @@ class Model(SystemDescription):
         on the coordinates.
     loads
         Pairs ``(point, force)``, ``(frame, torque)`` or ``(body, force at the mass center)``, SymPy
-        ``Force`` and ``Torque``. They can depend on t, q, q', u, inputs and parameters.
+        ``Force`` and ``Torque``. They can depend on t, q, q', u, states, inputs and parameters.
     holonomic_constraints, nonholonomic_constraints, acceleration_constraints
         Expressions or equations in (q, t), in (q, q', u, t), and in (q, u, u', t), the last linear in u'.
     implied_constraints
@@ -70,6 +70,11 @@ class Model(SystemDescription):
         Speeds for which the constraints are solved; ``None`` leaves the choice to the solver.
     inputs
         :class:`Input` objects or bare symbols.
+    states
+        Additional states s with their own equations of first order, (n_s,): a mapping from a dynamic symbol to its
+        rate, such as ``{a: (e - a)/tau}`` for the activation of a muscle. The rates can depend on t, q, q', u, u', s,
+        inputs, parameters and the :func:`Multiplier` symbols of contacts; loads, outputs, guards, laws of controls and
+        the potential energy can depend on the states.
     parameters
         Values of the constant symbols, by symbol or name; the others can be given at run time.
     potential_energy
@@ -84,7 +89,8 @@ class Model(SystemDescription):
         contain. Without ``bodies``, ``potential_energy`` tells K from V in ``L = K - V``; with bodies, L must be
         their kinetic energy less the potential energy, which follows and need not be given.
     outputs
-        Named expressions of t, q, q', u, u', inputs and parameters: scalars, lists, matrices, ``(vector, frame)``.
+        Named expressions of t, q, q', u, u', states, their rates, inputs and parameters: scalars, lists, matrices,
+        ``(vector, frame)``.
     auxiliary_speeds
         Speeds that are always zero and bring reactions into evidence (Kane and Levinson 1985, section 4.9).
     reactions
@@ -137,6 +143,7 @@ class Model(SystemDescription):
         implied_constraints: Any = (),
         dependent_speeds: Any = None,
         inputs: Any = (),
+        states: Mapping[Any, Any] | None = None,
         parameters: Mapping[Any, Any] | None = None,
         potential_energy: Any = None,
         gravity: Any = None,
@@ -333,7 +340,7 @@ class Model(SystemDescription):
         return (
             f"<Model {self.name!r}: {len(self.coordinates)} coordinates, {len(self.speeds)} speeds, "
             f"{len(self.bodies)} bodies, {len(self.constraints)} constraints, {len(self.inputs)} inputs, "
-            f"{len(self.parameters)} parameters>"
+            f"{f'{len(self.states)} states, ' if self.states else ''}{len(self.parameters)} parameters>"
         )
 
 

@@ -108,6 +108,24 @@ def time_functions(value: Any, what: str, problems: list[str]) -> tuple[Any, ...
     return tuple(filter(is_time_function, items))
 
 
+def states(value: Any, what: str, problems: list[str]) -> FrozenMapping[Any, Any]:
+    """Additional states with their rates, from a mapping; the key can be the symbol or its time derivative."""
+    if not expect(value, Mapping | None, what, "a mapping from a dynamic symbol to its rate", problems):
+        value = None
+    rates: dict[Any, Any] = {}
+    for key, rate in (value or {}).items():
+        symbol = key.expr if isinstance(key, sympy.Derivative) and key.derivative_count == 1 else key
+        if not is_time_function(symbol):
+            problems.append(f"{what} has the key {key!r}: expected a state, dynamicsymbols('a'), or its derivative")
+        elif rate is None:
+            problems.append(f"{what}[{symbol_name(symbol)}] is None: give the rate of the state {symbol_name(symbol)}")
+        elif symbol in rates:
+            problems.append(f"{what} gives two rates for {symbol_name(symbol)}: give one")
+        else:
+            rates[symbol] = scalar(rate, f"{what}[{symbol_name(symbol)}]", problems)
+    return FrozenMapping(rates)
+
+
 def kinematics(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """Expressions that are zero, from such expressions, equations, or a mapping from q' to its expression."""
     if isinstance(value, Mapping):

@@ -97,6 +97,7 @@ def _scalar_places(model: SystemDescription) -> list[Place]:
         places.append(Place("potential energy", "potential_energy", (model.potential_energy,)))
     if model.lagrangian is not None:
         places.extend(_lagrangian_places(model))
+    places.extend(Place("rate", f"the rate of state {symbol_name(s)}", (rate,)) for s, rate in model.states.items())
     for change in model.speed_changes:
         # Accelerations contain the rates of Phi1 and Phi2.
         definitions = enumerate(change.definitions or ())
@@ -118,7 +119,7 @@ def _lagrangian_places(model: SystemDescription) -> Iterator[Place]:
     yield given
     rates = derivatives(model.lagrangian, model.coordinates, 1)
     momenta = (model.lagrangian.diff(rate) for rate in sorted(rates, key=symbol_name))
-    yield Place("lagrangian", "the momenta dL/dq' of lagrangian", tuple(momenta), 1)
+    yield Place("momentum", "the momenta dL/dq' of lagrangian", tuple(momenta), 1)
 
 
 def _contact_places(model: SystemDescription) -> Iterator[Place]:
@@ -133,6 +134,8 @@ def _contact_places(model: SystemDescription) -> Iterator[Place]:
         yield Place("law", f"the law {of}", tuple(value.expression for value in contact.values()))
     for event in model.events:
         yield Place("guard", f"the guard of event {event.name!r}", (event.guard,))
+        if event.reset:
+            yield Place("reset", f"the reset of event {event.name!r}", tuple(event.reset.values()))
 
 
 class _Walk:

@@ -81,6 +81,7 @@ def program_of(functions: Functions) -> Program:
         tuple(map(str, model.parameters)),
         equations.gain_names,
         layout.hidden,
+        layout.states,
     )
     made = tuple(functions.known.values())
     return Program(model.name, equations.graph, symbols, made, contacts=contact_table(model), events=event_table(model))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.forms import FORMS
-from kanegen.graph import Graph, Node
+from kanegen.graph import Graph, Node, reachable, substitute
 from kanegen.model.expressions import symbol_name
 from kanegen.program.kernels import KERNELS
 from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Step, Store
@@ -116,6 +116,11 @@ class Fragment:
         return self.output(flat(rows), (len(rows), len(rows[0])), title)
 
 
+def contain_accelerations(nodes: Iterable[Node]) -> bool:
+    """Return whether one of the nodes contains u'."""
+    return any(node.op == "input" and node.payload[0] == "udot" for node in reachable(nodes))
+
+
 def stores(array: str, values: Sequence[Node | None]) -> tuple[Store[Node], ...]:
     return tuple(Store(array, i, value) for i, value in enumerate(values) if value is not None)
 
@@ -153,6 +158,7 @@ class Functions:
         self.n_q = len(equations.system.q)
         self.n_u = len(equations.system.u)
         self.n_c = len(equations.constraints.rows)
+        self.n_s = len(equations.system.s)
         self.any_rank = FORMS[form].any_rank
         self.stabilizable = bool(equations.gain_names)
         self.known: dict[str, Function] = {}
@@ -212,9 +218,18 @@ class Functions:
         return [nodes[i : i + columns] for i in range(0, len(nodes), columns)] if columns else []
 
     def accelerations(self, s: Fragment) -> list[Node]:
-        """Evaluate the right-hand side in the array ``a`` (n_q + n_u), stabilized if possible; return its part u'."""
+        """Evaluate the right-hand side in the array ``a``, (n_q + n_u + n_s,), stabilized if possible; return u'."""
         function = self.known["rhs_stabilized" if self.stabilizable else "rhs"]
-        return s.invoke(function, "a", self.n_q + self.n_u)[self.n_q :]
+        return s.invoke(function, "a", self.n_q + self.n_u + self.n_s)[self.n_q : self.n_q + self.n_u]
+
+    def accelerated(self, s: Fragment, nodes: Sequence[Node], always: bool = False) -> Sequence[Node]:
+        """Return nodes with the solved accelerations in place of u'.
+
+        Unless ``always`` is set, the accelerations are evaluated only if one of the nodes contains u'.
+        """
+        if not always and not contain_accelerations(nodes):
+            return nodes
+        return substitute(nodes, dict(zip(self.equations.system.udot, self.accelerations(s), strict=True)))
 
     def pivots(self, limit: float) -> list[Node]:
         """Return the conditions that the pivots of the model's own partition exceed ``limit`` times their row scale."""

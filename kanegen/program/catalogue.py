@@ -60,6 +60,10 @@ def _no_speed_change(f: Functions) -> str | None:
     return None if f.equations.model.speed_change is not None else "it was not created by Model.with_speeds"
 
 
+def _no_states(f: Functions) -> str | None:
+    return None if f.n_s else "it has no states (states= of kanegen.Model)"
+
+
 def _quantity(
     name: str, shape: str, summary: str, make: Maker | None = None, requires: Reason = lambda f: None, **more: Any
 ) -> FunctionSpec:
@@ -97,7 +101,8 @@ _TESTED: Final = ("servo_gains",)
 """Functions that the solver evaluates to check new parameters."""
 
 _DEFAULT: Final = (
-    FunctionSpec("rhs", "q' and u'", on_request=True),
+    FunctionSpec("rhs", "q' and u', then s' of a model with states", on_request=True),
+    _quantity("state_rates", "n_s", "rates s' of the states", quantities.state_rates, _no_states, on_request=False),
     _quantity("T", "n_u n_u", "T of T u' = V: rows of the constraints, then momentum rows", T, _no_partition),
     _quantity("V", "n_u", "V of T u' = V, with stabilization gains", V, _no_partition),
     _quantity("Q", "n_u n_u", "kinetic-energy matrix", group="consistency"),
@@ -125,12 +130,12 @@ _DEFAULT: Final = (
         "new_speeds", "n_u", "generalized speeds from those before the change (argument u)", requires=_no_speed_change
     ),
     _servo("control", "n_tau", "controls tau that enforce the servo-constraints", servo.control, companions=_TESTED),
-    _servo("servo_matrix", "n_s n_tau", "S of S tau = z", servo.system_part("servo_matrix")),
-    _servo("servo_right_side", "n_s", "z of S tau = z", servo.system_part("servo_right_side")),
+    _servo("servo_matrix", "n_psi n_tau", "S of S tau = z", servo.system_part("servo_matrix")),
+    _servo("servo_right_side", "n_psi", "z of S tau = z", servo.system_part("servo_right_side")),
     _servo("servo_residuals", "", "psi of the servo-constraints, then psi' of the holonomic ones", servo.residuals),
     _servo(
         "servo_gains",
-        "n_s 2",
+        "n_psi 2",
         "Theta1, Theta2 of holonomic servo-constraints, Theta, 0 of nonholonomic ones",
         servo.gains,
     ),

@@ -111,7 +111,7 @@ class Function:
 class Symbols:
     """The names of the symbols in generated code, in the order of the arrays.
 
-    ``hidden``: values in the array ``r`` after the user's inputs, set by the runtime.
+    ``hidden``: values in the array ``r`` after the user's inputs, set by the runtime; ``states`` are the last of them.
     """
 
     coordinates: tuple[str, ...]
@@ -120,6 +120,12 @@ class Symbols:
     parameters: tuple[str, ...]
     gains: tuple[str, ...]
     hidden: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+
+    @property
+    def named_inputs(self) -> tuple[str, ...]:
+        """The names of the values of ``r`` in the table of a compiled model: the hidden ones if it has states."""
+        return (*self.inputs, *self.hidden) if self.states else self.inputs
 
 
 @dataclass(frozen=True)

@@ -49,13 +49,15 @@ class ContactState:
 class Contacts:
     """All contacts at a state: ``contacts["floor"]`` is a :class:`ContactState`.
 
-    ``states`` maps names to states; ``qdot`` (n_q,) and ``udot`` (n_u,) are the rates with contact forces. ``forces``
+    ``states`` maps names to states of contacts; ``qdot`` (n_q,), ``udot`` (n_u,) and ``sdot`` (n_s,), the rates of the
+    model's states, are the rates with contact forces. ``forces``
     (n_rows,) are the multipliers in the order of ``description.contacts.rows``; functions take them after the inputs.
     """
 
     states: Mapping[str, ContactState]
     qdot: Array
     udot: Array
+    sdot: Array
     forces: Array
 
     def __getitem__(self, name: str) -> ContactState:
@@ -101,7 +103,7 @@ def check_contact_values(functions: CompiledFunctions, t: float, q: Any, u: Any,
 class Contacting(Evaluation):
     """The methods of :class:`~kanegen.Solver` for contacts and impulses."""
 
-    def contacts(self, t: float, q: Any, u: Any, r: Any = None) -> Contacts:
+    def contacts(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Contacts:
         """The contacts at a state: consistent modes, forces, and the accelerations under these forces.
 
         A run from this state begins with these modes. They follow from the gaps and their rates and, where both vanish,
@@ -119,6 +121,7 @@ class Contacting(Evaluation):
         if not module.CONTACTS:
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
         functions.require(["contacts"])
+        r = functions.with_states(r, s)
         functions.get("gaps").value(t, q, u, r)  # checks the arguments
         check_contact_values(functions, t, q, u, r)
         state = functions.prepared, float(t), q, u, functions.inputs(r, ("contacts", "gaps"))
@@ -130,9 +133,14 @@ class Contacting(Evaluation):
             name: _state(MODES[mode], layout, value, rate, force)
             for name, mode, layout in zip(module.CONTACTS, modes.tolist(), module.contact_layout(), strict=True)
         }
-        return Contacts(FrozenMapping(states), qdot, udot, force)
+        sdot = np.empty(0)
+        if self.description.states:
+            inputs = np.array(state[-1])
+            inputs[self.description.input_layout.multiplier_slots] = force
+            sdot = self._value("state_rates", t, q, u, inputs)
+        return Contacts(FrozenMapping(states), qdot, udot, sdot, force)
 
-    def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None) -> Impulse:
+    def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None, s: Any = None) -> Impulse:
         """The speeds after impulses that act at one instant, and the impulses of the constraints.
 
         ``Q (u+ - u-) = I + J^T Lambda``, and the constraints hold before and after: ``J (u+ - u-) = 0`` for rows that
@@ -142,8 +150,8 @@ class Contacting(Evaluation):
 
         Parameters
         ----------
-        t, q, u, r
-            The state before the impulse, as for :attr:`rhs`; u must satisfy the constraints.
+        t, q, u, r, s
+            The state before the impulse, as for :attr:`rhs`; u must satisfy the constraints. States do not change.
         impulses
             Generalized impulses (n_u,), N s or N m s; the name of one of the model's ``impulses``; or a mapping from
             such names to factors, ``{"kick": 0.5}``.
@@ -157,6 +165,7 @@ class Contacting(Evaluation):
             satisfied after the impulse.
         """
         functions, description = self._functions, self.description
+        r = functions.with_states(r, s)
         before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)
         constraints = description.constraints
@@ -342,11 +351,13 @@ def start_modes(module: Evaluator, modes: Mapping[str, str] | None) -> dict[int,
     return {module.CONTACTS.index(name): MODES.index(mode) for name, mode in named.items()}
 
 
-def check_run(module: Evaluator, watched: Iterable[int], backwards: bool, control_states: bool) -> None:
+def check_run(functions: CompiledFunctions, watched: Iterable[int], backwards: bool, control_states: bool) -> None:
     """Raise `SolveError` for contacts and events that do not work backwards in time or with controls in the state."""
+    module, labels = functions.module, functions.description.events
     events = [module.EVENTS[k] for k in watched]
+    resetting = {event.name for event in labels if event.reset}
     irreversible = [f"contact {name!r}" for name in module.IRREVERSIBLE_CONTACTS]
-    irreversible += [f"event {name!r}" for name in events if name in module.IRREVERSIBLE_EVENTS]
+    irreversible += [f"event {name!r}" for name in events if name in {*module.IRREVERSIBLE_EVENTS, *resetting}]
     if backwards and irreversible:
         raise SolveError(
             f"the span goes backwards in time, but {', '.join(irreversible)} cannot be integrated backwards: the state "
@@ -365,9 +376,9 @@ def hybrid_records(
 ) -> tuple[tuple[EventRecord, ...], ContactHistory | None]:
     """The events and the contacts of a run; ``result.hybrid`` is None in runs without contacts and events.
 
-    ``result.hybrid`` holds ``events`` (n, 3 + n_q + 2 n_u + n_rows), with rows of time, kind, index, q, speeds
-    before and after, and impulses; ``phases`` (m, 1 + n_contacts), with rows of the start of a phase and the modes;
-    ``forces`` (n_t, n_rows).
+    ``result.hybrid`` holds ``events`` (n, 3 + n_q + 2 (n_u + n_s) + n_rows), with rows of time, kind, index, q, speeds
+    and states before and after, and impulses; ``phases`` (m, 1 + n_contacts), with rows of the start of a phase and the
+    modes; ``forces`` (n_t, n_rows).
     """
     arrays = result.hybrid
     if arrays is None:
@@ -380,14 +391,15 @@ def hybrid_records(
 
 
 def _events(module: Evaluator, description: Description, rows: Array) -> tuple[EventRecord, ...]:
-    n_q, n_u = len(description.coordinates), len(description.speeds)
-    parts = [np.ascontiguousarray(part) for part in np.split(rows, [3, 3 + n_q, 3 + n_q + n_u, 3 + n_q + 2 * n_u], 1)]
+    n_q, n_u, n_s = len(description.coordinates), len(description.speeds), len(description.states)
+    ends = np.cumsum([3, n_q, n_u, n_s, n_u, n_s])
+    parts = [np.ascontiguousarray(part) for part in np.split(rows, ends, 1)]
     kinds, contacts, events = EventKind.labels(), module.CONTACTS, module.EVENTS
     records = []
-    for (t, code, index), q, before, after, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
+    for (t, code, index), q, u, s, new_u, new_s, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
         kind = kinds[int(code)]
         name = (events if code == EventKind.USER else contacts)[int(index)]
-        records.append(EventRecord(t, name, kind, q, before, after, impulse))
+        records.append(EventRecord(t, name, kind, q, u, new_u, impulse, s, new_s))
     return tuple(records)
 
 

@@ -53,7 +53,7 @@ class Evaluation:
     _residuals: Callable[..., Array]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """A quantity of the catalogue as a function of (t, q, u, r=None, out=None), created on first use."""
+        """A quantity of the catalogue as a function of (t, q, u, r=None, s=None, out=None), created on first use."""
         if name not in ATTRIBUTES:
             near = difflib.get_close_matches(name, [known for known in dir(self) if known[0] != "_"], n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -65,10 +65,10 @@ class Evaluation:
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *ATTRIBUTES})
 
-    def _value(self, name: str, t: float, q: Any, u: Any, r: Any) -> Any:
-        return self._functions.get(name).value(t, q, u, r)
+    def _value(self, name: str, t: float, q: Any, u: Any, r: Any, s: Any = None) -> Any:
+        return self._functions.get(name).value(t, q, u, r, s)
 
-    def residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+    def residuals(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """Residuals of the constraints at position and velocity level, zero on the constraint manifold.
 
         ``(n_position,)``: phi of the holonomic constraints, then invariants (``description.constraints.positions``);
@@ -76,39 +76,39 @@ class Evaluation:
         """
         constraints = self.description.constraints
         if not constraints.levels:
-            self.extension.module.checked_state(t, q, u, r)
+            self.extension.module.checked_state(t, q, u, self._functions.with_states(r, s))
             return np.empty(0), np.empty(0)
-        values, n = self._residuals(t, q, u, r), len(constraints.positions)
+        values, n = self._residuals(t, q, u, r, s), len(constraints.positions)
         return values[:n], values[n:]
 
-    def rank(self, t: float, q: Any, u: Any, r: Any = None) -> int:
+    def rank(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> int:
         """The number of independent constraints at this state; needs the function ``rank``."""
-        return int(self._value("rank", t, q, u, r))
+        return int(self._value("rank", t, q, u, r, s))
 
-    def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None) -> AccelerationParts:
+    def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> AccelerationParts:
         """Constraint-enforcing and momentum-balance parts of u' and w'; needs ``functions="acceleration_parts"``."""
-        return AccelerationParts(*self._value("acceleration_parts", t, q, u, r))
+        return AccelerationParts(*self._value("acceleration_parts", t, q, u, r, s))
 
-    def output(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Any:
+    def output(self, name: str, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Any:
         """The user's output ``name``: a float or an array. Raises `SolveError` for unknown names."""
         shapes = self.description.outputs
         if name not in shapes:
             raise SolveError(unknown(name, tuple(shapes), "output"))
-        value = self._value(f"output:{name}", t, q, u, r)
+        value = self._value(f"output:{name}", t, q, u, r, s)
         return value if shapes[name] == () else value.reshape(shapes[name])
 
-    def outputs(self, t: float, q: Any, u: Any, r: Any = None) -> dict[str, Any]:
+    def outputs(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> dict[str, Any]:
         """All outputs of the model by name."""
-        return {name: self.output(name, t, q, u, r) for name in self.description.outputs}
+        return {name: self.output(name, t, q, u, r, s) for name in self.description.outputs}
 
-    def reaction(self, name: str, t: float, q: Any, u: Any, r: Any = None) -> Wrench:
+    def reaction(self, name: str, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Wrench:
         """Force and torque of the model's reaction ``name``. Raises `SolveError` for unknown names."""
         if name not in self.description.reactions:
             what = "reaction (reactions= of kanegen.Model) that was built"
             raise SolveError(unknown(name, self.description.reactions, what))
-        values = self._value(REACTION + name, t, q, u, r)
+        values = self._value(REACTION + name, t, q, u, r, s)
         return Wrench(values[:3], values[3:])
 
-    def reactions(self, t: float, q: Any, u: Any, r: Any = None) -> dict[str, Wrench]:
+    def reactions(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> dict[str, Wrench]:
         """All reactions of the model by name."""
-        return {name: self.reaction(name, t, q, u, r) for name in self.description.reactions}
+        return {name: self.reaction(name, t, q, u, r, s) for name in self.description.reactions}

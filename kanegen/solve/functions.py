@@ -29,7 +29,7 @@ class CompiledFunctions:
         self._made_from, self.description = (extension, description, parameters, gains), description
         self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
         defaults = [np.nan if slot.default is None else slot.default for slot in description.input_slots]
-        self._defaults = np.array(defaults, dtype=np.float64)
+        self._defaults: Array = description.input_layout.array(np.array(defaults, dtype=np.float64), states=np.nan)
         self.prepared = module.Prepared(parameters, gains, self._avoidable(), bool(self._unset))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -60,21 +60,39 @@ class CompiledFunctions:
         return frozenset[int]().union(*(functions[name].inputs for name in names if name in self.module.FUNCTIONS))
 
     def inputs(self, r: Any, names: Iterable[str]) -> Array:
-        """The inputs (n_r,) for several functions at once: ``r``, or the defaults.
+        """The inputs for several functions at once: ``r``, or the defaults with the hidden inputs, (n_r + n_hidden,).
 
-        Raises `SolveError` where one of the functions reads an input without a default.
+        Raises `SolveError` where one of the functions reads an input or a state without a default.
         """
         if r is not None:
             return np.asarray(r, dtype=np.float64)
-        listed = list(names)
+        listed, layout = list(names), self.description.input_layout
         values = self._values_by_default(listed)
-        missing = [name for name, value in zip(self.description.inputs, values, strict=True) if np.isnan(value)]
+        missing = [name for name, x in zip((*layout.inputs, *layout.hidden), values, strict=True) if np.isnan(x)]
         if missing:
             raise SolveError(
-                f"{', '.join(listed)} need values of inputs without a default: {', '.join(missing)}; pass r=, or "
-                "give each Input a default"
+                f"{', '.join(listed)} need values of inputs or states without a default: {', '.join(missing)}; pass "
+                "r= and s=, or give each Input a default"
             )
         return values
+
+    def with_states(self, r: Any, s: Any) -> Any:
+        """The inputs ``r`` followed by the hidden inputs with the states ``s``; ``r`` if no states are given.
+
+        Inputs and states that are not given are NaN, which functions that read them refuse. Raises `SolveError` for
+        states of the wrong number.
+        """
+        d, layout = self.description, self.description.input_layout
+        if s is None:
+            return r
+        states = np.asarray(s, dtype=np.float64)
+        if not d.states or states.shape != (len(d.states),):
+            what = f"expected ({len(d.states)},): {', '.join(d.states)}" if d.states else "the model has no states"
+            raise SolveError(f"s has shape {states.shape}; {what}")
+        given = np.asarray(self._defaults if r is None else r, dtype=np.float64)
+        array: Array = given.copy() if given.shape == (layout.size,) else layout.array(given)
+        array[layout.state_slots] = states
+        return array
 
     def in_run(self, *names: str) -> tuple[str, ...]:
         """These functions and those that every run of the model calls: contacts, guards of events, impulses."""
@@ -86,7 +104,8 @@ class CompiledFunctions:
         return tuple(name for name, spec in specs.items() if spec is None or spec.every_run)
 
     def _values_by_default(self, names: Sequence[str]) -> Array:
-        """Default inputs (n_r,); without a default: NaN if one of the functions reads the input, else zero."""
+        """Default inputs and hidden ones, (n_r + n_hidden,); NaN for inputs and states without a default that one of
+        the functions reads, else zero."""
         read, values = self.inputs_read(names), self._defaults.copy()
         unread = [i for i in range(len(values)) if i not in read]
         if unread:
@@ -143,6 +162,7 @@ def check_names(module: Evaluator, description: Description) -> None:
         ("coordinates", module.COORDINATES, description.coordinates),
         ("speeds", module.SPEEDS, description.speeds),
         ("inputs", module.INPUTS, description.inputs),
+        ("states", module.STATES, description.states),
         ("parameters", module.PARAMETERS, description.parameters),
         ("number of gains", module.N_GAINS, description.constraints.n_gains),
     ):
@@ -154,7 +174,7 @@ def check_names(module: Evaluator, description: Description) -> None:
 
 
 def _empty(shape: tuple[int, ...]) -> Callable[..., Array]:
-    def value(t: float, q: Any, u: Any, r: Any = None, out: Array | None = None) -> Array:
+    def value(t: float, q: Any, u: Any, r: Any = None, s: Any = None, out: Array | None = None) -> Array:
         return np.empty(shape) if out is None else out
 
     return value

@@ -32,7 +32,7 @@ from kanegen.solve.solution import (
     Statistics,
     conflict_message,
 )
-from kanegen.solve.values import integral_function, listed, number, positive
+from kanegen.solve.values import integral_function, listed, number, positive, start_states
 
 
 class Options(NamedTuple):
@@ -84,9 +84,9 @@ _STEPPING: Final = Options._fields[: Options._fields.index("events")]
 class Problem(NamedTuple):
     """What is integrated in a run of a model.
 
-    ``function`` is the right-hand side. ``residuals(t, q, u, r)`` returns the residuals at position and at velocity
-    level. With ``momenta`` the state is (q, mom), and ``function`` belongs to a momentum form. ``loop`` provides the
-    controls of a closed loop.
+    ``s0`` (n_s,) are the states at the start. ``function`` is the right-hand side. ``residuals(t, q, u, r)`` returns
+    the residuals at position and at velocity level. With ``momenta`` the state is (q, mom), and ``function`` belongs to
+    a momentum form. ``loop`` provides the controls of a closed loop.
     """
 
     functions: CompiledFunctions
@@ -96,6 +96,11 @@ class Problem(NamedTuple):
     projection: Projection | None
     momenta: RunMomenta | None
     loop: ClosedLoop | None
+    s0: Array
+
+    def inputs_at(self, t: float, s: Any) -> Any:
+        """The inputs at ``t``, followed by hidden inputs with the states ``s`` if the model has states."""
+        return self.functions.with_states(self.inputs.at(t), s if self.s0.size else None)
 
 
 def integrate(problem: Problem, start: RunStart, t1: float, options: Options) -> Solution:
@@ -114,6 +119,7 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: Options) ->
             t1,
             q0,
             u0 if problem.momenta is None else problem.momenta.of(t0, q0, u0),
+            problem.s0,
             **{name: getattr(options, name) for name in _STEPPING},
             dense=options.dense_output,
             progress=call,
@@ -136,13 +142,14 @@ def _projection_arguments(
 
 def _checked_events(problem: Problem, start: RunStart, t1: float, options: Options) -> tuple[int, ...]:
     """Indices of the events to detect. Raises `SolveError` for a start, span or events that cannot be integrated."""
-    module, d = problem.functions.module, problem.functions.description
+    d = problem.functions.description
     events = watched_events(d, options.events)
     if problem.loop is not None:
         problem.loop.check(options.method, start.t, t1)
-    check_run(module, events, t1 < start.t, problem.loop is not None and problem.loop.law is None)
+    check_run(problem.functions, events, t1 < start.t, problem.loop is not None and problem.loop.law is None)
     state, tolerance = start[:3], start.tolerance if d.constraints.levels else None
-    r = problem.inputs.at(start.t) if d.inputs and (d.contacts.values or tolerance is not None) else None
+    needed = (d.inputs or d.states) and (d.contacts.values or tolerance is not None)
+    r = problem.inputs_at(start.t, problem.s0) if needed else None
     check_contact_values(problem.functions, *state, r)
     if tolerance is not None and (violated := violations(d, problem.residuals(*state, r), *state[1:], tolerance)):
         advice = (
@@ -177,19 +184,22 @@ def _check_tolerance(value: Any, name: str, zero: bool) -> None:
 
 def _solution(problem: Problem, result: Any) -> Solution:
     module, description = problem.functions.module, problem.functions.description
-    n_q = len(description.coordinates)
-    n = n_q + len(description.speeds)  # with control constraints, controls follow in the state
+    # With control constraints, controls follow in the state.
+    ends = np.cumsum([len(description.coordinates), len(description.speeds), len(description.states)])
     t, y = result.last
+    q, u, s, _ = (np.ascontiguousarray(part) for part in np.split(result.y, ends, axis=1))
+    last = np.split(y, ends)[: 3 if description.states else 2]
     dense = result.dense if result.dense is None or isinstance(result.dense, Dense) else Dense(*result.dense)
     events, contacts = hybrid_records(module, description, result)
     return Solution(
         t=result.t,
-        q=np.ascontiguousarray(result.y[:, :n_q]),
-        u=np.ascontiguousarray(result.y[:, n_q:n]),
+        q=q,
+        u=u,
+        s=s,
         status=Outcome.from_code(result.status),
         message=result.message if result.conflict is None else conflict_message(module, result.conflict),
         statistics=Statistics(**result.statistics),
-        last=(t, y[:n_q], y[n_q:n]),
+        last=(t, *last),
         dense=dense.ending_at(t, y) if dense is not None and events else dense,
         events=events,
         contacts=contacts,
@@ -221,15 +231,15 @@ def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> S
     raise IntegrationError(f"{place}: {where}{reason or solution.message}; {kept}", solution)
 
 
-def _not_finite(problem: Problem, last: tuple[float, Array, Array]) -> str | None:
+def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:
     """The message on an entry of the right-hand side or its Jacobian that is not finite; None if all are finite."""
     if problem.momenta is not None or problem.loop is not None:
         return None
-    t, q, u = last
+    t, q, u, *s = last
     try:
-        r = problem.inputs.at(t)
+        r = problem.inputs_at(t, *s) if s else problem.inputs.at(t)
         problem.function.pair(t, q, u, r)
-        problem.functions.require_finite(("jacobian_q", "jacobian_u"), t, q, u, r)
+        problem.functions.require_finite(("jacobian_q", "jacobian_u", "jacobian_s"), t, q, u, r)
     except SolveError as error:
         return str(error)
     return None
@@ -296,6 +306,7 @@ class Integrable(Evaluation):
         u0: Any,
         r: Any = None,
         *,
+        s0: Any = None,
         method: str = "dopri5",
         rtol: Any = 1e-8,
         atol: Any = 1e-10,
@@ -323,12 +334,14 @@ class Integrable(Evaluation):
             Coordinates and speeds at ``t0``, (n_q,) and (n_u,).
         r
             Inputs: see :func:`kanegen.solve.inputs.run_inputs`. None: their defaults.
+        s0
+            States at ``t0`` of a model with states, (n_s,), or a mapping from their names or symbols to values.
         method
             ``"dopri5"`` (Dormand and Prince 1980, order 5(4)), ``"dop853"`` (Hairer, Norsett and Wanner 1993, order
             8(5,3)) and, for stiff equations, ``"rodas"`` (order 4(3), needs the Jacobians or, with closed contacts,
             differences) choose their steps; ``"rk4"`` and ``"kutta_merson"`` have a fixed ``step``.
         rtol, atol
-            Relative and absolute tolerance of the local error, numbers or (n_q + n_u,), for adaptive methods.
+            Relative and absolute tolerance of the local error, numbers or (n_q + n_u + n_s,), for adaptive methods.
         step, first_step, max_step
             Step sizes in s: the fixed step of rk4 and kutta_merson; the first and the largest step of adaptive methods.
         max_steps
@@ -391,10 +404,11 @@ class Integrable(Evaluation):
         if start_tolerance is not None:
             positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
         start = RunStart(t0, q0, u0, start_tolerance)
-        problem = self._problem(ControlOptions(control, sample_time, limits, y, tau0), start, r)
+        s0 = start_states(self.description, s0)
+        problem = self._problem(ControlOptions(control, sample_time, limits, y, tau0), start, r, s0)
         return integrate(problem, start, t1, options)
 
-    def _problem(self, control: ControlOptions, start: RunStart, r: Any) -> Problem:
+    def _problem(self, control: ControlOptions, start: RunStart, r: Any, s0: Array) -> Problem:
         functions, projection = self._functions, projection_of(self.stabilization, self._functions)
         loop = closed_loop(functions, control, start, r)
         functions.require(functions.in_run())
@@ -403,7 +417,7 @@ class Integrable(Evaluation):
         momenta = None
         if loop is None and FORMS[self.description.form].momenta:
             momenta = RunMomenta(functions, r, self._inputs_needed())
-        return Problem(functions, function, inputs, self.residuals, projection, momenta, loop)
+        return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0)
 
     def consistent_controls(
         self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12
@@ -467,9 +481,10 @@ class Integrable(Evaluation):
     def low_level_callable(self, r: Any = None) -> Any:
         """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
 
-        Its arguments are t, ``y = (q, u)`` (read), ``y'`` (written) and user data that the callable owns; the result is
-        negative if y' could not be computed or is not finite. All contacts count as open; events are ignored. ``r`` is
-        as for :meth:`integrate`, but without Python callables. Only one thread at a time can use it.
+        Its arguments are t, ``y = (q, u)`` or ``(q, u, s)`` (read), ``y'`` (written) and user data that the callable
+        owns; the result is negative if y' could not be computed or is not finite. All contacts count as open; events
+        are ignored. ``r`` is as for :meth:`integrate`, but without Python callables. Only one thread at a time can use
+        it.
         """
         from scipy import LowLevelCallable
 

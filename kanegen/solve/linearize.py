@@ -37,20 +37,22 @@ STEADY = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Jacobian:
-    """Derivatives of (q', u'), (n_q + n_u, columns): in the coordinates, speeds, inputs and parameters."""
+    """Derivatives of (q', u', s'), (n_q + n_u + n_s, columns): in coordinates, speeds, states, inputs, parameters."""
 
     q: Array
     u: Array
+    s: Array
     r: Array
     p: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """``z' = A z + B dr``, ``(dq, du) = C z + D dr``: deviations from the state of linearization.
+    """``z' = A z + B dr``, ``(dq, du, ds) = C z + D dr``: deviations from the state of linearization.
 
-    ``z`` holds the independent ``coordinates``, then the independent ``speeds``; ``inputs`` names the elements of dr,
-    where rates of inputs are separate inputs. ``C`` and ``D`` have a row for every coordinate and speed, ``C_outputs``
+    ``z`` holds the independent ``coordinates``, the independent ``speeds``, then the ``additional_states`` of a model
+    with states; ``inputs`` names the elements of dr, where rates of inputs are separate inputs. ``C`` and ``D`` have a
+    row for every coordinate, speed and additional state, ``C_outputs``
     and ``D_outputs`` for every output of the model (every component of a matrix): ``dy = C_outputs z + D_outputs dr``,
     including the accelerations in the outputs. ``steady``: A and B are constant along the motion, to first order. If
     not, they are valid at this instant only, and the eigenvalues do not determine stability.
@@ -67,11 +69,12 @@ class Linearization:
     C_outputs: Array
     D_outputs: Array
     outputs: tuple[str, ...]
+    additional_states: tuple[str, ...] = ()
 
     @property
     def states(self) -> tuple[str, ...]:
         """The names of z."""
-        return self.coordinates + self.speeds
+        return self.coordinates + self.speeds + self.additional_states
 
     @property
     def eigenvalues(self) -> NDArray[np.complex128]:
@@ -93,7 +96,7 @@ class Linearization:
                 break
             kept.remove(own[0])
         names = [self.states[i] for i in kept]
-        n = sum(i < len(self.coordinates) for i in kept)
+        n, end = sum(i < len(self.coordinates) for i in kept), len(kept) - len(self.additional_states)
         return replace(
             self,
             A=self.A[np.ix_(kept, kept)],
@@ -101,7 +104,7 @@ class Linearization:
             C=self.C[:, kept],
             C_outputs=self.C_outputs[:, kept],
             coordinates=tuple(names[:n]),
-            speeds=tuple(names[n:]),
+            speeds=tuple(names[n:end]),
         )
 
 
@@ -111,15 +114,16 @@ class Differentiable(Evaluation):
     They need ``functions=("rhs", "residuals", "jacobians")`` of ``kg.build``, or further functions.
     """
 
-    def jacobian(self, t: float, q: Any, u: Any, r: Any = None) -> Jacobian:
-        """Derivatives of (q', u'), with the stabilization of the solver, by compiled implicit differentiation.
+    def jacobian(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Jacobian:
+        """Derivatives of (q', u', s'), with the stabilization of the solver, by compiled implicit differentiation.
 
         Returns
         -------
         Jacobian
-            Derivatives (n_q + n_u, n) with respect to ``q``, ``u``, the inputs ``r`` (rates of inputs are separate
-            inputs) and the parameters ``p`` in the order of ``description.parameters``. They are those of ``rhs``, also
-            off the constraint manifold. The derivative of a square root at 0 counts as 0 (docs/linearization.md).
+            Derivatives (n_q + n_u + n_s, n) with respect to ``q``, ``u``, ``s``, the inputs ``r`` (rates of inputs are
+            separate inputs) and the parameters ``p`` in the order of ``description.parameters``. They are those of
+            ``rhs``, also off the constraint manifold. The derivative of a square root at 0 counts as 0
+            (docs/linearization.md).
 
         Raises
         ------
@@ -127,7 +131,7 @@ class Differentiable(Evaluation):
             If ``rhs`` raises it, if a derivative is not finite, and if the Jacobians were not built.
         """
         d = self.description
-        return Jacobian(*_slopes(self._evaluate(t, q, u, r), d, "jacobian", len(d.coordinates) + len(d.speeds), "qurp"))
+        return Jacobian(*_slopes(self._evaluate(t, q, u, r, s), d, "jacobian", _size(d), "qusrp"))
 
     def linearize(
         self,
@@ -135,6 +139,7 @@ class Differentiable(Evaluation):
         q: Any,
         u: Any,
         r: Any = None,
+        s: Any = None,
         *,
         coordinates: Sequence[Any] | None = None,
         speeds: Sequence[Any] | None = None,
@@ -165,35 +170,44 @@ class Differentiable(Evaluation):
             )
             advice = "solve them first: q, u = solver.make_consistent(t, q, u), with fixed= for values to keep; or "
             raise SolveError(listed(headline, violated, advice + "allow more by tolerance="))
-        return linearize(self._evaluate(t, q, u, r), self.description, self.rhs(t, q, u, r), coordinates, speeds)
+        rates = self.rhs(t, q, u, r, s)
+        return linearize(self._evaluate(t, q, u, r, s), self.description, rates, coordinates, speeds)
 
-    def _evaluate(self, t: float, q: Any, u: Any, r: Any) -> Evaluate:
-        return lambda name: np.asarray(self._value(name, t, q, u, r))
+    def _evaluate(self, t: float, q: Any, u: Any, r: Any, s: Any) -> Evaluate:
+        return lambda name: np.asarray(self._value(name, t, q, u, r, s))
+
+
+def _size(d: Description) -> int:
+    """The number of coordinates, speeds and additional states."""
+    return len(d.coordinates) + len(d.speeds) + len(d.states)
 
 
 def linearize(
     evaluate: Evaluate,
     description: Description,
-    rates: tuple[Array, Array],
+    rates: tuple[Array, ...],
     coordinates: Sequence[Any] | None = None,
     speeds: Sequence[Any] | None = None,
 ) -> Linearization:
-    """The minimal linear model; ``rates`` are (q', u') at the state, which satisfies the constraints.
+    """The minimal linear model; ``rates`` are (q', u', s') at the state, which satisfies the constraints.
 
     ``coordinates`` and ``speeds`` name the independent ones; None: chosen by pivoting.
     """
     d = description
     n_q, n_p = len(d.coordinates), len(d.constraints.positions)
-    on_q, on_u, on_r = _slopes(evaluate, d, "residuals", len(d.constraints.levels))
+    on_q, on_u, on_r = _slopes(evaluate, d, "residuals", len(d.constraints.levels), "qur")
     q_q, q_r, q_free = _solved(on_q[:n_p], on_r[:n_p], d.coordinates, coordinates, "coordinate")
     in_q, in_u, in_r = on_q[n_p:], on_u[n_p:], on_r[n_p:]
     u_u, u_rest, u_free = _solved(in_u, np.hstack([in_q @ q_q, in_r + in_q @ q_r]), d.speeds, speeds, "speed")
     n_free = len(q_free)
-    C = np.vstack([np.hstack([q_q, np.zeros((n_q, len(u_free)))]), np.hstack([u_rest[:, :n_free], u_u])])
-    D = np.vstack([q_r, u_rest[:, n_free:]])
-    *F_state, F_r = _slopes(evaluate, d, "jacobian", n_q + len(d.speeds))
+    n_u, n_s = len(d.speeds), len(d.states)
+    C = _block_diagonal(
+        np.vstack([np.hstack([q_q, np.zeros((n_q, len(u_free)))]), np.hstack([u_rest[:, :n_free], u_u])]), np.eye(n_s)
+    )
+    D = np.vstack([q_r, u_rest[:, n_free:], np.zeros((n_s, len(d.inputs)))])
+    *F_state, F_r = _slopes(evaluate, d, "jacobian", _size(d))
     F = np.hstack(F_state)
-    rows = [*q_free, *(n_q + i for i in u_free)]
+    rows = [*q_free, *(n_q + i for i in (*u_free, *range(n_u, n_u + n_s)))]
     names, Y, Y_r = _outputs(evaluate, d)
     return Linearization(
         A=(F @ C)[rows],
@@ -203,15 +217,21 @@ def linearize(
         coordinates=tuple(d.coordinates[i] for i in q_free),
         speeds=tuple(d.speeds[i] for i in u_free),
         inputs=d.inputs,
-        steady=_is_steady(F, evaluate("jacobian_t"), rates, [n_q + i for i in u_free]),
+        steady=_is_steady(F, evaluate("jacobian_t"), rates, rows[n_free:]),
         C_outputs=Y @ C,
         D_outputs=Y @ D + Y_r,
         outputs=names,
+        additional_states=d.states,
     )
 
 
+def _block_diagonal(a: Array, b: Array) -> Array:
+    zeros = np.zeros((a.shape[0], b.shape[1])), np.zeros((b.shape[0], a.shape[1]))
+    return np.block([[a, zeros[0]], [zeros[1], b]])
+
+
 def _outputs(evaluate: Evaluate, d: Description) -> tuple[tuple[str, ...], Array, Array]:
-    """Names of the components of all outputs, with their derivatives in (q, u) and r; empty if they were not built."""
+    """Names of all components of the outputs, their derivatives in (q, u, s) and in r; empty if they were not built."""
     names = tuple(
         f"{name}[{', '.join(map(str, index))}]" if shape else name
         for name, shape in d.outputs.items()
@@ -222,9 +242,10 @@ def _outputs(evaluate: Evaluate, d: Description) -> tuple[tuple[str, ...], Array
     return names, np.hstack(in_state), in_inputs
 
 
-def _slopes(evaluate: Evaluate, d: Description, name: str, rows: int, variables: str = "qur") -> list[Array]:
-    """Derivatives of values (rows,) with respect to q, u, r, p; matrices without elements are not compiled."""
-    sizes = {"q": len(d.coordinates), "u": len(d.speeds), "r": len(d.inputs), "p": len(d.parameters)}
+def _slopes(evaluate: Evaluate, d: Description, name: str, rows: int, variables: str = "qusr") -> list[Array]:
+    """Derivatives of values (rows,) with respect to q, u, s, r, p; matrices without elements are not compiled."""
+    sizes = {"q": len(d.coordinates), "u": len(d.speeds), "s": len(d.states), "r": len(d.inputs)}
+    sizes["p"] = len(d.parameters)
     return [evaluate(f"{name}_{x}") if rows and sizes[x] else np.zeros((rows, sizes[x])) for x in variables]
 
 
@@ -267,8 +288,8 @@ def _free(matrix: Array, names: Sequence[str], wanted: Sequence[Any] | None, wha
     return free
 
 
-def _is_steady(F: Array, F_t: Array, rates: tuple[Array, Array], rows: list[int]) -> bool:
-    """Whether the independent accelerations (``rows`` of the rates) and their time derivatives are zero."""
+def _is_steady(F: Array, F_t: Array, rates: tuple[Array, ...], rows: list[int]) -> bool:
+    """Whether the independent accelerations and s' (``rows`` of the rates), and their time derivatives, are zero."""
     rate = np.concatenate(rates)
     scale = 1.0 + float(np.abs(F).max(initial=0.0)) * (1.0 + float(np.abs(rate).max(initial=0.0)))
     change = np.concatenate([rate[rows], (F @ rate + F_t)[rows]])

@@ -35,19 +35,24 @@ def state_function(form: str, rhs_name: str) -> str:
 
 
 def functions_of_momenta(functions: CompiledFunctions, rhs_name: str) -> dict[str, Callable[..., Any]]:
-    """The functions of (t, q, mom, r=None) by name: ``speeds_from_momentum`` and ``momentum_rhs``.
+    """The functions of (t, q, mom, r=None, s=None) by name: ``speeds_from_momentum`` and ``momentum_rhs``.
 
     ``mom``: (n_u,), or (n_i,) in the reduced form. Functions that were not built raise `SolveError` with the reason.
     """
-    form, n_q = functions.description.form, len(functions.description.coordinates)
+    form, n_q, n_s = (
+        functions.description.form,
+        len(functions.description.coordinates),
+        len(functions.description.states),
+    )
     if form == "momentum" and rhs_name != "rhs":
         rates: Callable[..., Any] = refusal(_NO_STABILIZATION)
     else:
         rates = _of_momenta(functions, f"momentum_{rhs_name}" if FORMS[form].momenta else "momentum_rhs")
 
-    def momentum_rhs(t: float, q: Any, mom: Any, r: Any = None) -> tuple[Array, Array]:
-        values = rates(t, q, mom, r)
-        return values[:n_q], values[n_q:]
+    def momentum_rhs(t: float, q: Any, mom: Any, r: Any = None, s: Any = None) -> tuple[Array, ...]:
+        values = rates(t, q, mom, r, s)
+        parts = np.split(values, [n_q, len(values) - n_s])
+        return tuple(parts) if n_s else tuple(parts[:2])
 
     return {"speeds_from_momentum": _of_momenta(functions, "speeds_from_momentum"), "momentum_rhs": momentum_rhs}
 
@@ -60,14 +65,14 @@ def _of_momenta(functions: CompiledFunctions, name: str) -> Callable[..., Array]
         return value
     n_i, n_u = len(description.independent), len(description.speeds)
 
-    def padded(t: float, q: Any, mom: Any, r: Any = None) -> Array:
+    def padded(t: float, q: Any, mom: Any, r: Any = None, s: Any = None) -> Array:
         momenta = np.asarray(mom, dtype=np.float64)
         if momenta.shape != (n_i,):
             raise SolveError(
                 f"mom has shape {momenta.shape}; expected ({n_i},), the reduced momenta of "
                 f"{', '.join(description.independent_names)}"
             )
-        return value(t, q, np.concatenate([momenta, np.zeros(n_u - n_i)]), r)
+        return value(t, q, np.concatenate([momenta, np.zeros(n_u - n_i)]), r, s)
 
     return padded
 
@@ -81,7 +86,7 @@ class RunMomenta:
     def __init__(self, functions: CompiledFunctions, r: Any, needed: frozenset[int]) -> None:
         self._made_from = (functions, r, needed)
         description = functions.description
-        self._n_q, self._n_u = len(description.coordinates), len(description.speeds)
+        self._n_q, self._n_u, self._n_s = map(len, (description.coordinates, description.speeds, description.states))
         self._momenta = functions.call("reduced_momentum" if description.form == "momentum" else "momentum")
         self._speeds = _of_momenta(functions, "speeds_from_momentum")
         self._inputs = run_inputs(functions.module, description, r, needed).at
@@ -95,12 +100,13 @@ class RunMomenta:
         return momenta
 
     def speeds(self, times: Array, states: Array) -> Array:
-        """States (q, u), (n_t, n_q + n_u), from states (q, mom), (n_t, n_q + n_mom)."""
-        n_q = self._n_q
-        result = np.empty((len(times), n_q + self._n_u))
-        result[:, :n_q] = states[:, :n_q]
-        for row, t, state in zip(result, times.tolist(), states, strict=True):
-            row[n_q:] = self._speeds(t, state[:n_q], state[n_q:], self._inputs(t))
+        """States (q, u, s), (n_t, n_q + n_u + n_s), from states (q, mom, s), (n_t, n_q + n_mom + n_s)."""
+        n_q, n_u = self._n_q, self._n_u
+        result = np.empty((len(times), n_q + n_u + self._n_s))
+        q, momenta, s = np.split(states, [n_q, states.shape[1] - self._n_s], axis=1)
+        result[:, :n_q], result[:, n_q + n_u :] = q, s
+        for row, t, own_q, own_momenta in zip(result, times.tolist(), q, momenta, strict=True):
+            row[n_q : n_q + n_u] = self._speeds(t, own_q, own_momenta, self._inputs(t))
         return result
 
     def in_speeds(self, result: Any) -> Any:
@@ -116,10 +122,10 @@ class RunMomenta:
 
 @dataclass(frozen=True, eq=False)
 class SpeedDense(Dense):
-    """Dense output of a run in the momenta: polynomials of (q, mom), converted to (q, u) on evaluation."""
+    """Dense output of a run in the momenta: polynomials of (q, mom), converted to speeds on evaluation."""
 
     momenta: RunMomenta
 
     def __call__(self, times: Array) -> Array:
-        """States (n_t, n_q + n_u) at ``times`` (n_t,), which must lie within the run."""
+        """States (n_t, n_q + n_u + n_s) at ``times`` (n_t,), which must lie within the run."""
         return self.momenta.speeds(times, super().__call__(times))

@@ -35,7 +35,7 @@ class Feasibility:
         rounding error if a solution exists. For ideal controls, ``|M G tau - M J_s^T mu|``, an acceleration.
     smallest_singular_value
         Smallest singular value of S, with every row divided by the magnitude of its terms; without unit, at most
-        sqrt(n_s), and 0 if S does not have full rank. The smaller it is, the larger are the controls. For ideal
+        sqrt(n_psi), and 0 if S does not have full rank. The smaller it is, the larger are the controls. For ideal
         controls, the smallest singular value of M G.
     """
 
@@ -59,7 +59,7 @@ class Controlled(Evaluation):
     _servo_defaults: Array
     _servo_missing: tuple[str, ...]
 
-    def control(self, t: float, q: Any, u: Any, y: Any = None, r: Any = None) -> Array:
+    def control(self, t: float, q: Any, u: Any, y: Any = None, r: Any = None, s: Any = None) -> Array:
         """The controls tau (n_tau,) that enforce the servo-constraints at this state.
 
         Parameters
@@ -69,6 +69,8 @@ class Controlled(Evaluation):
             ``Servo(y=...)`` fixes it.
         r
             Inputs (n_r,); the entries of the controls are not read. None: the defaults; controls need no default.
+        s
+            States (n_s,) of a model with states.
 
         Returns
         -------
@@ -82,27 +84,27 @@ class Controlled(Evaluation):
             values below 1e-9 relative to its terms (``Servo(damping=...)`` gives bounded controls there); if y
             contains the controls and does not determine them; for arguments of the wrong shape.
         """
-        return np.asarray(self._servo["control"](t, q, u, self._servo_inputs(y, r)))
+        return np.asarray(self._servo["control"](t, q, u, self._servo_inputs(y, r, s)))
 
-    def servo_system(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
-        """``(S, z)``, (n_s, n_tau) and (n_s,), of the equations ``S tau = z`` for the controls."""
-        inputs = self._servo_inputs(None, r)
+    def servo_system(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
+        """``(S, z)``, (n_psi, n_tau) and (n_psi,), of the equations ``S tau = z`` for the controls."""
+        inputs = self._servo_inputs(None, r, s)
         return self._servo["servo_matrix"](t, q, u, inputs), self._servo["servo_right_side"](t, q, u, inputs)
 
-    def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
-        """psi (n_s,) of the servo-constraints, and psi' of the holonomic ones; both vanish on the desired motion."""
-        values = self._servo["servo_residuals"](t, q, u, self._servo_inputs(None, r))
-        n_s = len(self.description.servo.orders) if self.description.servo else 0
-        return values[:n_s], values[n_s:]
+    def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
+        """psi (n_psi,) of the servo-constraints, and psi' of the holonomic ones; both vanish on the desired motion."""
+        values = self._servo["servo_residuals"](t, q, u, self._servo_inputs(None, r, s))
+        n_psi = len(self.description.servo.orders) if self.description.servo else 0
+        return values[:n_psi], values[n_psi:]
 
-    def feasibility(self, t: float, q: Any, u: Any, r: Any = None) -> Feasibility:
+    def feasibility(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Feasibility:
         """Whether the servo-constraints at this state are satisfied by unique controls, a family, or none."""
-        rank, residual, smallest, possible = self._servo["feasibility"](t, q, u, self._servo_inputs(None, r))
+        rank, residual, smallest, possible = self._servo["feasibility"](t, q, u, self._servo_inputs(None, r, s))
         dimension = len(_controls(self.description)) - int(rank)
         kind = "none" if not possible else "family" if dimension else "unique"
         return Feasibility(kind, dimension, float(residual), float(smallest))
 
-    def underactuation(self, t: float, q: Any, u: Any, r: Any = None) -> Underactuation:
+    def underactuation(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Underactuation:
         """The equations of motion that contain no controls, ``R u' = c`` (n_f rows).
 
         They are the second-order nonholonomic constraints of a system with fewer independent controls than degrees of
@@ -116,11 +118,11 @@ class Controlled(Evaluation):
         SolveError
             Also if the controls act on every degree of freedom, so that no such equations exist.
         """
-        rows = self._value("underactuation", t, q, u, self._servo_inputs(None, r))
+        rows = self._value("underactuation", t, q, u, self._servo_inputs(None, r, s))
         return Underactuation(rows[:, :-1].copy(), rows[:, -1].copy())
 
-    def _servo_inputs(self, y: Any, r: Any) -> Any:
-        """All inputs, followed by the hidden inputs with y; missing values are zero or the defaults."""
+    def _servo_inputs(self, y: Any, r: Any, s: Any) -> Any:
+        """All inputs, followed by the hidden inputs with y and s; missing inputs are zero or the defaults."""
         d = self.description
         if r is None and self._servo_missing:
             raise SolveError(
@@ -128,7 +130,7 @@ class Controlled(Evaluation):
                 f"r= ({len(d.inputs)} values: {', '.join(d.inputs)}; the entries of the controls are not read)"
             )
         if y is None:
-            return self._servo_defaults if r is None else r
+            return self._functions.with_states(self._servo_defaults if r is None else r, s)
         if d.servo is None or not d.servo.free:
             reason = "it has no servo-constraints" if d.servo is None else "kg.Servo(y=...) of the model fixes it"
             raise SolveError(f"y cannot be given to the model {d.name!r}: {reason}")
@@ -136,7 +138,7 @@ class Controlled(Evaluation):
         given = self._servo_defaults[:n_r] if r is None else np.asarray(r, dtype=np.float64)
         if given.shape != (n_r,):
             raise SolveError(f"r has shape {given.shape}, expected ({n_r},): {', '.join(d.inputs)}")
-        return d.input_layout.array(given, free=free)
+        return self._functions.with_states(d.input_layout.array(given, free=free), s)
 
 
 def servo_attributes(functions: CompiledFunctions) -> dict[str, Any]:
@@ -150,7 +152,7 @@ def servo_attributes(functions: CompiledFunctions) -> dict[str, Any]:
         _require_stability(d.name, d.servo, functions.of_parameters("servo_gains"))
     return {
         "_servo": {name: functions.call(name) for name in SERVO_FUNCTIONS},
-        "_servo_defaults": d.input_layout.array([x or 0.0 for x in defaults]),
+        "_servo_defaults": d.input_layout.array([x or 0.0 for x in defaults], states=np.nan),
         "_servo_missing": tuple(name for name, x in zip(d.inputs, defaults, strict=True) if x is None),
     }
 

@@ -117,6 +117,8 @@ class EventRecord:
         Coordinates, (n_q,); they do not jump.
     u_before, u_after
         Speeds before and after, (n_u,); equal unless an impulse acted.
+    s_before, s_after
+        States before and after, (n_s,); equal unless the event reset one.
     impulse
         Impulses of all contact rows, (n_rows,), N s, in the order of ``names`` of :class:`ContactHistory`; zero
         without an impact.
@@ -129,11 +131,14 @@ class EventRecord:
     u_before: Array
     u_after: Array
     impulse: Array
+    s_before: Array = field(default_factory=lambda: np.empty(0))
+    s_after: Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def jumps(self) -> bool:
-        """Whether the speeds jump."""
-        return not np.array_equal(self.u_before, self.u_after)
+        """Whether speeds or states jump."""
+        same = np.array_equal(self.u_before, self.u_after) and np.array_equal(self.s_before, self.s_after)
+        return not same
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,9 +262,10 @@ class Dense:
 class Solution:
     """The result of an integration; it can be pickled and does not refer to the solver.
 
-    ``t`` (n_t,) in s, ``q`` (n_t, n_q), ``u`` (n_t, n_u): the start and every accepted step, or the times of
-    ``t_eval``. ``status`` is an :class:`Outcome`, ``message`` a sentence that explains it, ``statistics`` the counts.
-    ``last`` is the last accepted state (t, q, u), also with ``t_eval``. ``solution(t)`` returns the state at ``t``.
+    ``t`` (n_t,) in s, ``q`` (n_t, n_q), ``u`` (n_t, n_u), ``s`` (n_t, n_s), the states of a model with states: the
+    start and every accepted step, or the times of ``t_eval``. ``status`` is an :class:`Outcome`, ``message`` a sentence
+    that explains it, ``statistics`` the counts. ``last`` is the last accepted state (t, q, u), or (t, q, u, s), also
+    with ``t_eval``. ``solution(t)`` returns the state at ``t``.
 
     ``events``: the events of the run, in order. ``contacts``, a :class:`ContactHistory`: modes over time and contact
     forces; None for a model without contacts. ``control``, a :class:`ControlHistory`: controls, servo-errors and
@@ -273,20 +279,22 @@ class Solution:
     status: Outcome
     message: str
     statistics: Statistics
-    last: tuple[float, Array, Array]
+    last: tuple[Any, ...]
     dense: Dense | None = field(default=None, repr=False)
     events: tuple[EventRecord, ...] = ()
     contacts: ContactHistory | None = None
     control: ControlHistory | None = None
+    s: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def success(self) -> bool:
         """Whether the end of the span, or a terminal event, was reached."""
         return self.status in (Outcome.FINISHED, Outcome.TERMINAL_EVENT)
 
-    def __call__(self, t: Any) -> tuple[Array, Array]:
+    def __call__(self, t: Any) -> tuple[Array, ...]:
         """State (q, u) at time ``t``: arrays (n_q,) and (n_u,); at times (n_t,), (n_t, n_q) and (n_t, n_u).
 
+        For a model with states the state is (q, u, s); ``s`` has the shape (n_s,) or (n_t, n_s).
         The accuracy is about that of the integration (dense output of order 4 for dopri5, 7 for dop853, 3 for rodas
         and the methods with a fixed step). Raises `SolveError` for times outside the integrated part, and after a run
         with ``dense_output=False``.
@@ -296,8 +304,9 @@ class Solution:
             raise SolveError(f"t has shape {times.shape}; expected a number or (n_t,)")
         states = self._states(np.atleast_1d(times))
         states = states if times.ndim else states[0]
-        n_q, n_u = self.q.shape[1], self.u.shape[1]
-        return states[..., :n_q].copy(), states[..., n_q : n_q + n_u].copy()
+        n_q, n_u, n_s = self.q.shape[1], self.u.shape[1], self.s.shape[1]
+        q, u, s, _ = np.split(states, np.cumsum([n_q, n_u, n_s]), axis=-1)
+        return (q.copy(), u.copy(), s.copy()) if n_s else (q.copy(), u.copy())
 
     def _states(self, times: Array) -> Array:
         if self.dense is None:

@@ -33,12 +33,12 @@ Names = tuple[str, ...]
 class Solver(Contacting, Controlled, Differentiable, Integrable):
     """A compiled model with values of its parameters; immutable. Solvers with other values share the compiled code.
 
-    Every quantity is a function of ``(t, q, u, r=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
-    inputs ``r`` (n_r,), optional when all inputs have defaults. Results are new arrays unless ``out`` is given.
-    All functions raise `SolveError` for arguments of the wrong shape or type, for NaN or infinity in an argument, for
-    results that are not finite (for example after a division by zero; the message names the entry and the state), for
-    quantities that were not built, and for parameters without a value. After an error the contents of ``out`` are
-    undefined.
+    Every quantity is a function of ``(t, q, u, r=None, s=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
+    inputs ``r`` (n_r,), optional when all inputs have defaults, states ``s`` (n_s,), needed by the quantities of a
+    model with states that depend on them. Results are new arrays unless ``out`` is given. All functions raise
+    `SolveError` for arguments of the wrong shape or type, for NaN or infinity in an argument, for results that are not
+    finite (for example after a division by zero; the message names the entry and the state), for quantities that were
+    not built, and for parameters without a value. After an error the contents of ``out`` are undefined.
 
     Threads can share a solver; integrations release the interpreter lock and run in parallel. A pickle holds the
     sources, parameters and stabilization; unpickling takes the compiled code from the cache or builds it again.
@@ -46,15 +46,16 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
     Attributes
     ----------
     rhs
-        ``(q', u')``, arrays (n_q,), (n_u,), with the stabilization of the solver; ``out=(qdot, udot)``. All quantities
-        treat contacts as open, unless ``r`` holds their multipliers (:meth:`contacts`) after the inputs.
+        ``(q', u')``, arrays (n_q,), (n_u,), with the stabilization of the solver; ``out=(qdot, udot)``. For a model
+        with states ``(q', u', s')``, the last one (n_s,). All quantities treat contacts as open, unless ``r`` holds
+        their multipliers (:meth:`contacts`) after the inputs.
     momentum_rhs, speeds_from_momentum
-        Functions of (t, q, mom, r=None) in the momentum forms: ``(q', mom')`` and u (n_u,).
+        Functions of (t, q, mom, r=None, s=None) in the momentum forms: ``(q', mom')``, then s', and u (n_u,).
     ode
-        ``ode(t, y, r=None) -> y'`` with ``y = (q, u)``, for ``scipy.integrate.solve_ivp``. A y' that is not finite
-        raises `SolveError`, which ends the run, even in a trial step outside the domain of an expression: use a smaller
-        ``max_step`` there, or :meth:`integrate`, which shortens its step itself. (With NaN at the start SciPy's RK45
-        would never return, and its LSODA would report success.)
+        ``ode(t, y, r=None) -> y'`` with ``y = (q, u)``, or ``(q, u, s)`` for a model with states, for
+        ``scipy.integrate.solve_ivp``. A y' that is not finite raises `SolveError`, which ends the run, even in a trial
+        step outside the domain of an expression: use a smaller ``max_step`` there, or :meth:`integrate`, which shortens
+        its step itself. (With NaN at the start SciPy's RK45 would never return, and its LSODA would report success.)
     description, extension, parameters, stabilization
         The arguments of the constructor; ``parameters`` maps names to values, with None for a missing value.
 
@@ -64,10 +65,10 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     """
 
-    rhs: Callable[..., tuple[Array, Array]]
+    rhs: Callable[..., Any]
     ode: Callable[..., Array]
     speeds_from_momentum: Callable[..., Array]
-    momentum_rhs: Callable[..., tuple[Array, Array]]
+    momentum_rhs: Callable[..., tuple[Array, ...]]
 
     def __init__(
         self,
@@ -131,13 +132,14 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
     # -- at one state ---------------------------------------------------------------------------------------
 
     def make_consistent(
-        self, t: float, q: Any, u: Any, r: Any = None, *, fixed: Any = (), tolerance: float = 1e-13
+        self, t: float, q: Any, u: Any, r: Any = None, s: Any = None, *, fixed: Any = (), tolerance: float = 1e-13
     ) -> tuple[Array, Array]:
         """Correct a state so that it satisfies the constraints at ``t``; returns ``(q, u)``, (n_q,) and (n_u,).
 
         A damped Newton method corrects the positions; each correction is the smallest one in the metric of the kinetic
-        energy, and the guess can be rough. Then the speeds get the smallest change in that metric, by weighted least
-        squares, repeated for constraints that are nonlinear in u. Speeds that move no mass get small weights.
+        energy, and the guess can be rough. Constraints do not depend on the states ``s``. Then the speeds get the
+        smallest change in that metric, by weighted least squares, repeated for constraints that are nonlinear in u.
+        Speeds that move no mass get small weights.
 
         Parameters
         ----------
@@ -151,19 +153,19 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         SolveError
             If constraints cannot be satisfied; the message names them, and the fixed values that prevent it.
         """
-        return make_consistent(self._functions, t, q, u, r, fixed, tolerance)
+        return make_consistent(self._functions, t, q, u, self._functions.with_states(r, s), fixed, tolerance)
 
-    def partition(self, t: float, q: Any, u: Any, r: Any = None) -> tuple[Names, Names]:
+    def partition(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Names, Names]:
         """Names of the dependent and independent speeds with which ``rhs`` is solved at this state.
 
         These are the model's own, ``description.dependent``, unless the constraints are nearly singular in them at this
         state: then compiled code and this method choose others by complete pivoting. The method needs ``J``.
         """
         function, description = self._functions.get(self._rhs_name), self.description
-        function.pair(t, q, u, r)
+        function.pair(t, q, u, r, s)
         if not function.repartitioned:
             return description.dependent_names, description.independent_names
-        J = self.J(t, q, u, r)
+        J = self.J(t, q, u, r, s)
         n_c, n_u = J.shape
         order = [0] * n_u
         if linear.partition(n_u, n_c, J.ravel().tolist(), order) != Status.OK:
@@ -171,9 +173,9 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         names = [description.speeds[i] for i in order]
         return tuple(names[:n_c]), tuple(names[n_c:])
 
-    def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None) -> Names:
+    def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Names:
         """Labels of the constraints that depend on the preceding ones at this state; needs ``J``."""
-        kept = independent_rows(self.J(t, q, u, r))
+        kept = independent_rows(self.J(t, q, u, r, s))
         return tuple(label for i, label in enumerate(self.description.constraints.rows) if i not in kept)
 
     # -- properties -----------------------------------------------------------------------------------------
@@ -199,7 +201,8 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         without = f", no value of {', '.join(missing)}" if missing else ""
         return (
             f"<Solver {d.name!r} ({d.form}): {len(d.coordinates)} coordinates, {len(d.speeds)} speeds, "
-            f"{len(d.constraints.rows)} constraints, {len(d.inputs)} inputs, {len(d.parameters)} parameters{without}>"
+            f"{len(d.constraints.rows)} constraints, {len(d.inputs)} inputs, "
+            f"{f'{len(d.states)} states, ' if d.states else ''}{len(d.parameters)} parameters{without}>"
         )
 
     def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:

@@ -111,6 +111,31 @@ def numbers(values: Any, what: str, names: Sequence[str]) -> Array:
     return np.broadcast_to(array, (len(names),)).copy()
 
 
+def start_states(description: Description, given: Any) -> Array:
+    """The states (n_s,) at the start of a run, from an array or a mapping from names; empty without states.
+
+    Raises `SolveError` for a model without states, unknown names, missing values and values that are not finite.
+    """
+    names = description.states
+    if isinstance(given, Mapping):
+        named = by_name(given, names, "state")
+        missing = [name for name in names if name not in named]
+        require_none([f"s0 has no value of the state {name}" for name in missing])
+        given = [named[name] for name in names]
+    if not names:
+        if given is not None and np.size(given):
+            raise SolveError(f"s0 is {given!r}, but the model {description.name!r} has no states: leave s0 out")
+        return np.empty(0)
+    if given is None:
+        raise SolveError(
+            f"the model {description.name!r} has states: give s0= ({len(names)} values: {', '.join(names)})"
+        )
+    array = np.array(given, dtype=np.float64)
+    if array.shape != (len(names),):
+        raise SolveError(f"s0 has shape {array.shape}; expected ({len(names)},): {', '.join(names)}")
+    return np.array([number(value, f"state {name}") for name, value in zip(names, array.tolist(), strict=True)])
+
+
 def parameter_values(given: Mapping[Any, float | None], description: Description) -> dict[str, float | None]:
     """A number or None for every parameter, in order. Raises `SolveError` for unknown names and other values."""
     named = by_name(given, description.parameters, "parameter")

@@ -120,7 +120,7 @@ def constrained_motion(subject: Subject, worst: Worst) -> str:
 
 def _compare_laws(subject: Subject, compiled: Compiled, worst: Worst, state: State, motion: Motion) -> None:
     n = subject.n_u
-    udot = compiled("rhs", state)[len(state.q) :]
+    udot = compiled("rhs", state)[len(state.q) :][:n]
     worst.compare("u'", state, udot, motion.udot, motion.sizes)
     Q, P = compiled("Q", state).reshape(n, n), compiled("P", state)
     forces, sizes = P, np.abs(Q) @ np.abs(udot) + np.abs(P)
@@ -147,7 +147,7 @@ def form_motion(subject: Subject, worst: Worst, build: Callable[[], Solver]) -> 
         raise NotApplicableError(str(error)) from error
     for state, motion in subject.motions:
         try:
-            qdot, udot = np.split(compiled("rhs", state), [len(state.q)])
+            qdot, udot, sdot = np.split(compiled("rhs", state), np.cumsum([len(state.q), subject.n_u]))
         except SolveError as error:
             if not motion.has_inverse:
                 raise NotApplicableError(f"Q is singular. {error}") from error
@@ -156,4 +156,7 @@ def form_motion(subject: Subject, worst: Worst, build: Callable[[], Solver]) -> 
         expected = subject.evaluate(subject.equations.system.qdot, state)
         worst.compare("q'", state, qdot, expected, np.full(len(state.q), np.abs(state.u).max(initial=0.0)))
         worst.compare("u'", state, udot, motion.udot, motion.sizes)
+        if len(sdot):
+            rates = subject.evaluate(subject.equations.sdot.nodes, state, udot=motion.udot)
+            worst.compare("s'", state, sdot, rates, np.full(len(sdot), float(abs(rates).max())))
     return "q' and u' of the compiled form against the bordered solve of Q, P, J, b"

@@ -9,12 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import sympy
+from sympy.physics.vector import dynamicsymbols
 
 from kanegen.derivation import views
 from kanegen.derivation.constraints import ACCELERATION, POSITION, Row
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.errors import SolveError
-from kanegen.graph import Node, evaluate, numpy_context
+from kanegen.graph import Node, evaluate, gradient, numpy_context
+from kanegen.model.expressions import atoms
 from kanegen.verification.compiled import Compiled
 from kanegen.verification.report import NotApplicableError, Worst
 from kanegen.verification.states import Numbers, State, numbers
@@ -86,7 +89,7 @@ def _along_motion(
 
 
 def _motion_path(subject: Subject, state: State, **given: Numbers) -> list[dict[str, Numbers]]:
-    """t, q, u and r at -h, 0 and h of a motion through the state; correct to order h^2.
+    """t, q, u and r at -h, 0 and h of a motion through the state; correct to order h^2, the states to order h.
 
     Inputs without a rate stay constant, because no differentiated node contains them; hidden inputs stay zero.
     """
@@ -99,6 +102,7 @@ def _motion_path(subject: Subject, state: State, **given: Numbers) -> list[dict[
         return changes
 
     r_rate = input_changes(subject.evaluate([*known.values()], state))
+    r_rate[_state_slots(subject)] = subject.evaluate(system.sdot, state, **given)
     rates = {"t": np.ones(1), "q": subject.evaluate(system.qdot, state), "u": values["udot"], "r": r_rate}
 
     def along(s: Any) -> dict[str, Numbers]:
@@ -111,6 +115,50 @@ def _motion_path(subject: Subject, state: State, **given: Numbers) -> list[dict[
     bends = {"q": second(system.qdot), "r": input_changes(second([*known.values()]))}
     path = [(s, along(s)) for s in (-STEP, 0 * STEP, STEP)]
     return [place | {name: place[name] + bend * s**2 / 2 for name, bend in bends.items()} for s, place in path]
+
+
+def _state_slots(subject: Subject) -> slice:
+    return subject.equations.model.input_layout.state_slots
+
+
+def energy_rate(subject: Subject, worst: Worst) -> str:
+    """The rate of the energy by differences along the motion against the power of forces and states."""
+    e = subject.equations
+    if not e.system.s:
+        raise NotApplicableError("the model has no states")
+    if not e.model.has_potential:
+        raise NotApplicableError("the model gives no potential energy")
+    subject.require_digits()
+    view, forces = views.power_balance(e), views.active_forces(e)
+    symbols = (e.system.t, *e.system.q, *e.system.s)
+    slopes_of_V = gradient(e.potential_energy.nodes, [e.graph.one], symbols)
+    for state, motion in subject.motions:
+        F, slope, qdot, sdot, (prescribed,) = subject.read(
+            state, forces, slopes_of_V, e.qdot, e.sdot, [view.prescribed], udot=motion.udot
+        )
+        _, rate, _ = _along_motion(subject, e.energy.nodes, state, udot=motion.udot)
+        powers = subject.values(state)["u"] * (F + motion.constraint_force)
+        stored = slope * np.concatenate([np.ones(1), qdot, sdot])
+        size = abs(powers).sum() + abs(stored).sum() + abs(prescribed) + abs(state.u) @ motion.inertia_sizes
+        worst.compare("d(K + V)/dt", state, rate, [powers.sum() + prescribed + stored.sum()], [size])
+    return "d(K + V)/dt by differences = u.(F + Fc) + V_q.q' + V_s.s' + V_t + power on prescribed motion"
+
+
+def state_rates(subject: Subject, worst: Worst) -> str:
+    """s' against the expressions of the user, evaluated by SymPy at the accelerations of the motion."""
+    e, model = subject.equations, subject.equations.model
+    if not e.system.s:
+        raise NotApplicableError("the model has no states")
+    subject.require_digits()
+    symbols = sorted(atoms(model.states.values()), key=str)
+    nodes = [e.system.lower(symbol) for symbol in symbols]
+    time = dynamicsymbols._t
+    function = sympy.lambdify([time, symbols], list(model.states.values()), "mpmath", dummify=True)
+    for state, motion in subject.motions:
+        values, sdot = subject.read(state, nodes, e.sdot, udot=motion.udot)
+        expected = numbers(function(subject.context.number(state.t), values.tolist()))
+        worst.compare("s'", state, sdot, expected, abs(expected) + abs(values).max(initial=0))
+    return "s' = the rates given to the model, evaluated by SymPy in 50 digits"
 
 
 def momenta(subject: Subject, worst: Worst) -> str:
@@ -155,7 +203,7 @@ def lagrangian(subject: Subject, worst: Worst) -> str:
 
 
 def rate_jacobians(subject: Subject, worst: Worst) -> str:
-    """``jacobian_q``, ``_u``, ``_r``, ``_p``, ``_t`` against central differences of (q', u') in 50 digits."""
+    """``jacobian_q``, ``_u``, ``_s``, ``_r``, ``_p``, ``_t`` against differences of (q', u', s') in 50 digits."""
     compiled = Compiled(subject.solver, stabilized=True)
     names = [name for name in compiled.names if name.startswith("jacobian_")]
     if not names:
@@ -177,16 +225,21 @@ def rate_jacobians(subject: Subject, worst: Worst) -> str:
 
 
 def _rate_slopes(subject: Subject, state: State, array: str) -> Numbers:
-    """Derivatives of (q', u') in the elements of an array, row-major. Raises `SolveError` if there is no motion."""
+    """Derivatives of (q', u', s') in the elements of an argument, row-major.
+
+    Raises `SolveError` if there is no motion.
+    """
     values = subject.values(state)
     stabilized = any(function.name == "rhs_stabilized" for function in subject.program.functions)
-    given = len(subject.equations.system.r) if array == "r" else len(values[array])
+    slots = {"r": slice(len(subject.equations.system.r)), "s": _state_slots(subject)}.get(array, slice(None))
+    array = "r" if array == "s" else array
 
     def rates(x: Numbers) -> Numbers:
-        moved = values | {array: np.append(x, values[array][given:])}
-        return subject.interpret("rhs_stabilized" if stabilized else "rhs", moved)
+        moved = values[array].copy()
+        moved[slots] = x
+        return subject.interpret("rhs_stabilized" if stabilized else "rhs", values | {array: moved})
 
-    return slopes(rates, values[array][:given]).T.ravel()
+    return slopes(rates, values[array][slots]).T.ravel()
 
 
 def servo_constraints(subject: Subject, worst: Worst) -> str:

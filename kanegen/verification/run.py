@@ -29,12 +29,14 @@ PRINCIPLES: Final[tuple[tuple[str, Callable[[Subject, Worst], str], float | None
     ("Hamilton", principles.hamilton, None),
     ("added speeds", principles.added_speeds, None),
     ("power balance", principles.power_balance, None),
+    ("power of states", differences.energy_rate, None),
+    ("rates of states", differences.state_rates, DOUBLE),
     ("Gauss", principles.gauss, 1e-8),
     ("J by complex step", differences.jacobian, DOUBLE),
     ("b by differences", differences.bias, None),
     ("momenta and energies", differences.momenta, None),
     ("servo-constraints", differences.servo_constraints, None),
-    ("Jacobians of q', u'", differences.rate_jacobians, DOUBLE),
+    ("Jacobians of rates", differences.rate_jacobians, DOUBLE),
 )
 """Name of each principle, function that compares it, and tolerance; None means the tolerance of graph identities."""
 
@@ -62,7 +64,7 @@ def verify(
     form
         Form of the equations whose functions are all checked, as for :func:`kanegen.build`.
     start
-        ``{"t":, "q":, "u":, "r":}``, a typical state of the model, around which states are drawn; without it the
+        ``{"t":, "q":, "u":, "r":, "s":}``, a typical state of the model, around which states are drawn; without it the
         absolute values of coordinates lie between 0.2 and 1.1 (m, rad).
     forms
         Other forms, whose right-hand sides are built and compared; None means all of :data:`kanegen.forms.FORMS`.

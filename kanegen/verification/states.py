@@ -28,7 +28,7 @@ DRAWS: Final = 200
 SPREAD_Q, SPREAD_U = 0.4, 1.0
 """How far random coordinates and speeds lie from a given start (relative to 1 or their size)."""
 
-START_KEYS: Final = ("t", "q", "u", "r")
+START_KEYS: Final = ("t", "q", "u", "r", "s")
 
 
 def numbers(values: Iterable[Any]) -> Numbers:
@@ -52,7 +52,8 @@ def read(
 class State:
     """Arguments of the equations in double precision, with arbitrary accelerations and gains.
 
-    ``consistent``: whether the state satisfies the constraints.
+    ``r`` holds the inputs, the hidden inputs, which are zero, and the states of a model with states. ``consistent``:
+    whether the state satisfies the constraints.
     """
 
     t: float
@@ -112,7 +113,7 @@ def _start(equations: Equations, start: Mapping[str, Any]) -> dict[str, Array]:
     for key in start:
         if key not in START_KEYS:
             raise VerificationError(f"start: {unknown(key, START_KEYS, 'entry')}")
-    sizes = {"t": (), "q": (len(system.q),), "u": (len(system.u),), "r": (len(system.r),)}
+    sizes = {"t": (), "q": (len(system.q),), "u": (len(system.u),), "r": (len(system.r),), "s": (len(system.s),)}
     arrays = {key: np.asarray(value, dtype=np.float64) for key, value in start.items() if value is not None}
     for key, array in arrays.items():
         if array.shape != sizes[key]:
@@ -124,14 +125,15 @@ def _candidate(equations: Equations, rng: np.random.Generator, parameters: Array
     """A random state around the start ``near``, not yet on the constraint manifold."""
     system = equations.system
     defaults = np.array([0.0 if item.default is None else item.default for item in equations.model.inputs])
+    inputs = near.get("r", defaults) + rng.uniform(-1.0, 1.0, len(system.r))
     return State(
         t=float(near.get("t", 0.0)) + rng.uniform(0.5, 2.0),
         q=_around(rng, near.get("q"), len(system.q), SPREAD_Q),
         u=_around(rng, near.get("u"), len(system.u), SPREAD_U),
-        r=np.append(near.get("r", defaults) + rng.uniform(-1.0, 1.0, len(system.r)), np.zeros(len(system.hidden))),
         p=parameters,
         gains=rng.uniform(-2.0, -0.5, len(equations.gain_names)),
         udot=rng.uniform(-2.0, 2.0, len(system.u)),
+        r=np.concatenate([inputs, np.zeros(len(system.hidden)), _around(rng, near.get("s"), len(system.s), SPREAD_Q)]),
         consistent=False,
     )
 
@@ -172,7 +174,7 @@ def _masses_are_positive(equations: Equations, state: State) -> bool:
 
 def _regular(equations: Equations, state: State) -> bool:
     """Whether the equations are finite and far from singular, whatever their units."""
-    groups = (equations.Q, equations.J, equations.P, equations.b, equations.qdot)
+    groups = (equations.Q, equations.J, equations.P, equations.b, equations.qdot, equations.sdot)
     Q, J, *vectors = (array.astype(np.float64) for array in read(groups, state.values()))
     if not all(np.all(np.isfinite(array)) for array in (Q, J, *vectors)):
         return False

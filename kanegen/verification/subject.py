@@ -126,7 +126,7 @@ class Subject:
         """Whether numbers have 50 digits; functions of the user are Python code for double precision."""
         e = self.equations
         energies = e.potential_energy.nodes if e.model.has_potential else ()
-        nodes = reachable([*e.Q.nodes, *e.P.nodes, *e.J.nodes, *e.b.nodes, *e.qdot.nodes, *energies])
+        nodes = reachable([*e.Q.nodes, *e.P.nodes, *e.J.nodes, *e.b.nodes, *e.qdot.nodes, *e.sdot.nodes, *energies])
         return not any(node.op == "call" and isinstance(node.payload, Function) for node in nodes)
 
     def require_digits(self) -> None:

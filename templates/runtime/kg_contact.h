@@ -73,15 +73,6 @@ typedef struct {
   kg_real *scratch;       /* work array of the functions */
 } kg_contacts;
 
-static inline const kg_function *kg_find_function(const kg_model *model, const char *name) {
-  for (int i = 0; i < model->n_functions; ++i) {
-    if (strcmp(model->functions[i].name, name) == 0) {
-      return model->functions + i;
-    }
-  }
-  return NULL;
-}
-
 /* Integers of `mode`: first the modes, then scratch. */
 static inline int kg_contacts_integers(const kg_model *model) { return 8 * model->n_contacts + 2 * model->n_rows; }
 

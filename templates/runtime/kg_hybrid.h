@@ -25,6 +25,9 @@ extern "C" {
 static inline void kg_hybrid_find_functions(kg_hybrid *h) {
   h->events = h->model->n_events > 0 ? kg_find_function(h->model, "events") : NULL;
   h->impulses = h->bilateral ? kg_find_function(h->model, "impulses") : NULL;
+  h->resets = kg_find_function(h->model, "resets");
+  h->state_rates = kg_find_function(h->model, "state_rates");
+  h->n_s = kg_count_states(h->model);
 }
 
 /* Bytes of the memory of a run; model and bilateral must be set. */
@@ -66,7 +69,10 @@ static inline int kg_hybrid_open(kg_hybrid *h, void *memory) {
   }
   h->finder.slack = h->has_contacts ? h->contacts.slack : NULL;
   h->finder.first_slack = h->model->n_events;
-  return h->model->n_events > 0 && !h->events ? KG_INVALID_ARGUMENT : status;
+  if ((h->model->n_events > 0 && !h->events) || (h->n_s > 0 && !h->state_rates)) {
+    return KG_INVALID_ARGUMENT;
+  }
+  return status;
 }
 
 /* Returns the earlier of two times; the second one is ignored if it does not lie ahead. */
@@ -126,7 +132,8 @@ static inline int kg_hybrid_settle(kg_hybrid *h) {
 #define KG_START_UNITS KG_C(1e2)
 
 static inline void kg_hybrid_set_start_speed(kg_hybrid *h, const kg_stepper_options *options) {
-  for (int i = h->model->n_q; h->has_contacts && options->atol && i < kg_hybrid_size(h); ++i) {
+  const int n_q = h->model->n_q, n_u = h->model->n_u;
+  for (int i = n_q; h->has_contacts && options->atol && i < n_q + n_u; ++i) {
     h->contacts.start_speed = KG_MAX(h->contacts.start_speed, KG_START_UNITS * options->atol[i]);
   }
 }

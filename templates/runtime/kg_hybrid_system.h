@@ -19,7 +19,7 @@ typedef struct {
   int index;
   int touch; /* the guard of a user's event touched zero without changing its sign */
   kg_real t;
-  const kg_real *y_before; /* (q, u) */
+  const kg_real *y_before; /* (q, u, s) */
   const kg_real *y_after;
   const kg_real *impulse;  /* n_rows: impulses of the contact rows at this instant */
   const int *mode;         /* n_contacts: modes after */
@@ -40,8 +40,8 @@ typedef struct {
   const kg_model *model;
   const kg_real *p;
   kg_stepper *stepper;
-  kg_ode plain;  /* the motion without contact forces: n = n_q + n_u; the Jacobian may be NULL */
-  kg_real *r;    /* n_r + n_hidden: the inputs, and zeros */
+  kg_ode plain;  /* the motion without contact forces: n = n_q + n_u + n_s; the Jacobian may be NULL */
+  kg_real *r;    /* n_r + n_hidden: the inputs, zeros, and the states, which are copied there */
   /* Fills the inputs (NULL: they are constant); called after every step that is accepted with its outcome (NULL:
    * nothing to do), may change stepper->y as kg_projection_after_step() does; stores a record. All return 0 or a
    * negative outcome or status, which ends the run. */
@@ -60,6 +60,9 @@ typedef struct {
   kg_finder finder;
   const kg_function *events;
   const kg_function *impulses;
+  const kg_function *resets;      /* of the states, by the user's events; NULL: none */
+  const kg_function *state_rates; /* NULL: no states */
+  int n_s;                        /* number of states */
   kg_real t;            /* time of the reaction */
   kg_real *y;
   kg_real t_end;
@@ -71,14 +74,15 @@ typedef struct {
   int *rules;
   int *costly;
   int *mode_before;
-  kg_real *state;       /* n_q + n_u */
-  kg_real *before;      /* n_q + n_u */
-  kg_real *rates;       /* n_q + n_u */
+  kg_real *state;       /* n_q + n_u + n_s */
+  kg_real *before;      /* n_q + n_u + n_s */
+  kg_real *rates;       /* n_q + n_u + n_s */
   kg_real *u_before;    /* n_u */
   kg_real *generalized; /* n_u */
   kg_real *impulse_work;
   kg_real *multipliers;
   kg_real *impulse_rows;
+  kg_real *reset_rows;  /* n_events * n_s */
   kg_real *impulse;     /* n_rows */
   kg_real *impact;      /* n_rows */
   kg_real *direction;   /* 2 per contact: before */
@@ -87,15 +91,17 @@ typedef struct {
   kg_real *scratch;
 } kg_hybrid;
 
-static inline int kg_hybrid_size(const kg_hybrid *h) { return h->model->n_q + h->model->n_u; }
+static inline int kg_hybrid_size(const kg_hybrid *h) { return h->model->n_q + h->model->n_u + h->n_s; }
 
 static inline int kg_hybrid_guards_count(const kg_model *model) {
   return model->n_events + KG_CONTACT_GUARDS * model->n_contacts;
 }
 
-/* Evaluates the inputs at a state. */
+/* Copies the states to r and evaluates the inputs at a state. */
 static inline int kg_hybrid_inputs(const kg_hybrid *h, kg_real t, const kg_real *y) {
-  const int status = h->inputs ? h->inputs(h->host, t, y, y + h->model->n_q, h->r) : KG_OK;
+  int status;
+  kg_copy_states(h->model, h->n_s, y + h->model->n_q + h->model->n_u, h->r);
+  status = h->inputs ? h->inputs(h->host, t, y, y + h->model->n_q, h->r) : KG_OK;
   return status < 0 ? status : KG_OK;
 }
 
@@ -112,18 +118,19 @@ static inline int kg_hybrid_acts(const kg_hybrid *h, int mode) {
   return 0;
 }
 
-/* The user's guards; `lambda` (n_rows, or NULL: zero) are the multipliers they read. */
-static inline int kg_hybrid_user_guards(kg_hybrid *h, kg_real t, const kg_real *y, const kg_real *lambda, kg_real *g) {
+/* Evaluates a function, if there is one; `lambda` (n_rows, or NULL: zero) are the multipliers it reads. */
+static inline int kg_hybrid_evaluate(kg_hybrid *h, const kg_function *function, kg_real t, const kg_real *y,
+                                     const kg_real *lambda, kg_real *out) {
   kg_real *hidden = h->r + h->model->n_r;
   const size_t size = (size_t)h->model->n_rows * sizeof *hidden;
   int status;
-  if (!h->events) {
+  if (!function) {
     return KG_OK;
   }
   if (lambda) {
     memcpy(hidden, lambda, size);
   }
-  status = h->events->evaluate(t, y, y + h->model->n_q, h->r, h->p, h->scratch, g);
+  status = function->evaluate(t, y, y + h->model->n_q, h->r, h->p, h->scratch, out);
   if (lambda) {
     memset(hidden, 0, size);
   }
@@ -141,7 +148,7 @@ static inline int kg_hybrid_guards(void *context, kg_real t, const kg_real *y, i
     status = kg_contacts_guards(&h->contacts, t, q, u, h->r, forces, g + h->model->n_events);
   }
   if (status >= 0) {
-    status = kg_hybrid_user_guards(h, t, y, forces ? h->contacts.lambda : NULL, g);
+    status = kg_hybrid_evaluate(h, h->events, t, y, forces ? h->contacts.lambda : NULL, g);
   }
   return status < 0 ? kg_stepper_fail(h->stepper, status) : KG_OK;
 }
@@ -150,7 +157,7 @@ static inline int kg_hybrid_guards(void *context, kg_real t, const kg_real *y, i
 static inline int kg_hybrid_watch(kg_hybrid *h, kg_real t, const kg_real *y) {
   int status;
   kg_contacts_guards_last(&h->contacts, h->guards + h->model->n_events);
-  status = kg_hybrid_user_guards(h, t, y, h->contacts.lambda, h->guards);
+  status = kg_hybrid_evaluate(h, h->events, t, y, h->contacts.lambda, h->guards);
   kg_finder_watch(&h->finder, h->guards);
   return status;
 }
@@ -166,6 +173,10 @@ static inline int kg_hybrid_rhs(void *context, kg_real t, const kg_real *y, kg_r
   status = kg_hybrid_inputs(h, t, y);
   if (status == KG_OK) {
     status = kg_contacts_rhs(&h->contacts, t, y, y + n_q, h->r, dydt, dydt + n_q);
+  }
+  if (status >= 0 && h->n_s > 0) {
+    const int rates = kg_hybrid_evaluate(h, h->state_rates, t, y, h->contacts.lambda, dydt + n_q + h->model->n_u);
+    status = rates < 0 ? rates : status;
   }
   if (status >= 0 && h->finder.any_costly) {
     const int watched = kg_hybrid_watch(h, t, y);
@@ -246,23 +257,31 @@ static inline void kg_hybrid_fill_rules(kg_hybrid *h) {
 }
 
 /* Lengths of the arrays of kg_real, in the order in which kg_hybrid_place() places them. */
-#define KG_HYBRID_ARRAYS 14
+#define KG_HYBRID_ARRAYS 15
 
 /* Places the arrays of kg_real in `work`; returns their length. With work NULL it only computes the length. */
 static inline size_t kg_hybrid_place(kg_hybrid *h, kg_real *work) {
   const kg_model *model = h->model;
-  const size_t n_u = (size_t)model->n_u, n = (size_t)model->n_q + n_u, k = (size_t)model->n_rows;
+  const size_t n_u = (size_t)model->n_u, n = (size_t)kg_hybrid_size(h), k = (size_t)model->n_rows;
   const size_t m = (size_t)model->n_contacts, g = (size_t)kg_hybrid_guards_count(model);
-  const size_t scratch = (size_t)(h->events ? h->events->work : 0) + (size_t)(h->impulses ? h->impulses->work : 0);
+  const kg_function *const functions[4] = {h->events, h->impulses, h->resets, h->state_rates};
+  size_t scratch = 0;
   const size_t solving = h->bilateral ? kg_impulse_work(h->bilateral) : 0;
   const size_t rows = h->bilateral ? (size_t)h->bilateral->n_c : 0;
   const size_t table = h->impulses ? (size_t)h->impulses->rows * n_u : 0;
+  const size_t resets = h->resets ? (size_t)h->resets->rows * (size_t)h->n_s : 0;
   kg_real **const arrays[KG_HYBRID_ARRAYS] = {&h->state, &h->before, &h->rates, &h->u_before, &h->generalized,
-                                              &h->impulse_work, &h->multipliers, &h->impulse_rows, &h->impulse, &h->impact,
-                                              &h->direction, &h->guards, &h->scratch, &h->finder.start};
-  const size_t sizes[KG_HYBRID_ARRAYS] = {n, n, n, n_u, n_u, solving, rows, table, k, k, 2 * m, g, scratch,
-                                          kg_finder_work((int)g, (int)n)};
+                                              &h->impulse_work, &h->multipliers, &h->impulse_rows, &h->reset_rows,
+                                              &h->impulse, &h->impact, &h->direction, &h->guards, &h->finder.start,
+                                              &h->scratch};
+  size_t sizes[KG_HYBRID_ARRAYS] = {n, n, n, n_u, n_u, solving, rows, table, resets, k, k, 2 * m, g,
+                                    kg_finder_work((int)g, (int)n), 0};
   size_t total = 0;
+  for (int i = 0; i < 4; ++i) {
+    const size_t needed = functions[i] ? (size_t)functions[i]->work : 0;
+    scratch = scratch < needed ? needed : scratch;
+  }
+  sizes[KG_HYBRID_ARRAYS - 1] = scratch;
   for (int i = 0; i < KG_HYBRID_ARRAYS; ++i) {
     *arrays[i] = work ? work + total : NULL;
     total += sizes[i];

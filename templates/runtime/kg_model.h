@@ -9,6 +9,8 @@
 #include "kg_base.h"
 #include "kg_codes.h"
 
+#include <string.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -67,12 +69,12 @@ typedef struct {
   int n_prepared; /* length of p: parameters, gains, then constants filled by prepare() */
   const char *const *coordinates;
   const char *const *speeds;
-  const char *const *inputs;
+  const char *const *inputs; /* n_r names; of a model with states, n_r + n_hidden: the states are the last ones */
   const char *const *parameters;
   void (*prepare)(kg_real *p);
   int n_functions;
   const kg_function *functions;
-  int n_hidden; /* values of r after the user's inputs: first the multipliers of the contact rows */
+  int n_hidden; /* values of r after the user's inputs: first the multipliers of the contact rows, last the states */
   int n_rows;   /* contact rows */
   int n_contacts;
   const kg_contact_info *contacts;
@@ -81,6 +83,28 @@ typedef struct {
 } kg_model;
 
 const kg_model *kg_get_model(void);
+
+/* The function of this name, or NULL. */
+static inline const kg_function *kg_find_function(const kg_model *model, const char *name) {
+  for (int i = 0; i < model->n_functions; ++i) {
+    if (strcmp(model->functions[i].name, name) == 0) {
+      return model->functions + i;
+    }
+  }
+  return NULL;
+}
+
+/* The number of additional states s. A model with states has the state y = (q, u, s); `rhs` evaluates (q', u', s'), and
+ * all functions read s in the last values of r. */
+static inline int kg_count_states(const kg_model *model) {
+  const kg_function *rhs = kg_find_function(model, "rhs");
+  return rhs ? rhs->rows - model->n_q - model->n_u : 0;
+}
+
+/* Copies the states s to the last values of r. */
+static inline void kg_copy_states(const kg_model *model, int n_s, const kg_real *s, kg_real *r) {
+  memcpy(r + model->n_r + model->n_hidden - n_s, s, (size_t)n_s * sizeof *s);
+}
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* kg_transition.h - carries out the reactions to an event: actions of the user's events, impacts, new modes, records.
  *
- * This is the order: latches are removed and imposed; impulses of the user act together with the bilateral constraints;
+ * This is the order: latches are removed and imposed; states are reset; impulses of the user act together with the bilateral constraints;
  * the contacts whose guards fell change their modes; closing contacts and imposed latches have impacts; modes are
  * chosen that agree with the state and its accelerations. If a jump of the speeds changes the sign of other guards,
  * this is the next event at the same time.
@@ -46,6 +46,31 @@ static inline int kg_transition_actions(kg_hybrid *h) {
     }
   }
   return impulses;
+}
+
+/* Gives the states the values that the events of the user that fired prescribe, one event after the other. Returns
+ * whether a state has changed, or a negative status. */
+static inline int kg_transition_reset(kg_hybrid *h) {
+  kg_real *s = h->y + h->model->n_q + h->model->n_u;
+  const size_t size = (size_t)h->n_s * sizeof *s;
+  int changed = 0;
+  for (int i = 0; i < h->model->n_events && h->resets; ++i) {
+    const kg_real *row = h->reset_rows + i * (ptrdiff_t)h->n_s;
+    int status;
+    if (!h->finder.fired[i]) {
+      continue;
+    }
+    status = kg_hybrid_inputs(h, h->t, h->y);
+    if (status == KG_OK) {
+      status = kg_hybrid_evaluate(h, h->resets, h->t, h->y, NULL, h->reset_rows);
+    }
+    if (status < 0) {
+      return status;
+    }
+    changed = changed || memcmp(row, s, size) != 0;
+    memcpy(s, row, size);
+  }
+  return changed;
 }
 
 /* The impulses of all events that fired, with the bilateral constraints. */
@@ -149,15 +174,15 @@ static inline int kg_transition_observes(const kg_hybrid *h) {
 static inline int kg_transition_apply(kg_hybrid *h) {
   kg_contacts *c = &h->contacts;
   kg_real *u = h->y + h->model->n_q;
-  int status = kg_hybrid_inputs(h, h->t, h->y);
-  const int struck = kg_transition_actions(h);
+  const int struck = kg_transition_actions(h), reset = kg_transition_reset(h);
+  int status = reset < 0 ? reset : kg_hybrid_inputs(h, h->t, h->y);
   memcpy(h->u_before, u, (size_t)h->model->n_u * sizeof *u);
   memset(h->impulse, 0, (size_t)h->model->n_rows * sizeof *h->impulse);
   memset(h->generalized, 0, (size_t)h->model->n_u * sizeof *u);
   if (status == KG_OK && struck) {
     status = kg_transition_impulse(h);
   }
-  if (status < 0 || !h->has_contacts || kg_transition_observes(h)) {
+  if (status < 0 || !h->has_contacts || (!reset && kg_transition_observes(h))) {
     return status < 0 ? kg_transition_fail(h, status, -1) : KG_OK;
   }
   for (int k = 0; k < KG_CONTACT_GUARDS * h->model->n_contacts; ++k) {

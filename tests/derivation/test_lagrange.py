@@ -204,7 +204,7 @@ def test_contacts_of_a_lagrangian_are_those_of_kanes_method() -> None:
     """A pendulum that hits a stop."""
     given = case("spherical_pendulum")
     theta = given.coordinates[0]
-    stop = {"contacts": [kg.Unilateral(sm.Rational(8, 10) - theta, kg.Restitution(0.6), name="stop")]}
+    stop = {"contacts": [kg.Unilateral(sm.Rational(1, 2) - theta, kg.Restitution(0.6), name="stop")]}
     models = given.kane(**stop), given.lagrange(**stop), given.with_bodies(**stop)
     given_start = ([0.3, 0.1], [1.5, 0.4])
     runs = [kg.build(other).integrate((0.0, 2.0), *given_start, rtol=1e-10, atol=1e-10) for other in models]
@@ -270,6 +270,20 @@ def test_inputs_in_momenta_get_rates() -> None:
     solver = kg.build(found)
     (acceleration,) = solver.rhs(0.0, [0.0], [0.0], [0.3, 7.0, 0.5])[1]
     close(acceleration, 0.3 - 0.5, EVALUATION)
+
+
+def test_states_can_be_part_of_the_potential_energy_and_not_of_momenta() -> None:
+    """A mass on a spring in series with a damper (Maxwell's model), whose internal length is a state."""
+    x, s = me.dynamicsymbols("x s")
+    k, c = sm.symbols("k c")
+    method = me.LagrangesMethod(m * x.diff(t) ** 2 / 2 - k * (x - s) ** 2 / 2, [x])
+    given = {"states": {s: k * (x - s) / c}, "parameters": {m: 1.3, k: 5.0, c: 0.4}}
+    solver = kg.build(kg.Model.from_lagrange(method, **given))
+    _, udot, sdot = solver.rhs(0.0, [0.3], [0.2], s=[0.1])
+    close(udot, [-5.0 * 0.2 / 1.3], EVALUATION)
+    close(sdot, [5.0 * 0.2 / 0.4], EVALUATION)
+    with raises(kg.ModelError, "dL/dq'", "s"):
+        kg.Model.from_lagrange(me.LagrangesMethod(s * x.diff(t) ** 2, [x]), **given)
 
 
 def test_multipliers_of_solve_multipliers_have_the_opposite_sign() -> None:

@@ -28,9 +28,19 @@ def sizes(model: kg.Model) -> dict[str, int]:
     e = kg.derive(model)
     n_u, n_c = len(model.speeds), len(e.constraints.rows)
     servo = e.once(servo_equations) if model.servo is not None else None
-    n_s, n_tau = (len(servo.J), len(servo.free)) if servo else (0, 0)
+    n_psi, n_tau = (len(servo.J), len(servo.free)) if servo else (0, 0)
     n_d = len(e.partition.dependent)
-    return {"n_u": n_u, "n_c": n_c, "n_d": n_d, "n_i": n_u - n_d, "n_s": n_s, "n_tau": n_tau, "2": 2, "3": 3, "4": 4}
+    return {
+        "n_u": n_u,
+        "n_c": n_c,
+        "n_d": n_d,
+        "n_i": n_u - n_d,
+        "n_psi": n_psi,
+        "n_tau": n_tau,
+        "2": 2,
+        "3": 3,
+        "4": 4,
+    }
 
 
 @pytest.mark.parametrize("model", [model_of("rolling_disk"), model_of("slider_crank"), rod()], ids=lambda m: m.name)

@@ -68,7 +68,7 @@ def test_values() -> None:
     energies = track.kinetic_energy(0.0, Q, U), track.potential_energy(0.0, Q, U)
     assert track.energy(0.0, Q, U) == pytest.approx(sum(energies))
     out = (np.empty(2), np.empty(2))
-    assert track.rhs(0.0, Q, U, [0.0, 0.0, 1.0], out) is out
+    assert track.rhs(0.0, Q, U, [0.0, 0.0, 1.0], out=out) is out
     np.testing.assert_allclose(out[1], acceleration(lift=1.0), rtol=1e-14)
 
 

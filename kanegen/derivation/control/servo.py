@@ -103,7 +103,7 @@ def _entries_elsewhere(equations: Equations, tau: Sequence[Node], names: Sequenc
 class ServoEquations:
     """``J u' = bias``, the desired dynamics of the servo-constraints, and the controls that enforce it.
 
-    ``J`` has the shape (n_s, n_u). ``residuals`` are psi (n_s,), then psi' of the holonomic constraints, with
+    ``J`` has the shape (n_psi, n_u). ``residuals`` are psi (n_psi,), then psi' of the holonomic constraints, with
     ``labels``. ``gains`` are pairs (Theta1, Theta2) or (Theta, 0). The free vector is ``y = Y tau + y0`` with y0 in
     ``free`` (n_tau,) and the columns of Y in ``feedback``, which is empty if y contains no control.
     """
@@ -220,7 +220,7 @@ def compliance(equations: Equations) -> Compliance:
 
 @dataclass(frozen=True)
 class ServoSystem:
-    """``S tau = z`` as nodes: ``S`` (n_s, n_tau), ``z`` (n_s,), ``responses`` the rows of ``J_s M`` (n_s, n_u)."""
+    """``S tau = z`` as nodes, S (n_psi, n_tau), z (n_psi,); ``responses``: the rows of ``J_s M`` (n_psi, n_u)."""
 
     S: tuple[tuple[Node, ...], ...]
     z: tuple[Node, ...]
@@ -228,7 +228,7 @@ class ServoSystem:
 
 
 def servo_system(equations: Equations, inverse: Compliance) -> ServoSystem:
-    """S and z from n_s solves, because M is symmetric; the accelerations themselves are not computed.
+    """S and z from n_psi solves, because M is symmetric; the accelerations themselves are not computed.
 
     The stabilization of the passive constraints is included, so that the law holds for the accelerations of ``rhs``.
     """
@@ -275,7 +275,7 @@ def _consistent_states(equations: Equations) -> list[State]:
 
 
 class _Directions:
-    """Servo rows ``c`` (n_s, n_i) and controls ``g`` (n_i, n_tau) in the null space of the passive constraints."""
+    """Servo rows ``c`` (n_psi, n_i) and controls ``g`` (n_i, n_tau) in the null space of the passive constraints."""
 
     def __init__(self, equations: Equations, J: Matrix, controls: AffineControls, state: State) -> None:
         passive = unit_rows(_values(equations, [row.J for row in equations.constraints.rows], state))
@@ -326,16 +326,16 @@ def _unreached(servo: Servo, names: Sequence[str], states: Sequence[_Directions]
 
 
 def _too_many(servo: Servo, names: Sequence[str], states: Sequence[_Directions]) -> list[str]:
-    n_s, n_i = len(servo.constraints), max(state.n_i for state in states)
+    n_psi, n_i = len(servo.constraints), max(state.n_i for state in states)
     listed = ", ".join(map(str, servo.constraints))
-    if n_s > n_i:
+    if n_psi > n_i:
         return [
-            f"{n_s} servo-constraints ({listed}) on a motion with {n_i} degree(s) of freedom of its speeds: "
+            f"{n_psi} servo-constraints ({listed}) on a motion with {n_i} degree(s) of freedom of its speeds: "
             f"at most {n_i} can be enforced; remove some"
         ]
-    if all(rank(state.c) < n_s for state in states):
+    if all(rank(state.c) < n_psi for state in states):
         return [f"the servo-constraints {listed} depend on each other: they repeat or contradict each other; drop some"]
-    if all(rank(state.S) < n_s for state in states):
+    if all(rank(state.S) < n_psi for state in states):
         return [
             f"the servo-constraints {listed} cannot be enforced together by the controls "
             f"{', '.join(names)}: S of S tau = z has dependent rows; add controls or drop constraints"

@@ -28,7 +28,10 @@ FORMER: Final = "former"
 
 
 class Variables:
-    """The input nodes of one model: t, q, u, u', auxiliary speeds, inputs r (hidden ones last), parameters p."""
+    """The input nodes of one model: t, q, u, u', auxiliary speeds, inputs r, states s, parameters p.
+
+    The states and the other hidden inputs are entries of the array r after the inputs of the user.
+    """
 
     def __init__(self, model: SystemDescription, graph: Graph | None = None) -> None:
         self.model = model
@@ -41,7 +44,7 @@ class Variables:
         layout = model.input_layout
         r = tuple(graph.input("r", i) for i in range(layout.size))
         self.r, self.multipliers, self.free = r[: len(layout.inputs)], r[layout.multiplier_slots], r[layout.free_slots]
-        self.hidden = (*self.multipliers, *self.free)
+        self.hidden, self.s = (*self.multipliers, *self.free), r[layout.state_slots]
         self.p = tuple(graph.input("p", i) for i in range(len(model.parameters)))
         self.symbols = self._input_symbols()
         lowering = Lowering(graph, self.symbols)
@@ -57,7 +60,7 @@ class Variables:
             (model.speeds, self.u),
             (model.auxiliary_speeds, self.auxiliary),
             (model.parameters, self.p),
-            (model.input_symbols, (*self.r, *self.hidden)),
+            (model.input_symbols, (*self.r, *self.hidden, *self.s)),
         ):
             symbols.update(zip(items, nodes, strict=True))
         return symbols
@@ -83,7 +86,7 @@ class Variables:
         """Three random states; parameters are positive, as masses and lengths must be."""
         generator = random.Random(20031)
         sizes = {
-            "q": len(self.q), "u": len(self.u), "r": len(self.r) + len(self.hidden), "t": 1,
+            "q": len(self.q), "u": len(self.u), "r": self.model.input_layout.size, "t": 1,
             "udot": len(self.u), "qdot": len(self.q), "g": 0, "aux": len(self.auxiliary),
             FORMER: len(self.u) if self.model.speed_change else 0,
         }  # fmt: skip
@@ -159,7 +162,7 @@ class System(Variables):
         return tuple(tuple(row[:-1]) for row in solution), tuple(row[-1] for row in solution)
 
     def _extend_symbols(self) -> None:
-        """Add the symbols q', q'', u' and those of the rates of inputs."""
+        """Add the symbols q', q'', u' and those of the rates of inputs and states."""
         t, model = dynamicsymbols._t, self.model
         for q, rate in zip(model.coordinates, self.qdot, strict=True):
             self._symbols[Derivative(q, t)] = rate
@@ -172,6 +175,9 @@ class System(Variables):
             if first is not None:
                 self._symbols[Derivative(item.symbol, t)] = first
                 self._symbols[Derivative(item.symbol, (t, 2))] = self.rate(first)
+        lowering = Lowering(self.graph, self._symbols)
+        self.sdot = tuple(lowering.lower(rate) for rate in model.states.values())
+        self._symbols.update(zip((Derivative(s, t) for s in model.states), self.sdot, strict=True))
 
     # -- time derivatives -----------------------------------------------------------------------------------
 

@@ -102,6 +102,10 @@ def _event_problems(model: SystemDescription, contacts: Sequence[Contact], k: in
         for name in getattr(event, field):
             if name not in known:
                 yield f"{title} has {field}={name!r}: expected one of the model's latches, {_listed(known)}"
+    for symbol in event.reset:
+        if symbol not in model.states:
+            states = symbol_names(model.states) or "none"
+            yield f"{title} resets {symbol}, which is no state: expected one of the model's states, {states}"
     for name in event.impose:
         if name in event.remove:
             yield f"{title} both imposes and removes the latch {name!r}"
@@ -113,8 +117,11 @@ def _multiplier_problems(contacts: Sequence[Contact], places: Sequence[Place]) -
     for place in places:
         for symbol in sorted(filter(is_multiplier, place.atoms), key=str):
             name, index = multiplier_row(symbol)
-            if place.kind not in ("guard", "output"):
-                yield f"{place.where} contains Multiplier({name!r}, {index}): expected it only in guards and outputs"
+            if place.kind not in ("guard", "output", "rate"):
+                yield (
+                    f"{place.where} contains Multiplier({name!r}, {index}): expected it only in guards, outputs and "
+                    "rates of states"
+                )
             elif name not in rows:
                 yield f"{place.where} contains Multiplier({name!r}, {index}): the contacts are {_listed(rows)}"
             elif not 0 <= index < rows[name]:

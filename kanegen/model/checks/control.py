@@ -119,6 +119,11 @@ def control_constraint_problems(model: SystemDescription) -> Iterator[str]:
 
 def _control_law_problems(model: SystemDescription, record: ControlConstraints) -> Iterator[str]:
     symbols = {item.symbol for item in model.inputs}
+    if model.states:
+        yield (
+            f"the controls become part of the state, which cannot be combined with the states "
+            f"{symbol_names(model.states)}: use kg.Servo, or write the laws of the controls as loads and states"
+        )
     for symbol in record.controls or ():
         if symbol not in symbols:
             yield f"the control {symbol_name(symbol)} is not an input of the model: add it to inputs="

@@ -127,8 +127,8 @@ def _compared(model: SystemDescription, motions: Motions, states: Sequence[Value
 def _with_speeds(
     model: SystemDescription, motions: Motions, states: Sequence[Values], k: int, u: dict[int, float]
 ) -> Values | None:
-    """State k at the time, the inputs and the parameters of the first one, with speeds that are zero except for u."""
-    shared = {name: states[0][name] for name in ("t", "r", "rdot", "p")} if states else {}
+    """State k with the speeds u (others zero), and with the time, inputs, states and parameters of the first one."""
+    shared = {name: states[0][name] for name in ("t", "r", "rdot", "p", "s")} if states else {}
     return motions.with_speeds(states[k] | shared, [u.get(r, 0.0) for r in range(len(model.speeds))])
 
 

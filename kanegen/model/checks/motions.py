@@ -38,7 +38,7 @@ class Motions:
         self.positions = positions
         self.graph = graph = Graph()
         n_q, n_u, n_r = len(model.coordinates), len(model.speeds), len(model.inputs)
-        self._sizes = {"q": n_q, "u": n_u, "r": n_r, "p": len(model.parameters)}
+        self._sizes = {"q": n_q, "u": n_u, "r": n_r, "p": len(model.parameters), "s": len(model.states)}
         self._sizes |= {"qdot": n_q, "qddot": n_q, "udot": n_u, "rdot": n_r, "t": 1}
         self.nodes = {name: tuple(graph.input(name, i) for i in range(n)) for name, n in self._sizes.items()}
         self._lowering = Lowering(graph, self._symbols())
@@ -51,6 +51,7 @@ class Motions:
             (model.coordinates, "q", "qdot", "qddot"),
             (model.speeds, "u", "udot"),
             (model.parameters, "p"),
+            (tuple(model.states), "s"),
             ([item.symbol for item in model.inputs], "r"),
         ):
             symbols.update(zip(items, nodes[name], strict=True))

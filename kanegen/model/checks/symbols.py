@@ -22,22 +22,26 @@ from kanegen.model.expressions import (
 from kanegen.model.geometry import connected_symbols
 from kanegen.model.places import Place
 
-_STATE = ("q", "r")
+_POSITION = ("q", "r")
 _MOTION = ("q", "q'", "u", "r", "r'")
-_FORCE = (*_MOTION, "r''")
+_FORCE = (*_MOTION, "r''", "s")
+_RATE = (*_FORCE, "q''", "u'")
 
 #: The symbols that the expressions of each kind of place can depend on, besides time and parameters.
 ALLOWED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("law", "servo gain"), ()),
     **dict.fromkeys(("mass", "inertia", "gravity"), ("r",)),
-    **dict.fromkeys(("holonomic", "position", "orientation", "potential energy", "gap", "contact force"), _STATE),
-    **dict.fromkeys(("servo position",), _STATE),
-    "lagrangian": ("q", "q'", "r", "r'"),
+    **dict.fromkeys(("holonomic", "position", "orientation", "gap", "contact force", "servo position"), _POSITION),
+    "potential energy": (*_POSITION, "s"),
+    "lagrangian": ("q", "q'", "r", "r'", "s"),
+    "momentum": ("q", "q'", "r", "r'"),
     "speed definition": ("q", "u", "r"),
     **dict.fromkeys(("kinematics", "nonholonomic", "velocity", "angular velocity", "velocity gap", "slip"), _MOTION),
     **dict.fromkeys(("impulse", "servo velocity"), _MOTION),
-    **dict.fromkeys(("load", "normal load", "guard", "servo law"), _FORCE),
-    **dict.fromkeys(("acceleration", "output", "control constraint"), (*_FORCE, "q''", "u'")),
+    **dict.fromkeys(("load", "normal load", "guard", "reset", "servo law"), _FORCE),
+    **dict.fromkeys(("acceleration", "control constraint"), (*_MOTION, "r''", "q''", "u'")),
+    "rate": _RATE,
+    "output": (*_RATE, "s'"),
 }
 
 _ADVICE = {
@@ -67,7 +71,7 @@ def symbol_problems(model: SystemDescription, places: Sequence[Place], unknown_s
 def _groups(model: SystemDescription) -> dict[str, tuple[Any, ...]]:
     groups = {"coordinates": model.coordinates, "speeds": model.speeds, "former speeds": model.former_speeds}
     inputs = tuple(item.symbol for item in model.inputs)
-    return groups | {"auxiliary_speeds": model.auxiliary_speeds, "inputs": inputs}
+    return groups | {"auxiliary_speeds": model.auxiliary_speeds, "inputs": inputs, "states": tuple(model.states)}
 
 
 def _duplicates(model: SystemDescription) -> Iterator[str]:
@@ -100,7 +104,8 @@ def _ambiguous_names(model: SystemDescription) -> Iterator[str]:
 
 def _kind(model: SystemDescription) -> dict[Any, str]:
     speeds = dict.fromkeys((*model.all_speeds, *model.auxiliary_speeds), "u")
-    return dict.fromkeys(model.coordinates, "q") | speeds | {item.symbol: "r" for item in model.inputs}
+    inputs = {item.symbol: "r" for item in model.inputs}
+    return dict.fromkeys(model.coordinates, "q") | speeds | inputs | dict.fromkeys(model.states, "s")
 
 
 def _unknown(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
@@ -115,8 +120,8 @@ def _unknown(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]
         where = f"(in {first[base]})"
         if is_time_function(base):
             name = symbol_name(base)
-            advice = f"add it to coordinates, speeds or inputs{_hint(name, map(symbol_name, kinds))}"
-            yield f"{name} {where} is neither a coordinate, a speed nor an input: {advice}"
+            advice = f"add it to coordinates, speeds, inputs or states{_hint(name, map(symbol_name, kinds))}"
+            yield f"{name} {where} is neither a coordinate, a speed, an input nor a state: {advice}"
         else:
             advice = "expected a kg.Function or kg.Spline, which can be evaluated"
             yield f"{base} {where} is an undefined function of something other than time: {advice}"

@@ -12,6 +12,7 @@ from typing import Final
 from kanegen.derivation import forms
 from kanegen.derivation.contacts import ContactRows, guards, lower_contacts
 from kanegen.derivation.forces.generalized import impulse_rows, require_places
+from kanegen.derivation.geometry.system import System
 from kanegen.errors import BuildError
 from kanegen.graph import Node, substitute
 from kanegen.model.contacts import is_multiplier
@@ -29,6 +30,7 @@ SUMMARIES: Final = {
     "contact_values": "values of the contact laws that depend on parameters, time or state",
     "events": "guards of the events",
     "impulses": "generalized impulses of the named impulses",
+    "resets": "states after each event, a row for each",
 }
 
 Columns = Sequence[Sequence[Node]]
@@ -101,9 +103,19 @@ def add_contacts(f: Functions) -> None:
             _add(f, "contact_values", e.simplified([e.system.lower(value.expression) for value in values]))
     if model.events:
         _add(f, "events", e.simplified(guards(e.system)))
+    if any(event.reset for event in model.events):
+        f.add("resets", f.fragment().rows([e.simplified(row) for row in _resets(e.system)]), SUMMARIES["resets"])
     if model.impulses:
         rows = [e.simplified(row) for row in impulse_rows(e.system)]
         f.add("impulses", f.fragment().rows(rows), SUMMARIES["impulses"])
+
+
+def _resets(system: System) -> list[list[Node]]:
+    """Return the states after each event (n_events, n_s)."""
+    return [
+        [system.lower(event.reset.get(symbol, symbol)) for symbol in system.model.states]
+        for event in system.model.events
+    ]
 
 
 def _add(f: Functions, name: str, nodes: Sequence[Node]) -> None:

@@ -6,26 +6,30 @@ Jacobian without stabilization. See :mod:`kanegen.derivation.sensitivities` for 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 from kanegen.derivation import forms
 from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces.reactions import MULTIPLIERS
-from kanegen.graph import substitute
+from kanegen.derivation.sensitivities import Rows
+from kanegen.graph import Node, substitute
 from kanegen.program.builder import Fragment, Functions, FunctionSpec, flat
 from kanegen.program.functions.consistency import without
 from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
 
-NAMES: Final = {"q": "coordinates", "u": "speeds", "r": "inputs", "p": "parameters", "t": "time"}
+NAMES: Final = {
+    "q": "coordinates", "u": "speeds", "s": "states", "r": "inputs", "p": "parameters", "t": "time"
+}  # fmt: skip
 
 
 def jacobian_specs() -> list[FunctionSpec]:
     """Return the catalogue entries ``jacobian_<argument>``, ``residuals_<argument>`` and ``outputs_<argument>``."""
     kinds = (
-        ("jacobian", "q' and u'", _rates, _no_rates, ("q", "u", "r", "p", "t")),
+        ("jacobian", "q' and u'", _rates, _no_rates, ("q", "u", "s", "r", "p", "t")),
         ("residuals", "the residuals", _residuals, _no_residuals, ("q", "u", "r")),
-        ("outputs", "the outputs", _outputs, _no_outputs, ("q", "u", "r")),
+        ("outputs", "the outputs", _outputs, _no_outputs, ("q", "u", "s", "r")),
     )
     return [
         FunctionSpec(
@@ -93,13 +97,23 @@ def _outputs(f: Functions, argument: str) -> Fragment:
         return s.output(slopes.nodes, slopes.shape)
     m, rates = _columns(f, argument), f.function(f"jacobian_{argument}")
     udot = f.accelerations(s)
-    changes = s.invoke(rates, "X", (f.n_q + f.n_u) * m)[f.n_q * m :]
-    nodes = []
-    for i, row in enumerate(f.sensitivities.outputs_in_accelerations):
-        for k in range(m):
-            through = [slope * changes[r * m + k] for r, slope in enumerate(row) if not slope.is_zero]
-            nodes.append(f.graph.sum([slopes.nodes[i * m + k], *through]))
+    changes = s.invoke(rates, "X", (f.n_q + f.n_u + f.n_s) * m)[f.n_q * m : (f.n_q + f.n_u) * m]
+    nodes = _chain_rule(f, slopes, f.sensitivities.outputs_in_accelerations, changes)
     return s.output(substitute(nodes, dict(zip(f.equations.system.udot, udot, strict=True))), slopes.shape)
+
+
+def _chain_rule(f: Functions, slopes: Quantity, through: Rows, changes: Sequence[Node]) -> list[Node]:
+    """Return the derivatives of values that also depend on u', row-major.
+
+    ``slopes`` (n, m): derivatives at given accelerations; ``through`` (n, n_u): derivatives with respect to u';
+    ``changes`` (n_u, m): derivatives of u', row-major.
+    """
+    m, nodes = slopes.shape[1], []
+    for i, row in enumerate(through):
+        for k in range(m):
+            terms = [slope * changes[r * m + k] for r, slope in enumerate(row) if not slope.is_zero]
+            nodes.append(f.graph.sum([slopes.nodes[i * m + k], *terms]))
+    return nodes
 
 
 def _rates(f: Functions, argument: str) -> Fragment:
@@ -128,10 +142,13 @@ def _general(f: Functions, argument: str, s: Fragment) -> Fragment:
 
 
 def _finished(f: Functions, s: Fragment, argument: str, rows: forms.Matrix, title: str = "") -> Fragment:
-    """Store the derivatives of q', then those of u', ``rows`` (n_u, m)."""
-    count = f.n_q + f.n_u
+    """Store the derivatives of q', then those of u', ``rows`` (n_u, m), and those of s'."""
+    count, changes = f.n_q + f.n_u + f.n_s, flat(rows)
     shape = (count,) if argument == "t" else (count, _columns(f, argument))
-    return s.output([*f.sensitivities.rates(argument).nodes, *flat(rows)], shape, title)
+    own = f.sensitivities.state_rates(argument)
+    of_states = _chain_rule(f, own, f.sensitivities.state_rates_in_accelerations, changes) if f.n_s else []
+    nodes = [*f.sensitivities.rates(argument).nodes, *changes, *f.accelerated(s, of_states)]
+    return s.output(nodes, shape, title)
 
 
 def _loaded(f: Functions, s: Fragment, argument: str) -> tuple[forms.Matrix, forms.Matrix]:

@@ -15,7 +15,7 @@ from kanegen.derivation.equations import SQUARE_LIMIT
 from kanegen.derivation.forms import complete, matrix_vector
 from kanegen.derivation.momenta import Momenta
 from kanegen.graph import Node, substitute
-from kanegen.program.builder import Fragment, Functions, Maker, lower_triangle
+from kanegen.program.builder import Fragment, Functions, Maker, contain_accelerations, lower_triangle
 from kanegen.program.functions.quantities import SINGULAR_LIMIT
 from kanegen.program.functions.right_sides import reduced
 
@@ -60,8 +60,9 @@ def add_momentum_form(f: Functions, form: str) -> None:
     f.add("speeds_from_momentum", s, f"speeds u of the momenta ({STATE})")
     if form == "momentum":
         s = f.fragment()
-        nodes = _with_speeds(f, _reduced_speeds(f, s, momenta), [*f.equations.qdot.nodes, *momenta.reduced.rate])
-        s.output(nodes, title="q' and mom' = e + ehat")
+        at = partial(_with_speeds, f, _reduced_speeds(f, s, momenta))
+        rates = [*f.equations.qdot.nodes, *momenta.reduced.rate, *_state_rates(f, s, at)]
+        s.output(at(rates), title="q' and mom' = e + ehat")
         f.add("momentum_rhs", s, f"q' and mom' (reduced momentum form, {STATE})")
         return
     for stabilized in (False, True) if f.stabilizable else (False,):
@@ -71,6 +72,14 @@ def add_momentum_form(f: Functions, form: str) -> None:
 def _with_speeds(f: Functions, speeds: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
     """Return the nodes with u replaced by these speeds."""
     return substitute(nodes, dict(zip(f.equations.system.u, speeds, strict=True)))
+
+
+def _state_rates(f: Functions, s: Fragment, at: At) -> Sequence[Node]:
+    """Return s' as a function of q, u and s; ``at`` inserts the speeds. Rates with u' need the accelerations."""
+    e, nodes = f.equations, f.equations.sdot.nodes
+    if not contain_accelerations(nodes):
+        return nodes
+    return substitute(nodes, dict(zip(e.system.udot, reduced(f, s, False, at), strict=True)))
 
 
 # -- speeds from momenta ----------------------------------------------------------------------------------------
@@ -119,7 +128,8 @@ def _add_unreduced(f: Functions, momenta: Momenta, form: str, stabilized: bool) 
         if accelerations is not None:
             inertia = matrix_vector(f.graph, e.mass_matrix, accelerations(f, s, stabilized, at))
             total = [x + (y - z) for x, y, z in zip(rate, inertia, e.right_side, strict=True)]
-        return s.output(at([*e.qdot.nodes, *total]), title="q' and mom' = e + ehat + J^T lambda")
+        rates = [*e.qdot.nodes, *total, *_state_rates(f, s, at)]
+        return s.output(at(rates), title="q' and mom' = e + ehat + J^T lambda")
 
     name = "momentum_rhs_stabilized" if stabilized else "momentum_rhs"
     kind = f"(unreduced momentum form, {STATE})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.forms import matrix_product, matrix_vector
-from kanegen.graph import Node, reachable, substitute
+from kanegen.graph import Node, reachable
 from kanegen.program.builder import Fragment, Functions, Maker, flat
 from kanegen.program.functions import right_sides
 
@@ -83,6 +83,11 @@ def multipliers(f: Functions) -> Fragment:
     return s
 
 
+def state_rates(f: Functions) -> Fragment:
+    s = f.fragment()
+    return s.output(f.accelerated(s, f.equations.sdot.nodes))
+
+
 def rank(f: Functions) -> Fragment:
     s = f.fragment()
     return s.output(right_sides.any_rank(f, s, f.stabilizable)["rank"], ())
@@ -105,11 +110,8 @@ def reactions(f: Functions) -> dict[str, Fragment]:
 
 
 def _evaluated(f: Functions, quantity: Quantity, title: str = "", always: bool = False) -> Fragment:
-    s, nodes = f.fragment(), quantity.nodes
-    arrays = {node.payload[0] for node in reachable(nodes) if node.op == "input"}
-    if "udot" in arrays or always:
-        udot = f.accelerations(s)
-        nodes = tuple(substitute(nodes, dict(zip(f.equations.system.udot, udot, strict=True))))
-    if MULTIPLIERS in arrays:
+    s = f.fragment()
+    nodes = f.accelerated(s, quantity.nodes, always)
+    if any(node.op == "input" and node.payload[0] == MULTIPLIERS for node in reachable(quantity.nodes)):
         s.invoke(f.function("multipliers"), MULTIPLIERS, f.n_c)
     return s.output(nodes, quantity.shape, title)

@@ -16,7 +16,7 @@ from kanegen.derivation.forms import (
 )
 from kanegen.derivation.sensitivities import constraint_rates
 from kanegen.forms import FORMS
-from kanegen.graph import Node
+from kanegen.graph import Node, substitute
 from kanegen.program.builder import Fragment, Functions, flat, lower_triangle
 from kanegen.program.records import Function
 
@@ -142,7 +142,10 @@ def right_hand_side(f: Functions, stabilized: bool) -> Function:
 
 
 def _rates(f: Functions, s: Fragment, udot: Sequence[Node]) -> Fragment:
-    return s.output((*f.equations.qdot.nodes, *udot), title="derivatives of the coordinates and speeds")
+    e = f.equations
+    sdot = substitute(e.sdot.nodes, dict(zip(e.system.udot, udot, strict=True)))
+    title = "derivatives of the coordinates and speeds" + ", then of the states" * bool(sdot)
+    return s.output((*e.qdot.nodes, *udot, *sdot), title=title)
 
 
 # -- constraints of any rank, by generalized inverses ---------------------------------------------------------------

@@ -173,7 +173,8 @@ class Reads(NamedTuple):
 
 def reads(program: Program) -> dict[str, Reads]:
     """Return the values that every listed function reads; a call needs no other parameters and inputs."""
-    n_r = len(program.symbols.inputs)
+    symbols = program.symbols
+    n_r, first_state = len(symbols.inputs), len(symbols.inputs) + len(symbols.hidden) - len(symbols.states)
     needed = [list(reachable([node])) for node in program.constants]
     of_constants = [{n.payload[1] for n in nodes if n.op == "input" and n.payload[0] == "p"} for nodes in needed]
     fallible = {k for k, nodes in enumerate(needed) if any(node.op not in _ALWAYS_DEFINED for node in nodes)}
@@ -184,7 +185,7 @@ def reads(program: Program) -> dict[str, Reads]:
             elements = {value.payload for order in values for value in order if value.op == "input"}
             constants = {k for array, k in elements if array == "c"}
             p = {i for array, i in elements if array == "p"}.union(*(of_constants[k] for k in constants))
-            r = {i for array, i in elements if array == "r" and i < n_r}
+            r = {i for array, i in elements if array == "r" and (i < n_r or i >= first_state)}
             result[function.name] = Reads(*(tuple(sorted(indices)) for indices in (p, r, constants & fallible)))
     return result
 
