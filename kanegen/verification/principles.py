@@ -13,6 +13,7 @@ from kanegen.arrays import Array
 from kanegen.derivation import views
 from kanegen.graph import gradient
 from kanegen.graph.ranks import pivoted_columns, rank, unit_rows
+from kanegen.model.expressions import symbol_name
 from kanegen.verification.differences import lagrangian
 from kanegen.verification.report import NotApplicableError, Worst
 from kanegen.verification.states import Numbers, State
@@ -22,6 +23,7 @@ from kanegen.verification.subject import Motion, Subject, slopes, solve
 def velocities(subject: Subject, worst: Worst) -> str:
     """Compare velocities with the rates of positions and orientations."""
     _require_bodies(subject)
+    _require_rotations(subject)
     for what, velocity, rate in subject.kinematics.compared:
         for state in subject.states:
             worst.compare(what, state, *subject.read(state, velocity, rate))
@@ -38,8 +40,23 @@ def _require_bodies(subject: Subject) -> None:
         raise NotApplicableError("the model has a Lagrangian and no bodies")
 
 
+def _require_rotations(subject: Subject) -> None:
+    """Raise `NotApplicableError` if orientations are rotations at some states only."""
+    system, model = subject.equations.system, subject.equations.model
+    for group in model.euler_parameters:
+        squares = [system.lower(e) * system.lower(e) for e in group]
+        if not system.vanish([system.rate(system.graph.sum(squares))]):
+            names = ", ".join(map(symbol_name, group))
+            raise NotApplicableError(
+                f"the kinematical equations do not keep the norm of the Euler parameters {names}, so that orientations "
+                f"are rotations only on the constraint manifold"
+            )
+
+
 def lagrange(subject: Subject, worst: Worst) -> str:
     """Lagrange's equations in quasi-velocities against ``Q u' + L``; a Lagrangian by its differences."""
+    if subject.equations.bodies:
+        _require_rotations(subject)
     if subject.equations.model.lagrangian is not None:
         return lagrangian(subject, worst)
     if subject.kinematics.embedded:

@@ -272,6 +272,23 @@ def test_inputs_in_momenta_get_rates() -> None:
     close(acceleration, 0.3 - 0.5, EVALUATION)
 
 
+def test_euler_parameters_with_their_rates_as_speeds() -> None:
+    """Only the norm, a constraint, makes orientations rotations; L alone is compared at every state all the same."""
+    e = me.dynamicsymbols("e0:4")
+    N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
+    A.orient_quaternion(N, e)
+    O = fixed(N)
+    body = me.RigidBody("body", O, A, m, (me.inertia(A, 1, 2, 3), O))
+    method = me.LagrangesMethod(body.kinetic_energy(N), e, hol_coneqs=[sum(x**2 for x in e) - 1], frame=N)
+    accelerations = []
+    for options in ({}, {"bodies": [body]}):
+        found = kg.Model.from_lagrange(method, name=f"quaternion {len(options)}", **options)
+        accelerations.append(kg.build(found).rhs(0.0, [0.5] * 4, [0.1, -0.2, 0.3, -0.2])[1])
+        report = kg.verify(found, states=2, forms=())
+        assert report.check("Lagrange").ok == (None if options else True)
+    close(*accelerations, FORMS_AGREE)
+
+
 def test_states_can_be_part_of_the_potential_energy_and_not_of_momenta() -> None:
     """A mass on a spring in series with a damper (Maxwell's model), whose internal length is a state."""
     x, s = me.dynamicsymbols("x s")

@@ -53,8 +53,8 @@ def lagrangian_contradictions(model: SystemDescription) -> list[str]:
         states = motions.states(count=2)
         problems = [*_not_quadratic(model, motions, states)]
         return problems or [*_compared(model, motions, states)] if model.bodies else problems
-    except DerivationError:
-        # If an expression that cannot be lowered is needed, the derivation raises the error.
+    except (DerivationError, ValueError, ArithmeticError):
+        # An expression cannot be lowered, so that the derivation raises the error, or has no value at these states.
         return []
 
 
@@ -96,23 +96,22 @@ class _Energies:
 
 
 def _compared(model: SystemDescription, motions: Motions, states: Sequence[Values]) -> Iterator[str]:
-    expressions = _expressions(model)
-    still = [_with_speeds(model, motions, states, k, {}) for k in range(len(states))]
-    if expressions is None or len(states) < 2 or None in still:
+    expressions, n = _expressions(model), len(model.speeds)
+    speeds: list[dict[int, float]] = [{}]
+    if states:
+        speeds += [{r: u} for r, u in enumerate(states[0]["u"])] + [dict(enumerate(states[0]["u"]))]
+    at = [_with_speeds(motions, states, k, {}) for k in range(1, len(states))]
+    at += [_with_speeds(motions, states, 0, u) for u in speeds if states]
+    listed = [state for state in at if state is not None]
+    taken = snapshots(model.geometry, motions, listed, expressions or ())
+    if expressions is None or len(taken) != n + 3:
         warn_user(
-            f"the Lagrangian of {model.name!r} was not compared with its bodies, because no state was found at which "
+            f"the Lagrangian of {model.name!r} was not compared with its bodies, because no states were found at which "
             "both are known: give parameters=, and orient the frames of the bodies"
         )
         return
-    n = len(model.speeds)
-    moved = [{r: states[0]["u"][r]} for r in range(n)] + [dict(enumerate(states[0]["u"]))]
-    moving = [_with_speeds(model, motions, states, 0, u) for u in moved]
-    listed = [state for state in (*still, *moving) if state is not None]
-    taken = [_energies(model, snapshot) for snapshot in snapshots(model.geometry, motions, listed, expressions)]
-    if len(taken) != n + 3:
-        return
-    first, second, *others = taken
-    for u, energies in zip(moved, others, strict=True):
+    second, first, *moving = [_energies(model, snapshot) for snapshot in taken]
+    for u, energies in zip(speeds[1:], moving, strict=True):
         if energies.differs(first, energies.potential, first.potential):
             values = ", ".join(f"{symbol_name(model.speeds[r])} = {x:.6g}" for r, x in u.items())
             yield (
@@ -124,12 +123,10 @@ def _compared(model: SystemDescription, motions: Motions, states: Sequence[Value
     yield from _potential_problems(model, first, second)
 
 
-def _with_speeds(
-    model: SystemDescription, motions: Motions, states: Sequence[Values], k: int, u: dict[int, float]
-) -> Values | None:
+def _with_speeds(motions: Motions, states: Sequence[Values], k: int, u: dict[int, float]) -> Values | None:
     """State k with the speeds u (others zero), and with the time, inputs, states and parameters of the first one."""
-    shared = {name: states[0][name] for name in ("t", "r", "rdot", "p", "s")} if states else {}
-    return motions.with_speeds(states[k] | shared, [u.get(r, 0.0) for r in range(len(model.speeds))])
+    shared = {name: states[0][name] for name in ("t", "r", "rdot", "p", "s")}
+    return motions.with_speeds(states[k] | shared, [u.get(r, 0.0) for r in range(len(states[k]["u"]))])
 
 
 def _potential_problems(model: SystemDescription, first: _Energies, second: _Energies) -> Iterator[str]:

@@ -53,6 +53,7 @@ _ADVICE = {
     "inertia": "write the inertia in a frame in which its components are constant, such as the frame of the body",
     "gravity": "gravity must be uniform; write other fields as loads with potential_energy",
     "potential energy": "forces that depend on speeds have no potential energy",
+    "momentum": "states can be part of the potential energy only",
     "lagrangian": "write the rates q' of the coordinates in place of speeds",
     "velocity gap": "a gap is an expression of positions, or one of speeds without accelerations",
     "law": "the values of a law are constant during a run",
