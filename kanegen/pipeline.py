@@ -115,14 +115,15 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
     sources = sources_of(model, form, functions)
     description = Description.from_sources(sources)
     constraints = description.control_constraints
-    states = () if constraints is None else constraints.states
+    control_states = () if constraints is None else constraints.states
     features = _emitted_features(description)
     project = emit_project(
         sources,
         _sampled_controls(description),
-        [(description.inputs[slot], slot) for slot in states],
+        [(description.inputs[slot], slot) for slot in control_states],
         [(description.inputs[slot], slot) for slot in description.path_controls],
         features,
+        description.states,
     )
     return write_project(project, Path(directory))
 

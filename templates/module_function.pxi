@@ -234,12 +234,13 @@ cdef class Function:
             raise SolveError(f"s is {s!r}, but the model {NAME!r} has no states: leave s out")
         memcpy(_data(self.given), _data(self.all_inputs), self.n_r * sizeof(double))
         if r is not None:
-            if _is_vector(r, self.n_r) or len(r) == self.n_r:
-                memcpy(_data(self.given), _data(_as_inputs(r, "r")), self.n_r * sizeof(double))
-            else:
-                memcpy(_data(self.given), _data(_as_vector(r, INPUTS, "r")), MODEL.n_r * sizeof(double))
+            # The inputs, also with the hidden inputs before the states, or with all hidden inputs.
+            n = numpy.shape(r)[0] if numpy.ndim(r) == 1 and numpy.shape(r)[0] in (FIRST_STATE, self.n_r) else MODEL.n_r
+            memcpy(_data(self.given), _data(_as_vector(r, (INPUTS + HIDDEN)[:n], "r")), n * sizeof(double))
         if s is not None:
-            memcpy(_data(self.given) + FIRST_STATE, _data(_as_vector(s, STATES, "s")), N_S * sizeof(double))
+            s = _as_vector(s, STATES, "s")
+            _check_finite(s, STATES, "s")
+            memcpy(_data(self.given) + FIRST_STATE, _data(s), N_S * sizeof(double))
         a.r = _data(self.given)
         self._check_defaults(self.given)
         return self.given

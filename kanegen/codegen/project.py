@@ -44,6 +44,7 @@ def emit_project(
     control_states: Sequence[tuple[str, int]] = (),
     path_controls: Sequence[tuple[str, int]] = (),
     features: Features = EVERYTHING,
+    states: Sequence[str] = (),
 ) -> Sources:
     """The kernel with an example program (built by ``make``) and a Python package (``pip install``, NumPy only).
 
@@ -63,6 +64,8 @@ def emit_project(
         Names and slots of the inputs that inverse dynamics solves for.
     features
         What the example program and the package can do.
+    states
+        Names of the additional states of the model.
     """
     package = f"{sources.name}_model"
     context = {
@@ -75,6 +78,7 @@ def emit_project(
         "control_states": control_states,
         "path_controls": path_controls,
         "has": features,
+        "states": states,
     }
     example = render("project_example.c.jinja", **context)
     program = {name: sources.text(name) for name in (sources.kernel, sources.header)} | {"example.c": example}

@@ -190,6 +190,8 @@ class PowerBalance:
 
 def power_balance(equations: Equations) -> PowerBalance:
     """The terms without forces of the power balance ``dK/dt = u . (F + Fc) + sum v_t . (m v)' + w_t . H'``."""
+    if not equations.bodies:
+        return _balance_of_function(equations)
     system, graph = equations.system, equations.graph
     terms = []
     for body in equations.bodies:
@@ -208,18 +210,21 @@ def power_balance(equations: Equations) -> PowerBalance:
     return PowerBalance(system.full_rate(equations.kinetic_energy.nodes[0]), graph.sum(terms))
 
 
-def jacobi_balance(equations: Equations) -> PowerBalance:
-    """The balance ``d/dt (p . q' - K) = u . (F + Fc) - dK/dt`` for ``q' = C u``, where dK/dt is at fixed q and q'.
+def _balance_of_function(equations: Equations) -> PowerBalance:
+    """The same for the K(q, q', t) of a Lagrangian without bodies; K is L itself if the potential energy is unknown.
 
-    K is the Lagrangian without the potential energy, or L itself if that is not known.
+    With ``E = d/dt p - K_q`` and ``p = K_q'``, ``d/dt (p . q' - K) = E . q' - K_t`` at fixed q and q' in K_t. The
+    force of ``q' = C u + D`` is ``C^T E = F + Fc``, so that W is ``d/dt (2 K - p . q') + D . E - K_t``.
     """
     system, graph = equations.system, equations.graph
-    K = lagrangian(equations, with_potential=True)
+    K, one = lagrangian(equations, with_potential=True), equations.graph.one
     rates = [graph.input(RATES, i) for i in range(len(system.q))]
     seeds = {node: rate for node, rate in system.moving.items() if node not in system.q}
-    nodes = [*gradient([K], [graph.one], rates), K, Tangent(graph, seeds)(K)]
-    *momenta, kinetic, prescribed = substitute(nodes, dict(zip(rates, system.qdot, strict=True)))
-    return PowerBalance(system.full_rate(graph.dot(momenta, system.qdot) - kinetic), -prescribed)
+    n, nodes = len(rates), [*gradient([K], [one], rates), *gradient([K], [one], system.q), K, Tangent(graph, seeds)(K)]
+    *slopes, kinetic, prescribed = substitute(nodes, dict(zip(rates, system.qdot, strict=True)))
+    E = [system.full_rate(p) - slope for p, slope in zip(slopes[:n], slopes[n:], strict=True)]
+    rest = system.full_rate(2 * kinetic - graph.dot(slopes[:n], system.qdot))
+    return PowerBalance(system.full_rate(kinetic), rest + graph.dot(system.D, E) - prescribed)
 
 
 @dataclass(frozen=True)

@@ -90,8 +90,10 @@ class CompiledFunctions:
             what = f"expected ({len(d.states)},): {', '.join(d.states)}" if d.states else "the model has no states"
             raise SolveError(f"s has shape {states.shape}; {what}")
         given = np.asarray(self._defaults if r is None else r, dtype=np.float64)
-        array: Array = given.copy() if given.shape == (layout.size,) else layout.array(given)
-        array[layout.state_slots] = states
+        array: Array = layout.array(np.zeros(len(d.inputs)))
+        if given.ndim != 1 or given.size not in (len(d.inputs), layout.state_slots.start, layout.size):
+            raise SolveError(f"r has shape {given.shape}; expected ({len(d.inputs)},): {', '.join(d.inputs)}")
+        array[: given.size], array[layout.state_slots] = given, states
         return array
 
     def in_run(self, *names: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ The motion is a path q(t) with its derivatives, from expressions of time or from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -86,7 +86,9 @@ def inverse_dynamics(
             "affinely, and the functions control_forces and kinematics, which are built by default"
         )
     reactions = [REACTION + name for name in d.reactions]
-    functions.require(("control_forces", "kinematics", "Q", "P", *reactions))
+    needed = ("control_forces", "kinematics", "Q", "P", *reactions)
+    functions.require(needed)
+    _require_no_states(functions, needed)
     names = d.input_names(d.path_controls)
     inputs = other_inputs(functions, names, r)
     motion = sampled_path(path, times, d, parameters)
@@ -107,6 +109,17 @@ def inverse_dynamics(
         freedom=len(names) - values["rank"].astype(int),
         **{name: values[name] for name in _RESULTS},
     )
+
+
+def _require_no_states(functions: CompiledFunctions, needed: Iterable[str]) -> None:
+    """Raise `SolveError` if forces depend on states, whose values along the path are unknown."""
+    d, read = functions.description, functions.inputs_read(needed)
+    names = [name for k, name in enumerate(d.states, d.input_layout.state_slots.start) if k in read]
+    if names:
+        raise SolveError(
+            f"inverse dynamics of the model {d.name!r} needs the states {', '.join(names)}, which the path does not "
+            "determine: build a model in which they are inputs, and give their values by r="
+        )
 
 
 def _require_evaluated(

@@ -175,13 +175,7 @@ def added_speeds(subject: Subject, worst: Worst) -> str:
 
 def power_balance(subject: Subject, worst: Worst) -> str:
     """``dK/dt`` along the motion against the power of all forces."""
-    e, forces = subject.equations, views.active_forces(subject.equations)
-    if e.bodies:
-        view, note = views.power_balance(e), "dK/dt = u.(F + Fc) + sum m v_t.a + w_t.H'"
-    elif all(node.is_zero for node in e.system.D):
-        view, note = views.jacobi_balance(e), "d/dt (q'.K_q' - K) = u.(F + Fc) - K_t"
-    else:
-        raise NotApplicableError("the power of the forces of L does not follow from the speeds, q' = C u + D")
+    view, forces = views.power_balance(subject.equations), views.active_forces(subject.equations)
     nodes = (view.kinetic_rate, view.prescribed)
     for state, motion in subject.motions:
         (rate, prescribed), F = subject.read(state, nodes, forces, udot=motion.udot)
@@ -189,7 +183,9 @@ def power_balance(subject: Subject, worst: Worst) -> str:
         # Without forces every term vanishes; the scale is then the power of the inertia forces, which cancel.
         size = abs(powers).sum() + abs(prescribed) + abs(state.u) @ motion.inertia_sizes
         worst.compare("dK/dt", state, [rate], [powers.sum() + prescribed], [size])
-    return note
+    if subject.equations.bodies:
+        return "dK/dt = u.(F + Fc) + sum m v_t.a + w_t.H'"
+    return "dK/dt = u.(F + Fc) + d/dt (2 K - q'.K_q') + D.(d/dt K_q' - K_q) - K_t"
 
 
 def gauss(subject: Subject, worst: Worst) -> str:

@@ -36,7 +36,7 @@ PRINCIPLES: Final[tuple[tuple[str, Callable[[Subject, Worst], str], float | None
     ("b by differences", differences.bias, None),
     ("momenta and energies", differences.momenta, None),
     ("servo-constraints", differences.servo_constraints, None),
-    ("Jacobians of rates", differences.rate_jacobians, DOUBLE),
+    ("Jacobians of q', u'", differences.rate_jacobians, DOUBLE),
 )
 """Name of each principle, function that compares it, and tolerance; None means the tolerance of graph identities."""
 

@@ -299,6 +299,10 @@ def test_states_can_be_part_of_the_potential_energy_and_not_of_momenta() -> None
     _, udot, sdot = solver.rhs(0.0, [0.3], [0.2], s=[0.1])
     close(udot, [-5.0 * 0.2 / 1.3], EVALUATION)
     close(sdot, [5.0 * 0.2 / 0.4], EVALUATION)
+    report = kg.verify(
+        kg.Model.from_lagrange(method, potential_energy=k * (x - s) ** 2 / 2, **given), states=2, forms=()
+    )
+    assert report.check("power of states").ok
     with raises(kg.ModelError, "dL/dq'", "s"):
         kg.Model.from_lagrange(me.LagrangesMethod(s * x.diff(t) ** 2, [x]), **given)
 
@@ -326,6 +330,8 @@ def test_speeds_of_the_user_and_their_kinematics() -> None:
             method, speeds=[w], kinematics=[theta.diff(t) - w / 2], parameters={m: 1.3, length: 0.7, g: 9.81}
         )
     )
+    moving = kg.Model.from_lagrange(method, speeds=[w], kinematics=[theta.diff(t) - w / 2 - sm.sin(t)])
+    assert kg.verify(moving, states=2, forms=()).check("power balance").ok
     qdot, udot = solver.rhs(0.0, [0.4], [0.6])
     expected = -9.81 / 0.7 * np.sin(0.4) + 2 * np.cos(0.4) / (1.3 * 0.7)
     close(qdot, [0.3], EVALUATION)

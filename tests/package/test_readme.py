@@ -34,6 +34,13 @@ def test_make_targets_exist() -> None:
     assert set(re.findall(r"make ([a-z]+)\b", re.sub(r"```python.*?```", "", TEXT, flags=re.DOTALL))) <= targets
 
 
+def test_the_page_on_states_runs() -> None:
+    first, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "states.md").read_text("utf-8"), re.DOTALL)
+    program = f"{first}\nprint(sdot, s, solution.s.shape)\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_stages_can_be_looked_at_one_by_one() -> None:
     (program,) = re.findall(r"```python\n(.*?)```", ARCHITECTURE, re.DOTALL)
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -89,7 +89,7 @@ def inertia_forces(system: System, inertia: Inertia) -> tuple[Node, ...]:
 def kinetic_energy(inertia: Inertia, model: SystemDescription) -> Node:
     """The kinetic energy, J; DerivationError if nothing tells it from the potential energy."""
     if model.is_unsplit:
-        inertia.potential_energy()
+        inertia.potential_energy()  # raises the error that says what is missing
     return inertia.energy()
 
 
@@ -112,23 +112,20 @@ class BodyInertia:
         return [item for body in self.bodies for item in body_momenta(self._system, body)]
 
     def add_forces(self, forces: GeneralizedForces, potential: bool, accelerated: bool = False) -> None:
-        system, frames, points = self._system, self._system.frames, self._system.points
+        system, model = self._system, self._system.model
+        frames, points = system.frames, system.weighted_points if potential else system.points
         if accelerated:
-            model = system.model
             frames = Frames(system.graph, model.frame, model.geometry, system.lower, system.full_rate)
-            points = Points(frames, model.geometry.routes, system.full_rate, system.agree).with_gravity(system.gravity)
-        elif potential:
-            points = system.weighted_points
+            points = Points(frames, model.geometry.routes, system.full_rate, system.agree)
+            points = points.with_gravity(system.gravity) if potential else points
         forces.add_inertia(self.bodies, points, frames)
         if potential:
             add_potential_forces(forces, system, self.potential)
 
     def potential_energy(self) -> Node:
-        system = self._system
-        given = (
-            system.graph.zero if system.model.potential_energy is None else system.lower(system.model.potential_energy)
-        )
-        return with_gravity(system, self.bodies, given if self.potential is None else self.potential)
+        system, given = self._system, self._system.model.potential_energy
+        energy = system.graph.zero if given is None else system.lower(given)
+        return with_gravity(system, self.bodies, energy if self.potential is None else self.potential)
 
     @cached_property
     def potential(self) -> Node | None:

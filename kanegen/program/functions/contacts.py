@@ -71,8 +71,13 @@ def event_table(model: SystemDescription) -> tuple[EventEntry, ...]:
 
 
 def needed_by_events(model: SystemDescription) -> tuple[str, ...]:
-    """Return the functions that impulses of events also need: mass matrix and constraints (kg_impulse.h)."""
-    return ("Q", "J", "velocity_level") if any(event.impulse is not None for event in model.events) else ()
+    """Return the functions that runs with contacts and events also need (kg_impulse.h, kg_hybrid.h).
+
+    Impulses of events need the mass matrix and the constraints, states need their rates.
+    """
+    impulses = ("Q", "J", "velocity_level") if any(event.impulse is not None for event in model.events) else ()
+    rates = ("state_rates",) if model.states and (model.resolved_contacts or model.events) else ()
+    return (*impulses, *rates)
 
 
 def require_speeds(model: SystemDescription, form: str) -> None:
