@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from state_models import cart, cart_matrix, pendulum, pendulum_rates, solver_of
 from tolerances import FORMS_AGREE
 
 import kanegen as kg
+from kanegen.derivation import Equations, Quantity
 from kanegen.forms import FORMS
 
 Q0, U0, S0, F = [0.4], [-0.3], [0.2, 0.1], 0.5
@@ -204,15 +206,16 @@ def test_kanes_method_with_states() -> None:
     assert_allclose([*qdot, *udot, *sdot], [1.0, 0.5, 4.0], rtol=ROUNDING)
 
 
-def test_verification_checks_rates_and_power() -> None:
+def voice_coil(name: str = "voice coil") -> kg.Model:
+    """A mass with a coil: the current i has the energy L i^2 / 2, and its rate contains the acceleration."""
     x, v, i = me.dynamicsymbols("x v i")
     m, inductance, resistance, c = sm.symbols("m La R c")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
     P = O.locatenew("P", x * N.x)
     P.set_vel(N, v * N.x)
-    model = kg.Model(
-        name="voice coil",
+    return kg.Model(
+        name=name,
         frame=N,
         coordinates=[x],
         speeds=[v],
@@ -222,11 +225,26 @@ def test_verification_checks_rates_and_power() -> None:
         states={i: (-resistance * i - c * v + v.diff()) / inductance},
         potential_energy=inductance * i**2 / 2,
     )
-    report = kg.verify(model, states=4)
-    checks = {check.principle: check for check in report.checks}
-    assert checks["power of states"].ok
+
+
+def test_verification_checks_rates_and_power() -> None:
+    checks = {check.principle: check for check in kg.verify(voice_coil(), states=4).checks}
     assert checks["power of states"].deviation is not None
     assert checks["rates of states"].deviation is not None
+
+
+def test_verification_finds_wrong_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    derived = Equations.__dict__["sdot"].func
+
+    def wrong(equations: Equations) -> Quantity:
+        quantity: Quantity = derived(equations)
+        return replace(quantity, nodes=tuple(1.001 * node for node in quantity.nodes))
+
+    monkeypatch.setattr(Equations, "sdot", property(wrong))
+    with pytest.raises(kg.VerificationError) as caught:
+        kg.verify(voice_coil("voice coil with wrong rates"), states=2, forms=("reduced",))
+    assert caught.value.report is not None
+    assert "rates of states" in {check.principle for check in caught.value.report.failed}
 
 
 @pytest.mark.parametrize("form", ["reduced", "momentum"])
