@@ -234,8 +234,8 @@ class Model(SystemDescription):
         """The model of a ``sympy.physics.mechanics.LagrangesMethod``, with the order of ``lm.q``.
 
         ``form_lagranges_equations`` need not have been called. The speeds are ``u = q'``, named ``theta_dot`` for the
-        coordinate ``theta``; ``speeds=`` gives other symbols, with ``kinematics=`` other speeds. The order of the
-        multipliers is that of SymPy, their sign is the opposite: ``Q u' = P + J^T lambda``. Without bodies, L does not
+        coordinate ``theta``; ``speeds=`` gives other symbols, with ``kinematics=`` other speeds. The multipliers are
+        the last unknowns of ``lm.mass_matrix``; those in ``lm.eom`` have the opposite sign. Without bodies, L does not
         tell kinetic from potential energy: give ``potential_energy=`` or ``bodies=`` if energies are needed.
 
         Parameters
