@@ -111,6 +111,11 @@ class Contacting(Evaluation):
         that approaches with a gap of zero) counts as closed. ``rhs`` and the other functions of the solver treat all
         contacts as open, unless ``r`` holds the multipliers after the inputs.
 
+        Parameters
+        ----------
+        q, u, s
+            The state, arrays or mappings from names or symbols to values; those not given are those of ``initial``.
+
         Raises
         ------
         SolveError
@@ -121,6 +126,7 @@ class Contacting(Evaluation):
         if not module.CONTACTS:
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
         functions.require(["contacts"])
+        q, u, s = self._state(q, u, s)
         r = functions.with_states(r, s)
         functions.get("gaps").value(t, q, u, r)  # checks the arguments
         check_contact_values(functions, t, q, u, r)
@@ -152,7 +158,8 @@ class Contacting(Evaluation):
         Parameters
         ----------
         t, q, u, r, s
-            The state before the impulse, as for :attr:`rhs`; u must satisfy the constraints. States do not change.
+            The state before the impulse, arrays or mappings from names or symbols to values; u must satisfy the
+            constraints. States do not change.
         impulses
             Generalized impulses (n_u,), N s or N m s; the name of one of the model's ``impulses``; or a mapping from
             such names to factors, ``{"kick": 0.5}``.
@@ -166,6 +173,7 @@ class Contacting(Evaluation):
             constraints that are nonlinear in the speeds cannot be satisfied after the impulse.
         """
         functions, description = self._functions, self.description
+        q, u, s = self._state(q, u, s)
         r = functions.with_states(r, s)
         before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)

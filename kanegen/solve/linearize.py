@@ -117,6 +117,8 @@ class Differentiable(Evaluation):
     def jacobian(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Jacobian:
         """Derivatives of (q', u', s'), with the stabilization of the solver, by compiled implicit differentiation.
 
+        The state is given as for :meth:`linearize`.
+
         Returns
         -------
         Jacobian
@@ -131,6 +133,7 @@ class Differentiable(Evaluation):
             If ``rhs`` raises it, if a derivative is not finite, and if the Jacobians were not built.
         """
         d = self.description
+        q, u, s = self._state(q, u, s)
         return Jacobian(*_slopes(self._evaluate(t, q, u, r, s), d, "jacobian", _size(d), "qusrp"))
 
     def linearize(
@@ -149,6 +152,8 @@ class Differentiable(Evaluation):
 
         Parameters
         ----------
+        q, u, s
+            The state, arrays or mappings from names or symbols to values; those not given are those of ``initial``.
         coordinates, speeds
             Names (or symbols) of the independent coordinates and speeds; None: chosen by pivoting, so that the
             linearized constraints are well conditioned in the others.
@@ -162,6 +167,7 @@ class Differentiable(Evaluation):
             If the state violates constraints (the message names each with its residual), if the named elements are not
             independent, and if the Jacobians were not built.
         """
+        q, u, s = self._state(q, u, s)
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
             headline = (
