@@ -11,7 +11,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, Description
 from kanegen.codes import Status
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, warn_user
 from kanegen.forms import FORMS
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.control import largest_exponent
@@ -96,8 +96,10 @@ def completed(
     Parameters
     ----------
     known
-        Values by name. Those in ``fixed`` do not change; the others change as little as the constraints demand, and
-        only if the state violates them by more than ``allowed`` (see :func:`violations`; None: by any amount).
+        Values by name. If values are missing, the known ones do not change.
+    fixed
+        Names of values that do not change if all are known. The others then change as little as the constraints demand,
+        and only if the state violates them by more than ``allowed`` (see :func:`violations`; None: by any amount).
     r
         Inputs (n_r,) at ``t``, or None for the defaults.
 
@@ -112,7 +114,7 @@ def completed(
     state = np.array([known.get(name, 0.0) for name in names])
     q, u = np.split(state, [len(d.coordinates)])
     if missing:
-        return _with_missing(functions, t, state, missing, fixed, r, allowed)
+        return _with_missing(functions, t, state, missing, r, allowed)
     if allowed is None or not d.constraints.levels:
         return q, u
     position, velocity = np.split(functions.get("residuals").value(t, q, u, r), [len(d.constraints.positions)])
@@ -126,35 +128,60 @@ def _with_missing(
     t: float,
     state: Array,
     missing: Sequence[str],
-    fixed: Collection[str],
     r: Any,
     allowed: float | None,
 ) -> tuple[Array, Array]:
-    """The state with the values that the constraints determine in place of those that are ``missing``."""
+    """The state with the values that the constraints determine in place of those that are ``missing``.
+
+    A `ModelWarning` says if the constraints admit other positions as well (assembly modes of closed loops).
+    """
     d = functions.description
     names, n_q = (*d.coordinates, *d.speeds), len(d.coordinates)
     if not d.constraints.levels:
         raise SolveError(_undetermined_message(d, missing))
     inputs, tolerance = functions.inputs(r, _require(functions)), _TOLERANCE
-    if set(d.coordinates) <= set(fixed):
+    fixed = [k for k, name in enumerate(names) if name not in missing]
+    is_placed = fixed[:n_q] == list(range(n_q))
+    if is_placed:
         # The speeds follow from the positions, which are as accurate as they were given.
         residuals = functions.get("residuals").value(t, state[:n_q], state[n_q:], r)[: len(d.constraints.positions)]
         error = 1.01 * float(np.abs(residuals).max(initial=0.0)) / largest(state[:n_q])
         tolerance = max(tolerance, error) if allowed is None or error <= allowed else tolerance
-    undetermined: list[str] = []
+    undetermined, solutions = list[str](), list[tuple[Array, Array]]()
     for guess in _guesses(state, [names.index(name) for name in missing]):
         attempt = Guess(functions, float(t), guess[:n_q], guess[n_q:], inputs, tolerance)
-        status, q, u = attempt.corrected(names.index(name) for name in fixed)
-        if status == Status.OK:
-            undetermined = _undetermined(functions, t, (q, u), r, missing)
-            if not undetermined:
-                return q, u
+        status, q, u = attempt.corrected(fixed)
+        undetermined = _undetermined(functions, t, (q, u), r, missing) if status == Status.OK else undetermined
+        if status == Status.OK and not undetermined:
+            solutions.append((q, u))
+            if is_placed:
+                break
+    if solutions:
+        _warn_of_others(d, t, solutions, missing)
+        return solutions[0]
     if undetermined:
         raise SolveError(_undetermined_message(d, undetermined))
     try:
-        return make_consistent(functions, t, state[:n_q], state[n_q:], r, fixed, tolerance)
+        known = [names[k] for k in fixed]
+        return make_consistent(functions, t, state[:n_q], state[n_q:], r, known, tolerance)
     except SolveError as error:
         raise SolveError(f"the start gives no value of {', '.join(missing)}, and {error}") from error
+
+
+def _warn_of_others(d: Description, t: float, solutions: Sequence[tuple[Array, Array]], missing: Sequence[str]) -> None:
+    """Warn if the solutions differ by more than full turns of angles."""
+    first = solutions[0][0]
+    for q, _ in solutions[1:]:
+        turns = np.round((q - first) / (2.0 * np.pi))
+        if np.abs(q - first - 2.0 * np.pi * turns).max(initial=0.0) > _DEPENDENT * largest(first):
+            own = [(k, name) for k, name in enumerate(d.coordinates) if name in missing]
+            taken, other = (", ".join(f"{name} = {values[k]:.6g}" for k, name in own) for values in (first, q))
+            warn_user(
+                f"the start of {d.name!r} leaves {', '.join(name for _, name in own)} open, and the constraints admit "
+                f"several positions: {taken} is taken, but {other} is another one; to choose, give a guess of all "
+                f"values to q, u = solver.make_consistent({t:g}, q, u, fixed=...)"
+            )
+            return
 
 
 def _guesses(state: Array, missing: list[int]) -> Iterator[Array]:

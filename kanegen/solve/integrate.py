@@ -351,8 +351,8 @@ class Integrable(Evaluation):
             ``(t0, t1)``, or ``t1`` for a run that starts at the time of ``initial``.
         q0, u0
             Coordinates and speeds at ``t0``, (n_q,) and (n_u,), or mappings from names or symbols to values,
-            ``{"theta": 0.3}``. Values that are not given are those of ``initial``, changed as little as the constraints
-            demand; what ``initial`` leaves open as well, the constraints must determine.
+            ``{"theta": 0.3}``. Other values are those of ``initial``, changed as little as the constraints demand. If
+            values are missing there too, all known values stay, and the constraints must determine the missing ones.
         r
             Inputs: see :func:`kanegen.solve.inputs.run_inputs`. None: their defaults.
         s0

@@ -194,10 +194,8 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         r = self._functions.with_states(r, s)
         if not (by_array(q) and by_array(u)):
             known = {**self.initial, **of_q.read(q), **of_u.read(u)}
-            missing = [name for name in (*of_q.names, *of_u.names) if name not in known]
-            if missing:
-                given = [name for name in (*of_q.names, *of_u.names) if name in known]
-                return completed(self._functions, t, known, given, r)
+            if not known.keys() >= {*of_q.names, *of_u.names}:
+                return completed(self._functions, t, known, (), r)
             q, u = of_q.array(known), of_u.array(known)
         return make_consistent(self._functions, t, q, u, r, fixed, tolerance)
 
