@@ -156,6 +156,8 @@ def kane_equations(derivation: KaneDerivation) -> KaneEquations:
 
 
 def _refuse_what_kane_cannot(model: Model) -> None:
+    if model.lagrangian is not None:
+        raise PeerError(f"{model.name}: KanesMethod does not read the lagrangian of a model")
     if model.auxiliary_speeds:
         raise PeerError(f"{model.name}: the comparison does not cover auxiliary speeds")
     if model.is_accelerated:
