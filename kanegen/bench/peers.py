@@ -155,6 +155,11 @@ def kane_equations(derivation: KaneDerivation) -> KaneEquations:
 def _refuse_what_kane_cannot(model: Model) -> None:
     if model.auxiliary_speeds:
         raise PeerError(f"{model.name}: the comparison does not cover auxiliary speeds")
+    if model.is_accelerated:
+        raise PeerError(
+            f"{model.name}: KanesMethod leaves the accelerations in the loads on {', '.join(model.accelerated_loads)} in "
+            "its forcing, so that its mass matrix and forcing do not determine u'"
+        )
     for item in model.inputs:
         if item.rate is not None and not isinstance(item.symbol, AppliedUndef):
             raise PeerError(

@@ -66,6 +66,12 @@ def test_forms_that_need_symmetry_name_the_load_the_speeds_and_other_forms(form:
     assert kg.build(line(2, follower), functions=["rhs"]).description.form == "nonminimal"
 
 
+def test_without_such_loads_the_matrix_is_that_of_the_kinetic_energy() -> None:
+    solver = kg.build(line(1, lambda of: [(of.points[0], -of.b * of.u[0] * of.N.x)]))
+    with raises(kg.SolveError, "M", "Q"):
+        solver.M(0.0, [0], [0])
+
+
 @pytest.mark.parametrize("kind", ["follower", "squared"])
 def test_functions_of_symmetric_forms_say_why_they_do_not_exist(kind: str) -> None:
     with raises(kg.SolveError, "acceleration_parts", "P1", "u1"):
