@@ -157,8 +157,8 @@ def _refuse_what_kane_cannot(model: Model) -> None:
         raise PeerError(f"{model.name}: the comparison does not cover auxiliary speeds")
     if model.is_accelerated:
         raise PeerError(
-            f"{model.name}: KanesMethod leaves the accelerations in the loads on {', '.join(model.accelerated_loads)} in "
-            "its forcing, so that its mass matrix and forcing do not determine u'"
+            f"{model.name}: KanesMethod leaves the accelerations of the loads on {', '.join(model.accelerated_loads)} "
+            "in its forcing, so that its mass matrix and forcing do not determine u'"
         )
     for item in model.inputs:
         if item.rate is not None and not isinstance(item.symbol, AppliedUndef):
