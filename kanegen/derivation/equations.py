@@ -16,10 +16,10 @@ from kanegen.derivation import forms
 from kanegen.derivation.constraints import Constraints, Partition, lower_constraints, partition, stabilized_bias
 from kanegen.derivation.forces import generalized
 from kanegen.derivation.forces.generalized import GeneralizedForces
+from kanegen.derivation.forces.inertia import Inertia, active_forces, inertia_forces, inertia_of, kinetic_energy
 from kanegen.derivation.forces.reactions import MULTIPLIERS, auxiliary_loads, reaction_nodes
 from kanegen.derivation.geometry.system import System
-from kanegen.derivation.inertia.bodies import Body, lower_bodies
-from kanegen.derivation.inertia.mass_matrix import mass_matrix
+from kanegen.derivation.inertia.bodies import Body
 from kanegen.derivation.speeds import factors, lower_model, model_before, new_speeds
 from kanegen.errors import BuildError
 from kanegen.forms import FORMS
@@ -122,14 +122,19 @@ class Equations:
 
     @property
     def operation_count(self) -> int:
-        """Operations of the right-hand side (q', u') in reduced form, including the solve."""
-        return count_operations([*self.system.qdot, *self.accelerations(stabilized=False).udot])
+        """Operations of the right-hand side (q', u', s') in reduced form, including the solve."""
+        return count_operations([*self.system.qdot, *self.accelerations(stabilized=False).udot, *self.system.sdot])
 
     # -- intermediate results ----------------------------------------------------------------------------
 
     @cached_property
     def bodies(self) -> tuple[Body, ...]:
-        return lower_bodies(self.system)
+        return self.inertia.bodies
+
+    @cached_property
+    def inertia(self) -> Inertia:
+        """The inertia of the bodies or of the Lagrangian."""
+        return inertia_of(self.system)
 
     @cached_property
     def constraints(self) -> Constraints:
@@ -162,7 +167,7 @@ class Equations:
         change, graph = self.model.speed_change, self.graph
         if change is not None and change.orthogonal:
             return forms.diagonal(graph, self.simplified(factors(lower_model(change.before, graph)).diagonal))
-        Q = tuple(self.simplified(row) for row in mass_matrix(self.system, self.bodies))
+        Q = tuple(self.simplified(row) for row in self.inertia.matrix())
         self.system.require_affine_velocities([entry for row in Q for entry in row])
         return Q
 
@@ -200,7 +205,7 @@ class Equations:
     def _all_forces(self) -> GeneralizedForces:
         forces = GeneralizedForces(self.system)
         forces.add_loads(self.bodies, weights=False)
-        forces.add_inertia(self.bodies, self.system.weighted_points)
+        self.inertia.add_forces(forces, potential=True)
         return forces
 
     def _nonminimal(self, B: Sequence[Node]) -> tuple[list[list[Node]], list[Node]]:
@@ -306,7 +311,7 @@ class Equations:
             )
         return BuildError(
             f"speed {symbol_name(self.model.speeds[speed])} of model {self.model.name!r} moves no mass, nor do the "
-            f"speeds that depend on it: give the bodies that it moves a mass or an inertia, or constrain it"
+            f"speeds that depend on it: {self.inertia.remedy}, or constrain it"
         )
 
     def once(self, feature: Callable[[Equations], Feature]) -> Feature:
@@ -328,18 +333,23 @@ class Equations:
     )
     P = _vector(lambda e: e.right_side, "``P = F - L`` at u' = 0, (n_u,).")
     F = _vector(
-        lambda e: e.system.without_accelerations(generalized.active_forces(e.system, e.bodies)),
+        lambda e: e.system.without_accelerations(active_forces(e.system, e.inertia)),
         "Generalized active forces at u' = 0, (n_u,).",
     )
     L = _vector(
-        lambda e: [-x for x in generalized.inertia_forces(e.system, e.bodies)],
+        lambda e: [-x for x in inertia_forces(e.system, e.inertia)],
         "Minus the generalized inertia forces at u' = 0, (n_u,).",
     )
-    N = _vector(lambda e: generalized.momentum_remainder(e.system, e.bodies), "``sum m v_r.v_t + w_r.I.w_t``, (n_u,).")
-    momentum = _vector(lambda e: generalized.momentum(e.system, e.bodies, e.system.u), "Momenta ``Q u + N``, (n_u,).")
-    kinetic_energy = _scalar(lambda e: generalized.kinetic_energy(e.system, e.bodies), "Kinetic energy, J.")
+    N = _vector(
+        lambda e: generalized.momentum_remainder(e.system, e.inertia.momenta()),
+        "``sum m v_r.v_t + w_r.I.w_t``, (n_u,).",
+    )
+    momentum = _vector(
+        lambda e: generalized.momentum(e.system, e.inertia.momenta(), e.system.u), "Momenta ``Q u + N``, (n_u,)."
+    )
+    kinetic_energy = _scalar(lambda e: kinetic_energy(e.inertia, e.model), "Kinetic energy, J.")
     potential_energy = _scalar(
-        lambda e: generalized.potential_energy(e.system, e.bodies),
+        lambda e: e.inertia.potential_energy(),
         "The user's potential energy plus that of gravity, J; DerivationError if the model has none.",
     )
     energy = _scalar(lambda e: e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0], "Total energy, J.")
@@ -408,7 +418,7 @@ class Equations:
     @cached_property
     def outputs(self) -> dict[str, Quantity]:
         """The user's outputs and the loads of auxiliary speeds; u' are symbols for the solved accelerations."""
-        auxiliary = auxiliary_loads(self.system, self.bodies, self._all_forces, [*self.right_side, *self.M.nodes])
+        auxiliary = auxiliary_loads(self.system, self.inertia, self._all_forces, [*self.right_side, *self.M.nodes])
         result = {}
         for name, output in self.model.outputs.items():
             result[name] = self.quantity(name, [self.system.lower(x) for x in output.expressions], output.shape)

@@ -19,12 +19,9 @@ from kanegen.derivation import forms
 from kanegen.derivation.algebra import eliminate
 from kanegen.derivation.constraints import ACCELERATION, Partition, Row, named_dependent
 from kanegen.derivation.equations import Equations, Quantity
-from kanegen.derivation.forces.generalized import body_momenta
 from kanegen.derivation.geometry.system import System
-from kanegen.derivation.geometry.vectors import Triple, cross, dot, mapped, plus
-from kanegen.derivation.inertia.bodies import Body, product
 from kanegen.errors import BuildError
-from kanegen.graph import Node, Tangent, evaluate, gradient, substitute
+from kanegen.graph import Node, evaluate, gradient
 from kanegen.graph.ranks import RANK_TOLERANCE
 from kanegen.model.expressions import symbol_name
 
@@ -57,7 +54,7 @@ class Momenta:
     @cached_property
     def Dm(self) -> Quantity:
         """``Dm`` of ``Q u' + Dm u = e``, (n_u, n_u): ``Q' = Dm + Dm^T``, so that ``u.Dm u = 1/2 u.Q' u``."""
-        rows = velocity_matrix(self._system, self._equations.bodies)
+        rows = self._equations.inertia.velocity_matrix()
         return self._equations.quantity("Dm", [x for row in rows for x in row], (len(rows), len(rows)))
 
     @cached_property
@@ -71,7 +68,7 @@ class Momenta:
     @cached_property
     def rate(self) -> tuple[Node, ...]:
         """``e + ehat`` = d/dt (Q u + N) less the constraint forces, (n_u,)."""
-        transport = momentum_transport(self._system, self._equations.bodies)
+        transport = self._equations.inertia.transport()
         return self._equations.simplified(forms.total(self._equations.F.nodes, transport))
 
     @cached_property
@@ -163,13 +160,24 @@ class Momenta:
     @cached_property
     def canonical_rate(self) -> tuple[Node, ...]:
         """``-dH/dq`` with the nonconservative forces, (n_q,): ``dK/dq`` at fixed q' and all active forces."""
-        slope = self._slope(self._equations.kinetic_energy.nodes[0])
+        slope = self._slope(self._kinetic)
         return self._equations.simplified(forms.total(slope, self._equations.F.nodes))
+
+    @cached_property
+    def _kinetic(self) -> Node:
+        """The kinetic energy; the Lagrangian if nothing tells K from V, which is then part of it."""
+        return self._equations.simplified([self._equations.inertia.energy()])[0]
+
+    @cached_property
+    def _potential(self) -> Node:
+        """The potential energy, zero if the Lagrangian stands for the kinetic energy."""
+        e = self._equations
+        return e.graph.zero if e.model.is_unsplit else e.potential_energy.nodes[0]
 
     @cached_property
     def hamiltonian(self) -> Quantity:
         """``H = K2 - K0 + V`` at the canonical momenta of the state, J."""
-        system, K, V = self._system, self._equations.kinetic_energy.nodes[0], self._equations.potential_energy.nodes[0]
+        system, K, V = self._system, self._kinetic, self._potential
         Qu = forms.matrix_vector(system.graph, self.mass_matrix, system.u)
         quadratic = system.graph.dot(system.u, Qu) / 2
         return self._equations.quantity("hamiltonian", [quadratic - system.at_rest([K])[0] + V], ())
@@ -179,7 +187,7 @@ class Momenta:
         """``h = sum q' K_q' - K + V``, J."""
         e = self._equations
         power = e.graph.dot(self._system.u, e.momentum.nodes)
-        return e.quantity("jacobi_integral", [power - e.kinetic_energy.nodes[0] + e.potential_energy.nodes[0]], ())
+        return e.quantity("jacobi_integral", [power - self._kinetic + self._potential], ())
 
     @cached_property
     def cyclic_coordinates(self) -> tuple[str, ...]:
@@ -188,8 +196,8 @@ class Momenta:
         Only nonconservative forces change their canonical momenta.
         """
         e, model = self._equations, self._system.model
-        K = self._slope(e.kinetic_energy.nodes[0])
-        V = self._slope(e.potential_energy.nodes[0]) if model.has_potential else [e.graph.zero] * len(K)
+        K = self._slope(self._kinetic)
+        V = self._slope(self._potential) if model.has_potential else [e.graph.zero] * len(K)
         J = [[row.J[r] for row in e.constraints.rows] for r in range(len(K))]
         return tuple(
             symbol_name(q) for r, q in enumerate(model.coordinates) if self._system.vanish([K[r], V[r], *J[r]])
@@ -225,64 +233,3 @@ def massless_speed(system: System, mass_matrix: Sequence[Sequence[Node]]) -> int
             if not pivot > RANK_TOLERANCE * Q[i, i]:
                 return i
     return None
-
-
-def velocity_matrix(system: System, bodies: Sequence[Body]) -> list[list[Node]]:
-    """``Dm_rs = sum m v_r . v_s' + w_r . I . w_s' + w_r . (w x I . w_s)`` (Phillips and Amirouche 2023, (59)).
-
-    Masses and inertias that change with time add ``1/2 (m' v_r . v_s + w_r . I' . w_s)``, so that ``Q' = Dm + Dm^T``.
-    """
-    n_u = len(system.u)
-    matrix = [[system.graph.zero] * n_u for _ in range(n_u)]
-
-    def add(rows: dict[int, Triple], columns: dict[int, Triple], factor: Node) -> None:
-        for r, v in rows.items():
-            for s, w in columns.items():
-                matrix[r][s] = matrix[r][s] + factor * dot(v, w)
-
-    for body in bodies:
-        if not body.mass.is_zero:
-            motion = system.points.motion(body.point)
-            partial, rates = _partials(system, motion.velocity, system.frames.omega(motion.frame, motion.frame))
-            add(partial, rates, body.mass)
-            add(partial, partial, body.mass_rate / 2)
-        if body.inertia is not None:
-            frame = body.inertia_frame
-            omega = system.frames.omega(body.frame, frame)
-            partial, rates = _partials(system, omega, system.frames.omega(frame, frame))
-            turned = {s: cross(omega, product(body.inertia, w)) for s, w in partial.items()}
-            changes = {s: plus(product(body.inertia, rate), turned[s]) for s, rate in rates.items()}
-            add(partial, changes, system.graph.one)
-            if body.inertia_rate is not None:
-                gained = {s: product(body.inertia_rate, w) for s, w in partial.items()}
-                add(partial, gained, system.graph.const(1) / 2)
-    return matrix
-
-
-def _partials(system: System, velocity: Triple, omega: Triple) -> tuple[dict[int, Triple], dict[int, Triple]]:
-    """The partial velocities that are not zero and their inertial rates; ``omega`` is that of the frame."""
-    partial = system.partial_velocities(velocity)
-    return partial, {r: plus(mapped(system.rate, v), cross(omega, v)) for r, v in partial.items()}
-
-
-def momentum_transport(system: System, bodies: Sequence[Body]) -> tuple[Node, ...]:
-    """``ehat_r = sum m v_r' . v + w_r' . H``, (n_u,), by one reverse pass.
-
-    At u' = 0 and fixed q', the rate of a velocity is affine in u, and its derivatives with respect to u are the rates
-    of the partial velocities. Therefore ehat is the gradient of ``sum p . v' + H . w'`` at fixed momenta.
-    """
-    graph = system.graph
-    held = [graph.input("qdot", i) for i in range(len(system.q))]
-    seeds = {system.t: graph.one, **dict(zip(system.q, held, strict=True))}
-    seeds |= {r: rate for r, rate in zip(system.r, system.input_rates, strict=True) if rate is not None}
-    rate = Tangent(graph, seeds)
-    outputs: list[Node] = []
-    weights: list[Node] = []
-    for body in bodies:
-        for frame, velocity, momentum in body_momenta(system, body):
-            outputs += (*mapped(rate, velocity), *velocity)
-            weights += (*momentum, *cross(momentum, system.frames.omega(frame, frame)))
-    if not outputs:
-        return tuple(graph.zero for _ in system.u)
-    transport = gradient(outputs, weights, system.u)
-    return tuple(substitute(transport, dict(zip(held, system.qdot, strict=True))))

@@ -23,8 +23,6 @@ from kanegen.derivation.algebra import eliminate
 from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.forces.generalized import GeneralizedForces
 from kanegen.derivation.forces.reactions import MULTIPLIERS
-from kanegen.derivation.geometry.frames import Frames
-from kanegen.derivation.geometry.points import Points
 from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient, substitute
 
 ARGUMENTS: Final = ("q", "u", "s", "r", "p", "t")
@@ -92,12 +90,9 @@ class Sensitivities:
     def unbalanced_force(self) -> tuple[Node, ...]:
         """``M u' - P`` (n_u,) at given accelerations, by one recursion along the bodies, cheaper than M and P."""
         system = self.equations.system
-        geometry = self.equations.model.geometry
-        frames = Frames(system.graph, self.equations.model.frame, geometry, system.lower, system.full_rate)
-        points = Points(frames, geometry.routes, system.full_rate, system.agree).with_gravity(system.gravity)
         forces = GeneralizedForces(system)
         forces.add_loads(self.equations.bodies, weights=False)
-        forces.add_inertia(self.equations.bodies, points, frames)
+        self.equations.inertia.add_forces(forces, potential=True, accelerated=True)
         return self._final([-force for force in forces.conjugate_to(system.u)])
 
     @cached_property

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kanegen.derivation.algebra import solve_linear
+from kanegen.derivation.forces.inertia import inertia_of
 from kanegen.derivation.geometry.system import FORMER, System, Variables
-from kanegen.derivation.inertia.bodies import lower_bodies
-from kanegen.derivation.inertia.mass_matrix import mass_matrix
 from kanegen.errors import DerivationError, ModelError
 from kanegen.graph import Graph, Identities, Lowering, Node, gradient, substitute
 from kanegen.graph.ranks import RANK_TOLERANCE
@@ -105,7 +104,7 @@ def factors(former: System) -> Factors:
     """
     graph, before = former.graph, former.model
     identities = Identities(graph)
-    Q = [list(identities.canonical(row)) for row in mass_matrix(former, lower_bodies(former))]
+    Q = [list(identities.canonical(row)) for row in inertia_of(former).matrix()]
     n = len(Q)
     scale = max(former.magnitudes([Q[k][k] for k in range(n)]))
     lower = [[graph.zero] * k for k in range(n)]

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sympy import Derivative
+from sympy.physics.vector import dynamicsymbols
+
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.forces.generalized import remainder
 from kanegen.derivation.forms import total
@@ -17,7 +20,7 @@ from kanegen.derivation.geometry.frames import Frame
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import Triple, cross, dot, mapped, null, plus, scaled
 from kanegen.derivation.inertia.bodies import Body, Force, lower_loads, product
-from kanegen.graph import Node, gradient
+from kanegen.graph import Node, Tangent, gradient, substitute
 
 PI = "pi"
 """Input array of the momenta dK/dq' in :class:`Lagrange`."""
@@ -118,7 +121,7 @@ def speeds_are_rates(equations: Equations) -> bool:
 def hamilton(equations: Equations, potential: Node | None) -> Hamilton:
     """The parts of the Hamiltonian of a model with u = q', from its energies alone."""
     system, graph = equations.system, equations.graph
-    (kinetic,) = equations.kinetic_energy.nodes
+    (kinetic,) = equations.simplified([equations.inertia.energy()])
     momenta = gradient([kinetic], [graph.one], system.u)
     Q = tuple(tuple(partial(momentum) for partial in system.partials) for momentum in momenta)
     V = graph.zero if potential is None else potential
@@ -133,7 +136,7 @@ def active_forces(equations: Equations) -> tuple[Node, ...]:
 
 
 def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """Generalized forces of the user's loads and of the weights by ``gravity``, (n_u,) each."""
+    """Generalized forces of the user's loads, and of ``gravity`` and the potential energy of L, (n_u,) each."""
     system, graph = equations.system, equations.graph
     frames = system.frames
     loads: list[tuple[Triple, Triple]] = []
@@ -154,7 +157,23 @@ def applied_forces(equations: Equations) -> tuple[tuple[Node, ...], tuple[Node, 
         tuple(graph.sum(dot(mapped(partial, v), R) for v, R in pairs) for partial in system.partials)
         for pairs in (loads, weights)
     )
+    potential = equations.inertia.potential
+    if potential is not None:
+        slopes = gradient([potential], [graph.one], system.q)
+        second = tuple(x - graph.dot(slopes, [row[r] for row in system.C]) for r, x in enumerate(second))
     return first, second
+
+
+RATES = "qdot"
+"""Input array of the rates q' in :func:`lagrangian`."""
+
+
+def lagrangian(equations: Equations, with_potential: bool = False) -> Node:
+    """L(q, q', t) of the model, plus its potential energy if that is wanted and given, as a function of q' (RATES)."""
+    system, model, t = equations.system, equations.model, dynamicsymbols._t
+    symbols = {Derivative(q, t): system.graph.input(RATES, i) for i, q in enumerate(model.coordinates)}
+    given = model.potential_energy if with_potential and model.potential_energy is not None else 0
+    return system.lower_with(model.lagrangian + given, symbols)
 
 
 @dataclass(frozen=True)
@@ -171,6 +190,8 @@ class PowerBalance:
 
 def power_balance(equations: Equations) -> PowerBalance:
     """The terms without forces of the power balance ``dK/dt = u . (F + Fc) + sum v_t . (m v)' + w_t . H'``."""
+    if not equations.bodies:
+        return _balance_of_function(equations)
     system, graph = equations.system, equations.graph
     terms = []
     for body in equations.bodies:
@@ -187,6 +208,23 @@ def power_balance(equations: Equations) -> PowerBalance:
                 gained = product(body.inertia_rate, omega)
                 terms.append(dot(remainder(system, omega), gained) - dot(omega, gained) / 2)
     return PowerBalance(system.full_rate(equations.kinetic_energy.nodes[0]), graph.sum(terms))
+
+
+def _balance_of_function(equations: Equations) -> PowerBalance:
+    """The same for the K(q, q', t) of a Lagrangian without bodies; K is L itself if the potential energy is unknown.
+
+    With ``E = d/dt p - K_q`` and ``p = K_q'``, ``d/dt (p . q' - K) = E . q' - K_t`` at fixed q and q' in K_t. The
+    force of ``q' = C u + D`` is ``C^T E = F + Fc``, so that W is ``d/dt (2 K - p . q') + D . E - K_t``.
+    """
+    system, graph = equations.system, equations.graph
+    K, one = lagrangian(equations, with_potential=True), equations.graph.one
+    rates = [graph.input(RATES, i) for i in range(len(system.q))]
+    seeds = {node: rate for node, rate in system.moving.items() if node not in system.q}
+    n, nodes = len(rates), [*gradient([K], [one], rates), *gradient([K], [one], system.q), K, Tangent(graph, seeds)(K)]
+    *slopes, kinetic, prescribed = substitute(nodes, dict(zip(rates, system.qdot, strict=True)))
+    E = [system.full_rate(p) - slope for p, slope in zip(slopes[:n], slopes[n:], strict=True)]
+    rest = system.full_rate(2 * kinetic - graph.dot(slopes[:n], system.qdot))
+    return PowerBalance(system.full_rate(kinetic), rest + graph.dot(system.D, E) - prescribed)
 
 
 @dataclass(frozen=True)

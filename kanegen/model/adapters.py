@@ -1,4 +1,4 @@
-"""Reading SymPy's ``KanesMethod`` and ``System`` into the arguments of a :class:`~kanegen.model.Model`.
+"""Reading ``KanesMethod``, ``System`` and ``LagrangesMethod`` into the arguments of a :class:`~kanegen.model.Model`.
 
 The adapters read the user's input, not results that SymPy derived from it. One exception: ``KanesMethod`` stores
 velocity and acceleration constraints as matrices, from which the rows are reconstructed.
@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
-from sympy.physics.vector import dynamicsymbols
+from sympy.physics.vector import ReferenceFrame, dynamicsymbols
 
 from kanegen.errors import ModelError, warn_user
 from kanegen.model import normalize
 from kanegen.model.checks.motions import Motions
 from kanegen.model.checks.symbols import needed_rates
 from kanegen.model.description import SystemDescription, described
-from kanegen.model.expressions import atoms, base_symbol, is_time_function, symbol_name
+from kanegen.model.expressions import atoms, base_symbol, is_time_function, symbol_name, vector_expressions
 from kanegen.model.inputs import Input
 from kanegen.model.linear import in_span
 from kanegen.model.places import survey
@@ -76,6 +76,64 @@ def system_arguments(system: Any, configuration_constraints: str | None = None, 
     return _completed(arguments, options)
 
 
+def lagrange_arguments(lagranges_method: Any, **options: Any) -> dict[str, Any]:
+    """The arguments of ``Model`` for a ``LagrangesMethod``; ``options`` take precedence over what is read.
+
+    The speeds are ``u = q'`` unless ``options`` gives ``kinematics``.
+    """
+    lm, t = lagranges_method, dynamicsymbols._t
+    try:
+        n_hol = len(lm._hol_coneqs)
+        arguments: dict[str, Any] = {
+            "name": "lagrange",
+            "frame": lm.inertial,
+            "coordinates": tuple(lm.q),
+            "lagrangian": lm._L[0],
+            "bodies": tuple(lm.bodies or ()),
+            "loads": tuple(lm.forcelist or ()),
+            "holonomic_constraints": tuple(lm._hol_coneqs),
+            "nonholonomic_constraints": tuple(lm.coneqs)[n_hol:],
+        }
+    except AttributeError as error:
+        raise ModelError(f"{lm!r} cannot be read as a sympy.physics.mechanics.LagrangesMethod: {error}") from error
+    if arguments["frame"] is None:
+        arguments["frame"] = _frame_of(normalize.bodies((arguments | options)["bodies"], "bodies", []), options)
+    coordinates = (arguments | options)["coordinates"]
+    if "speeds" not in options:
+        loads = normalize.loads(arguments["loads"], "loads", [])
+        read = (lm._L[0], *lm.coneqs, *(x for _, vector in loads for x in vector_expressions(vector)))
+        arguments["speeds"] = _rates_of(coordinates, {symbol_name(atom) for atom in atoms(read)})
+    if "kinematics" not in options:
+        speeds = (arguments | options)["speeds"]
+        arguments["kinematics"] = tuple(q.diff(t) - u for q, u in zip(coordinates, speeds, strict=False))
+    return _completed(arguments, options)
+
+
+def _frame_of(bodies: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """The one frame in which the velocities of all bodies are set; a new frame without bodies."""
+    known = [{*body.masscenter._vel_dict} for body in bodies]
+    frames = set.intersection(*known) if known else {ReferenceFrame("N")}
+    if len(frames) == 1 or "frame" in options:
+        return next(iter(frames), None)
+    raise ModelError(
+        f"the LagrangesMethod has bodies but no frame, and the velocities of their mass centers are set in "
+        f"{len(frames)} common frames: give frame=, the inertial frame"
+    )
+
+
+def _rates_of(coordinates: Sequence[Any], taken: set[str]) -> tuple[Any, ...]:
+    """A dynamic symbol ``<name>_dot`` for every coordinate, with underscores after a name that is taken."""
+    return tuple(_unused(f"{symbol_name(q)}_dot", taken) for q in coordinates)
+
+
+def _unused(name: str, taken: set[str]) -> Any:
+    """The dynamic symbol of this name, followed by underscores if it is taken."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return dynamicsymbols(name)
+
+
 def _rows(matrix: Any, symbols: Any, rest: Any) -> tuple[Any, ...]:
     """The expressions ``matrix @ symbols + rest``."""
     return tuple(
@@ -122,13 +180,7 @@ def _implicit_inputs(description: SystemDescription) -> tuple[Input, ...]:
 
 
 def _input_with_rates(symbol: Any, order: int, taken: set[str]) -> Input:
-    rates = []
-    for suffix in ("_dot", "_ddot")[:order]:
-        name = symbol_name(symbol) + suffix
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        rates.append(dynamicsymbols(name))
+    rates = [_unused(symbol_name(symbol) + suffix, taken) for suffix in ("_dot", "_ddot")[:order]]
     return Input(symbol, *rates)
 
 

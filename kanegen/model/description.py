@@ -82,6 +82,7 @@ class SystemDescription:
     states: Mapping[Any, Any] = field(metadata={"read": normalize.states})
     potential_energy: Any
     gravity: Any = field(metadata={"read": normalize.vector_or_none})
+    lagrangian: Any = field(metadata={"read": normalize.scalar_or_none})
     outputs: Mapping[str, Output] = field(metadata={"read": normalize.outputs})
     auxiliary_speeds: tuple[Any, ...] = field(metadata=_TIME_FUNCTIONS)
     reactions: Mapping[str, Reaction] = field(metadata={"read": normalized_reactions})
@@ -109,8 +110,14 @@ class SystemDescription:
 
     @property
     def has_potential(self) -> bool:
-        """Whether the model has an energy function: a potential energy or gravity was given."""
-        return self.potential_energy is not None or self.gravity is not None
+        """Whether the potential energy is known: it was given, with gravity or not, or is K - L of the bodies."""
+        of_bodies = self.lagrangian is not None and bool(self.bodies)
+        return self.potential_energy is not None or self.gravity is not None or of_bodies
+
+    @property
+    def is_unsplit(self) -> bool:
+        """Whether the model has a Lagrangian ``L = K - V`` of which neither K nor V is known."""
+        return self.lagrangian is not None and not self.has_potential
 
     @property
     def servo(self) -> Servo | None:
@@ -218,5 +225,7 @@ def described(given: Mapping[str, Any], problems: list[str]) -> SystemDescriptio
     """The description from the arguments of ``Model`` as written by the user; appends to ``problems``."""
     values = read_fields(SystemDescription, given, "", problems)
     with_gravity = values["gravity"] is not None
-    energy = normalize.potential_energy(given.get("potential_energy"), values["bodies"], with_gravity, problems)
+    # A Lagrangian is compared with gravity, so that the weights cannot count twice.
+    bodies = () if with_gravity and values["lagrangian"] is not None else values["bodies"]
+    energy = normalize.potential_energy(given.get("potential_energy"), bodies, with_gravity, problems)
     return SystemDescription(**values, potential_energy=energy)

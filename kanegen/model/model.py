@@ -11,11 +11,12 @@ from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import ModelError
 from kanegen.model import normalize
-from kanegen.model.adapters import kane_arguments, system_arguments
+from kanegen.model.adapters import kane_arguments, lagrange_arguments, system_arguments
 from kanegen.model.checks.bodies import body_problems, reaction_problems
 from kanegen.model.checks.contacts import contact_problems
 from kanegen.model.checks.control import control_constraint_problems, servo_problems
 from kanegen.model.checks.equations import equation_problems, speed_change_problems
+from kanegen.model.checks.lagrangian import lagrangian_contradictions, lagrangian_problems
 from kanegen.model.checks.symbols import symbol_problems
 from kanegen.model.checks.velocities import motion_problems
 from kanegen.model.description import ControlLaw, SpeedChange, SystemDescription, described
@@ -29,6 +30,7 @@ _CHECKS: Final = (
     speed_change_problems,
     equation_problems,
     body_problems,
+    lagrangian_problems,
     reaction_problems,
     servo_problems,
     control_constraint_problems,
@@ -82,6 +84,11 @@ class Model(SystemDescription):
     gravity
         Uniform gravitational acceleration, a Vector, m/s**2. The weight of every body is added to the loads, and the
         potential of the weights to ``potential_energy``.
+    lagrangian
+        ``L(q, q', t)``, J, quadratic in q'; None for Kane's method. The equations are then those of Lagrange,
+        ``C^T (d/dt dL/dq' - dL/dq) = F + J^T lambda`` with ``q' = C u + D``, and ``loads`` are those that L does not
+        contain. Without ``bodies``, ``potential_energy`` tells K from V in ``L = K - V``; with bodies, L must be
+        their kinetic energy less the potential energy, which follows and need not be given.
     outputs
         Named expressions of t, q, q', u, u', states, their rates, inputs and parameters: scalars, lists, matrices,
         ``(vector, frame)``.
@@ -129,7 +136,7 @@ class Model(SystemDescription):
         coordinates: Any,
         speeds: Any,
         kinematics: Any,
-        bodies: Any,
+        bodies: Any = (),
         loads: Any = (),
         holonomic_constraints: Any = (),
         nonholonomic_constraints: Any = (),
@@ -141,6 +148,7 @@ class Model(SystemDescription):
         parameters: Mapping[Any, Any] | None = None,
         potential_energy: Any = None,
         gravity: Any = None,
+        lagrangian: Any = None,
         outputs: Mapping[str, Any] | None = None,
         auxiliary_speeds: Any = (),
         reactions: Mapping[str, Reaction] | None = None,
@@ -154,6 +162,7 @@ class Model(SystemDescription):
         problems: list[str] = []
         self._complete(described(given, problems), parameters, problems)
         contradictions = motion_problems(self) if check_kinematics else []
+        contradictions += lagrangian_contradictions(self)
         if contradictions:
             raise ModelError(contradictions)
 
@@ -220,6 +229,28 @@ class Model(SystemDescription):
             If the argument is not a ``System``, and with every problem of the model.
         """
         return cls(**system_arguments(system, configuration_constraints, **options))
+
+    @classmethod
+    def from_lagrange(cls, lagranges_method: Any, **options: Any) -> Model:
+        """The model of a ``sympy.physics.mechanics.LagrangesMethod``, with the order of ``lm.q``.
+
+        ``form_lagranges_equations`` need not have been called. The speeds are ``u = q'``, named ``theta_dot`` for the
+        coordinate ``theta``; ``speeds=`` gives other symbols, with ``kinematics=`` other speeds. The multipliers are
+        the last unknowns of ``lm.mass_matrix``; those in ``lm.eom`` have the opposite sign. Without bodies, L does not
+        tell kinetic from potential energy: give ``potential_energy=`` or ``bodies=`` if energies are needed.
+
+        Parameters
+        ----------
+        options
+            Arguments of :class:`Model`, which take precedence over what is read.
+
+        Raises
+        ------
+        ModelError
+            If the argument is not a ``LagrangesMethod``, and with every problem of the model; among them bodies
+            whose kinetic energy is not that of the Lagrangian.
+        """
+        return cls(**lagrange_arguments(lagranges_method, **options))
 
     def with_speeds(
         self,

@@ -60,6 +60,11 @@ def scalar(value: Any, where: str, problems: list[str]) -> Any:
     return expr.xreplace({item: item.doit() for item in derivatives}) if derivatives else expr
 
 
+def scalar_or_none(value: Any, where: str, problems: list[str]) -> Any:
+    """A SymPy expression, or None."""
+    return None if value is None else scalar(value, where, problems)
+
+
 def sequence(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """The entries of a list, tuple or matrix; a single expression counts as a list of one."""
     if value is None:

@@ -12,8 +12,11 @@ from sympy.physics.mechanics import Point, RigidBody
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
     atoms,
+    base_symbol,
+    derivatives,
     dyadic_expressions,
     dyadic_frames,
+    is_time_function,
     symbol_name,
     vector_expressions,
     vector_frames,
@@ -92,6 +95,8 @@ def _scalar_places(model: SystemDescription) -> list[Place]:
     ]
     if model.potential_energy is not None:
         places.append(Place("potential energy", "potential_energy", (model.potential_energy,)))
+    if model.lagrangian is not None:
+        places.extend(_lagrangian_places(model))
     places.extend(Place("rate", f"the rate of state {symbol_name(s)}", (rate,)) for s, rate in model.states.items())
     for change in model.speed_changes:
         # Accelerations contain the rates of Phi1 and Phi2.
@@ -101,6 +106,20 @@ def _scalar_places(model: SystemDescription) -> list[Place]:
     if model.control is not None:
         places.extend(Place(*item) for item in model.control.places())
     return [*places, *_contact_places(model)]
+
+
+def _lagrangian_places(model: SystemDescription) -> Iterator[Place]:
+    """L and, because only they are differentiated, the momenta ``dL/dq'`` if L contains inputs, declared or not."""
+    given = Place("lagrangian", "lagrangian", (model.lagrangian,))
+    inputs, known = {item.symbol for item in model.inputs}, {*model.coordinates}
+    symbols = {*map(base_symbol, given.atoms)} - known
+    if not any(symbol in inputs or is_time_function(symbol) for symbol in symbols):
+        yield Place("lagrangian", "lagrangian", (model.lagrangian,), 1)
+        return
+    yield given
+    rates = derivatives(model.lagrangian, model.coordinates, 1)
+    momenta = (model.lagrangian.diff(rate) for rate in sorted(rates, key=symbol_name))
+    yield Place("momentum", "the momenta dL/dq' of lagrangian", tuple(momenta), 1)
 
 
 def _contact_places(model: SystemDescription) -> Iterator[Place]:

@@ -23,9 +23,23 @@ from kanegen.program.functions.quantities import T, V, multipliers, part_of, pla
 MOMENTUM_FORMS: Final = tuple(form.name for form in FORMS.values() if form.momenta)
 
 
+def _unsplit(f: Functions) -> str | None:
+    advice = "Give potential_energy= or bodies= to kanegen.Model (a Lagrangian does not tell K from V)"
+    return f"its kinetic energy is unknown. {advice}" if f.equations.model.is_unsplit else None
+
+
 def _no_potential(f: Functions) -> str | None:
     advice = "Give potential_energy= or gravity= to kanegen.Model (loads are never interpreted as weights)"
-    return None if f.equations.model.has_potential else f"it has no potential energy. {advice}"
+    reason = None if f.equations.model.has_potential else f"it has no potential energy. {advice}"
+    return _unsplit(f) or reason
+
+
+def _no_hamiltonian(f: Functions) -> str | None:
+    return None if f.equations.model.is_unsplit else _no_potential(f)
+
+
+def _no_bodies(f: Functions) -> str | None:
+    return None if f.equations.bodies else "it has a Lagrangian without bodies. Give bodies= to kanegen.Model"
 
 
 def _no_partition(f: Functions) -> str | None:
@@ -83,7 +97,7 @@ def _members(members: Members, prefix: str, summary: str, **more: Any) -> Functi
 
 def _of_form(name: str, shape: str, summary: str, *forms: str, **more: Any) -> FunctionSpec:
     """Entry of a quantity of the momenta that is always compiled with these forms."""
-    more = {"make": momenta_quantity(name), "requires": _no_potential, **more}
+    more = {"make": momenta_quantity(name), "requires": _no_hamiltonian, **more}
     return _quantity(name, shape, summary, forms=forms, **more)
 
 
@@ -106,7 +120,7 @@ _DEFAULT: Final = (
     _quantity(
         "multipliers", "n_c", "multipliers of the constraint rows, Q u' = P + J^T lambda", multipliers, group="forces"
     ),
-    _quantity("kinetic_energy", "", "kinetic energy", group="energies"),
+    _quantity("kinetic_energy", "", "kinetic energy", group="energies", requires=_unsplit),
     _quantity("potential_energy", "", "potential energy", group="energies", requires=_no_potential),
     _quantity("energy", "", "kinetic and potential energy", group="energies", requires=_no_potential),
     _quantity("momentum", "n_u", "generalized momenta Q u + N"),
@@ -146,7 +160,7 @@ _ON_REQUEST: Final = (
     _quantity("N", "n_u", "momenta at u = 0"),
     _quantity("L", "n_u", "inertia forces at u' = 0"),
     _quantity("F", "n_u", "generalized active forces"),
-    _quantity("linear_momentum", "3", "sum m v of all bodies, in the inertial frame"),
+    _quantity("linear_momentum", "3", "sum m v of all bodies, in the inertial frame", requires=_no_bodies),
     _quantity("Dm", "n_u n_u", "matrix of the velocity form Q u' + Dm u = e, Q' = Dm + Dm^T", momenta_quantity("Dm")),
     _quantity("e", "n_u", "right side of the velocity form Q u' + Dm u = e", momenta_quantity("e")),
     FunctionSpec(

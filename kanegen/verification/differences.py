@@ -5,7 +5,7 @@ Every function compares at all states and returns what was compared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -164,12 +164,13 @@ def state_rates(subject: Subject, worst: Worst) -> str:
 def momenta(subject: Subject, worst: Worst) -> str:
     """``Q u + N`` = momentum = dK/du by differences, ``K = 1/2 u.Q u + N.u + K(u = 0)``, energy = K + V."""
     e, potential = subject.equations, subject.equations.model.has_potential
+    K_nodes = e.simplified([e.inertia.energy()])
     for state in subject.states:
 
         def kinetic_energy(u: Numbers, state: State = state) -> Any:
-            return subject.read(state, e.kinetic_energy, u=u)[0]
+            return subject.evaluate(K_nodes, state, u=u)[0]
 
-        Q, N, momentum, kinetic = subject.read(state, e.Q, e.N, e.momentum, e.kinetic_energy)
+        Q, N, momentum, (kinetic,) = subject.read(state, e.Q, e.N, e.momentum, K_nodes)
         u = subject.values(state)["u"]
         worst.compare("Q u + N", state, Q @ u + N, momentum)
         worst.compare("K", state, [u @ Q @ u / 2 + N @ u + kinetic_energy(0 * u)], [kinetic])
@@ -179,6 +180,26 @@ def momenta(subject: Subject, worst: Worst) -> str:
             V, energy = subject.read(state, e.potential_energy, e.energy)
             worst.compare("K + V", state, [kinetic + V], [energy], [kinetic + abs(V)])
     return "momentum = Q u + N = dK/du, K quadratic in u" + (", energy = K + V" if potential else "")
+
+
+def lagrangian(subject: Subject, worst: Worst) -> str:
+    """``C^T (d/dt dL/dq' - dL/dq)`` by differences of L along a motion, against ``Q u' - P`` without the loads."""
+    e, system = subject.equations, subject.equations.system
+    subject.require_digits()
+    L, (loads, _) = views.lagrangian(e), views.applied_forces(e)
+
+    def slopes_of(place: Mapping[str, Numbers], array: str, state: State) -> Numbers:
+        return slopes(lambda x: subject.evaluate([L], state, **{**place, array: x})[0], place[array])
+
+    for state in subject.states:
+        path = _motion_path(subject, state)
+        places = [place | {views.RATES: subject.evaluate(system.qdot, state, **place)} for place in path]
+        before, _, after = (slopes_of(place, views.RATES, state) for place in places)
+        forces = (after - before) / (2 * STEP) - slopes_of(places[1], "q", state)
+        Q, P, udot, C, F = subject.read(state, e.Q, e.P, system.udot, system.C, loads)
+        sizes = abs(Q) @ abs(udot) + abs(P) + abs(F) + abs(C.T) @ abs(forces)
+        worst.compare("Lagrange's left side", state, C.T @ forces, Q @ udot - P + F, sizes)
+    return "C^T (d/dt L_q' - L_q) by differences of L = Q u' - P + F of the loads, for arbitrary u'"
 
 
 def rate_jacobians(subject: Subject, worst: Worst) -> str:

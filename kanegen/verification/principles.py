@@ -13,6 +13,8 @@ from kanegen.arrays import Array
 from kanegen.derivation import views
 from kanegen.graph import gradient
 from kanegen.graph.ranks import pivoted_columns, rank, unit_rows
+from kanegen.model.expressions import symbol_name
+from kanegen.verification.differences import lagrangian
 from kanegen.verification.report import NotApplicableError, Worst
 from kanegen.verification.states import Numbers, State
 from kanegen.verification.subject import Motion, Subject, slopes, solve
@@ -20,6 +22,8 @@ from kanegen.verification.subject import Motion, Subject, slopes, solve
 
 def velocities(subject: Subject, worst: Worst) -> str:
     """Compare velocities with the rates of positions and orientations."""
+    _require_bodies(subject)
+    _require_rotations(subject)
     for what, velocity, rate in subject.kinematics.compared:
         for state in subject.states:
             worst.compare(what, state, *subject.read(state, velocity, rate))
@@ -30,8 +34,31 @@ def velocities(subject: Subject, worst: Worst) -> str:
     return note
 
 
+def _require_bodies(subject: Subject) -> None:
+    """Raise `NotApplicableError` for a Lagrangian without bodies."""
+    if not subject.equations.bodies:
+        raise NotApplicableError("the model has a Lagrangian and no bodies")
+
+
+def _require_rotations(subject: Subject) -> None:
+    """Raise `NotApplicableError` if orientations are rotations at some states only."""
+    system, model = subject.equations.system, subject.equations.model
+    for group in model.euler_parameters:
+        squares = [system.lower(e) * system.lower(e) for e in group]
+        if not system.vanish([system.rate(system.graph.sum(squares))]):
+            names = ", ".join(map(symbol_name, group))
+            raise NotApplicableError(
+                f"the kinematical equations do not keep the norm of the Euler parameters {names}, so that orientations "
+                f"are rotations only on the constraint manifold"
+            )
+
+
 def lagrange(subject: Subject, worst: Worst) -> str:
-    """Lagrange's equations in quasi-velocities against ``Q u' + L``."""
+    """Lagrange's equations in quasi-velocities against ``Q u' + L``; a Lagrangian by its differences."""
+    if subject.equations.bodies:
+        _require_rotations(subject)
+    if subject.equations.model.lagrangian is not None:
+        return lagrangian(subject, worst)
     if subject.kinematics.embedded:
         names = ", ".join(subject.kinematics.embedded)
         raise NotApplicableError(f"the velocity of {names} contains constraints that its position does not")
@@ -52,6 +79,7 @@ def lagrange(subject: Subject, worst: Worst) -> str:
 
 def gibbs_appell(subject: Subject, worst: Worst) -> str:
     """``dS/du'`` against ``Q u' + L``."""
+    _require_bodies(subject)
     forces = views.gibbs_appell(subject.equations)
     for state in subject.states:
         worst.compare("dS/du'", state, subject.evaluate(forces, state), _inertia(subject, state))
@@ -79,19 +107,19 @@ def active_forces(subject: Subject, worst: Worst) -> str:
 
 
 def potential(subject: Subject, worst: Worst) -> str:
-    """``F = -C^T dV/dq``, which must hold if gravity is the only load."""
+    """``F = -C^T dV/dq``, which must hold without loads other than gravity and those of a Lagrangian."""
     e, model = subject.equations, subject.equations.model
     if not model.has_potential:
         raise NotApplicableError("the model gives no potential energy")
     gradients = gradient(e.potential_energy.nodes, [e.graph.one], e.system.q)
-    only_gravity = not model.loads and model.gravity is not None
-    if not only_gravity or subject.kinematics.embedded:
+    only_source = not model.loads and (model.gravity is not None or model.lagrangian is not None)
+    if not only_source or subject.kinematics.embedded:
         worst.tolerance = None
     for state in subject.states:
         slope, C, F = subject.read(state, gradients, e.system.C, e.F)
         worst.compare("F", state, -(C.T @ slope), F)
-    if only_gravity:
-        return "F = -C^T dV/dq with gravity as the only load"
+    if only_source:
+        return "F = -C^T dV/dq without loads other than " + ("gravity" if model.lagrangian is None else "those of L")
     return "F = -C^T dV/dq, reported only: loads may do work that V does not contain"
 
 
@@ -135,6 +163,7 @@ def added_speeds(subject: Subject, worst: Worst) -> str:
     e = subject.equations
     if not e.constraints.rows:
         raise NotApplicableError("no constraints")
+    _require_bodies(subject)
     residual = [x - y for x, y in zip(views.gibbs_appell(e), views.active_forces(e), strict=True)]
     for state, motion in subject.motions:
         J, forces = motion.J, subject.evaluate(residual, state, udot=motion.udot)
@@ -156,7 +185,9 @@ def power_balance(subject: Subject, worst: Worst) -> str:
         # Without forces every term vanishes; the scale is then the power of the inertia forces, which cancel.
         size = abs(powers).sum() + abs(prescribed) + abs(state.u) @ motion.inertia_sizes
         worst.compare("dK/dt", state, [rate], [powers.sum() + prescribed], [size])
-    return "dK/dt = u.(F + Fc) + sum m v_t.a + w_t.H'"
+    if subject.equations.bodies:
+        return "dK/dt = u.(F + Fc) + sum m v_t.a + w_t.H'"
+    return "dK/dt = u.(F + Fc) + d/dt (2 K - q'.K_q') + D.(d/dt K_q' - K_q) - K_t"
 
 
 def gauss(subject: Subject, worst: Worst) -> str:

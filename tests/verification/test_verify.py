@@ -24,6 +24,7 @@ from kanegen.cli import main
 from kanegen.derivation import Equations, equations
 from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces import generalized
+from kanegen.derivation.forces.inertia import BodyInertia
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.graph.ranks import independent_rows
 from kanegen.program.functions import right_sides
@@ -176,16 +177,16 @@ DERIVATION: dict[str, tuple[Any, str, Any, set[str]]] = {
         {"b by differences"},
     ),
     "kinetic energy": (
-        generalized,
-        "kinetic_energy",
-        scaled_function(generalized.kinetic_energy, 1.001),
+        BodyInertia,
+        "energy",
+        scaled_function(BodyInertia.energy, 1.001),
         {"Lagrange", "power balance", "momenta and energies", "Hamilton"},
     ),
     "momentum": (generalized, "momentum", scaled_momentum, {"momenta and energies", "Hamilton"}),
     "potential energy": (
-        generalized,
+        BodyInertia,
         "potential_energy",
-        scaled_function(generalized.potential_energy, -1),
+        scaled_function(BodyInertia.potential_energy, -1),
         {"potential energy"},
     ),
     "Jacobians": (Sensitivities, "balance", negated_slopes, {"Jacobians of q', u'"}),

@@ -8,6 +8,7 @@ recursively along the frame tree, so that the reverse pass is the recursion of f
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from kanegen.derivation.contacts import ContactRows, contact_loads, contact_rates
 from kanegen.derivation.geometry.frames import Frame, Frames
@@ -18,6 +19,9 @@ from kanegen.derivation.inertia.bodies import Body, Force, Torque, inertia_torqu
 from kanegen.errors import DerivationError
 from kanegen.graph import Node, gradient
 from kanegen.model.expressions import symbol_name
+
+Momentum: TypeAlias = tuple[Frame, Triple, Triple]
+"""A velocity and the momentum conjugate to it, with components in the frame."""
 
 
 class GeneralizedForces:
@@ -89,20 +93,6 @@ class GeneralizedForces:
         return tuple(gradient(outputs, weights, speeds)) if outputs else (self._system.graph.zero,) * len(speeds)
 
 
-def active_forces(system: System, bodies: Sequence[Body]) -> tuple[Node, ...]:
-    """Generalized active forces, weights included, (n_u,)."""
-    forces = GeneralizedForces(system)
-    forces.add_loads(bodies, weights=True)
-    return forces.conjugate_to(system.u)
-
-
-def inertia_forces(system: System, bodies: Sequence[Body]) -> tuple[Node, ...]:
-    """Generalized inertia forces at u' = 0, (n_u,)."""
-    forces = GeneralizedForces(system)
-    forces.add_inertia(bodies, system.points)
-    return forces.conjugate_to(system.u)
-
-
 def impulse_rows(system: System) -> list[tuple[Node, ...]]:
     """Generalized impulses (n_u,) of each of the model's named impulses, N s or N m s."""
     loads = (lowered(system, pairs) for pairs in system.model.impulses.values())
@@ -136,9 +126,9 @@ def require_places(system: System, contact_rows: ContactRows) -> None:
 # -- momenta and energies ------------------------------------------------------------------------------------
 
 
-def body_momenta(system: System, body: Body) -> list[tuple[Frame, Triple, Triple]]:
+def body_momenta(system: System, body: Body) -> list[Momentum]:
     """Frame, velocity and momentum of a body, once for the mass center and once for the rotation."""
-    momenta: list[tuple[Frame, Triple, Triple]] = []
+    momenta: list[Momentum] = []
     if not body.mass.is_zero:
         motion = system.points.motion(body.point)
         momenta.append((motion.frame, motion.velocity, scaled(body.mass, motion.velocity)))
@@ -148,22 +138,20 @@ def body_momenta(system: System, body: Body) -> list[tuple[Frame, Triple, Triple
     return momenta
 
 
-def momentum(system: System, bodies: Sequence[Body], speeds: Sequence[Node]) -> tuple[Node, ...]:
+def momentum(system: System, momenta: Iterable[Momentum], speeds: Sequence[Node]) -> tuple[Node, ...]:
     """Generalized momenta conjugate to ``speeds``; ``Q u + N`` for all speeds of the system."""
-    momenta = GeneralizedForces(system)
-    for body in bodies:
-        for _, velocity, body_momentum in body_momenta(system, body):
-            momenta.add(velocity, body_momentum)
-    return momenta.conjugate_to(speeds)
+    forces = GeneralizedForces(system)
+    for _, velocity, conjugate in momenta:
+        forces.add(velocity, conjugate)
+    return forces.conjugate_to(speeds)
 
 
-def momentum_remainder(system: System, bodies: Sequence[Body]) -> tuple[Node, ...]:
+def momentum_remainder(system: System, momenta: Iterable[Momentum]) -> tuple[Node, ...]:
     """``N_r = sum m v_r . v_t + w_r . I . w_t``, (n_u,)."""
-    momenta = GeneralizedForces(system)
-    for body in bodies:
-        for _, velocity, body_momentum in body_momenta(system, body):
-            momenta.add(velocity, remainder(system, body_momentum))
-    return momenta.conjugate_to(system.u)
+    forces = GeneralizedForces(system)
+    for _, velocity, conjugate in momenta:
+        forces.add(velocity, remainder(system, conjugate))
+    return forces.conjugate_to(system.u)
 
 
 def remainder(system: System, a: Triple) -> Triple:
@@ -172,18 +160,18 @@ def remainder(system: System, a: Triple) -> Triple:
     return (x, y, z)
 
 
-def kinetic_energy(system: System, bodies: Sequence[Body]) -> Node:
+def body_energy(system: System, bodies: Sequence[Body]) -> Node:
     """``K = 1/2 sum m v.v + w.I.w``, J."""
     return system.graph.sum(dot(v, p) for body in bodies for _, v, p in body_momenta(system, body)) / 2
 
 
-def potential_energy(system: System, bodies: Sequence[Body]) -> Node:
-    """The user's potential energy and that of uniform gravity, J.
+def with_gravity(system: System, bodies: Sequence[Body], total: Node) -> Node:
+    """The potential energy ``total`` plus that of uniform gravity, J.
 
     Raises
     ------
     DerivationError
-        If the model has neither ``potential_energy`` nor ``gravity``, or gravity acts on a point of unknown position.
+        If the model has no potential energy, or gravity acts on a point of unknown position.
     """
     model, frames = system.model, system.frames
     if not model.has_potential:
@@ -191,7 +179,6 @@ def potential_energy(system: System, bodies: Sequence[Body]) -> Node:
             f"model {model.name!r} has no potential energy: give Model(potential_energy=...) or Model(gravity=...); "
             f"loads do not define one"
         )
-    total = system.graph.zero if model.potential_energy is None else system.lower(model.potential_energy)
     if system.gravity is None:
         return total
     for body in bodies:

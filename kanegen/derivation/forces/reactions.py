@@ -9,6 +9,7 @@ from sympy.physics.vector import ReferenceFrame
 
 from kanegen.derivation.contacts import contact_loads
 from kanegen.derivation.forces.generalized import GeneralizedForces, momentum
+from kanegen.derivation.forces.inertia import Inertia
 from kanegen.derivation.forms import difference
 from kanegen.derivation.geometry.frames import Frame, FrameVector
 from kanegen.derivation.geometry.points import Point
@@ -107,7 +108,7 @@ def _constraint_loads(system: System, reaction: Reaction, n_rows: int) -> Iterat
 
 
 def auxiliary_loads(
-    system: System, bodies: Sequence[Body], forces: GeneralizedForces, equations: Sequence[Node]
+    system: System, masses: Inertia, forces: GeneralizedForces, equations: Sequence[Node]
 ) -> tuple[Node, ...]:
     """The loads that keep the auxiliary speeds zero, ``Q_a u' - P_a`` (Kane and Levinson 1985, section 4.9).
 
@@ -118,7 +119,7 @@ def auxiliary_loads(
         return ()
     inertia = [
         system.graph.sum(partial(m) * a for partial, a in zip(system.partials, system.udot, strict=True))
-        for m in momentum(system, bodies, system.auxiliary)
+        for m in momentum(system, masses.momenta(), system.auxiliary)
     ]
     elsewhere = {node.index for node in reachable(equations)}
     unknown = [r for r in system.r if r.index not in elsewhere]

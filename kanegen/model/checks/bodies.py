@@ -22,8 +22,8 @@ NEGATIVE = 1e-10
 def body_problems(model: SystemDescription) -> Iterator[str]:
     """Problems of the masses and inertias whose values are known."""
     values = model.known_parameters
-    if not model.bodies:
-        yield "the model has no bodies: expected at least one"
+    if not model.bodies and model.lagrangian is None:
+        yield "the model has no bodies: expected at least one, or a lagrangian"
     for k, body in enumerate(model.bodies):
         if any(body is other for other in model.bodies[:k]):
             yield f"body {body.name} is listed twice in bodies: list it once"

@@ -38,7 +38,7 @@ class Motions:
         self.positions = positions
         self.graph = graph = Graph()
         n_q, n_u, n_r = len(model.coordinates), len(model.speeds), len(model.inputs)
-        self._sizes = {"q": n_q, "u": n_u, "r": n_r, "p": len(model.parameters)}
+        self._sizes = {"q": n_q, "u": n_u, "r": n_r, "p": len(model.parameters), "s": len(model.states)}
         self._sizes |= {"qdot": n_q, "qddot": n_q, "udot": n_u, "rdot": n_r, "t": 1}
         self.nodes = {name: tuple(graph.input(name, i) for i in range(n)) for name, n in self._sizes.items()}
         self._lowering = Lowering(graph, self._symbols())
@@ -51,6 +51,7 @@ class Motions:
             (model.coordinates, "q", "qdot", "qddot"),
             (model.speeds, "u", "udot"),
             (model.parameters, "p"),
+            (tuple(model.states), "s"),
             ([item.symbol for item in model.inputs], "r"),
         ):
             symbols.update(zip(items, nodes[name], strict=True))
@@ -108,6 +109,11 @@ class Motions:
             if len(states) == count:
                 break
         return states
+
+    def with_speeds(self, state: Values, u: Sequence[float]) -> Values | None:
+        """The state with other speeds and the rates q' that follow from the kinematics, whatever the constraints."""
+        kinematics = [self.lower(equation) for equation in self.model.kinematics]
+        return Newton(kinematics, self.nodes["qdot"]).solve(state | {"u": [*u]})
 
     def _draw(self, generator: random.Random, signed: bool) -> Values:
         """Random values. Unless ``signed``, the coordinates are positive like all others, so that roots are real."""
@@ -172,6 +178,19 @@ class Snapshot:
                 cosines, rates = parts[:, 0].reshape(3, 3).T, parts[:, 1].reshape(3, 3).T
                 self._axes[frame] = inner @ cosines, inner_rate @ cosines + inner @ rates
         return self._axes[frame]
+
+    def carried(self, vector: Any) -> Array:
+        """The rate of a vector by the angular velocities of its frames, as SymPy computes it, (3,)."""
+        rate = np.zeros(3)
+        for components, frame in vector.args if vector != 0 else ():
+            axes, _ = self.axes(frame)
+            parts = np.array([self._values[x] for x in components])
+            rate += axes @ parts[:, 1] + np.cross(self.omega(frame)[0], axes @ parts[:, 0])
+        return rate
+
+    def number(self, expression: Any) -> float:
+        """The value of a scalar expression."""
+        return self._values[expression][0]
 
     def omega(self, frame: Any) -> tuple[Array, Array]:
         """Angular velocity of a frame, as set by the user or by an orientation, and its rate, (3,) each."""

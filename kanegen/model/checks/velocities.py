@@ -117,7 +117,7 @@ def _numbers(values: Array) -> str:
     return f"({', '.join(f'{value:.6g}' for value in values)})"
 
 
-def _read(model: SystemDescription, vectors: Sequence[Any], frames: Iterable[Any] = ()) -> tuple[Any, ...] | None:
+def readable(model: SystemDescription, vectors: Sequence[Any], frames: Iterable[Any] = ()) -> tuple[Any, ...] | None:
     """The components of vectors, and the direction cosines of their frames and of ``frames``.
 
     None if a frame is not oriented or the rate of a symbol is unknown, so that nothing can be compared.
@@ -159,7 +159,7 @@ def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -
     carriers = _frames_of_bodies(model, body)
     turns = [pair for carrier in carriers for pair in path(model.geometry.rate_parents, carrier)]
     turning = [child._ang_vel_dict[parent] for parent, child in turns]
-    expressions = _read(model, [before, after, *(a._pos_dict[b] for a, b in pairs), *turning])
+    expressions = readable(model, [before, after, *(a._pos_dict[b] for a, b in pairs), *turning])
     if expressions is None:
         return
 
@@ -193,7 +193,7 @@ def _angular_claim(model: SystemDescription, body: Any) -> Iterator[Claim]:
         return
     frame, dyadic = body.frame, body.inertia[0]
     turning = [child._ang_vel_dict[parent] for parent, child in path(model.geometry.rate_parents, frame)]
-    expressions = _read(model, turning, [frame, *dyadic_frames(dyadic)])
+    expressions = readable(model, turning, [frame, *dyadic_frames(dyadic)])
     if expressions is None:
         return
 
@@ -237,7 +237,7 @@ def _accelerations(model: SystemDescription, body: Any) -> Iterator[Claim]:
 
 def _rate_claim(model: SystemDescription, message: str, given: Any, vector: Any) -> Iterator[Claim]:
     """The claim that ``given`` is the rate of ``vector``."""
-    expressions = _read(model, [given, vector])
+    expressions = readable(model, [given, vector])
     if expressions is not None:
         yield Claim(
             message,

@@ -68,6 +68,8 @@ def _directions(f: Functions) -> list[list[Node]]:
 def why_not(equations: Equations, name: str) -> str:
     """Return the reason why a projection of the speeds cannot keep the energy or an output; empty if it can."""
     model = equations.model
+    if name == ENERGY and name not in equations.outputs and model.is_unsplit:
+        return "the Lagrangian does not tell K from V: give potential_energy= or bodies= to kanegen.Model"
     if name == ENERGY and name not in equations.outputs and not model.has_potential:
         return "the model has no potential energy: give potential_energy= or gravity= to kanegen.Model"
     if name == ENERGY and name in equations.outputs and model.has_potential:

@@ -1,1 +1,1 @@
-"""SymPy's own tests of mechanics, run with a comparison behind every KanesMethod they form equations with."""
+"""SymPy's own tests of mechanics, each KanesMethod and LagrangesMethod in them compared with kanegen."""

@@ -1,4 +1,4 @@
-"""Every KanesMethod whose equations a SymPy test forms, compared as it happens."""
+"""Every KanesMethod and LagrangesMethod whose equations a SymPy test forms, compared as it happens."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from sympy.physics.mechanics import KanesMethod
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod
 
-_original = KanesMethod.kanes_equations
+_ORIGINALS = {KanesMethod: KanesMethod.kanes_equations, LagrangesMethod: LagrangesMethod.form_lagranges_equations}
+"""The function of each class that forms the equations."""
 
 
-def install(seen: Callable[[KanesMethod, float], None]) -> None:
-    """Call ``seen(kanes_method, seconds)`` after every successful ``kanes_equations``."""
+def install(seen: Callable[[Any, float], None]) -> None:
+    """Call ``seen(method, seconds)`` after every successful ``kanes_equations`` or ``form_lagranges_equations``."""
+    for method, original in _ORIGINALS.items():
+        setattr(method, original.__name__, _watched(original, seen))
 
-    def kanes_equations(self: KanesMethod, *args: Any, **options: Any) -> Any:
+
+def _watched(original: Callable[..., Any], seen: Callable[[Any, float], None]) -> Callable[..., Any]:
+    def watched(self: Any, *args: Any, **options: Any) -> Any:
         start = time.perf_counter()
-        found = _original(self, *args, **options)
+        found = original(self, *args, **options)
         seen(self, time.perf_counter() - start)
         return found
 
-    KanesMethod.kanes_equations = kanes_equations
+    return watched
 
 
 def uninstall() -> None:
-    KanesMethod.kanes_equations = _original
+    for method, original in _ORIGINALS.items():
+        setattr(method, original.__name__, original)

@@ -15,6 +15,7 @@ CAPTURED: dict[str, int] = {
     "test_jointsmethod.py::test_four_bar_linkage_with_manual_constraints": 1,
     "test_jointsmethod.py::test_jointsmethod": 1,
     "test_jointsmethod.py::test_rigid_body_particle_compatibility": 1,
+    "test_jointsmethod.py::test_simple_pedulum": 1,
     "test_jointsmethod.py::test_two_dof_joints": 1,
     "test_kane.py::test_aux": 2,
     "test_kane.py::test_implicit_kinematics": 1,
@@ -32,21 +33,32 @@ CAPTURED: dict[str, int] = {
     "test_kane3.py::test_bicycle": 1,
     "test_kane4.py::test_replace_qdots_in_force": 6,
     "test_kane5.py::test_kane_rolling_disc_lu": 1,
+    "test_lagrange.py::test_disc_on_an_incline_plane": 1,
+    "test_lagrange.py::test_dub_pen": 1,
+    "test_lagrange.py::test_nonminimal_pendulum": 1,
+    "test_lagrange.py::test_rolling_disc": 1,
+    "test_lagrange.py::test_simp_pen": 1,
+    "test_lagrange2.py::test_lagrange_2forces": 1,
     "test_linearize.py::test_linearize_pendulum_kane_minimal": 1,
     "test_linearize.py::test_linearize_pendulum_kane_nonminimal": 1,
+    "test_linearize.py::test_linearize_pendulum_lagrange_minimal": 1,
+    "test_linearize.py::test_linearize_pendulum_lagrange_nonminimal": 1,
     "test_linearize.py::test_linearize_rolling_disc_kane": 1,
+    "test_linearize.py::test_linearize_rolling_disc_lagrange": 1,
     "test_models.py::test_multi_mass_spring_damper_higher_order": 1,
     "test_models.py::test_multi_mass_spring_damper_inputs": 4,
     "test_models.py::test_n_link_pendulum_on_cart_higher_order": 1,
     "test_models.py::test_n_link_pendulum_on_cart_inputs": 4,
-    "test_system_class.py::TestSystem::test_form_eoms_calls_subclass": 1,
+    "test_system_class.py::TestSystem::test_form_eoms_calls_subclass": 2,
     "test_system_class.py::TestSystem::test_system_kane_form_eoms_kwargs": 2,
+    "test_system_class.py::TestSystem::test_system_lagrange_form_eoms_kwargs": 1,
     "test_system_class.py::TestSystemExamples::test_box_on_ground": 1,
     "test_system_class.py::TestSystemExamples::test_cart_pendulum_kanes": 2,
+    "test_system_class.py::TestSystemExamples::test_cart_pendulum_lagrange": 2,
 }
-"""Test, without its parameters: successful calls of ``kanes_equations``."""
+"""Test, without its parameters: successful calls of ``kanes_equations`` and ``form_lagranges_equations``."""
 
-ENOUGH = 40
+ENOUGH = 50
 """Fewest models of a SymPy whose tests have been renamed or removed: below, the comparison proves too little."""
 
 REFUSALS: dict[str, str] = {

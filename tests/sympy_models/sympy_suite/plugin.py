@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Worker processes inherit the cache folder of this run."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         config.kanegen_cache = os.environ["KANEGEN_CACHE_DIR"] = tempfile.mkdtemp(prefix="kanegen-sympy-")
-    capture.install(lambda km, seconds: present.append(compare(km, seconds)))
+    capture.install(lambda method, seconds: present.append(compare(method, seconds)))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
