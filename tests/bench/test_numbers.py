@@ -152,9 +152,6 @@ def test_models_without_a_peer_say_why() -> None:
     )
     with raises(PeerError, "2", "1", "dependent"):
         apply_kanes_method(redundant, POINT)
-    pushed = particle(loads=lambda N, P, q, u: ((P, -u[0].diff() * N.x),))
-    with raises(PeerError, "P", "forcing"):
-        apply_kanes_method(pushed, POINT)
     valueless = particle(parameters=lambda *_: {})
     with raises(PeerError, "m", "g"):
         parameter_values(valueless)
