@@ -214,14 +214,13 @@ class Equations:
 
     def accelerations(self, stabilized: bool) -> forms.Accelerations:
         """Straight-line u' in reduced form; an unsymmetric M takes elimination with pivots chosen at random states."""
-        part = self.partition
-        if not self.is_symmetric:
-            self.require_regular()
-            rows = (self.graph, self.left_side, self.right_side, part, part.bias(stabilized))
-            return forms.eliminated_accelerations(*rows, self.system.magnitudes, PIVOT_LIMIT)
-        small = self.reduced(stabilized)
+        part, bias = self.partition, self.partition.bias(stabilized)
+        self.require_regular()
         try:
-            return forms.reduced_accelerations(self.graph, small, part, part.bias(stabilized), PIVOT_LIMIT)
+            if not self.is_symmetric:
+                rows = (self.graph, self.left_side, self.right_side, part, bias)
+                return forms.eliminated_accelerations(*rows, self.system.magnitudes, PIVOT_LIMIT)
+            return forms.reduced_accelerations(self.graph, self.reduced(stabilized), part, bias, PIVOT_LIMIT)
         except ZeroDivisionError as error:
             raise self.massless(part.independent[error.args[0]]) from error
 
@@ -305,10 +304,10 @@ class Equations:
         """The error for a speed that moves no mass."""
         if self.model.is_accelerated:
             return BuildError(
-                f"the form needs a positive definite matrix Q - dF/du', whose diagonal entry for speed "
-                f"{symbol_name(self.model.speeds[speed])} of model {self.model.name!r} is zero: give the bodies that "
-                f"it moves another mass or inertia, change the loads on {', '.join(self.model.accelerated_loads)}, or "
-                f'use form="nonminimal"'
+                f"the matrix Q - dF/du' of model {self.model.name!r}, with the loads on "
+                f"{', '.join(self.model.accelerated_loads)} that depend on accelerations, has a zero pivot for speed "
+                f'{symbol_name(self.model.speeds[speed])}, so that it is not positive definite: use form="nonminimal", '
+                f"which needs only its inverse, or give the bodies that the speed moves another mass or inertia"
             )
         return BuildError(
             f"speed {symbol_name(self.model.speeds[speed])} of model {self.model.name!r} moves no mass, nor do the "

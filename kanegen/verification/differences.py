@@ -183,7 +183,7 @@ def momenta(subject: Subject, worst: Worst) -> str:
 
 
 def lagrangian(subject: Subject, worst: Worst) -> str:
-    """``C^T (d/dt dL/dq' - dL/dq)`` by differences of L along a motion, against ``Q u' - P`` without the loads."""
+    """``C^T (d/dt dL/dq' - dL/dq)`` by differences of L along a motion, against ``M u' - P`` without the loads."""
     e, system = subject.equations, subject.equations.system
     subject.require_digits()
     L, (loads, _) = views.lagrangian(e), views.applied_forces(e)
@@ -196,10 +196,10 @@ def lagrangian(subject: Subject, worst: Worst) -> str:
         places = [place | {views.RATES: subject.evaluate(system.qdot, state, **place)} for place in path]
         before, _, after = (slopes_of(place, views.RATES, state) for place in places)
         forces = (after - before) / (2 * STEP) - slopes_of(places[1], "q", state)
-        Q, P, udot, C, F = subject.read(state, e.Q, e.P, system.udot, system.C, loads)
-        sizes = abs(Q) @ abs(udot) + abs(P) + abs(F) + abs(C.T) @ abs(forces)
-        worst.compare("Lagrange's left side", state, C.T @ forces, Q @ udot - P + F, sizes)
-    return "C^T (d/dt L_q' - L_q) by differences of L = Q u' - P + F of the loads, for arbitrary u'"
+        M, P, udot, C, F = subject.read(state, e.M, e.P, system.udot, system.C, loads)
+        sizes = abs(M) @ abs(udot) + abs(P) + abs(F) + abs(C.T) @ abs(forces)
+        worst.compare("Lagrange's left side", state, C.T @ forces, M @ udot - P + F, sizes)
+    return f"C^T (d/dt L_q' - L_q) by differences of L = {e.M.name} u' - P + F of the loads, for arbitrary u'"
 
 
 def rate_jacobians(subject: Subject, worst: Worst) -> str:
