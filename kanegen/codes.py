@@ -61,8 +61,9 @@ class Status(Code):
     SINGULAR = (
         -1,
         "the matrix to be solved is singular to working precision: look for redundant constraints "
-        '(form="pseudoinverse" solves them), speeds that move no mass or a negative mass, a singular position, or'
-        " a free vector y that depends on the controls and leaves them undetermined",
+        '(form="pseudoinverse" solves them), speeds that move no mass or a negative mass, loads in u\' that cancel the '
+        'inertia (if Q - dF/du\' is regular but not positive definite, form="nonminimal" solves it), a singular '
+        "position, or a free vector y that depends on the controls and leaves them undetermined",
         "the matrix to be solved is singular to working precision",
     )
     INFEASIBLE = (

@@ -17,8 +17,10 @@ class FormSpec:
     small, the compiled code chooses other dependent speeds at run time.
     ``any_rank``: the form accepts linearly dependent constraint rows.
     ``definite``: the form needs a positive definite Q: every speed must move mass.
+    ``symmetric``: the form needs a symmetric matrix of the accelerations, which loads in u' can make unsymmetric.
     ``candidate``: ``form="auto"`` can choose the form for up to ``speed_limit`` speeds (None: any number).
-    ``momenta``: the state of an integration is (q, mom) instead of (q, u); ``rhs`` is that of the reduced form.
+    ``momenta``: the state of an integration is (q, mom) instead of (q, u); ``rhs`` is that of the reduced form, or of
+    the nonminimal form if the matrix of the accelerations is unsymmetric.
     ``functions``: functions that are always compiled with the form.
     """
 
@@ -27,6 +29,7 @@ class FormSpec:
     partitioned: bool = False
     any_rank: bool = False
     definite: bool = False
+    symmetric: bool = False
     candidate: bool = False
     speed_limit: int | None = None
     momenta: bool = False
@@ -40,21 +43,25 @@ longer than most runs. For a chain with 20 speeds this code is 1.5 to 2 times as
 
 _MOMENTA: Final = ("momentum", "Dm", "e")
 _TABLE: Final = (
-    FormSpec("reduced", "A2 Q A2^T for the independent accelerations", partitioned=True, candidate=True),
+    FormSpec(
+        "reduced", "A2 Q A2^T for the independent accelerations", partitioned=True, symmetric=True, candidate=True
+    ),
     FormSpec("nonminimal", "T u' = V by LU with pivoting", partitioned=True, candidate=True),
     FormSpec(
         "range_space",
         "J Q^-1 J^T for the multipliers, without a branch",
         definite=True,
+        symmetric=True,
         candidate=True,
         speed_limit=WRITTEN_OUT_LIMIT,
     ),
-    FormSpec("augmented", "the range-space system with Q + J^T W J in place of Q; Q can be singular"),
+    FormSpec("augmented", "the range-space system with Q + J^T W J in place of Q; Q can be singular", symmetric=True),
     FormSpec(
         "canonical",
         "orthogonal parts of u'; redundant constraints allowed",
         any_rank=True,
         definite=True,
+        symmetric=True,
         functions=("rank", "acceleration_parts"),
     ),
     FormSpec(
@@ -62,6 +69,7 @@ _TABLE: Final = (
         "generalized inverse of J Q^-1/2; redundant constraints allowed",
         any_rank=True,
         definite=True,
+        symmetric=True,
         functions=("rank",),
     ),
     FormSpec("momentum", "reduced momenta in place of speeds", momenta=True, functions=("Dm", "e")),

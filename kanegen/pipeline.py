@@ -124,6 +124,7 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
         [(description.inputs[slot], slot) for slot in description.path_controls],
         features,
         description.states,
+        description.mass,
     )
     return write_project(project, Path(directory))
 
@@ -137,7 +138,8 @@ def _emitted_features(description: Description) -> Features:
     return Features(
         events=events,
         impulses="impulses" in available,
-        inverse=bool(description.path_controls) and {"control_forces", "kinematics", "Q", "P"} <= available,
+        inverse=bool(description.path_controls)
+        and {"control_forces", "kinematics", description.mass, "P"} <= available,
         methods=tuple(name for name in EMITTED_METHODS if implicit or name not in IMPLICIT),
     )
 

@@ -51,6 +51,7 @@ N_GAINS = MODEL.n_g
 FUNCTIONS = {
     MODEL.functions[i].name.decode(): _shape(&MODEL.functions[i]) for i in range(MODEL.n_functions)
 }
+MASS = "M" if "M" in FUNCTIONS else "Q"  # the matrix of the accelerations
 
 include "module_arguments.pxi"
 include "module_inputs.pxi"

@@ -51,8 +51,8 @@ cdef class Prepared:
         zeros = [name for name, value in zip(PARAMETERS, self.parameters) if value == 0.0]
         return (
             "divide by something that is zero for these parameters "
-            f"(zero are: {', '.join(zeros) or 'none, but a combination vanishes'}): a speed then moves no mass, or "
-            "an expression of the model has no value; give other values"
+            f"(zero are: {', '.join(zeros) or 'none, but a combination vanishes'}): a speed then moves no mass, loads "
+            "in u' cancel its inertia (Q - dF/du' is singular), or an expression of the model has no value; give other values"
         )
 
     def __dealloc__(self):
@@ -233,7 +233,9 @@ cdef class Function:
         if N_S == 0:
             raise SolveError(f"s is {s!r}, but the model {NAME!r} has no states: leave s out")
         memcpy(_data(self.given), _data(self.all_inputs), self.n_r * sizeof(double))
-        if r is not None:
+        if _is_vector(r, MODEL.n_r):
+            memcpy(_data(self.given), _data(r), MODEL.n_r * sizeof(double))
+        elif r is not None:
             # The inputs, also with the hidden inputs before the states, or with all hidden inputs.
             n = numpy.shape(r)[0] if numpy.ndim(r) == 1 and numpy.shape(r)[0] in (FIRST_STATE, self.n_r) else MODEL.n_r
             memcpy(_data(self.given), _data(_as_vector(r, (INPUTS + HIDDEN)[:n], "r")), n * sizeof(double))
@@ -242,7 +244,8 @@ cdef class Function:
             _check_finite(s, STATES, "s")
             memcpy(_data(self.given) + FIRST_STATE, _data(s), N_S * sizeof(double))
         a.r = _data(self.given)
-        self._check_defaults(self.given)
+        if not _is_finite(a.r, self.n_r):
+            self._check_defaults(self.given)
         return self.given
 
     cdef int _check_defaults(self, object values) except -1:

@@ -16,7 +16,7 @@ cdef extern from "module_runtime.h" nogil:
 cdef int _fill_impulse_rows(kg_impulse_rows *c) except -1:
     """All constraints of the model at velocity and acceleration level."""
     c.n_u, c.rows = MODEL.n_u, NULL
-    c.mass = _find("Q")
+    c.mass = _find(MASS)
     c.jacobian = _find("J") if "J" in FUNCTIONS and FUNCTIONS["J"][0] > 0 else NULL
     c.velocity = _find("velocity_level") if "velocity_level" in FUNCTIONS else NULL
     c.n_c = c.jacobian.rows if c.jacobian != NULL else 0

@@ -36,7 +36,7 @@ cdef class Inverse:
         self.slots = numpy.ascontiguousarray(slots, dtype=numpy.intc)
         self.model.n_q, self.model.n_u = MODEL.n_q, MODEL.n_u
         self.model.kinematics, self.model.controls = _find("kinematics"), _find("control_forces")
-        self.model.mass, self.model.forces = _find("Q"), _find("P")
+        self.model.mass, self.model.forces = _find(MASS), _find("P")
         constrained = FUNCTIONS.get("J", (0,))[0] > 0
         self.model.jacobian = _find("J") if constrained else NULL
         self.model.bias = _find("b") if constrained else NULL

@@ -32,7 +32,7 @@ cdef object _refuse_ingredients(Function f, const Arguments *a):
     cdef Function part
     if f.prepared.undefined:
         return None
-    for name in ("Q", "J", "P", "b"):
+    for name in (MASS, "J", "P", "b"):
         if name in FUNCTIONS and name != f.name:
             part = Function(name, f.prepared)
             if part.evaluate(a.t, a.q, a.u, a.r, part.p, part.work, part.scratch) >= 0:

@@ -12,14 +12,15 @@ from typing import Any
 
 from kanegen.errors import ModelError
 from kanegen.model import Model
+from kanegen.model.expressions import symbol_names
 
 
 @dataclass(frozen=True)
 class ModelFile:
     """A loaded file: ``function`` returned ``model`` for ``options``; ``initial`` is the initial state or None.
 
-    ``initial`` maps ``t`` (s), ``q``, ``u`` and ``r`` to numbers. It is the result of ``initial(**options)`` of the
-    file, or else its ``INITIAL``.
+    ``initial`` maps ``t`` (s), ``q``, ``u``, ``r`` and ``s`` to numbers. It is the result of ``initial(**options)`` of
+    the file, or else its ``INITIAL``.
     """
 
     path: Path
@@ -34,6 +35,11 @@ class ModelFile:
             raise ModelError(
                 f"{self.path} gives no start of the motion: add "
                 'INITIAL = {"t": 0.0, "q": (...), "u": (...), "r": None}'
+            )
+        if self.model.states and self.initial.get("s") is None:
+            raise ModelError(
+                f"INITIAL of {self.path} gives no values of the states {symbol_names(self.model.states)}: add "
+                '"s": (...) to it'
             )
         return self.initial
 

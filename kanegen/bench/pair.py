@@ -21,6 +21,7 @@ from kanegen.bench import peers, timing
 from kanegen.bench.modelfile import ModelFile, read_model_file
 from kanegen.bench.tables import make_table, number_text, seconds_text
 from kanegen.derivation import Quantity, derive
+from kanegen.errors import SolveError
 from kanegen.model import Model
 from kanegen.pipeline import build
 from kanegen.solve import Solver
@@ -118,22 +119,25 @@ def _derive_all(model: Model) -> tuple[Quantity, Quantity, Quantity]:
 
 
 def evaluate_pair(pair: Pair, rounds: int) -> Evaluation:
-    """Time one evaluation of (q', u') on all sides in turn. Raises `SolveError` when they disagree."""
+    """Time one evaluation of (q', u', s') on all sides in turn. Raises `SolveError` when they disagree."""
     states = timing.states_near(pair.file.start(), pair.inputs, pair.parameters)
     sources = pair.solver.sources
     kernel = timing.TimedFunction(timing.timed_library(sources.files, sources.kernel), "rhs", states)
     peer = timing.TimedFunction(peers.peer_library(pair.equations), "rhs", states)
     ode = pair.ode()
     t, q, u, r = states.t, states.q[0].copy(), states.u[0].copy(), states.r
-    y = np.concatenate((q, u))
+    s = states.s if states.s.size else None
+    y = np.concatenate((q, u, states.s))
     sides = {"SymPy in C": peer.evaluate(0), "kanegen": kernel.evaluate(0), "Python": ode(t, y)}
     timing.check_agreement(pair.file.model.name, sides)
-    out = (np.empty(q.size), np.empty(u.size))
-    names = {"rhs": pair.solver.rhs, "t": t, "q": q, "u": u, "r": r, "out": out, "ode": ode, "y": y}
+    out = tuple(np.empty(part.size) for part in (q, u, s) if part is not None)
+    names = {"rhs": pair.solver.rhs, "t": t, "q": q, "u": u, "r": r, "s": s, "out": out, "ode": ode, "y": y}
+    inputs = ("r" * bool(r.size), "s=s" * (s is not None))
+    call = f"rhs({', '.join(filter(None, ('t, q, u', *inputs, 'out=out')))})"
     tasks = {
         "kernel": kernel.task(),
         "c_peer": peer.task(),
-        "call": timing.statement_task("rhs(t, q, u, r, out=out)" if r.size else "rhs(t, q, u, out=out)", names),
+        "call": timing.statement_task(call, names),
         "python": timing.statement_task("ode(t, y)", names),
     }
     return Evaluation(**timing.interleaved(tasks, rounds))
@@ -148,7 +152,8 @@ def integrate_pair(pair: Pair, duration: float, repetitions: int, functions: str
     ode, start = pair.ode(functions), pair.file.start()
     t0 = float(start["t"])
     q0, u0 = (np.array(start[name], dtype=float) for name in ("q", "u"))
-    y0, end = np.concatenate((q0, u0)), t0 + duration
+    s0 = timing.start_states(start)
+    y0, end = np.concatenate((q0, u0, s0)), t0 + duration
     reference = peers.integrate(ode, end, (t0, y0), "DOP853", REFERENCE_TOLERANCE)
     r = np.array(pair.inputs) if pair.inputs else None
 
@@ -157,8 +162,8 @@ def integrate_pair(pair: Pair, duration: float, repetitions: int, functions: str
 
     def run_compiled(method: str, tolerance: float) -> Array:
         options: dict[str, Any] = {"rtol": tolerance, "atol": 0.01 * tolerance, "dense_output": False}
-        solution = pair.solver.integrate((t0, end), q0, u0, r=r, method=method, **options)
-        return np.concatenate((solution.q[-1], solution.u[-1]))
+        solution = pair.solver.integrate((t0, end), q0, u0, r=r, s0=s0, method=method, **options)
+        return np.concatenate((solution.q[-1], solution.u[-1], solution.s[-1]))
 
     def curves(run: Callable[[str, float], Array], methods: Sequence[str], repetitions: int) -> Any:
         return {method: work_precision(partial(run, method), reference, min(ERRORS), repetitions) for method in methods}
@@ -176,10 +181,16 @@ def relative_error(state: Array, reference: Array) -> float:
 def work_precision(
     run: Callable[[float], Array], reference: Array, smallest_error: float, repetitions: int
 ) -> tuple[WorkPoint, ...]:
-    """Runs ``run(tolerance)`` with tighter and tighter tolerances until the error falls below ``smallest_error``."""
+    """Runs ``run(tolerance)`` with tighter and tighter tolerances until the error falls below ``smallest_error``.
+
+    A run that fails gives no point: with a loose tolerance its steps may leave the domain of the equations.
+    """
     points: list[WorkPoint] = []
     for tolerance in TOLERANCES:
-        error = relative_error(run(tolerance), reference)
+        try:
+            error = relative_error(run(tolerance), reference)
+        except SolveError:
+            continue
         seconds = min(timing.timed(partial(run, tolerance))[1] for _ in range(repetitions))
         points.append(WorkPoint(tolerance, error, seconds))
         if error < smallest_error:

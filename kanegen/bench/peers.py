@@ -22,7 +22,7 @@ from sympy.physics.vector import dynamicsymbols
 from sympy.printing.c import C99CodePrinter
 
 from kanegen.arrays import Array
-from kanegen.bench.timing import timed, timed_library
+from kanegen.bench.timing import start_states, timed, timed_library
 from kanegen.codegen.printer import comment
 from kanegen.codegen.sources import render, runtime_headers
 from kanegen.errors import KanegenError, SolveError
@@ -43,10 +43,11 @@ class PeerError(KanegenError):
 
 @dataclass(frozen=True)
 class KaneEquations:
-    """``mass * u' = forcing`` and ``q'`` of a model, by ``KanesMethod``.
+    """``mass * u' = forcing`` and ``q'`` of a model, by ``KanesMethod``, and the rates ``sdot`` of its states.
 
     The symbols are ``t``, ``q[i]``, ``u[i]``, ``r[i]`` and ``p[i]`` in the order of the model's arrays,
-    columns of ``mass`` in the order of the model's speeds. ``constrained``: the first rows are Kane's
+    columns of ``mass`` in the order of the model's speeds. The states are the last entries of r, after the inputs, as
+    in compiled models; ``sizes["s"]`` is their number. ``constrained``: the first rows are Kane's
     equations of the independent speeds, the last ones the differentiated constraints, so that ``mass`` is not
     symmetric.
     """
@@ -55,6 +56,7 @@ class KaneEquations:
     qdot: tuple[Any, ...]
     mass: Any
     forcing: tuple[Any, ...]
+    sdot: tuple[Any, ...]
     sizes: Mapping[str, int]
     constrained: bool
 
@@ -147,7 +149,8 @@ def kane_equations(derivation: KaneDerivation) -> KaneEquations:
         qdot=tuple(to_arrays(rates[coordinate.diff(dynamicsymbols._t)]) for coordinate in model.coordinates),
         mass=mass.extract(rows, order).applyfunc(to_arrays),
         forcing=tuple(to_arrays(forcing[k]) for k in rows),
-        sizes={array: len(symbols) for array, symbols in _arrays(model).items()},
+        sdot=tuple(to_arrays(rate.xreplace(rates)) for rate in model.states.values()),
+        sizes={**{array: len(symbols) for array, symbols in _arrays(model).items()}, "s": len(model.states)},
         constrained=bool(model.constraints),
     )
 
@@ -157,6 +160,11 @@ def _refuse_what_kane_cannot(model: Model) -> None:
         raise PeerError(f"{model.name}: KanesMethod does not read the lagrangian of a model")
     if model.auxiliary_speeds:
         raise PeerError(f"{model.name}: the comparison does not cover auxiliary speeds")
+    if model.is_accelerated:
+        raise PeerError(
+            f"{model.name}: the loads on {', '.join(model.accelerated_loads)} depend on accelerations, which "
+            "KanesMethod leaves in its forcing"
+        )
     for item in model.inputs:
         if item.rate is not None and not isinstance(item.symbol, AppliedUndef):
             raise PeerError(
@@ -208,7 +216,8 @@ def _pivot_speeds(model: Model, jacobian: Any, point: Mapping[str, Any]) -> tupl
     Parameters and inputs have the values of the model. Raises `PeerError` naming one that has no value.
     """
     values: dict[Any, float] = {dynamicsymbols._t: float(point["t"])}
-    arrays = {"q": point["q"], "u": point["u"], "r": input_values(model, point), "p": parameter_values(model)}
+    r = (*input_values(model, point), *start_states(point))
+    arrays = {"q": point["q"], "u": point["u"], "r": r, "p": parameter_values(model)}
     for array, numbers in arrays.items():
         values.update(zip(_array_symbols(array, len(numbers)), map(float, numbers), strict=True))
     matrix = np.array(jacobian.applyfunc(_substitution(model)).subs(values).evalf(), dtype=float)
@@ -242,7 +251,7 @@ def _array_symbols(array: str, length: int) -> tuple[Any, ...]:
 
 def _arrays(model: Model) -> dict[str, Sequence[Any]]:
     """The user's symbols by the arrays in which the equations have them."""
-    inputs = [item.symbol for item in model.inputs]
+    inputs = [*(item.symbol for item in model.inputs), *model.states]
     return {"q": model.coordinates, "u": model.speeds, "r": inputs, "p": list(model.parameters)}
 
 
@@ -260,28 +269,33 @@ def _substitution(model: Model) -> Callable[[Any], Any]:
                 rates[item.symbol.diff(moment, 2)] = item.acceleration
 
     def to_arrays(expression: Any) -> Any:
-        result = sm.sympify(expression).xreplace(rates).xreplace(names)
-        left: Sequence[Any] = sorted(map(str, result.atoms(sm.Derivative, AppliedUndef)))
+        result = sm.sympify(expression).xreplace(rates)
+        left = result.atoms(sm.Derivative) or result.atoms(AppliedUndef) - names.keys()
         if left:
-            raise PeerError(f"{model.name}: KanesMethod leaves {', '.join(left)} in its equations")
-        return result
+            raise PeerError(
+                f"{model.name}: the equations of KanesMethod and the rates of states contain "
+                f"{', '.join(sorted(map(str, left)))}, which has no value there"
+            )
+        return result.xreplace(names)
 
     return to_arrays
 
 
 def peer_source(equations: KaneEquations) -> str:
-    """The C text of the peer: ``cse`` of q', mass matrix and forcing together, then a solve in loops.
+    """The C text of the peer: ``cse`` of q', mass matrix, forcing and s' together, then a solve in loops.
 
     Of a symmetric mass matrix only the lower triangle is formed, which is all that Cholesky reads.
     """
     size, n_q = equations.sizes["u"], equations.sizes["q"]
     places = [(i, j) for i in range(size) for j in range(size if equations.constrained else i + 1)]
     entries = [equations.mass[i, j] for i, j in places]
-    temporaries, reduced = sm.cse([*equations.qdot, *entries, *equations.forcing], symbols=sm.numbered_symbols("x"))
+    every = [*equations.qdot, *entries, *equations.forcing, *equations.sdot]
+    temporaries, reduced = sm.cse(every, symbols=sm.numbered_symbols("x"))
     printer = C99CodePrinter()
     # A careful user replaces pow(x, 2) and pow(x, -3) by products.
     expand = create_expand_pow_optimization(4, base_req=lambda base: True)
     texts = [printer.doprint(expand(expression)) for expression in reduced]
+    end = n_q + len(places) + size
     return render(
         "bench_peer.c.jinja",
         name=comment(equations.name),
@@ -290,7 +304,8 @@ def peer_source(equations: KaneEquations) -> str:
         temporaries=[(symbol, printer.doprint(expand(expression))) for symbol, expression in temporaries],
         qdot=texts[:n_q],
         mass=[(i, j, text) for (i, j), text in zip(places, texts[n_q:], strict=False)],
-        forcing=texts[n_q + len(places) :],
+        forcing=texts[n_q + len(places) : end],
+        sdot=texts[end:],
     )
 
 
@@ -300,11 +315,17 @@ def peer_library(equations: KaneEquations) -> ctypes.CDLL:
 
 
 def integrate(ode: Ode, end: float, start: tuple[float, Array], method: str, tolerance: float) -> Array:
-    """The state at ``end`` by `scipy.integrate.solve_ivp`, rtol = ``tolerance``, atol = ``tolerance`` / 100."""
+    """The state at ``end`` by `scipy.integrate.solve_ivp`, rtol = ``tolerance``, atol = ``tolerance`` / 100.
+
+    Raises `SolveError` if the run stops early or leaves the domain of a function.
+    """
     from scipy.integrate import solve_ivp
 
     t, y = start
-    solution = solve_ivp(ode, (t, end), y, method=method, rtol=tolerance, atol=0.01 * tolerance)
+    try:
+        solution = solve_ivp(ode, (t, end), y, method=method, rtol=tolerance, atol=0.01 * tolerance)
+    except (ArithmeticError, ValueError) as error:
+        raise SolveError(f"solve_ivp with {method} and rtol={tolerance:g} stopped: {error}") from error
     if not solution.success:
         raise SolveError(f"solve_ivp with {method} and rtol={tolerance:g} stopped: {solution.message}")
     return np.asarray(solution.y[:, -1])
@@ -313,20 +334,20 @@ def integrate(ode: Ode, end: float, start: tuple[float, Array], method: str, tol
 def python_peer(
     equations: KaneEquations, inputs: Sequence[float], parameters: Sequence[float], functions: str = "math"
 ) -> Ode:
-    """``ode(t, y)`` with y = (q, u): ``lambdify(cse=True)`` of q', mass matrix and forcing, one `numpy.linalg.solve`.
+    """``ode(t, y)`` with y = (q, u, s): ``lambdify(cse=True)`` of q', M, forcing and s', one `numpy.linalg.solve`.
 
     ``functions``: ``"math"``, the choice of a careful user, because it is faster here than NumPy's scalars; or
     ``"numpy"``, the default of ``lambdify``.
     """
     arguments = [dynamicsymbols._t, *(_array_symbols(array, equations.sizes[array]) for array in ("q", "u", "r", "p"))]
-    values = [list(equations.qdot), equations.mass.tolist(), list(equations.forcing)]
+    values = [list(equations.qdot), equations.mass.tolist(), list(equations.forcing), list(equations.sdot)]
     evaluate = sm.lambdify(arguments, values, modules=functions, cse=True)
-    n_q = equations.sizes["q"]
+    n_q, n = equations.sizes["q"], equations.sizes["q"] + equations.sizes["u"]
     r, p = tuple(map(float, inputs)), tuple(map(float, parameters))
 
     def ode(t: float, y: Array) -> Array:
         state = y.tolist()
-        qdot, mass, forcing = evaluate(t, state[:n_q], state[n_q:], r, p)
-        return np.concatenate((qdot, np.linalg.solve(mass, forcing)))
+        qdot, mass, forcing, sdot = evaluate(t, state[:n_q], state[n_q:n], (*r, *state[n:]), p)
+        return np.concatenate((qdot, np.linalg.solve(mass, forcing), sdot))
 
     return ode

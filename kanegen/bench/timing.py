@@ -68,12 +68,13 @@ def statement_task(statement: str, names: Mapping[str, Any]) -> Callable[[], flo
 
 @dataclass(frozen=True)
 class States:
-    """Arguments of the timed evaluations: t, q (n, n_q), u (n, n_u), r (n_r,), p (n_p,)."""
+    """Arguments of the timed evaluations: t, q (n, n_q), u (n, n_u), inputs r (n_r,), s (n_s,), p (n_p,)."""
 
     t: float
     q: Array
     u: Array
     r: Array
+    s: Array
     p: Array
 
 
@@ -82,7 +83,14 @@ def states_near(point: Mapping[str, Any], inputs: Sequence[float], parameters: S
     generator = np.random.default_rng(2003)
     q, u = (np.asarray(point[name], dtype=float) for name in ("q", "u"))
     q, u = (array + generator.uniform(-0.01, 0.01, (STATES, array.size)) for array in (q, u))
-    return States(float(point["t"]) + 0.1, q, u, np.array(inputs, dtype=float), np.array(parameters, dtype=float))
+    r, s, p = (np.array(values, dtype=float) for values in (inputs, start_states(point), parameters))
+    return States(float(point["t"]) + 0.1, q, u, r, s, p)
+
+
+def start_states(point: Mapping[str, Any]) -> Array:
+    """The additional states of ``point``, (n_s,); empty for a model without states."""
+    given = point.get("s")
+    return np.array(() if given is None else given, dtype=float)
 
 
 class TimedFunction:
@@ -99,7 +107,8 @@ class TimedFunction:
         self._states = states
         self._p = np.pad(states.p, (0, max(prepared, given) - states.p.size))
         self._library.bench_prepare(_pointer(self._p))
-        self._r = np.pad(states.r, (0, max(inputs - states.r.size, 0)))
+        # Hidden inputs are zero; the states are the last of them.
+        self._r = np.concatenate((states.r, np.zeros(inputs - states.r.size - states.s.size), states.s))
         self._work = np.zeros(max(work, 1))
         self._out = np.zeros(values)
 

@@ -33,6 +33,7 @@ def build(file: ModelFile, form: str) -> None:
         ("model", description.name),
         ("coordinates", ", ".join(description.coordinates)),
         ("speeds", ", ".join(description.speeds)),
+        *([("states", ", ".join(description.states))] if description.states else []),
         ("dependent", ", ".join(description.dependent_names) or "none"),
         ("form", f"{description.form}, {description.functions['rhs'].operations} operations"),
         ("functions", ", ".join(description.functions)),

@@ -33,7 +33,8 @@ def main(traceback: bool) -> None:
     """Constrained mechanical systems in SymPy, compiled to fast C solvers.
 
     FILE is a Python file that defines model(**options) and returns a kanegen.Model; FILE:FUNCTION names
-    another function. INITIAL = {"t":, "q":, "u":, "r":} in the file is the start of the motion.
+    another function. INITIAL = {"t":, "q":, "u":, "r":, "s":} in the file is the start of the motion; r
+    are the inputs, s the states of a model with states.
     """
 
 

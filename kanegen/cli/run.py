@@ -40,15 +40,26 @@ class _Motion:
 
     @property
     def names(self) -> list[str]:
-        """Coordinates, speeds, and the controls of a closed loop."""
+        """The names of the columns of `values`."""
         description, control = self.solver.description, self.solution.control
-        return [*description.coordinates, *description.speeds, *(control.names if control is not None else ())]
+        controls = control.names if control is not None else ()
+        return [*description.coordinates, *description.speeds, *description.states, *controls]
 
     @property
     def controls(self) -> Array:
         """The controls of a closed loop (n_t, n_tau), without columns for an open one."""
         control = self.solution.control
         return np.empty((len(self.solution.t), 0)) if control is None else control.values
+
+    @property
+    def values(self) -> Array:
+        """Coordinates, speeds, states of a model with states, and controls of a closed loop: a row for each time."""
+        return np.column_stack((self.solution.q, self.solution.u, self.solution.s, self.controls))
+
+    def arguments(self, k: int) -> tuple[Any, ...]:
+        """The arguments (t, q, u, r, s) of the solver's functions at the ``k``-th time."""
+        solution, r = self.solution, self.file.start().get("r")
+        return solution.t[k], solution.q[k], solution.u[k], r, solution.s[k] if self.solver.description.states else None
 
 
 @click.command()
@@ -65,9 +76,9 @@ class _Motion:
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write t, q, u and the controls of a closed loop to FILE.csv or FILE.npz.",
+    help="Write t, q, u, s and the controls of a closed loop to FILE.csv or FILE.npz.",
 )
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw q and u to FILE (matplotlib).")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw q, u and s to FILE (matplotlib).")
 @click.option("--progress", is_flag=True, help="Show a progress bar.")
 def run(
     file: ModelFile,
@@ -106,7 +117,8 @@ def _simulate(
         solver = solver.with_parameters(parameters)
     t_eval = None if points is None else np.linspace(*span, points)
     inputs = _inputs(solver.description, settings["control"], start.get("r"))
-    integrate = partial(solver.integrate, span, start["q"], start["u"], t_eval=t_eval, **inputs, **settings)
+    settings |= {"s0": start.get("s"), "t_eval": t_eval, **inputs}
+    integrate = partial(solver.integrate, span, start["q"], start["u"], **settings)
     solution, seconds = timed(integrate)
     return _Motion(file, solver, solution, build_seconds, seconds)
 
@@ -133,20 +145,17 @@ def _summary(motion: _Motion) -> Table:
         ("step sizes", f"{statistics.smallest_step:.3g} s to {statistics.largest_step:.3g} s"),
         ("time", f"{motion.build_seconds:.2f} s building, {1e3 * motion.integrate_seconds:.2f} ms integrating"),
     ]
-    states = list(zip(solution.t, solution.q, solution.u, strict=True))
-    r = motion.file.start().get("r")
     if "energy" in solver.description.functions:
-        energy = np.array([solver.energy(*state, r) for state in states])
+        energy = np.array([solver.energy(*motion.arguments(k)) for k in range(len(solution.t))])
         rows.append(("energy", f"{energy[0]:.6g} J at the start, within {np.max(np.abs(energy - energy[0])):.2e} J"))
-    for what, residual in zip(("position", "velocity"), solver.residuals(*states[-1], r), strict=True):
+    for what, residual in zip(("position", "velocity"), solver.residuals(*motion.arguments(-1)), strict=True):
         if len(residual):
             rows.append((f"{what} residual", f"{np.max(np.abs(residual)):.2e} at the end"))
     if solution.control is not None:
         largest = np.abs(solution.control.values).max(axis=0)
         rows += [(f"largest |{name}|", f"{x:.6g}") for name, x in zip(solution.control.names, largest, strict=True)]
         rows += [("warning", text) for text in solution.control.warnings]
-    final = (*solution.q[-1], *solution.u[-1], *motion.controls[-1])
-    rows += [(name, f"{value:.9g}") for name, value in zip(motion.names, final, strict=True)]
+    rows += [(name, f"{value:.9g}") for name, value in zip(motion.names, motion.values[-1], strict=True)]
     table = Table(show_header=False, title=motion.file.model.name, title_justify="left")
     for row in rows:
         table.add_row(*row)
@@ -154,25 +163,27 @@ def _summary(motion: _Motion) -> Table:
 
 
 def _events(events: Sequence[Any]) -> Table:
-    """Time, name and kind of each event; of many events the first and last ones."""
+    """Time, name, kind and jumps of each event; of many events the first and last ones."""
     kinds = Counter(event.kind for event in events)
     title = f"{len(events)} events: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}"
+    headings = ["t (s)", "name", "kind", "change of u", *(["change of s"] if events[0].s_before.size else [])]
     rows = []
     for event in events:
-        jump = max(abs(event.u_after - event.u_before), default=0.0)
-        rows.append((f"{event.t:.9g}", event.name, event.kind, f"{jump:.6g}" if event.jumps else ""))
+        jumps = (event.u_after - event.u_before, event.s_after - event.s_before)[: len(headings) - 3]
+        changes = [f"{np.abs(jump).max(initial=0.0):.6g}" if np.any(jump) else "" for jump in jumps]
+        rows.append((f"{event.t:.9g}", event.name, event.kind, *changes))
     if len(rows) > SHOWN_EVENTS:
-        rows[SHOWN_EVENTS // 2 : -(SHOWN_EVENTS // 2)] = [("...", "", "", "")]
-    return make_table(title, ("t (s)", "name", "kind", "change of u"), rows)
+        rows[SHOWN_EVENTS // 2 : -(SHOWN_EVENTS // 2)] = [("...", *("" for _ in headings[1:]))]
+    return make_table(title, headings, rows)
 
 
 def _write(path: Path, motion: _Motion) -> None:
     solution = motion.solution
     if path.suffix == ".npz":
-        arrays: dict[str, Any] = {"t": solution.t, "q": solution.q, "u": solution.u, "controls": motion.controls}
-        np.savez(path, names=np.array(motion.names), **arrays)
+        arrays: dict[str, Any] = {"t": solution.t, "q": solution.q, "u": solution.u, "s": solution.s}
+        np.savez(path, names=np.array(motion.names), controls=motion.controls, **arrays)
     else:
-        table = np.column_stack((solution.t, solution.q, solution.u, motion.controls))
+        table = np.column_stack((solution.t, motion.values))
         np.savetxt(path, table, delimiter=",", header=",".join(["t", *motion.names]), comments="", fmt="%.17g")
 
 
@@ -181,11 +192,17 @@ def _draw(path: Path, motion: _Motion) -> None:
 
     solution, description = motion.solution, motion.solver.description
     figure = Figure(figsize=(9.0, 7.0), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True)
-    upper.plot(solution.t, solution.q, label=list(description.coordinates))
-    upper.set(ylabel="q", title=motion.file.model.name)
-    lower.plot(solution.t, solution.u, label=list(description.speeds))
-    lower.set(xlabel="t (s)", ylabel="u")
-    for axis in (upper, lower):
+    curves = [
+        ("q", solution.q, description.coordinates),
+        ("u", solution.u, description.speeds),
+        ("s", solution.s, description.states),
+    ]
+    drawn = [curve for curve in curves if curve[2]]
+    axes = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
+    for axis, (label, values, names) in zip(axes, drawn, strict=True):
+        axis.plot(solution.t, values, label=list(names))
+        axis.set_ylabel(label)
         axis.legend()
+    axes[0].set_title(motion.file.model.name)
+    axes[-1].set_xlabel("t (s)")
     figure.savefig(path, dpi=120)

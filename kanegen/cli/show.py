@@ -15,13 +15,12 @@ from kanegen.bench.modelfile import ModelFile
 from kanegen.bench.tables import make_table
 from kanegen.cli.arguments import model_argument, print_line
 from kanegen.derivation import Equations, derive
+from kanegen.model import Model
 from kanegen.program.catalogue import ATTRIBUTES
 
-QUANTITIES = ("qdot", "udot", *(name for name in ATTRIBUTES if hasattr(Equations, name)))
+QUANTITIES = ("qdot", "udot", "sdot", *(name for name in ATTRIBUTES if hasattr(Equations, name)))
 """The quantities of the catalogue that the equations have without a form."""
 
-UNCONSTRAINED = ("qdot", "Q", "P")
-CONSTRAINED = ("qdot", "Q", "P", "J", "b")
 LARGEST_SHOWN = 400
 """Operations above which shared subexpressions get names, because the equations would be very long without."""
 
@@ -34,14 +33,14 @@ LARGEST_SHOWN = 400
     "quantities",
     type=click.Choice(QUANTITIES),
     multiple=True,
-    help="What to show; default: qdot, Q, P and, when constrained, J and b.",
+    help="What to show; default: qdot, Q, P, J and b of constraints, M of loads in u', sdot of states.",
 )
 @click.option("--latex", is_flag=True, help="Write LaTeX.")
 @click.option("--counts", is_flag=True, help="Sizes and operation counts only.")
 def show(file: ModelFile, quantities: tuple[str, ...], latex: bool, counts: bool) -> None:
     """Show the derived equations as text or LaTeX, with sizes and operation counts."""
     equations = derive(file.model)
-    names = quantities or (CONSTRAINED if file.model.constraints else UNCONSTRAINED)
+    names = quantities or _default_quantities(file.model)
     selected = [getattr(equations, name) for name in names]
     if not counts:
         for quantity in selected:
@@ -51,9 +50,18 @@ def show(file: ModelFile, quantities: tuple[str, ...], latex: bool, counts: bool
         Console().print(_size_table(equations, selected))
 
 
+def _default_quantities(model: Model) -> tuple[str, ...]:
+    """The quantities of ``Q u' = P`` (``M u' = P`` if loads depend on accelerations), ``J u' = b``, q' and s'."""
+    accelerated = ("M",) if model.is_accelerated else ()
+    constraints = ("J", "b") if model.constraints else ()
+    rates = ("sdot",) if model.states else ()
+    return ("qdot", "Q", *accelerated, "P", *constraints, *rates)
+
+
 def _size_table(equations: Equations, selected: list[Any]) -> Table:
     model = equations.model
-    sizes = f"n_q = {len(model.coordinates)}, n_u = {len(model.speeds)}, n_p = {len(model.parameters)}"
+    counts = {"n_q": model.coordinates, "n_u": model.speeds, "n_s": model.states, "n_p": model.parameters}
+    sizes = ", ".join(f"{name} = {len(items)}" for name, items in counts.items() if items or name != "n_s")
     shapes = [" x ".join(map(str, quantity.shape)) or "scalar" for quantity in selected]
     rows = [(item.name, shape, str(item.operation_count)) for item, shape in zip(selected, shapes, strict=True)]
     rows.append(("right-hand side, the solve included", "", str(equations.operation_count)))

@@ -22,6 +22,7 @@ from kanegen.model.expressions import symbol_name
 from kanegen.model.inputs import InputLayout
 from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
+from kanegen.program.builder import mass_function
 from kanegen.program.functions.consistency import ENERGY, why_not
 from kanegen.program.functions.controls import path_controls
 from kanegen.program.passes.count import operation_count
@@ -211,7 +212,8 @@ class Description:
     ``dependent`` and ``independent`` are indices of speeds. ``functions`` maps the names of compiled functions to
     entries, ``unavailable`` the names of functions that do not exist for the model to the reason, ``outputs`` names to
     shapes, ``no_integrals`` outputs and the energy to the reason why a projection cannot preserve them.
-    ``cyclic_coordinates`` belong to Hamilton's form, ``path_controls`` are the inputs that inverse dynamics solves for.
+    ``cyclic_coordinates`` belong to Hamilton's form, ``path_controls`` are the inputs that inverse dynamics solves for,
+    ``mass`` is the function of the matrix of the accelerations.
     ``spare_parameters`` names constants of the user's objects that no function reads; values for them are ignored.
     """
 
@@ -232,6 +234,7 @@ class Description:
     servo: ServoLabels | None = None
     control_constraints: ControlConstraintLabels | None = None
     path_controls: tuple[int, ...] = ()
+    mass: str = "Q"
     functions: Mapping[str, FunctionEntry]
     unavailable: Mapping[str, str] = field(default_factory=FrozenMapping)
     outputs: Mapping[str, tuple[int, ...]] = field(default_factory=FrozenMapping)
@@ -271,6 +274,7 @@ class Description:
             servo=ServoLabels.of(equations),
             control_constraints=ControlConstraintLabels.of(equations),
             path_controls=path_controls(equations) if "control_forces" in functions else (),
+            mass=mass_function(model),
             functions=functions,
             unavailable=FrozenMapping(program.unavailable),
             outputs=FrozenMapping((name, quantity.shape) for name, quantity in equations.outputs.items()),

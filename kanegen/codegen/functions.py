@@ -358,7 +358,7 @@ AXES: Final[Mapping[str, tuple[str, ...]]] = {
     "resets": ("events", STATES),
     "jacobian_r": (DERIVATIVES, "inputs"),
     "jacobian_p": (DERIVATIVES, "parameters"),
-    "Q": (SPEEDS, SPEEDS),
+    **dict.fromkeys(("Q", "M"), (SPEEDS, SPEEDS)),
     "T": ("constraints, then momentum balances", SPEEDS),
     "V": ("constraints, then momentum balances",),
     "J": (ROWS, SPEEDS),

@@ -45,6 +45,7 @@ def emit_project(
     path_controls: Sequence[tuple[str, int]] = (),
     features: Features = EVERYTHING,
     states: Sequence[str] = (),
+    mass: str = "Q",
 ) -> Sources:
     """The kernel with an example program (built by ``make``) and a Python package (``pip install``, NumPy only).
 
@@ -66,6 +67,8 @@ def emit_project(
         What the example program and the package can do.
     states
         Names of the additional states of the model.
+    mass
+        The function of the matrix of the accelerations.
     """
     package = f"{sources.name}_model"
     context = {
@@ -79,6 +82,7 @@ def emit_project(
         "path_controls": path_controls,
         "has": features,
         "states": states,
+        "mass": mass,
     }
     example = render("project_example.c.jinja", **context)
     program = {name: sources.text(name) for name in (sources.kernel, sources.header)} | {"example.c": example}

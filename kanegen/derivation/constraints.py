@@ -164,7 +164,7 @@ def _acceleration_level(system: System, expression: Any) -> Row:
         raise ModelError(f"the acceleration constraint {expression} does not depend on any acceleration u'")
     if not system.vanish(d(j) for j in J for d in system.acceleration_partials):
         raise ModelError(f"the acceleration constraint {expression} is not linear in the accelerations u'")
-    return Row(ACCELERATION, str(expression), J, -system.without_accelerations(row), ())
+    return Row(ACCELERATION, str(expression), J, -system.without_accelerations([row])[0], ())
 
 
 def stabilized_bias(system: System, constraints: Constraints) -> tuple[Node, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import sympy
 from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
@@ -21,7 +22,9 @@ from kanegen.derivation.geometry.system import System
 from kanegen.derivation.inertia.bodies import Body
 from kanegen.derivation.speeds import factors, lower_model, model_before, new_speeds
 from kanegen.errors import BuildError
-from kanegen.graph import Graph, Identities, Node, count_operations, to_sympy, to_sympy_cse
+from kanegen.forms import FORMS
+from kanegen.graph import Graph, Identities, Node, count_operations, evaluate, reachable, to_sympy, to_sympy_cse
+from kanegen.graph.ranks import RANK_TOLERANCE, null_space
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
 
@@ -99,7 +102,10 @@ def _matrix(
 
 
 class Equations:
-    """``Q u' = P + J^T lambda``, ``J u' = b`` and the quantities that follow from them, over one expression graph.
+    """``M u' = P + J^T lambda``, ``J u' = b`` and the quantities that follow from them, over one expression graph.
+
+    M is the kinetic-energy matrix Q, unless loads depend on accelerations: ``F = F0 + F1 u'`` gives ``M = Q - F1``,
+    which can be unsymmetric. Energies and momenta follow from Q.
 
     Quantities are :class:`Quantity` records: ``equations.T.to_sympy()``, ``equations.T.operation_count``. Only those
     named ``..._stabilized`` contain terms of a stabilization.
@@ -116,8 +122,8 @@ class Equations:
 
     @property
     def operation_count(self) -> int:
-        """Operations of the right-hand side (q', u') in reduced form, including the solve."""
-        return count_operations([*self.system.qdot, *self.accelerations(stabilized=False).udot])
+        """Operations of the right-hand side (q', u', s') in reduced form, including the solve."""
+        return count_operations([*self.system.qdot, *self.accelerations(stabilized=False).udot, *self.system.sdot])
 
     # -- intermediate results ----------------------------------------------------------------------------
 
@@ -166,9 +172,34 @@ class Equations:
         return Q
 
     @cached_property
+    def left_side(self) -> tuple[tuple[Node, ...], ...]:
+        """M, the rows of Q themselves if no load depends on accelerations."""
+        if not self.model.is_accelerated:
+            return self.mass_matrix
+        slopes = [[partial(force) for partial in self.system.acceleration_partials] for force in self._forces]
+        return tuple(
+            self.simplified(forms.difference(row, self.system.without_accelerations(slope)))
+            for row, slope in zip(self.mass_matrix, slopes, strict=True)
+        )
+
+    @cached_property
+    def is_symmetric(self) -> bool:
+        """Whether M is symmetric. Equal nodes show it; values at some states would not, if expressions have cases."""
+        if not self.model.is_accelerated:
+            return True
+        M = self.left_side
+        return all(M[i][j] is M[j][i] for i in range(len(M)) for j in range(i))
+
+    @cached_property
     def right_side(self) -> tuple[Node, ...]:
         """P; the weights are included by subtracting gravity from the accelerations of the points."""
-        return self.simplified(self._all_forces.conjugate_to(self.system.u))
+        forces = self._forces
+        return self.simplified(self.system.without_accelerations(forces) if self.model.is_accelerated else forces)
+
+    @cached_property
+    def _forces(self) -> tuple[Node, ...]:
+        """Active forces at u' and inertia forces at u' = 0."""
+        return self._all_forces.conjugate_to(self.system.u)
 
     @cached_property
     def _all_forces(self) -> GeneralizedForces:
@@ -179,36 +210,106 @@ class Equations:
 
     def _nonminimal(self, B: Sequence[Node]) -> tuple[list[list[Node]], list[Node]]:
         """T and V."""
-        return forms.nonminimal(self.graph, self.mass_matrix, self.right_side, self.partition, B)
+        return forms.nonminimal(self.graph, self.left_side, self.right_side, self.partition, B)
 
     def accelerations(self, stabilized: bool) -> forms.Accelerations:
-        """Straight-line u' in reduced form."""
-        part, small = self.partition, self.reduced(stabilized)
+        """Straight-line u' in reduced form; an unsymmetric M takes elimination with pivots chosen at random states."""
+        part = self.partition
+        if not self.is_symmetric:
+            self.require_regular()
+            rows = (self.graph, self.left_side, self.right_side, part, part.bias(stabilized))
+            return forms.eliminated_accelerations(*rows, self.system.magnitudes, PIVOT_LIMIT)
+        small = self.reduced(stabilized)
         try:
             return forms.reduced_accelerations(self.graph, small, part, part.bias(stabilized), PIVOT_LIMIT)
         except ZeroDivisionError as error:
             raise self.massless(part.independent[error.args[0]]) from error
 
     def reduced(self, stabilized: bool) -> forms.ReducedEquations:
-        """The equations of motion in terms of the independent accelerations."""
+        """The equations of motion in terms of the independent accelerations, for a symmetric M."""
         part = self.partition
-        plain = forms.reduced(self.graph, self.mass_matrix, self.right_side, part, part.bias(stabilized))
+        plain = forms.reduced(self.graph, self.left_side, self.right_side, part, part.bias(stabilized))
         return forms.ReducedEquations(tuple(map(self.simplified, plain.lower)), self.simplified(plain.right))
 
     def require_mass(self) -> None:
         """Raise the BuildError that names an independent speed without any inertia, if there is one."""
+        if self.model.is_accelerated:
+            self.require_regular()
+            return
         for speed, row in zip(self.partition.independent, self.reduced(stabilized=False).lower, strict=True):
             if row[-1].is_zero:
                 raise self.massless(speed)
 
     def require_full_mass(self) -> None:
-        """Raise the BuildError that names a speed with a zero diagonal entry of Q, if there is one."""
-        for speed, row in enumerate(self.mass_matrix):
+        """Raise the BuildError that names a speed with a zero diagonal entry of M, if there is one."""
+        for speed, row in enumerate(self.left_side):
             if row[speed].is_zero:
                 raise self.massless(speed)
 
+    @property
+    def asymmetry(self) -> str | None:
+        """In words, which loads make M unsymmetric in which speeds; None for a symmetric M."""
+        if self.is_symmetric:
+            return None
+        M, speeds = self.left_side, self.model.speeds
+        i, j = next((i, j) for i in range(len(M)) for j in range(i) if M[i][j] is not M[j][i])
+        return (
+            f"the loads on {', '.join(self.model.accelerated_loads)}, which depend on accelerations, make the matrix "
+            f"M = Q - dF/du' unsymmetric in the speeds {symbol_name(speeds[j])} and {symbol_name(speeds[i])}"
+        )
+
+    def require_symmetry(self, form: str) -> None:
+        """Raise the BuildError that says why M is not symmetric, if it is not, with the forms that accept it."""
+        if self.asymmetry:
+            suitable = ", ".join(f'"{spec.name}"' for spec in FORMS.values() if not spec.symmetric)
+            raise BuildError(f"form={form!r} needs a symmetric matrix, but {self.asymmetry}: use one of {suitable}")
+
+    def unsteady_factors(self, inputs: bool) -> str | None:
+        """In words, on which speeds and, if ``inputs``, inputs without a rate and states M depends; None if on none."""
+        system, model = self.system, self.model
+        if not model.is_accelerated:
+            return None
+        named = [*zip(system.u, model.speeds, strict=True)]
+        if inputs:
+            rates = zip(system.r, model.inputs, system.input_rates, strict=True)
+            named += [(node, item.symbol) for node, item, rate in rates if rate is None]
+            named += zip(system.s, model.states, strict=True)
+        present = set(reachable(self.M.nodes))
+        found = [symbol_name(symbol) for node, symbol in named if node in present]
+        loads = ", ".join(model.accelerated_loads)
+        return f"the factors of accelerations in the loads on {loads} depend on {', '.join(found)}" if found else None
+
+    def require_regular(self) -> None:
+        """Raise the BuildError that names the loads in u' that cancel an inertia at all random states."""
+        if not self.model.is_accelerated:
+            return
+        n, still = len(self.system.u), []
+        for state in self.system.states:
+            M = np.array(evaluate([x for row in self.left_side for x in row], state)).reshape(n, n)
+            J = np.array(evaluate([x for row in self.constraints.rows for x in row.J], state)).reshape(-1, n)
+            if not (np.isfinite(M).all() and np.isfinite(J).all()):
+                return
+            free = null_space(J)
+            lost = free @ null_space(free.T @ M @ free)
+            if not lost.size:
+                return
+            still.append(np.abs(lost).max(axis=1) > RANK_TOLERANCE)
+        speeds = [symbol_name(x) for x, moves in zip(self.model.speeds, np.all(still, axis=0), strict=True) if moves]
+        raise BuildError(
+            f"the equations of model {self.model.name!r} do not determine the derivatives of {', '.join(speeds)}: "
+            f"Q - dF/du' is singular, with the loads on {', '.join(self.model.accelerated_loads)} that depend on "
+            f"accelerations; give the bodies other masses or inertias, or change these loads"
+        )
+
     def massless(self, speed: int) -> BuildError:
         """The error for a speed that moves no mass."""
+        if self.model.is_accelerated:
+            return BuildError(
+                f"the form needs a positive definite matrix Q - dF/du', whose diagonal entry for speed "
+                f"{symbol_name(self.model.speeds[speed])} of model {self.model.name!r} is zero: give the bodies that "
+                f"it moves another mass or inertia, change the loads on {', '.join(self.model.accelerated_loads)}, or "
+                f'use form="nonminimal"'
+            )
         return BuildError(
             f"speed {symbol_name(self.model.speeds[speed])} of model {self.model.name!r} moves no mass, nor do the "
             f"speeds that depend on it: {self.inertia.remedy}, or constrain it"
@@ -231,8 +332,11 @@ class Equations:
         lambda e: [[e.system.rate(entry) for entry in row] for row in e.mass_matrix],
         "dQ/dt along the motion, (n_u, n_u).",
     )
-    P = _vector(lambda e: e.right_side, "``P = F - L``, (n_u,).")
-    F = _vector(lambda e: active_forces(e.system, e.inertia), "Generalized active forces, (n_u,).")
+    P = _vector(lambda e: e.right_side, "``P = F - L`` at u' = 0, (n_u,).")
+    F = _vector(
+        lambda e: e.system.without_accelerations(active_forces(e.system, e.inertia)),
+        "Generalized active forces at u' = 0, (n_u,).",
+    )
     L = _vector(
         lambda e: [-x for x in inertia_forces(e.system, e.inertia)],
         "Minus the generalized inertia forces at u' = 0, (n_u,).",
@@ -278,8 +382,8 @@ class Equations:
     sdot = _vector(lambda e: e.system.sdot, "Rates of the states, (n_s,), with the accelerations u' as symbols.")
     udot = _vector(lambda e: e.accelerations(stabilized=False).udot, "u' in closed form (reduced), (n_u,).")
     constraint_force = _vector(
-        lambda e: forms.difference(forms.matrix_vector(e.graph, e.mass_matrix, e.system.udot), e.right_side),
-        "Generalized constraint forces ``Fc = Q u' - P``, (n_u,), with the accelerations u' as symbols.",
+        lambda e: forms.difference(forms.matrix_vector(e.graph, e.left_side, e.system.udot), e.right_side),
+        "Generalized constraint forces ``Fc = M u' - P``, (n_u,), with the accelerations u' as symbols.",
     )
     positions = _vector(
         lambda e: [item.position for item in e.constraints.positions],
@@ -289,6 +393,14 @@ class Equations:
         lambda e: [row.residuals[-1] for row in (*e.constraints.holonomic, *e.constraints.nonholonomic)],
         "Residuals phi' and psi of the holonomic and nonholonomic constraints.",
     )
+
+    @cached_property
+    def M(self) -> Quantity:
+        """Matrix of the accelerations, ``Q - dF/du'``, (n_u, n_u); Q itself if no load depends on accelerations."""
+        if not self.model.is_accelerated:
+            return self.Q
+        rows = self.left_side
+        return self.quantity("M", [x for row in rows for x in row], (len(rows), len(rows)))
 
     @cached_property
     def linear_momentum(self) -> Quantity:
@@ -307,7 +419,7 @@ class Equations:
     @cached_property
     def outputs(self) -> dict[str, Quantity]:
         """The user's outputs and the loads of auxiliary speeds; u' are symbols for the solved accelerations."""
-        auxiliary = auxiliary_loads(self.system, self.inertia, self._all_forces, self.right_side)
+        auxiliary = auxiliary_loads(self.system, self.inertia, self._all_forces, [*self.right_side, *self.M.nodes])
         result = {}
         for name, output in self.model.outputs.items():
             result[name] = self.quantity(name, [self.system.lower(x) for x in output.expressions], output.shape)

@@ -1,11 +1,14 @@
-"""The forms of the equations: alternative ways to compute the accelerations from Q, P, A and B."""
+"""The forms of the equations: alternative ways to compute the accelerations from M, P, A and B.
+
+M is the matrix of u' in ``M u' = P + J^T lambda``: the kinetic-energy matrix Q, less dF/du' of loads in u'.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kanegen.derivation.algebra import factorize, solve_symmetric
+from kanegen.derivation.algebra import PIVOT_THRESHOLD, Magnitudes, eliminate, factorize, solve_symmetric
 from kanegen.derivation.constraints import Partition
 from kanegen.graph import Graph, Node
 
@@ -106,6 +109,34 @@ def reduced_accelerations(
     held = [pivot.holds(threshold) for pivot in partition.pivots]
     udot = complete(graph, partition, B, independent)
     return Accelerations(udot, (*(condition for condition in held if condition is not None), *conditions))
+
+
+def eliminated_accelerations(
+    graph: Graph,
+    M: Matrix,
+    P: Sequence[Node],
+    partition: Partition,
+    B: Sequence[Node],
+    magnitudes: Magnitudes,
+    threshold: float,
+) -> Accelerations:
+    """u' from ``A2 M A2^T u_I' = A2 (P - M [0; B])`` by straight-line elimination, for any regular matrix.
+
+    ``magnitudes`` gives the sizes of nodes by which pivots are chosen, ``threshold`` is the smallest pivot of the
+    constraints, relative to its row, that the code accepts.
+    """
+    n_u = len(P)
+    A2 = tangent_matrix(graph, partition, n_u)
+    left = matrix_product(graph, A2, M)
+    matrix = matrix_product(graph, left, list(zip(*A2, strict=True)))
+    at_rest = complete(graph, partition, B, [graph.zero] * len(A2))
+    right = difference(matrix_vector(graph, A2, P), matrix_vector(graph, left, at_rest))
+    rows, pivots, row_of = eliminate(matrix, [[x] for x in right], magnitudes, range(len(A2)))
+    independent = [rows[row_of[column]][-1] for column in range(len(A2))]
+    tests = [pivot.holds(threshold) for pivot in partition.pivots]
+    tests += [pivot.holds(PIVOT_THRESHOLD) for pivot in pivots]
+    conditions = tuple(condition for condition in tests if condition is not None)
+    return Accelerations(complete(graph, partition, B, independent), conditions)
 
 
 def range_space_accelerations(

@@ -3,7 +3,8 @@
 Source: Phillips and Amirouche (2023), Kane's equations for nonholonomic systems in bond-graph-compatible velocity and
 momentum forms. With the generalized active forces ``e`` and ``ehat_r = sum m v_r' . v + w_r' . H`` (the rates of the
 partial velocities weighted with the momenta), ``(Q u + N)' = e + ehat + J^T lambda``. The partial velocities of the
-constrained system in place of v_r and w_r eliminate the multipliers.
+constrained system in place of v_r and w_r eliminate the multipliers. ``e`` is without the part of loads that depends on
+accelerations, which the program adds with the solved u'.
 """
 
 from __future__ import annotations
@@ -90,6 +91,13 @@ class Momenta:
             partition=part,
             remainder=Bv,
         )
+
+    def reduced_added_force(self, udot: Sequence[Node]) -> tuple[Node, ...]:
+        """``A2 (F - F0) = A2 (Q - M) u'``, the part of the reduced active forces that depends on accelerations."""
+        equations, part = self._equations, self.reduced.partition
+        added = [forms.difference(*rows) for rows in zip(equations.mass_matrix, equations.left_side, strict=True)]
+        tangent = forms.tangent_matrix(self._system.graph, part, len(udot))
+        return self._product(tangent, forms.matrix_vector(self._system.graph, added, udot))
 
     @cached_property
     def mass_matrix(self) -> tuple[tuple[Node, ...], ...]:

@@ -1,14 +1,15 @@
 """Derivatives of q', u' and s' with respect to coordinates, speeds, states, inputs, parameters and time.
 
-The accelerations and multipliers solve ``Q u' - P - J^T lambda = 0`` and ``J u' - b = 0``. Straight-line expressions
+The accelerations and multipliers solve ``M u' - P - J^T lambda = 0`` and ``J u' - b = 0``. Straight-line expressions
 give the derivatives D1 and D2 of these residuals at fixed u' and lambda, and the implicit function theorem gives
 
-    [Q  -J^T] [du'     ]     [D1]
+    [M  -J^T] [du'     ]     [D1]
     [J    0 ] [dlambda ] = - [D2],
 
 so that no factorization is differentiated (Griewank and Walther 2008, section 15.1). In the tangent space of the
 constraints, ``du' = [I A^T]^T du_I' + [0; E]`` with ``E = -J_D^-1 D2``, and the multipliers vanish:
-``A2 Q A2^T du_I' = -A2 (D1 + Q [0; E])`` has the matrix of the reduced equations with other right sides.
+``A2 M A2^T du_I' = -A2 (D1 + M [0; E])`` has the matrix of the reduced equations with other right sides. M is Q, less
+dF/du' of loads in u'.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Sensitivities:
         return nodes[argument]
 
     def balance(self, argument: str) -> Quantity:
-        """Derivatives of ``Q u' - P - J^T lambda`` and ``J u' - b`` (stabilized) at fixed u', lambda, (n_u + n_c, m).
+        """Derivatives of ``M u' - P - J^T lambda`` and ``J u' - b`` (stabilized) at fixed u', lambda, (n_u + n_c, m).
 
         The accelerations and the multipliers are inputs of the graph.
         """
@@ -87,7 +88,7 @@ class Sensitivities:
 
     @cached_property
     def unbalanced_force(self) -> tuple[Node, ...]:
-        """``Q u' - P`` (n_u,) at given accelerations, by one recursion along the bodies, cheaper than Q and P."""
+        """``M u' - P`` (n_u,) at given accelerations, by one recursion along the bodies, cheaper than M and P."""
         system = self.equations.system
         forces = GeneralizedForces(system)
         forces.add_loads(self.equations.bodies, weights=False)
@@ -127,7 +128,7 @@ class Sensitivities:
             second = forms.matrix_vector(equations.graph, self.dependent_inverse, [row[k] for row in D2])
             shifts.append(tuple(-x for x in second))
             first = [-row[k] for row in D1]
-            small = forms.reduced(equations.graph, equations.mass_matrix, first, equations.partition, shifts[-1])
+            small = forms.reduced(equations.graph, equations.left_side, first, equations.partition, shifts[-1])
             rights.append(small.right)
         return tuple(rights), tuple(shifts)
 

@@ -29,6 +29,13 @@ def rank(matrix: ArrayLike) -> int:
     return int(np.linalg.matrix_rank(rows, tol=RANK_TOLERANCE)) if rows.size else 0
 
 
+def null_space(matrix: ArrayLike) -> Array:
+    """Orthonormal columns (n, k) that span the vectors which ``matrix`` (m, n) maps to zero."""
+    _, sizes, V = np.linalg.svd(unit_rows(matrix))
+    columns: Array = V[np.count_nonzero(sizes > RANK_TOLERANCE) :].T
+    return columns
+
+
 def independent_rows(matrix: Sequence[Sequence[Any]] | NDArray[Any]) -> tuple[int, ...]:
     """Indices of the rows that do not depend on the rows before them."""
     chosen: list[int] = []

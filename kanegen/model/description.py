@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ from kanegen.model.contacts import (
     resolved_contacts,
 )
 from kanegen.model.control import ControlConstraints, Servo
-from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name
+from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name, vector_expressions
 from kanegen.model.geometry import Geometry, is_ground
 from kanegen.model.inputs import Input, InputLayout, normalized_inputs
 from kanegen.model.reactions import Reaction, normalized_reactions
@@ -187,6 +187,27 @@ class SystemDescription:
         multipliers = (Multiplier(contact.name, k) for contact in contacts for k in range(contact.n_rows))
         free = (sympy.Symbol(f"y {name}") for name in layout.free_controls)
         return (*(item.symbol for item in self.inputs), *multipliers, *free, *self.states)
+
+    @property
+    def is_accelerated(self) -> bool:
+        """Whether a load depends on accelerations."""
+        return bool(self.accelerated_loads)
+
+    @cached_property
+    def accelerated_loads(self) -> tuple[str, ...]:
+        """The names of the points and frames on which loads act that depend on accelerations, u' or q''."""
+        return tuple(
+            dict.fromkeys(
+                str(location)
+                for location, load in self.effective_loads
+                if self.accelerations_among(atoms(vector_expressions(load)))
+            )
+        )
+
+    def accelerations_among(self, symbols: Iterable[Any]) -> frozenset[Any]:
+        """Those of the symbols that are accelerations, u' or q''."""
+        known = dict.fromkeys(self.all_speeds, 1) | dict.fromkeys(self.coordinates, 2)
+        return frozenset(x for x in symbols if known.get(base_symbol(x)) == derivative_order(x))
 
     @cached_property
     def effective_loads(self) -> Loads:

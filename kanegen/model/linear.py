@@ -28,6 +28,8 @@ def affine_coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any] 
     """
     if expr in variables:
         return {expr: sympy.S.One}
+    if isinstance(expr, sympy.Piecewise):
+        return _cases(expr, variables)
     if not expr.is_Add and not expr.is_Mul:
         return None if atoms((expr,)) & variables else {None: expr}
     parts = [affine_coefficients(item, variables) for item in expr.args]
@@ -43,6 +45,18 @@ def _sum(parts: Sequence[dict[Any, Any]]) -> dict[Any, Any]:
         for key, coefficient in part.items():
             total[key] = total[key] + coefficient if key in total else coefficient
     return total
+
+
+def _cases(expr: sympy.Piecewise, variables: frozenset[Any]) -> dict[Any, Any] | None:
+    parts = [affine_coefficients(value, variables) for value, _ in expr.args]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or atoms(condition for _, condition in expr.args) & variables:
+        return None
+    conditions = [condition for _, condition in expr.args]
+    return {
+        key: sympy.Piecewise(*((part.get(key, 0), c) for part, c in zip(known, conditions, strict=True)))
+        for key in _sum(known)
+    }
 
 
 def _product(parts: Sequence[dict[Any, Any]]) -> dict[Any, Any] | None:

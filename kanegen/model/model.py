@@ -59,7 +59,8 @@ class Model(SystemDescription):
         on the coordinates.
     loads
         Pairs ``(point, force)``, ``(frame, torque)`` or ``(body, force at the mass center)``, SymPy
-        ``Force`` and ``Torque``. They can depend on t, q, q', u, states, inputs and parameters.
+        ``Force`` and ``Torque``. They can depend on t, q, q', u, states, inputs and parameters, and affinely on u' and
+        q'' (inerters, added mass, reflected inertias).
     holonomic_constraints, nonholonomic_constraints, acceleration_constraints
         Expressions or equations in (q, t), in (q, q', u, t), and in (q, u, u', t), the last linear in u'.
     implied_constraints

@@ -206,7 +206,7 @@ class _Walk:
             for end in ends:
                 self._add_positions(steps(position_path(start, end) or []), 0)
         for _, location, vector in reaction.all_multiplier_loads:
-            self.add_vector("load", f"the constraint force of {where} on {location}", vector)
+            self.add_vector("constraint force", f"the constraint force of {where} on {location}", vector)
 
     def add_vector(self, kind: str, where: str, vector: Any, differentiations: int = 0) -> None:
         self.places.append(Place(kind, where, vector_expressions(vector), differentiations))

@@ -38,7 +38,7 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     names = dict.fromkeys((*options.functions, *of_form, *needed_by_events(equations.model)))
     if FORMS[form].momenta:
         require_speeds(equations.model, form)
-    functions = Functions(equations, "reduced" if FORMS[form].momenta else form, CATALOGUE, names)
+    functions = Functions(equations, speed_form(equations) if FORMS[form].momenta else form, CATALOGUE, names)
     right_hand_side(functions, stabilized=False)
     if functions.stabilizable:
         right_hand_side(functions, stabilized=True)
@@ -54,6 +54,11 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     reasons |= {spec.name: reason_against(functions, spec, form) for spec in others}
     unavailable = tuple((name, reason) for name, reason in reasons.items() if reason is not None)
     return hoist(replace(program_of(functions), unavailable=unavailable)), form
+
+
+def speed_form(equations: Equations) -> str:
+    """Return the form of ``rhs`` in the momentum forms."""
+    return "reduced" if equations.is_symmetric else "nonminimal"
 
 
 def _add(functions: Functions, spec: FunctionSpec, form: str) -> str | None:
@@ -94,7 +99,11 @@ def cheapest(equations: Equations) -> str:
     """
     n_u = len(equations.system.u)
     candidates = [
-        form.name for form in FORMS.values() if form.candidate and (form.speed_limit is None or n_u <= form.speed_limit)
+        form.name
+        for form in FORMS.values()
+        if form.candidate
+        and (form.speed_limit is None or n_u <= form.speed_limit)
+        and (equations.is_symmetric or not form.symmetric)
     ]
     costs = form_costs(equations, candidates)
     return min(costs, key=lambda form: costs[form]) if costs else candidates[0]

@@ -14,6 +14,7 @@ from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.forms import FORMS
 from kanegen.graph import Graph, Node, reachable, substitute
+from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 from kanegen.program.kernels import KERNELS
 from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Step, Store
@@ -164,6 +165,11 @@ class Functions:
         self.known: dict[str, Function] = {}
 
     @property
+    def mass(self) -> Function:
+        """The function of the matrix of the accelerations: ``Q``, or ``M`` if loads depend on accelerations."""
+        return self.function(mass_function(self.equations.model))
+
+    @property
     def servo(self) -> ServoEquations:
         """The servo-constraints with their controls; raises ModelError if the controls cannot enforce them."""
         return self.equations.once(servo_equations)
@@ -235,6 +241,11 @@ class Functions:
         """Return the conditions that the pivots of the model's own partition exceed ``limit`` times their row scale."""
         conditions = (pivot.holds(limit) for pivot in self.equations.partition.pivots)
         return [condition for condition in conditions if condition is not None]
+
+
+def mass_function(model: SystemDescription) -> str:
+    """Return the name of the function of the matrix of the accelerations, ``Equations.M``."""
+    return "M" if model.is_accelerated else "Q"
 
 
 Maker: TypeAlias = Callable[[Functions], Fragment]

@@ -56,6 +56,10 @@ def _nothing_free(f: Functions) -> str | None:
     return reason or (None if f.equations.partition.independent else "the constraints determine all its speeds")
 
 
+def _not_accelerated(f: Functions) -> str | None:
+    return None if f.equations.model.is_accelerated else "no load depends on accelerations, so that M is Q"
+
+
 def _no_speed_change(f: Functions) -> str | None:
     return None if f.equations.model.speed_change is not None else "it was not created by Model.with_speeds"
 
@@ -106,6 +110,7 @@ _DEFAULT: Final = (
     _quantity("T", "n_u n_u", "T of T u' = V: rows of the constraints, then momentum rows", T, _no_partition),
     _quantity("V", "n_u", "V of T u' = V, with stabilization gains", V, _no_partition),
     _quantity("Q", "n_u n_u", "kinetic-energy matrix", group="consistency"),
+    _quantity("M", "n_u n_u", "matrix of the accelerations, Q - dF/du'", requires=_not_accelerated),
     _quantity("P", "n_u", "generalized active forces minus inertia forces at u' = 0"),
     _quantity("J", "n_c n_u", "constraint rows at acceleration level"),
     _quantity("b", "n_c", "right sides of J u' = b, with stabilization gains", plain("b_stabilized")),
@@ -158,12 +163,19 @@ _ON_REQUEST: Final = (
     _quantity("linear_momentum", "3", "sum m v of all bodies, in the inertial frame", requires=_no_bodies),
     _quantity("Dm", "n_u n_u", "matrix of the velocity form Q u' + Dm u = e, Q' = Dm + Dm^T", momenta_quantity("Dm")),
     _quantity("e", "n_u", "right side of the velocity form Q u' + Dm u = e", momenta_quantity("e")),
-    FunctionSpec("rank", "number of independent constraint rows", quantities.rank, on_request=True),
+    FunctionSpec(
+        "rank",
+        "number of independent constraint rows",
+        quantities.rank,
+        requires=lambda f: f.equations.asymmetry,
+        on_request=True,
+    ),
     _quantity(
         "acceleration_parts",
         "4 n_u",
         "u' and w' = (Q^1/2 u)': constraint-enforcing part, momentum-balance part, for each",
         quantities.acceleration_parts,
+        lambda f: f.equations.asymmetry or f.equations.unsteady_factors(inputs=True),
         attribute=False,
     ),
     _members(integrals, "integral:", "[I_u | I] of the integral {}", every_run=True),

@@ -69,7 +69,7 @@ class Contacts:
 class Impulse(NamedTuple):
     """Speeds after an impulse, the impulses of the constraints, and generalized momenta before and after.
 
-    ``u``: speeds after the impulse (n_u,). ``constraint_impulse``: ``J^T Lambda = Q (u+ - u-) - I``, (n_u,), with the
+    ``u``: speeds after the impulse (n_u,). ``constraint_impulse``: ``J^T Lambda = M (u+ - u-) - I``, (n_u,), with the
     ``multipliers`` Lambda (n_c,) in the order of ``description.constraints.rows``, zero for redundant constraints.
     ``momentum_before`` and ``momentum_after``: ``Q u + N``, (n_u,), the holonomic generalized momenta;
     ``reduced_momentum_before`` and ``reduced_momentum_after``: ``A2 (Q u + N)``, (n_i,), the nonholonomic momenta.
@@ -143,10 +143,11 @@ class Contacting(Evaluation):
     def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None, s: Any = None) -> Impulse:
         """The speeds after impulses that act at one instant, and the impulses of the constraints.
 
-        ``Q (u+ - u-) = I + J^T Lambda``, and the constraints hold before and after: ``J (u+ - u-) = 0`` for rows that
-        are linear in the speeds. For the other rows Newton's method solves ``psi(q, u+, t) = 0``, with impulses along
-        psi_u^T at the speeds u+. Closed contacts react as in an impact with friction, by complementarity: contacts at
-        rest stay closed or separate, approaching contacts rebound according to their law (kg_impact.h).
+        ``M (u+ - u-) = I + J^T Lambda`` (M is Q, less dF/du' of loads in u'), and the constraints hold before and
+        after: ``J (u+ - u-) = 0`` for rows that are linear in the speeds. For the other rows Newton's method solves
+        ``psi(q, u+, t) = 0``, with impulses along psi_u^T at the speeds u+. Closed contacts react as in an impact with
+        friction, by complementarity: contacts at rest stay closed or separate, approaching contacts rebound according
+        to their law (kg_impact.h).
 
         Parameters
         ----------
@@ -161,15 +162,19 @@ class Contacting(Evaluation):
         SolveError
             For wrong arguments, unknown names and values of contact laws out of range; if the constraints depend on
             each other at this position (a locked or toggle configuration), so that impulses would be infinite or
-            undetermined; if they leave no speed free; and if constraints that are nonlinear in the speeds cannot be
-            satisfied after the impulse.
+            undetermined; if they leave no speed free; if loads in u' have factors that depend on the speeds; and if
+            constraints that are nonlinear in the speeds cannot be satisfied after the impulse.
         """
         functions, description = self._functions, self.description
         r = functions.with_states(r, s)
         before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)
         constraints = description.constraints
-        needed = ["Q", *(["J"] if constraints.rows else []), *(["velocity_level"] if constraints.velocities else [])]
+        needed = [
+            description.mass,
+            *(["J"] if constraints.rows else []),
+            *(["velocity_level"] if constraints.velocities else []),
+        ]
         functions.require(needed)
         inputs, rows = functions.inputs(r, needed), self._independent_rows(t, q, u, r)
         if len(rows) == len(description.speeds):
@@ -178,6 +183,8 @@ class Contacting(Evaluation):
         status, after, independent = functions.module.impulse(*state, generalized, rows)
         if status < 0 or not np.isfinite(after).all():
             raise SolveError(_failed(description, status, t))
+        if description.mass != "Q":
+            self._require_same_mass(t, q, u, after, r)
         multipliers = np.zeros(len(constraints.rows))
         multipliers[rows] = independent
         contact_impulses = np.zeros(len(description.contacts.rows))
@@ -197,11 +204,21 @@ class Contacting(Evaluation):
             contact_impulses=contact_impulses,
         )
 
+    def _require_same_mass(self, t: float, q: Any, u: Any, after: Array, r: Any) -> None:
+        """Raise `SolveError` if M changes with the speeds: the jump would then depend on how the impulse acts."""
+        before, changed = (self._value(self.description.mass, t, q, speeds, r) for speeds in (u, after))
+        if np.abs(changed - before).max() > 1e-12 * np.abs(before).max():
+            raise SolveError(
+                f"the speeds after an impulse are undetermined at t = {t!r} s: the factors of accelerations in the "
+                "loads depend on speeds, which the impulse changes; make them functions of t, q, parameters and inputs"
+            )
+
     def _with_contacts(
         self, t: float, q: Any, before: Any, after: Array, inputs: Array, rows: list[int]
     ) -> tuple[Array, Array, Array]:
         """Speeds after the reaction of the contacts, their impulses, additions to the multipliers of ``rows``."""
         functions, module, layout = self._functions, self._functions.module, self.description.input_layout
+        mass = self.description.mass
         state = functions.prepared, float(t), q, before
         status, failure, final, impulses = module.contacts_after_impulse(*state, after, inputs)
         if status < 0:
@@ -212,7 +229,7 @@ class Contacting(Evaluation):
         r_open, r_contact = layout.array(r), layout.array(r, multipliers=impulses)
         # P is affine in the multipliers of the contacts.
         contact_part = self.P(t, q, final, r_contact) - self.P(t, q, final, r_open)
-        constraint_part = self.Q(t, q, final, r_open) @ (final - after) - contact_part
+        constraint_part = self._value(mass, t, q, final, r_open) @ (final - after) - contact_part
         more, *_ = np.linalg.lstsq(self.J(t, q, final, r_open)[rows].T, constraint_part, rcond=None)
         return final, impulses, more
 

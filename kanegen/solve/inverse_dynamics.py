@@ -50,7 +50,7 @@ class InverseDynamics:
     controls
         (n_t, n_tau), in the order of ``control_names``: the controls of least norm among all that drive the motion.
     multipliers
-        (n_t, n_c) of ``Q u' = P + J^T lambda``, in the order of ``description.constraints.rows``.
+        (n_t, n_c) of ``M u' = P + J^T lambda``, in the order of ``description.constraints.rows``.
     reactions
         Force (n_t, 3) and torque (n_t, 3) of each reaction of the model.
     residual
@@ -86,7 +86,7 @@ def inverse_dynamics(
             "affinely, and the functions control_forces and kinematics, which are built by default"
         )
     reactions = [REACTION + name for name in d.reactions]
-    needed = ("control_forces", "kinematics", "Q", "P", *reactions)
+    needed = ("control_forces", "kinematics", d.mass, "P", *reactions)
     functions.require(needed)
     _require_no_states(functions, needed)
     names = d.input_names(d.path_controls)
@@ -137,7 +137,8 @@ def _require_evaluated(
     place = ", ".join(f"{name}={x!r}" for name, x in zip(names, q.tolist(), strict=True))
     reason = "the kinematics or the forces are singular there"
     try:
-        functions.require_finite(("kinematics", "Q", "P", "J", "b"), t, q, u, inputs.at(t))
+        mass = functions.description.mass
+        functions.require_finite(("kinematics", mass, "P", "J", "b"), t, q, u, inputs.at(t))
     except SolveError as error:
         reason = str(error)
     raise SolveError(

@@ -103,9 +103,9 @@ def _disturbed(
 
 
 def constrained_motion(subject: Subject, worst: Worst) -> str:
-    """``Q u' = P + J^T lambda``, ``J u' = b`` and ``T u' = V`` of the compiled functions together."""
+    """``M u' = P + J^T lambda``, ``J u' = b`` and ``T u' = V`` of the compiled functions together."""
     compiled = Compiled(subject.solver, stabilized=False)
-    laws = ["Q u' = P + J^T lambda"]
+    laws = [f"{subject.equations.M.name} u' = P + J^T lambda"]
     if subject.equations.constraints.rows:
         laws.append("J u' = b")
     if {"T", "V"} <= set(compiled.names):
@@ -122,8 +122,9 @@ def _compare_laws(subject: Subject, compiled: Compiled, worst: Worst, state: Sta
     n = subject.n_u
     udot = compiled("rhs", state)[len(state.q) :][:n]
     worst.compare("u'", state, udot, motion.udot, motion.sizes)
-    Q, P = compiled("Q", state).reshape(n, n), compiled("P", state)
-    forces, sizes = P, np.abs(Q) @ np.abs(udot) + np.abs(P)
+    mass = subject.equations.M.name
+    M, P = compiled(mass, state).reshape(n, n), compiled("P", state)
+    forces, sizes = P, np.abs(M) @ np.abs(udot) + np.abs(P)
     if subject.equations.constraints.rows:
         J, b = compiled("J", state).reshape(-1, n), compiled("b", state)
         multipliers = compiled("multipliers", state)
@@ -131,7 +132,7 @@ def _compare_laws(subject: Subject, compiled: Compiled, worst: Worst, state: Sta
         sizes = sizes + np.abs(J.T) @ np.abs(multipliers)
         worst.compare("J u' = b", state, J @ udot, b, np.abs(J) @ motion.sizes + np.abs(b))
         worst.compare("Fc", state, compiled("constraint_force", state), motion.constraint_force, sizes)
-    worst.compare("Q u' = P + J^T lambda", state, Q @ udot, forces, sizes)
+    worst.compare(f"{mass} u' = P + J^T lambda", state, M @ udot, forces, sizes)
     if {"T", "V"} <= set(compiled.names):
         # T and V use the model's own dependent speeds: they are undefined where the system for these is singular.
         with suppress(SolveError):
@@ -150,7 +151,7 @@ def form_motion(subject: Subject, worst: Worst, build: Callable[[], Solver]) -> 
             qdot, udot, sdot = np.split(compiled("rhs", state), np.cumsum([len(state.q), subject.n_u]))
         except SolveError as error:
             if not motion.has_inverse:
-                raise NotApplicableError(f"Q is singular. {error}") from error
+                raise NotApplicableError(f"the mass matrix is singular. {error}") from error
             worst.add(str(error), state)
             continue
         expected = subject.evaluate(subject.equations.system.qdot, state)
@@ -159,4 +160,4 @@ def form_motion(subject: Subject, worst: Worst, build: Callable[[], Solver]) -> 
         if len(sdot):
             rates = subject.evaluate(subject.equations.sdot.nodes, state, udot=motion.udot)
             worst.compare("s'", state, sdot, rates, np.full(len(sdot), float(abs(rates).max())))
-    return "q' and u' of the compiled form against the bordered solve of Q, P, J, b"
+    return f"q' and u' of the compiled form against the bordered solve of {subject.equations.M.name}, P, J, b"

@@ -273,4 +273,4 @@ def _controlled(subject: Subject, law: ServoEquations, state: State, motion: Mot
     r = values["r"].copy()
     r[list(law.controls.slots)] = subject.interpret("control", values | {"g": 0 * values["g"]})
     P = subject.evaluate(subject.equations.P.nodes, state, r=r)
-    return r, kkt(motion.Q, motion.J, P, motion.b)[0]
+    return r, kkt(motion.M, motion.J, P, motion.b)[0]

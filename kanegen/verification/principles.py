@@ -94,14 +94,16 @@ def _inertia(subject: Subject, state: State) -> Numbers:
 
 
 def active_forces(subject: Subject, worst: Worst) -> str:
-    """``P = F - L`` and F from partial velocities by forward mode."""
+    """``P = F - L``, ``M = Q - dF/du'``, and F from partial velocities by forward mode, at arbitrary u'."""
     e, forces = subject.equations, views.active_forces(subject.equations)
     for state in subject.states:
-        direct, F, P, L = subject.read(state, forces, e.F, e.P, e.L)
-        worst.compare("F", state, F, direct)
+        direct, F, P, L, Q, M, udot = subject.read(state, forces, e.F, e.P, e.L, e.Q, e.M, e.system.udot)
+        added = (Q - M) @ udot
+        worst.compare("F", state, F + added, direct)
         # P + L is compared with F rather than P with F - L, whose terms may cancel.
-        worst.compare("P + L", state, P + L, direct, abs(P) + abs(L))
-    return "F_r = sum v_r.R + w_r.M, P = F - L"
+        worst.compare("P + L", state, P + L + added, direct, abs(P) + abs(L) + abs(added))
+    law = ", M = Q - dF/du'" if e.model.is_accelerated else ""
+    return f"F_r = sum v_r.R + w_r.M, P = F - L{law}"
 
 
 def potential(subject: Subject, worst: Worst) -> str:
@@ -135,7 +137,7 @@ def hamilton(subject: Subject, worst: Worst) -> str:
         except ZeroDivisionError:
             raise NotApplicableError("the kinetic-energy matrix Q is singular") from None
         worst.compare("q' = H_p", state, velocity, state.u)
-        forces = subject.evaluate(view.forces, state)
+        forces = subject.evaluate(view.forces, state, udot=motion.udot)
         sizes = abs(slope) + abs(forces) + abs(motion.constraint_force) + motion.inertia_sizes
         expected = subject.evaluate(momentum_rates, state, udot=motion.udot)
         worst.compare("p'", state, -slope + forces + motion.constraint_force, expected, sizes)
@@ -201,7 +203,7 @@ def gauss(subject: Subject, worst: Worst) -> str:
 
 def _least_constraint(motion: Motion) -> Array:
     """The minimizer in double precision, in speeds scaled to unit inertia. Raises `numpy.linalg.LinAlgError`."""
-    Q, P, J, b = (array.astype(np.float64) for array in (motion.Q, motion.P, motion.J, motion.b))
+    Q, P, J, b = (array.astype(np.float64) for array in (motion.Q, motion.force, motion.J, motion.b))
     if np.any(np.diag(Q) <= 0.0):
         raise np.linalg.LinAlgError
     scale = 1.0 / np.sqrt(np.diag(Q))

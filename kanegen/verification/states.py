@@ -174,16 +174,16 @@ def _masses_are_positive(equations: Equations, state: State) -> bool:
 
 def _regular(equations: Equations, state: State) -> bool:
     """Whether the equations are finite and far from singular, whatever their units."""
-    groups = (equations.Q, equations.J, equations.P, equations.b, equations.qdot, equations.sdot)
-    Q, J, *vectors = (array.astype(np.float64) for array in read(groups, state.values()))
-    if not all(np.all(np.isfinite(array)) for array in (Q, J, *vectors)):
+    groups = (equations.M, equations.J, equations.P, equations.b, equations.qdot, equations.sdot)
+    M, J, *vectors = (array.astype(np.float64) for array in read(groups, state.values()))
+    if not all(np.all(np.isfinite(array)) for array in (M, J, *vectors)):
         return False
     chosen = independent_rows(J)
     if len(chosen) < len(J) and not state.consistent:
         # Off the manifold, redundant constraints contradict each other.
         return False
     J = J[list(chosen)]
-    bordered = np.block([[Q, J.T], [J, np.zeros((len(J), len(J)))]])
+    bordered = np.block([[M, J.T], [J, np.zeros((len(J), len(J)))]])
     for _ in range(3):
         largest = np.sqrt(np.abs(bordered).max(axis=1, initial=0.0))
         if not np.all(largest > 0.0):

@@ -49,24 +49,25 @@ def solve(matrix: Numbers, right: Numbers) -> Numbers:
     return numbers(mpmath.lu_solve(mpmath.matrix(matrix.tolist()), mpmath.matrix(right.tolist())))
 
 
-def bordered(Q: Numbers, J: Numbers) -> Numbers:
-    """The matrix of ``Q u' - J^T lambda = P``, ``J u' = b``."""
-    return np.block([[Q, -J.T], [J, np.zeros((len(J), len(J)), dtype=object)]])
+def bordered(M: Numbers, J: Numbers) -> Numbers:
+    """The matrix of ``M u' - J^T lambda = P``, ``J u' = b``."""
+    return np.block([[M, -J.T], [J, np.zeros((len(J), len(J)), dtype=object)]])
 
 
-def kkt(Q: Numbers, J: Numbers, P: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
-    """u' and multipliers of ``Q u' = P + J^T lambda``, ``J u' = b``, by one bordered solve."""
-    solution = solve(bordered(Q, J), np.append(P, b))
+def kkt(M: Numbers, J: Numbers, P: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
+    """u' and multipliers of ``M u' = P + J^T lambda``, ``J u' = b``, by one bordered solve."""
+    solution = solve(bordered(M, J), np.append(P, b))
     return solution[: len(P)], solution[len(P) :]
 
 
-def kkt_sizes(Q: Numbers, J: Numbers, right: Numbers, solution: Numbers) -> Array:
+def kkt_sizes(M: Numbers, J: Numbers, right: Numbers, solution: Numbers) -> Array:
     """The change of the ``solution`` (u', multipliers) with relative changes of the entries of the bordered system.
 
-    It is ``|M^-1| (|M| |x| + |f|)`` (Skeel 1979), which is the scale of the terms even if these cancel in u'.
+    It is ``|K^-1| (|K| |x| + |f|)`` with the bordered matrix K (Skeel 1979), which is the scale of the terms even if
+    these cancel in u'.
     """
-    M, x, f = (array.astype(np.float64) for array in (bordered(Q, J), solution, right))
-    return np.asarray(np.abs(np.linalg.inv(M)) @ (np.abs(M) @ np.abs(x) + np.abs(f)))
+    K, x, f = (array.astype(np.float64) for array in (bordered(M, J), solution, right))
+    return np.asarray(np.abs(np.linalg.inv(K)) @ (np.abs(K) @ np.abs(x) + np.abs(f)))
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,11 @@ class Motion:
     """The true motion at one state, in the numbers of the subject; b and u' are without stabilization.
 
     ``J`` and ``b`` have the independent rows only, to which the ``multipliers`` belong. ``sizes``, ``multiplier_sizes``
-    and ``inertia_sizes`` are the sizes of the terms of u', of the multipliers and of ``Q u' - P``.
+    and ``inertia_sizes`` are the sizes of the terms of u', of the multipliers and of ``M u' - P``.
     """
 
     Q: Numbers
+    M: Numbers
     P: Numbers
     J: Numbers
     b: Numbers
@@ -89,13 +91,18 @@ class Motion:
     inertia_sizes: Array
 
     @property
+    def force(self) -> Numbers:
+        """``F(u') - L`` at the true accelerations, (n_u,): P and the part of the loads that depends on u'."""
+        return np.asarray(self.P + (self.Q - self.M) @ self.udot)
+
+    @property
     def has_inverse(self) -> bool:
-        """Whether Q is positive definite: no combination of speeds leaves every mass still."""
-        Q = self.Q.astype(np.float64)
-        scale = np.sqrt(np.diag(Q))
+        """Whether M is positive definite: no combination of speeds leaves every mass still."""
+        M = (self.M + self.M.T).astype(np.float64)
+        scale = np.sqrt(np.maximum(np.diag(M), 0.0))
         if not np.all(scale > 0.0):
             return False
-        return bool(np.linalg.eigvalsh(Q / scale / scale[:, None]).min() > RANK_TOLERANCE)
+        return bool(np.linalg.eigvalsh(M / scale / scale[:, None]).min() > RANK_TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,8 @@ class Subject:
         """Whether numbers have 50 digits; functions of the user are Python code for double precision."""
         e = self.equations
         energies = e.potential_energy.nodes if e.model.has_potential else ()
-        nodes = reachable([*e.Q.nodes, *e.P.nodes, *e.J.nodes, *e.b.nodes, *e.qdot.nodes, *e.sdot.nodes, *energies])
+        equations = (e.Q, e.M, e.P, e.J, e.b, e.qdot, e.sdot)
+        nodes = reachable([*(node for quantity in equations for node in quantity.nodes), *energies])
         return not any(node.op == "call" and isinstance(node.payload, Function) for node in nodes)
 
     def require_digits(self) -> None:
@@ -168,18 +176,18 @@ class Subject:
 
     @cached_property
     def motions(self) -> tuple[tuple[State, Motion], ...]:
-        """Every state with the true motion, from Q, P, J and b of the graph by one bordered solve."""
+        """Every state with the true motion, from M, P, J and b of the graph by one bordered solve."""
         return tuple((state, self._motion(state)) for state in self.states)
 
     def _motion(self, state: State) -> Motion:
         e, n = self.equations, self.n_u
-        Q, P, J, b = self.read(state, e.Q, e.P, e.J, e.b)
+        Q, M, P, J, b = self.read(state, e.Q, e.M, e.P, e.J, e.b)
         chosen = list(independent_rows(J))
         J, b = J[chosen], b[chosen]
-        udot, multipliers = kkt(Q, J, P, b)
-        sizes = kkt_sizes(Q, J, np.append(P, b), np.append(udot, multipliers))
-        inertia = (abs(Q) @ sizes[:n] + abs(P)).astype(np.float64)
-        return Motion(Q, P, J, b, udot, multipliers, J.T @ multipliers, sizes[:n], sizes[n:], inertia)
+        udot, multipliers = kkt(M, J, P, b)
+        sizes = kkt_sizes(M, J, np.append(P, b), np.append(udot, multipliers))
+        inertia = (abs(M) @ sizes[:n] + abs(P)).astype(np.float64)
+        return Motion(Q, M, P, J, b, udot, multipliers, J.T @ multipliers, sizes[:n], sizes[n:], inertia)
 
     @cached_property
     def kinematics(self) -> Kinematics:

@@ -1,8 +1,8 @@
 /* kg_impulse.h - computes the speeds after impulses that act at one instant on a model with bilateral constraints.
  *
- *   Q (u+ - u-) = I + psi_u(u+)^T Lambda,  psi(q, u+, t) = 0,
+ *   M (u+ - u-) = I + psi_u(u+)^T Lambda,  psi(q, u+, t) = 0,
  *
- * where psi are the rows at velocity level (phi' of the holonomic ones); rows at acceleration level require J (u+ - u-)
+ * where M is Q, less dF/du' of loads that depend on accelerations, and psi are the rows at velocity level (phi' of the holonomic ones); rows at acceleration level require J (u+ - u-)
  * = 0. Bajodah (2003), chapter 6. For rows linear in the speeds that satisfied them before this is one solve; rows
  * nonlinear in them take Newton's method on both equations.
  */
@@ -25,7 +25,7 @@ typedef struct {
   int n_u;
   int n_c;
   const int *rows;             /* indices, ascending; NULL: all */
-  const kg_function *mass;     /* Q */
+  const kg_function *mass;     /* M or Q */
   const kg_function *jacobian; /* J; NULL without constraints */
   const kg_function *velocity; /* [psi_u | psi] of the first rows of J; NULL without such rows */
 } kg_impulse_rows;

@@ -1,6 +1,6 @@
 /* kg_inverse.h - inverse dynamics: computes the controls and multipliers of a prescribed motion.
  *
- * It solves Q u' = P0 + G tau + J^T lambda for tau and lambda. The part of the force along the constraints does not
+ * It solves M u' = P0 + G tau + J^T lambda for tau and lambda. The part of the force along the constraints does not
  * depend on tau and is removed first; then tau is the least-squares solution of least norm, and lambda follows. Ranks
  * are determined from singular values, so that constraints may be redundant, and controls may be too many or too few.
  */
@@ -20,7 +20,7 @@ typedef struct {
   int n_q;
   int n_u;
   const kg_function *kinematics; /* [C D c] of q' = C u + D, q'' = C u' + c (n_q x (n_u + 2)) */
-  const kg_function *mass;       /* Q */
+  const kg_function *mass;       /* M or Q */
   const kg_function *forces;     /* P */
   const kg_function *controls;   /* G^T (n_tau x n_u) */
   const kg_function *jacobian;   /* J, NULL without constraints */
@@ -114,7 +114,7 @@ static inline int kg_inverse_speeds(const kg_inverse *m, kg_real t, const kg_rea
   return KG_OK;
 }
 
-/* f (n_u) = Q u' - P, and J u' - b; `matrix` n_u x n_u or n_c x n_u, scratch. */
+/* f (n_u) = M u' - P, and J u' - b; `matrix` n_u x n_u or n_c x n_u, scratch. */
 static inline int kg_inverse_balance(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *u,
                                      const kg_real *udot, const kg_real *r, const kg_real *p, kg_real *matrix,
                                      kg_real *J, kg_real *scratch, kg_real *f, kg_real *violation) {

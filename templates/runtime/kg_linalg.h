@@ -338,14 +338,10 @@ static inline void kg_reduce(int n_u, int n_c, const kg_real *Q, const kg_real *
   }
 }
 
-/* Solves Q u' = P + J^T lambda, J u' = b with dependent speeds chosen here: the fallback if the model's own partition
- * is singular. Q: n_u x n_u, symmetric; P: n_u; J: n_c x n_u and b: n_c, both destroyed; udot: n_u.
- * work: KG_CONSTRAINED_WORK() values, its first n_u become the indices of the dependent, then of the independent
- * speeds, in the order of the pivots.
- * Returns KG_REPARTITIONED, or KG_SINGULAR if the rows of J are dependent or A2 Q A2^T is not positive definite. */
+/* kg_constrained_solve() with `solve` for the equations of the independent speeds. */
 KG_COLD
-static inline int kg_constrained_solve(int n_u, int n_c, const kg_real *Q, const kg_real *P, kg_real *J, kg_real *b,
-                                       kg_real *work, kg_real *udot) {
+static inline int kg_constrained_solve_by(int (*solve)(int, kg_real *, kg_real *), int n_u, int n_c, const kg_real *Q,
+                                          const kg_real *P, kg_real *J, kg_real *b, kg_real *work, kg_real *udot) {
   const int n_i = n_u - n_c;
   kg_real *order = work;
   kg_real *f = order + n_u;
@@ -357,7 +353,7 @@ static inline int kg_constrained_solve(int n_u, int n_c, const kg_real *Q, const
   reduced = G + n_u * (ptrdiff_t)n_i;
   right = reduced + n_i * (ptrdiff_t)n_i;
   kg_reduce(n_u, n_c, Q, P, J, b, order, G, f, reduced, right);
-  if (kg_cholesky_solve(n_i, reduced, right) != KG_OK) {
+  if (solve(n_i, reduced, right) != KG_OK) {
     return KG_SINGULAR;
   }
   for (int i = 0; i < n_i; ++i) {
@@ -371,6 +367,25 @@ static inline int kg_constrained_solve(int n_u, int n_c, const kg_real *Q, const
     udot[(int)order[d]] = sum;
   }
   return KG_REPARTITIONED;
+}
+
+/* Solves Q u' = P + J^T lambda, J u' = b with dependent speeds chosen here: the fallback if the model's own partition
+ * is singular. Q: n_u x n_u, symmetric; P: n_u; J: n_c x n_u and b: n_c, both destroyed; udot: n_u.
+ * work: KG_CONSTRAINED_WORK() values, its first n_u become the indices of the dependent, then of the independent
+ * speeds, in the order of the pivots.
+ * Returns KG_REPARTITIONED, or KG_SINGULAR if the rows of J are dependent or A2 Q A2^T is not positive definite. */
+KG_COLD
+static inline int kg_constrained_solve(int n_u, int n_c, const kg_real *Q, const kg_real *P, kg_real *J, kg_real *b,
+                                       kg_real *work, kg_real *udot) {
+  return kg_constrained_solve_by(kg_cholesky_solve, n_u, n_c, Q, P, J, b, work, udot);
+}
+
+/* The same for any Q, by LU with row pivoting: KG_SINGULAR only if the rows of J are dependent or A2 Q A2^T has no
+ * inverse. */
+KG_COLD
+static inline int kg_constrained_solve_lu(int n_u, int n_c, const kg_real *Q, const kg_real *P, kg_real *J, kg_real *b,
+                                          kg_real *work, kg_real *udot) {
+  return kg_constrained_solve_by(kg_lu_solve, n_u, n_c, Q, P, J, b, work, udot);
 }
 
 #ifdef __cplusplus

@@ -44,6 +44,7 @@ from kanegen.bench.timing import (
 )
 from kanegen.codegen.sources import runtime_headers
 from kanegen.errors import BuildError, ModelError, SolveError
+from kanegen.pipeline import sources_of
 
 T = me.dynamicsymbols._t
 ROUNDING = 1e-12
@@ -171,6 +172,40 @@ def test_the_c_peer_agrees_with_the_python_peer(constrained: bool) -> None:
     assert 1e-9 < compiled.task()() < 1e-4
 
 
+def particle_with_states() -> kg.Model:
+    """The particle between an applied force r and a Maxwell damper with the force f; w is a further state."""
+    f, w, r = me.dynamicsymbols("f w r")
+    k, c = sm.symbols("k c")
+    return particle(
+        loads=lambda N, P, q, u: ((P, (r - f) * N.x),),
+        inputs=lambda *_: (kg.Input(r),),
+        states=lambda N, P, q, u: {f: k * (c * q[0].diff(T) - f), w: f * u[0] + r},
+        parameters=lambda *_: {"m": 2.0, "g": 9.0, "k": 3.0, "c": 0.7},
+    )
+
+
+def test_peers_integrate_the_states_of_a_model() -> None:
+    """Both peers against s' by hand, and the compiled rhs against the peer in C."""
+    model, point = particle_with_states(), {**POINT, "r": (0.2,), "s": (0.5, -0.1)}
+    values = input_values(model, point), parameter_values(model)
+    states = states_near(point, *values)
+    equations = kane_equations(apply_kanes_method(model, point))
+    assert equations.sizes == {"q": 2, "u": 2, "r": 3, "p": 4, "s": 2}
+    q, u, (f, _), (r,) = states.q[0], states.u[0], states.s, states.r
+    expected = (*u, (r - f) / 2.0, -9.0, 3.0 * (0.7 * u[0] - f), f * u[0] + r)
+    found = python_peer(equations, *values)(states.t, np.concatenate((q, u, states.s)))
+    np.testing.assert_allclose(found, expected, rtol=ROUNDING)
+    sources = sources_of(model, "auto", ("rhs",))
+    for library in (peer_library(equations), timed_library(sources.files, sources.kernel)):
+        np.testing.assert_allclose(TimedFunction(library, "rhs", states).evaluate(0), expected, rtol=ROUNDING)
+
+
+def test_a_load_that_depends_on_accelerations_has_no_peer() -> None:
+    model = particle(loads=lambda N, P, q, u: ((P, -3 * u[0].diff(T) * N.x),))
+    with raises(PeerError, "accelerations", "P"):
+        apply_kanes_method(model, POINT)
+
+
 def test_the_peer_is_printed_for_speed_and_cannot_be_broken_by_a_name() -> None:
     model = particle(holonomic_constraints=lambda N, P, q, u: (q[0] ** 2 + q[1] ** 2 - 1,))
     text = peer_source(equations_of(model))
@@ -221,6 +256,20 @@ def test_tolerances_are_tightened_until_the_error_is_small() -> None:
     assert points[-1].error < 1e-5 <= points[-2].error
     assert min(seen) == points[-1].tolerance
     assert relative_error(np.array((11.0,)), np.array((10.0,))) == pytest.approx(1.0 / 11.0)
+
+
+def test_a_run_that_fails_gives_no_point() -> None:
+    """Explicit steps with a loose tolerance can leave the domain of a function."""
+
+    def run(tolerance: float) -> np.ndarray:
+        if tolerance > 1e-4:
+            raise SolveError("math range error")
+        return np.array((tolerance,))
+
+    points = work_precision(run, np.zeros(1), smallest_error=1e-6, repetitions=1)
+    assert points[0].tolerance == 1e-4
+    with raises(SolveError, "range"):
+        integrate(lambda t, y: np.array((math.exp(1e3 * y[0]),)), 1.0, (0.0, np.ones(1)), "RK45", 1e-3)
 
 
 def test_measurements_are_interleaved() -> None:

@@ -51,6 +51,23 @@ def wrong():
     return kg.Model(name="wrong", frame=3, coordinates=(), speeds=(), kinematics=(), bodies=())
 """
 
+COUNTER = """
+import sympy.physics.mechanics as me
+import kanegen as kg
+
+INITIAL = {"t": 0.0, "q": (0.0,), "u": (1.0,), "r": None, "s": (0.0,)}
+
+def model():
+    x, v, z = me.dynamicsymbols("x v z")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    return kg.Model(
+        name="counter", frame=N, coordinates=(x,), speeds=(v,), kinematics=(v - x.diff(),),
+        bodies=(me.Particle("P", P, 1),), states={z: v}, events=(kg.Event("full", z - 1, direction=1, reset={z: 0}),),
+    )
+"""
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -139,6 +156,51 @@ def test_run_closes_loops(cache: Path, tmp_path: Path) -> None:
     assert rows[0] == ["t", "theta1", "theta2", "u1", "u2", "tau1", "tau2"]
     assert len({row[-1] for row in rows[1:]}) == 11  # ten samples, and the one at the end
     assert "largest |tau3|" in output(cache, "run", spacecraft, "--time", "1", "--control")
+
+
+def test_models_with_states_run_from_their_start(cache: Path, tmp_path: Path) -> None:
+    file = EXAMPLES / "dc_motor_arm.py"
+    table, arrays, figure = (tmp_path / name for name in ("motion.csv", "motion.npz", "motion.png"))
+    arguments = ("run", file, "--time", "0.2", "--points", "5", "--method", "rodas")
+    text = output(cache, *arguments, "--output", table, "--plot", figure)
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    with table.open(encoding="utf-8") as stream:
+        heading, *rows = csv.reader(stream)
+    assert heading == ["t", "theta", "omega", "i", "z"]
+    values = np.array(rows, dtype=float)
+    np.testing.assert_array_equal(values[0, 1:], 0.0)
+    assert re.search(rf"i\s*. {values[-1, 3]:.9g} ", text)
+    output(cache, *arguments, "--output", arrays)
+    with np.load(arrays) as data:
+        np.testing.assert_array_equal(data["s"], values[:, 3:])
+        assert list(data["names"]) == heading[1:]
+
+
+def test_a_start_without_states_is_refused(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "without.py"
+    text = (EXAMPLES / "dc_motor_arm.py").read_text(encoding="utf-8")
+    file.write_text(text.replace(', "s": (0.0, 0.0)', ""), encoding="utf-8")
+    result = invoke(cache, "run", file)
+    assert result.exit_code == 1
+    says(result.output, "INITIAL", "i", "z", '"s"')
+
+
+def test_events_that_reset_states_are_listed(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "counter.py"
+    file.write_text(COUNTER, encoding="utf-8")
+    text = output(cache, "run", file, "--time", "2.5")
+    assert "change of s" in text
+    assert len(re.findall(r"full\s*. user\s*. +. 1 ", text)) == 2
+
+
+def test_states_are_shown(cache: Path) -> None:
+    file = EXAMPLES / "dc_motor_arm.py"
+    text = output(cache, "show", file)
+    assert "n_s = 2" in text
+    assert re.search(r"M\[0, 0\] = Jr\*N\*\*2", text)
+    assert re.search(r"sdot\[0\] = .*/La", text)
+    assert re.search(r"states +i, z", output(cache, "build", file))
+    assert "n_s" not in output(cache, "show", EXAMPLES / "rolling_disk.py", "--counts")
 
 
 def test_show_as_text_and_as_latex(cache: Path, file: Path) -> None:

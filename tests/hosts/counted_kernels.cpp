@@ -79,6 +79,8 @@ COUNTED(partition, (int n, int c, array J, array order), (n, c, J, order))
 COUNTED(multipliers, (int n, int c, array J, array force, array work, array x), (n, c, J, force, work, x))
 COUNTED(constrained_solve, (int n, int c, array Q, array P, array J, array b, array work, array x),
         (n, c, Q, P, J, b, work, x))
+COUNTED(constrained_solve_lu, (int n, int c, array Q, array P, array J, array b, array work, array x),
+        (n, c, Q, P, J, b, work, x))
 COUNTED(udwadia_kalaba,
         (int n, int c, array Q, array P, array J, array b, array work, array x, array l, array rank),
         (n, c, Q, P, J, b, work, x, l, rank))

@@ -11,3 +11,7 @@ int constrained_solve(int n_u, int n_c, double *Q, double *P, double *J, double 
                       double *udot) {
   return kg_constrained_solve(n_u, n_c, Q, P, J, b, work, udot);
 }
+int constrained_solve_lu(int n_u, int n_c, double *Q, double *P, double *J, double *b, double *work,
+                         double *udot) {
+  return kg_constrained_solve_lu(n_u, n_c, Q, P, J, b, work, udot);
+}

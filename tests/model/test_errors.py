@@ -139,7 +139,7 @@ def test_all_problems_at_once(parts):
     problems = parts.problems(
         parameters={m: -1.0, "stiffness": 2.0},
         holonomic_constraints=[c, q1 * u1],
-        loads=[(parts.P, u1.diff(t) * parts.N.x), (me.Point("lost"), k * f * parts.N.x)],
+        loads=[(parts.P, u1.diff(t) ** 2 * parts.N.x), (me.Point("lost"), k * f * parts.N.x)],
     )
     wanted = (
         ("mass", "-1", "m"),
@@ -162,8 +162,9 @@ def test_frame_is_needed():
 
 def test_loads_with_accelerations(parts):
     for acceleration in (u1.diff(t), q1.diff(t, 2)):
-        problem = only(parts.problems(loads=[(parts.P, k * acceleration * parts.N.x)]))
+        problem = only(parts.problems(loads=[(parts.P, k * acceleration**2 * parts.N.x)]))
         says(problem, "load", "P")
+        assert parts.model(loads=[(parts.P, k * acceleration * parts.N.x)]).accelerated_loads == ("P",)
 
 
 def test_mass(parts):

@@ -29,6 +29,13 @@ def test_files_and_links_exist() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_every_example_is_described() -> None:
+    text = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+    scripts = [path.stem for path in (ROOT / "build_examples").glob("[!_]*.py")]
+    assert len(scripts) > 20
+    assert [name for name in scripts if f"`{name}`" not in text] == []
+
+
 def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(re.findall(r"make ([a-z]+)\b", re.sub(r"```python.*?```", "", TEXT, flags=re.DOTALL))) <= targets

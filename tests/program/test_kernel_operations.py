@@ -54,7 +54,7 @@ def problem(name: str, n: int, m: int, rng: np.random.Generator) -> tuple[tuple[
     arrays = {
         "partition": [J],
         "multipliers": [J, P, work],
-        "constrained_solve": [Q, P, J, b, work],
+        **{key: [Q, P, J, b, work] for key in ("constrained_solve", "constrained_solve_lu")},
         "udwadia_kalaba": [Q, P, J, b, work],
         "udwadia_kalaba_limit": [Q, P, J, b, u, rng.normal(size=(n, n)), np.ones(n), work],
         "canonical": [Q, rng.normal(size=(n, n)), P, J, b, u, work],

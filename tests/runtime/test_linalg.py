@@ -133,12 +133,13 @@ def test_cholesky_refuses_what_is_not_positive_definite(
     assert session_kernels["cholesky_solve"](n, a.ravel(), rng.normal(size=n)) == Status.SINGULAR
 
 
-def constrained_problem(rng: np.random.Generator, n_u: int, n_c: int) -> dict[str, np.ndarray]:
+def constrained_problem(rng: np.random.Generator, n_u: int, n_c: int, symmetric: bool = True) -> dict[str, np.ndarray]:
     """Q, P, J, b with well-conditioned Q and J, whose rows have different units."""
     J = (orthogonal(rng, n_c) * rng.uniform(0.2, 1.0, n_c)) @ orthogonal(rng, n_u)[:n_c]
     scale = units(rng, n_c)
+    Q, S = positive_definite(rng, n_u), rng.uniform(-1.0, 1.0, (n_u, n_u))
     return {
-        "Q": positive_definite(rng, n_u),
+        "Q": Q if symmetric else Q + S - S.T,
         "P": rng.normal(size=n_u),
         "J": scale[:, None] * J,
         "b": scale * rng.normal(size=n_c),
@@ -161,21 +162,23 @@ def multiplier_solution(Q: Any, P: Any, J: Any, b: Any) -> np.ndarray:
 
 
 @settings(max_examples=60, deadline=None)
-@given(n_u=sizes, data=some.data(), seed=seeds)
+@given(n_u=sizes, data=some.data(), seed=seeds, name=some.sampled_from(["constrained_solve", "constrained_solve_lu"]))
 def test_constrained_solve_is_the_multiplier_solution(
-    session_kernels: InC | Twins, n_u: int, data: some.DataObject, seed: int
+    session_kernels: InC | Twins, n_u: int, data: some.DataObject, seed: int, name: str
 ) -> None:
+    """By LU also for an unsymmetric matrix; its symmetric part keeps it regular on every subspace."""
     n_c = data.draw(some.integers(0, n_u))
-    problem = constrained_problem(np.random.default_rng(seed), n_u, n_c)
+    symmetric = name == "constrained_solve"
+    problem = constrained_problem(np.random.default_rng(seed), n_u, n_c, symmetric)
     expected = multiplier_solution(**problem)
-    work = np.full(KERNELS["constrained_solve"].work(n_u, n_c), np.nan)
+    work = np.full(KERNELS[name].work(n_u, n_c), np.nan)
     udot = np.empty(n_u)
-    arrays = {name: value.ravel().copy() for name, value in problem.items()}
-    assert session_kernels["constrained_solve"](n_u, n_c, *arrays.values(), work, udot) == Status.REPARTITIONED
+    arrays = {key: value.ravel().copy() for key, value in problem.items()}
+    assert session_kernels[name](n_u, n_c, *arrays.values(), work, udot) == Status.REPARTITIONED
     assert udot == pytest.approx(expected, rel=CONSTRAINED_SOLVE, abs=CONSTRAINED_SOLVE)
     assert sorted(work[:n_u]) == list(range(n_u))
-    for name in ("Q", "P"):
-        np.testing.assert_array_equal(arrays[name], problem[name].ravel())
+    for key in ("Q", "P"):
+        np.testing.assert_array_equal(arrays[key], problem[key].ravel())
 
 
 def test_work_lengths_agree(compiled: InC) -> None:

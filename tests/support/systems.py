@@ -40,6 +40,9 @@ HYBRID: tuple[tuple[str, dict[str, Any]], ...] = (
     ("bouncing_ball", {}),
 )
 
+# Systems with additional states s.
+STATEFUL: tuple[tuple[str, dict[str, Any]], ...] = (("dc_motor_arm", {}), ("muscle_arm", {}))
+
 
 def names(systems: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
     """A name for each system, for the tests' reports."""

@@ -95,7 +95,7 @@ class ControlledMotion:
 
     @cached_property
     def _accelerations(self) -> forms.Accelerations:
-        """u' in closed form; if Q is regular, without dependent speeds, which would restrict the regular states."""
+        """u' in closed form; without dependent speeds, which restrict the regular states, if M admits it."""
         e = self.equations
         if not e.has_partition:
             raise BuildError(
@@ -104,9 +104,11 @@ class ControlledMotion:
             )
         rows, b = [row.J for row in e.constraints.rows], e.b_stabilized if e.gain_names else e.b
         try:
-            return forms.range_space_accelerations(e.graph, e.mass_matrix, e.right_side, rows, b.nodes)
+            if e.is_symmetric:
+                return forms.range_space_accelerations(e.graph, e.left_side, e.right_side, rows, b.nodes)
         except ZeroDivisionError:
-            return e.accelerations(stabilized=bool(e.gain_names))
+            pass
+        return e.accelerations(stabilized=bool(e.gain_names))
 
     def _with_unknowns(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
         return self.equations.simplified(substitute(nodes, self._highest))

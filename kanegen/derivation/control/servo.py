@@ -20,7 +20,7 @@ from kanegen.derivation.forms import Matrix, complete, difference, matrix_produc
 from kanegen.derivation.geometry.system import System
 from kanegen.errors import ModelError
 from kanegen.graph import Graph, Newton, Node, Tangent, evaluate, reachable, substitute
-from kanegen.graph.ranks import RANK_TOLERANCE, rank, unit_rows
+from kanegen.graph.ranks import RANK_TOLERANCE, null_space, rank, unit_rows
 from kanegen.model.control import Servo
 
 State = Mapping[str, Sequence[float]]
@@ -83,9 +83,11 @@ def _is_curved(system: System, column: Sequence[Node], tau: Sequence[Node]) -> b
 def _entries_elsewhere(equations: Equations, tau: Sequence[Node], names: Sequence[str]) -> list[str]:
     """Messages about controls that occur outside the forces."""
     system, rows = equations.system, equations.constraints.rows
+    masses = set(reachable(entry for row in equations.mass_matrix for entry in row))
     places = {
         "the kinematics": set(reachable(system.qdot)),
-        "a velocity or the mass of a body": set(reachable(entry for row in equations.mass_matrix for entry in row)),
+        "a velocity or the mass of a body": masses,
+        "the factor of an acceleration in a load": set(reachable(equations.M.nodes)) - masses,
         "the constraints": set(reachable(x for row in rows for x in (*row.J, row.bias, *row.residuals))),
     }
     return [
@@ -234,7 +236,7 @@ def servo_system(equations: Equations, inverse: Compliance) -> ServoSystem:
     """
     graph, law, part = equations.graph, equations.once(servo_equations), equations.partition
     enforced = complete(graph, part, part.B_stabilized, [graph.zero] * len(part.independent))
-    rest = difference(law.controls.free, matrix_vector(graph, equations.mass_matrix, enforced))
+    rest = difference(law.controls.free, matrix_vector(graph, equations.left_side, enforced))
     responses = tuple(equations.simplified(inverse.times(row)) for row in law.J)
     S = tuple(equations.simplified(matrix_vector(graph, law.controls.columns, y)) for y in responses)
     passive, free = matrix_vector(graph, law.J, enforced), matrix_vector(graph, responses, rest)
@@ -279,18 +281,17 @@ class _Directions:
 
     def __init__(self, equations: Equations, J: Matrix, controls: AffineControls, state: State) -> None:
         passive = unit_rows(_values(equations, [row.J for row in equations.constraints.rows], state))
-        Q = _values(equations, equations.mass_matrix, state)
+        M = _values(equations, equations.left_side, state)
         servo, columns = _values(equations, J, state), _values(equations, controls.columns, state)
         self.n_i = 0
-        if not all(np.isfinite(matrix).all() for matrix in (passive, Q, servo, columns)):
+        if not all(np.isfinite(matrix).all() for matrix in (passive, M, servo, columns)):
             return
-        _, sizes, V = np.linalg.svd(passive)
-        free = V[np.count_nonzero(sizes > RANK_TOLERANCE) :].T
+        free = null_space(passive)
         self.n_i = free.shape[1]
         self.own = np.linalg.norm(servo, axis=1)
         self.c = servo @ free
         self.g = free.T @ columns.T
-        accelerations = np.linalg.lstsq(free.T @ Q @ free, self.g, rcond=None)[0] if self.n_i else self.g
+        accelerations = np.linalg.lstsq(free.T @ M @ free, self.g, rcond=None)[0] if self.n_i else self.g
         self.S = self.c @ accelerations
         self.reach = float(np.linalg.norm(accelerations))
 
@@ -360,7 +361,7 @@ class Underactuation:
     """``R u' = c`` for all controls; ``equations`` is [R c], (n_f, n_u + 1), valid where no pivot is zero.
 
     If the motion has more degrees of freedom than independent controls, the controls do no work in some directions N:
-    ``N^T A2 G = 0``. The equations of motion in these directions, ``N^T A2 (Q u' - P0) = 0``, contain no controls. They
+    ``N^T A2 G = 0``. The equations of motion in these directions, ``N^T A2 (M u' - P0) = 0``, contain no controls. They
     are constraints on the accelerations that are not integrable in general (Bajodah 2003, section 1.3).
     """
 
@@ -393,9 +394,10 @@ def underactuation(equations: Equations) -> Underactuation:
     complement, pivots = _complement(equations, columns, len(part.independent))
     directions = [equations.simplified(row) for row in matrix_product(graph, complement, A2)] if complement else []
     nodes: list[Node] = []
+    columns_of_M = list(zip(*equations.left_side, strict=True))
     for row in directions:
         force = graph.dot(row, controls.free)
-        nodes += equations.simplified([*matrix_vector(graph, equations.mass_matrix, row), force])
+        nodes += equations.simplified([*matrix_vector(graph, columns_of_M, row), force])
     shape = (len(directions), len(equations.system.u) + 1)
     return Underactuation(Quantity("underactuation", tuple(nodes), shape, equations.names), tuple(pivots))
 

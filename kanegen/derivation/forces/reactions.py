@@ -108,12 +108,12 @@ def _constraint_loads(system: System, reaction: Reaction, n_rows: int) -> Iterat
 
 
 def auxiliary_loads(
-    system: System, masses: Inertia, forces: GeneralizedForces, right_side: Sequence[Node]
+    system: System, masses: Inertia, forces: GeneralizedForces, equations: Sequence[Node]
 ) -> tuple[Node, ...]:
     """The loads that keep the auxiliary speeds zero, ``Q_a u' - P_a`` (Kane and Levinson 1985, section 4.9).
 
-    Inputs that do not occur in P (``right_side``) are these unknown loads: they are set to zero in P_a. ``forces`` are
-    all active and inertia forces of the system.
+    Inputs that do not occur in the equations of motion (``equations``) are these unknown loads: they are set to zero in
+    P_a. ``forces`` are all active and inertia forces of the system.
     """
     if not system.auxiliary:
         return ()
@@ -121,7 +121,7 @@ def auxiliary_loads(
         system.graph.sum(partial(m) * a for partial, a in zip(system.partials, system.udot, strict=True))
         for m in momentum(system, masses.momenta(), system.auxiliary)
     ]
-    elsewhere = {node.index for node in reachable(right_side)}
+    elsewhere = {node.index for node in reachable(equations)}
     unknown = [r for r in system.r if r.index not in elsewhere]
     known = substitute(forces.conjugate_to(system.auxiliary), dict.fromkeys(unknown, system.graph.zero))
     return system.settled(difference(inertia, known))

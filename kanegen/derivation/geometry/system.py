@@ -75,9 +75,9 @@ class Variables:
             return tuple(nodes)
         return tuple(substitute(nodes, dict.fromkeys(self.auxiliary, self.graph.zero)))
 
-    def without_accelerations(self, node: Node) -> Node:
-        """The node at u' = 0."""
-        return substitute([node], dict.fromkeys(self.udot, self.graph.zero))[0]
+    def without_accelerations(self, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes at u' = 0."""
+        return substitute(nodes, dict.fromkeys(self.udot, self.graph.zero))
 
     # -- random states --------------------------------------------------------------------------------------
 

@@ -18,8 +18,10 @@ from kanegen.model.expressions import (
     dyadic_expressions,
     is_time_function,
     symbol_name,
+    symbol_names,
 )
 from kanegen.model.geometry import connected_symbols
+from kanegen.model.linear import affine_coefficients
 from kanegen.model.places import Place
 
 _POSITION = ("q", "r")
@@ -38,16 +40,15 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "speed definition": ("q", "u", "r"),
     **dict.fromkeys(("kinematics", "nonholonomic", "velocity", "angular velocity", "velocity gap", "slip"), _MOTION),
     **dict.fromkeys(("impulse", "servo velocity"), _MOTION),
-    **dict.fromkeys(("load", "normal load", "guard", "reset", "servo law"), _FORCE),
+    **dict.fromkeys(("constraint force", "normal load", "guard", "reset", "servo law"), _FORCE),
     **dict.fromkeys(("acceleration", "control constraint"), (*_MOTION, "r''", "q''", "u'")),
-    "rate": _RATE,
+    **dict.fromkeys(("load", "rate"), _RATE),
     "output": (*_RATE, "s'"),
 }
 
 _ADVICE = {
     "holonomic": "a constraint with speeds belongs to nonholonomic_constraints",
     "nonholonomic": "a constraint with u' belongs to acceleration_constraints",
-    "load": "a load that depends on accelerations belongs in masses and inertias",
     "mass": "Kane's F* = -(m v)' holds for a mass that is a function of time; for a mass that depends on the motion, "
     "Kane's and Lagrange's equations differ",
     "inertia": "write the inertia in a frame in which its components are constant, such as the frame of the body",
@@ -63,7 +64,7 @@ _ADVICE = {
 
 def symbol_problems(model: SystemDescription, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:
     """Problems of duplicated, ambiguous, unknown, misplaced and unused symbols."""
-    of_places = (_unknown, _misplaced, _missing_rates, _constant_inputs, _unused_inputs)
+    of_places = (_unknown, _misplaced, _nonlinear_loads, _missing_rates, _constant_inputs, _unused_inputs)
     problems = [*_duplicates(model), *_ambiguous_names(model)]
     problems += [problem for find in of_places for problem in find(model, places)]
     return [*problems, *_unused_parameters(model, unknown_symbols)]
@@ -141,6 +142,20 @@ def _misplaced(model: SystemDescription, places: Sequence[Place]) -> Iterator[st
             expected = ", ".join(("t", *allowed, "parameters"))
             advice = f" ({_ADVICE[place.kind]})" if place.kind in _ADVICE else ""
             yield f"{place.where} contains {', '.join(wrong)}: it can depend only on {expected}{advice}"
+
+
+def _nonlinear_loads(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
+    """Loads that are not affine in the accelerations; only terms that are show it, so that |u'| is refused too."""
+    for place in places:
+        accelerations = model.accelerations_among(place.atoms) if place.kind == "load" else frozenset()
+        for component in place.expressions if accelerations else ():
+            if affine_coefficients(component, accelerations) or affine_coefficients(component.expand(), accelerations):
+                continue
+            yield (
+                f"{place.where} is not affine in the accelerations {symbol_names(sorted(accelerations, key=str))}: "
+                f"{component}; expected terms such as -c*{symbol_name(min(accelerations, key=str))}, with factors c "
+                "that depend on no acceleration"
+            )
 
 
 def needed_rates(model: SystemDescription, places: Sequence[Place]) -> dict[Any, tuple[int, str]]:

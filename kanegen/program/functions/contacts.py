@@ -11,6 +11,7 @@ from typing import Final
 
 from kanegen.derivation import forms
 from kanegen.derivation.contacts import ContactRows, guards, lower_contacts
+from kanegen.derivation.equations import Equations
 from kanegen.derivation.forces.generalized import impulse_rows, require_places
 from kanegen.derivation.geometry.system import System
 from kanegen.errors import BuildError
@@ -18,7 +19,7 @@ from kanegen.graph import Node, substitute
 from kanegen.model.contacts import is_multiplier
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms
-from kanegen.program.builder import Fragment, Functions, Make, flat
+from kanegen.program.builder import Fragment, Functions, Make, flat, mass_function
 from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
 from kanegen.program.records import ContactEntry, EventEntry
 
@@ -75,7 +76,8 @@ def needed_by_events(model: SystemDescription) -> tuple[str, ...]:
 
     Impulses of events need the mass matrix and the constraints, states need their rates.
     """
-    impulses = ("Q", "J", "velocity_level") if any(event.impulse is not None for event in model.events) else ()
+    needed = mass_function(model), "J", "velocity_level"
+    impulses = needed if any(event.impulse is not None for event in model.events) else ()
     rates = ("state_rates",) if model.states and (model.resolved_contacts or model.events) else ()
     return (*impulses, *rates)
 
@@ -98,6 +100,7 @@ def add_contacts(f: Functions) -> None:
     DerivationError for a contact whose force does not act at its contact point.
     """
     e, model = f.equations, f.equations.model
+    _require_impacts(e)
     if model.resolved_contacts:
         contact_rows = lower_contacts(e.system, e.simplified)
         require_places(e.system, contact_rows)
@@ -113,6 +116,22 @@ def add_contacts(f: Functions) -> None:
     if model.impulses:
         rows = [e.simplified(row) for row in impulse_rows(e.system)]
         f.add("impulses", f.fragment().rows(rows), SUMMARIES["impulses"])
+
+
+def _require_impacts(e: Equations) -> None:
+    """Require an M with which the runtime can solve for contact forces and jumps of the speeds, by name."""
+    model = e.model
+    if model.resolved_contacts and e.asymmetry:
+        raise BuildError(
+            f"model {model.name!r} has contacts, whose forces follow from a symmetric matrix, but {e.asymmetry}: "
+            "remove the contacts, or give the loads equal mutual factors"
+        )
+    reason = e.unsteady_factors(inputs=False) if model.impulses or model.resolved_contacts else None
+    if reason:
+        raise BuildError(
+            f"the speeds of model {model.name!r} can jump, at impulses or impacts, but {reason}: the jump would depend "
+            "on how the speeds change during it; expected factors of t, q, parameters and inputs"
+        )
 
 
 def _resets(system: System) -> list[list[Node]]:
@@ -166,7 +185,7 @@ def _reduced(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:
     zeros = [f.graph.zero] * len(part.dependent)
     sides = [(_free_force(f), part.B_stabilized if f.stabilizable else part.B)]
     sides += [(list(row.W), tuple(zeros)) for row in contact_rows.rows]
-    rights = [e.simplified(forms.reduced(f.graph, e.mass_matrix, P, part, B).right) for P, B in sides]
+    rights = [e.simplified(forms.reduced(f.graph, e.left_side, P, part, B).right) for P, B in sides]
     return reduced_columns(f, s, rights, [B for _, B in sides])
 
 
@@ -187,9 +206,9 @@ def _any_rank(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:
     zeros = (f.graph.zero,) * f.n_c
     columns = []
     for k, (P, right) in enumerate([(_free_force(f), b), *((row.W, zeros) for row in contact_rows.rows)]):
-        # The kernel overwrites Q and J with factors, so every call evaluates them again.
+        # The kernel overwrites its matrices with factors, so every call evaluates them again.
         names = {"P": f"P{k}", "b": f"b{k}", "udot": f"a{k}"}
-        Q, J, title = f.function("Q"), f.function("J"), f"right side {k}"
-        solved = s.call("udwadia_kalaba", f.n_u, f.n_c, title=title, names=names, Q=Q, J=J, P=P, b=right)
+        J, title = f.function("J"), f"right side {k}"
+        solved = s.call("udwadia_kalaba", f.n_u, f.n_c, title=title, names=names, Q=f.mass, J=J, P=P, b=right)
         columns.append(solved["udot"])
     return columns

@@ -15,7 +15,7 @@ from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.sensitivities import Rows
 from kanegen.graph import Node, substitute
-from kanegen.program.builder import Fragment, Functions, FunctionSpec, flat
+from kanegen.program.builder import Fragment, Functions, FunctionSpec, flat, mass_function
 from kanegen.program.functions.consistency import without
 from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
 
@@ -118,7 +118,9 @@ def _chain_rule(f: Functions, slopes: Quantity, through: Rows, changes: Sequence
 
 def _rates(f: Functions, argument: str) -> Fragment:
     """Build the derivatives of q' and u'; all columns share one factorization of the reduced or bordered matrix."""
-    fast, general = (_general, None) if f.any_rank and f.n_c else (_reduced, _general if f.n_c else None)
+    fast, general = _reduced, _general if f.n_c or f.equations.model.is_accelerated else None
+    if (f.any_rank and f.n_c) or not f.equations.is_symmetric:
+        fast, general = _general, None
     return f.guarded(
         f"jacobian_{argument}",
         f"derivatives of q' and u' with respect to the {NAMES[argument]}, from the bordered system",
@@ -154,14 +156,15 @@ def _finished(f: Functions, s: Fragment, argument: str, rows: forms.Matrix, titl
 def _loaded(f: Functions, s: Fragment, argument: str) -> tuple[forms.Matrix, forms.Matrix]:
     """Return the derivatives of the momentum rows (n_u, m) and of the constraints (n_c, m), from the array ``D``."""
     balance = f.sensitivities.balance(argument)
-    summary = f"derivatives of Q u' - P - J^T lambda and J u' - b in the {NAMES[argument]} at fixed u' and lambda"
+    mass = mass_function(f.equations.model)
+    summary = f"derivatives of {mass} u' - P - J^T lambda and J u' - b in the {NAMES[argument]} at fixed u' and lambda"
     s.invoke(f.internal(f"balance_{argument}", summary, lambda: _balance(f, balance)), "D", len(balance.nodes))
     rows = f.loaded("D", balance)
     return rows[: f.n_u], rows[f.n_u :]
 
 
 def _balance(f: Functions, slopes: Quantity) -> Fragment:
-    """Build the derivatives of ``Q u' - P - J^T lambda`` and ``J u' - b`` at the solved u' and multipliers."""
+    """Build the derivatives of ``M u' - P - J^T lambda`` and ``J u' - b`` at the solved u' and multipliers."""
     s = f.fragment()
     held = dict(zip(f.equations.system.udot, f.accelerations(s), strict=True))
     if f.n_c and f.any_rank:

@@ -17,7 +17,7 @@ from kanegen.derivation.momenta import Momenta
 from kanegen.graph import Node, substitute
 from kanegen.program.builder import Fragment, Functions, Maker, contain_accelerations, lower_triangle
 from kanegen.program.functions.quantities import SINGULAR_LIMIT
-from kanegen.program.functions.right_sides import reduced
+from kanegen.program.functions.right_sides import constrained_solve, nonminimal, reduced
 
 At: TypeAlias = Callable[[Sequence[Node]], Sequence[Node]]
 Accelerations: TypeAlias = Callable[[Functions, Fragment, bool, At], Sequence[Node]]
@@ -61,7 +61,12 @@ def add_momentum_form(f: Functions, form: str) -> None:
     if form == "momentum":
         s = f.fragment()
         at = partial(_with_speeds, f, _reduced_speeds(f, s, momenta))
-        rates = [*f.equations.qdot.nodes, *momenta.reduced.rate, *_state_rates(f, s, at)]
+        rate, sdot = list(momenta.reduced.rate), f.equations.sdot.nodes
+        if _need_accelerations(f):
+            udot = _accelerations(f)(f, s, False, at)
+            sdot = _with_accelerations(f, udot, sdot)
+            rate = [x + y for x, y in zip(rate, momenta.reduced_added_force(udot), strict=True)]
+        rates = [*f.equations.qdot.nodes, *rate, *sdot]
         s.output(at(rates), title="q' and mom' = e + ehat")
         f.add("momentum_rhs", s, f"q' and mom' (reduced momentum form, {STATE})")
         return
@@ -74,12 +79,13 @@ def _with_speeds(f: Functions, speeds: Sequence[Node], nodes: Sequence[Node]) ->
     return substitute(nodes, dict(zip(f.equations.system.u, speeds, strict=True)))
 
 
-def _state_rates(f: Functions, s: Fragment, at: At) -> Sequence[Node]:
-    """Return s' as a function of q, u and s; ``at`` inserts the speeds. Rates with u' need the accelerations."""
-    e, nodes = f.equations, f.equations.sdot.nodes
-    if not contain_accelerations(nodes):
-        return nodes
-    return substitute(nodes, dict(zip(e.system.udot, reduced(f, s, False, at), strict=True)))
+def _with_accelerations(f: Functions, udot: Sequence[Node], nodes: Sequence[Node]) -> tuple[Node, ...]:
+    return tuple(substitute(nodes, dict(zip(f.equations.system.udot, udot, strict=True))))
+
+
+def _need_accelerations(f: Functions) -> bool:
+    """Return whether loads or the rates of states contain u'."""
+    return f.equations.model.is_accelerated or contain_accelerations(f.equations.sdot.nodes)
 
 
 # -- speeds from momenta ----------------------------------------------------------------------------------------
@@ -118,30 +124,38 @@ def _solved(s: Fragment, lower: Sequence[Sequence[Node]], right: Sequence[Node],
 
 
 def _add_unreduced(f: Functions, momenta: Momenta, form: str, stabilized: bool) -> None:
-    """Add ``mom' = e + ehat + J^T lambda``, where the constraint forces are ``J^T lambda = Q u' - P``."""
+    """Add ``mom' = e + ehat + J^T lambda``, where constraint forces and loads in u' add up to ``Q u' - P``."""
     rate = momenta.canonical_rate if form == "hamilton" else momenta.rate
 
     def made(s: Fragment, accelerations: Accelerations | None) -> Fragment:
-        e, total = f.equations, list(rate)
+        e, total, sdot = f.equations, list(rate), f.equations.sdot.nodes
         speeds = _unreduced_speeds(f, s, momenta)
         at = partial(_with_speeds, f, speeds)
         if accelerations is not None:
-            inertia = matrix_vector(f.graph, e.mass_matrix, accelerations(f, s, stabilized, at))
+            udot = accelerations(f, s, stabilized, at)
+            sdot = _with_accelerations(f, udot, sdot)
+            inertia = matrix_vector(f.graph, e.mass_matrix, udot)
             total = [x + (y - z) for x, y, z in zip(rate, inertia, e.right_side, strict=True)]
-        rates = [*e.qdot.nodes, *total, *_state_rates(f, s, at)]
+        rates = [*e.qdot.nodes, *total, *sdot]
         return s.output(at(rates), title="q' and mom' = e + ehat + J^T lambda")
 
     name = "momentum_rhs_stabilized" if stabilized else "momentum_rhs"
     kind = f"(unreduced momentum form, {STATE})"
     summary = f"q' and mom' with dependent speeds chosen by pivoting {kind}"
-    fast, general = (reduced, partial(made, accelerations=_any_accelerations)) if f.n_c else (None, None)
+    fast = _accelerations(f) if f.n_c or _need_accelerations(f) else None
+    general = partial(made, accelerations=_any_accelerations) if f.n_c else None
     fragment = f.guarded(name, summary, partial(made, accelerations=fast), general)
     f.add(name, fragment, f"q' and mom' {kind}")
+
+
+def _accelerations(f: Functions) -> Accelerations:
+    """Return the solution of the reduced equations, or of ``T u' = V`` if M is not symmetric."""
+    return reduced if f.equations.is_symmetric else nonminimal
 
 
 def _any_accelerations(f: Functions, s: Fragment, stabilized: bool, at: At) -> Sequence[Node]:
     """Return u' with dependent speeds chosen at run time."""
     e = f.equations
-    parts = {"Q": e.Q, "P": e.P, "J": e.J, "b": e.b_stabilized if stabilized else e.b}
+    parts = {"Q": e.M, "P": e.P, "J": e.J, "b": e.b_stabilized if stabilized else e.b}
     values: dict[str, Any] = {name: at(quantity.nodes) for name, quantity in parts.items()}
-    return s.call("constrained_solve", f.n_u, f.n_c, title="Q, P, J and b", **values)["udot"]
+    return s.call(constrained_solve(f), f.n_u, f.n_c, title=f"{e.M.name}, P, J and b", **values)["udot"]

@@ -39,10 +39,10 @@ def T(f: Functions) -> Fragment:
     e, s, n = f.equations, f.fragment(), f.n_u
     s.shape = (n, n)
     if not f.n_c:
-        s.invoke(f.function("Q"), "out", n * n)
+        s.invoke(f.mass, "out", n * n)
         return s
-    A1, A2, Q = _loaded(f, s, {"A1": e.A1, "A2": e.A2, "Q": e.Q})
-    return s.output(flat(A1 + matrix_product(f.graph, A2, Q)), (n, n), "T = [A1; A2 Q]")
+    A1, A2, M = _loaded(f, s, {"A1": e.A1, "A2": e.A2, e.M.name: e.M})
+    return s.output(flat(A1 + matrix_product(f.graph, A2, M)), (n, n), f"T = [A1; A2 {e.M.name}]")
 
 
 def V(f: Functions) -> Fragment:
@@ -63,13 +63,13 @@ def _loaded(f: Functions, s: Fragment, quantities: dict[str, Quantity]) -> list[
 
 
 def constraint_force(f: Functions) -> Fragment:
-    s = f.fragment()
+    s, e = f.fragment(), f.equations
     if not f.n_c:
         return s.output([f.graph.zero] * f.n_u, title="no constraints")
     udot = f.accelerations(s)
-    Q, P = _loaded(f, s, {"Q": f.equations.Q, "P": f.equations.P})
-    inertia = matrix_vector(f.graph, Q, udot)
-    return s.output([x - y for x, y in zip(inertia, flat(P), strict=True)], title="Q u' - P")
+    M, P = _loaded(f, s, {e.M.name: e.M, "P": e.P})
+    inertia = matrix_vector(f.graph, M, udot)
+    return s.output([x - y for x, y in zip(inertia, flat(P), strict=True)], title=f"{e.M.name} u' - P")
 
 
 def multipliers(f: Functions) -> Fragment:

@@ -15,6 +15,7 @@ from kanegen.derivation.forms import (
     range_space_accelerations,
 )
 from kanegen.derivation.sensitivities import constraint_rates
+from kanegen.errors import BuildError
 from kanegen.forms import FORMS
 from kanegen.graph import Node, substitute
 from kanegen.program.builder import Fragment, Functions, flat, lower_triangle
@@ -27,7 +28,6 @@ Measured on chains: straight-line code is 5 to 8 % faster than the kernel for 6 
 for 12 and 12, and equally fast for 12 unknowns and 31 columns.
 """
 
-_TITLE: Final = "Q u' = P + J^T lambda, J u' = b"
 
 RightSide: TypeAlias = Callable[[Functions, Fragment, bool], Sequence[Node]]
 """Adds steps to a fragment and returns u'; arguments: functions, fragment, whether to stabilize."""
@@ -36,7 +36,7 @@ RightSide: TypeAlias = Callable[[Functions, Fragment, bool], Sequence[Node]]
 def reduced(
     f: Functions, s: Fragment, stabilized: bool, at: Callable[[Sequence[Node]], Sequence[Node]] = tuple
 ) -> Sequence[Node]:
-    """Solve with ``A2 Q A2^T`` for u_I', as straight-line code up to SQUARE_LIMIT unknowns; ``u_D' = A u_I' + B``.
+    """Solve with ``A2 M A2^T`` for u_I', as straight-line code up to SQUARE_LIMIT unknowns; ``u_D' = A u_I' + B``.
 
     ``at`` replaces the speeds in nodes if the state contains momenta.
     """
@@ -56,36 +56,39 @@ def reduced(
     return complete(f.graph, part, part.B_stabilized if stabilized else part.B, solved["b"])
 
 
-def nonminimal(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
-    """Solve ``T u' = V`` by LU with row pivoting."""
+def nonminimal(
+    f: Functions, s: Fragment, stabilized: bool, at: Callable[[Sequence[Node]], Sequence[Node]] = tuple
+) -> Sequence[Node]:
+    """Solve ``T u' = V`` by LU with row pivoting; ``at`` as for `reduced`."""
     e = f.equations
     e.require_mass()
     V = e.V_stabilized if stabilized else e.V
-    s.require(*f.pivots(PIVOT_LIMIT))
+    s.require(*at(f.pivots(PIVOT_LIMIT)))
     s.guard()
-    return s.call("lu_solve", f.n_u, title="T u' = V", names={"a": "T", "b": "V"}, a=e.T.nodes, b=V.nodes)["b"]
+    values = {"a": at(e.T.nodes), "b": at(V.nodes)}
+    return s.call("lu_solve", f.n_u, title="T u' = V", names={"a": "T", "b": "V"}, **values)["b"]
 
 
 def range_space(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
-    """Solve ``Q u' = P + J^T lambda``, lambda from ``J Q^-1 J^T``: straight-line code without pivoting or branches."""
+    """Solve ``M u' = P + J^T lambda``, lambda from ``J M^-1 J^T``: straight-line code without pivoting or branches."""
     return _with_multipliers(f, s, stabilized, range_space_accelerations)
 
 
 def augmented(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
-    """Use ``Q + J^T W J`` in place of Q: Q may be singular for speeds that the constraints determine."""
+    """Use ``M + J^T W J`` in place of M: M may be singular for speeds that the constraints determine."""
     return _with_multipliers(f, s, stabilized, augmented_accelerations)
 
 
 def _with_multipliers(
     f: Functions, s: Fragment, stabilized: bool, accelerations: Callable[..., Accelerations]
 ) -> Sequence[Node]:
-    """Compute u' by straight-line code from Q, P, J and b, without dependent speeds; one check tests all pivots."""
+    """Compute u' by straight-line code from M, P, J and b, without dependent speeds; one check tests all pivots."""
     e = f.equations
     e.require_independent_constraints()
     b = (e.b_stabilized if stabilized else e.b).nodes
     rows = [row.J for row in e.constraints.rows]
     try:
-        solution = accelerations(f.graph, e.mass_matrix, e.right_side, rows, b)
+        solution = accelerations(f.graph, e.left_side, e.right_side, rows, b)
     except ZeroDivisionError as error:
         raise e.massless(error.args[0]) from error
     s.require(*solution.conditions)
@@ -100,16 +103,23 @@ def pseudoinverse(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]
 
 def canonical(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """Return the sum of the constraint-enforcing and the momentum-balance part (Bajodah and Chen 2018)."""
+    if reason := f.equations.unsteady_factors(inputs=True):
+        raise BuildError(f'form="canonical" computes the rate of M^1/2, but {reason}; use form="pseudoinverse"')
     parts = acceleration_parts(f, s, stabilized)
     return [parts[i] + parts[f.n_u + i] for i in range(f.n_u)]
 
 
 def any_partition(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """Return u' with dependent speeds chosen at run time."""
-    system: dict[str, Any] = {name: f.function(name) for name in ("Q", "P", "J")}
+    system: dict[str, Any] = {"Q": f.mass, "P": f.function("P"), "J": f.function("J")}
     bare = "right sides of J u' = b without stabilization"
     b = f.function("b") if stabilized else f.internal("b_bare", bare, lambda: f.fragment().output(f.equations.b.nodes))
-    return s.call("constrained_solve", f.n_u, f.n_c, **system, b=b)["udot"]
+    return s.call(constrained_solve(f), f.n_u, f.n_c, **system, b=b)["udot"]
+
+
+def constrained_solve(f: Functions) -> str:
+    """Return the kernel for u' with dependent speeds chosen at run time; loads in u' can make M indefinite."""
+    return "constrained_solve_lu" if f.equations.model.is_accelerated else "constrained_solve"
 
 
 RIGHT_SIDES: Final[dict[str, RightSide]] = {
@@ -126,6 +136,8 @@ RIGHT_SIDES: Final[dict[str, RightSide]] = {
 def right_hand_side(f: Functions, stabilized: bool) -> Function:
     """Add ``rhs`` or ``rhs_stabilized``; forms with a partition have a fallback that chooses dependent speeds."""
     name, spec = "rhs_stabilized" if stabilized else "rhs", FORMS[f.form]
+    if spec.symmetric:
+        f.equations.require_symmetry(f.form)
     if spec.definite:
         f.equations.require_full_mass()
 
@@ -154,31 +166,37 @@ def _rates(f: Functions, s: Fragment, udot: Sequence[Node]) -> Fragment:
 def any_rank(f: Functions, s: Fragment, stabilized: bool) -> dict[str, list[Node]]:
     """Return ``udot``, the multipliers ``lambda`` of least norm and the ``rank`` of the constraint rows."""
     if not f.n_c:
-        return s.call("udwadia_kalaba", f.n_u, 0, title=_TITLE, **_system(f, stabilized=False))
+        return s.call("udwadia_kalaba", f.n_u, 0, title=_title(f), **_system(f, stabilized=False))
     G, h = constraint_rates(f.equations, stabilized)
-    s.store(_TITLE, **_system(f, stabilized))
+    s.store(_title(f), **_system(f, stabilized))
     s.store("d/dt (J u' - b) = G u' + h + J u''", G=G, h=h)
     return s.call("udwadia_kalaba_limit", f.n_u, f.n_c, Q="Q", P="P", J="J", b="b", u="u", G="G", h="h")
 
 
 def acceleration_parts(f: Functions, s: Fragment, stabilized: bool) -> list[Node]:
     """Return the two parts of u' and the two parts of w', (4, n_u)."""
-    s.store(_TITLE, **_system(f, stabilized))
-    s.store("rate of the kinetic-energy matrix", Qdot=f.equations.Qdot.nodes)
+    s.store(_title(f), **_system(f, stabilized))
+    e = f.equations
+    matrix = "matrix of the accelerations" if e.model.is_accelerated else "kinetic-energy matrix"
+    s.store(f"rate of the {matrix}", Qdot=e.simplified([e.system.rate(entry) for entry in e.M.nodes]))
     return s.call("canonical", f.n_u, f.n_c, Q="Q", Qdot="Qdot", P="P", J="J", b="b", u="u")["parts"]
+
+
+def _title(f: Functions) -> str:
+    return f"{f.equations.M.name} u' = P + J^T lambda, J u' = b"
 
 
 def _system(f: Functions, stabilized: bool) -> dict[str, Any]:
     e = f.equations
     b = e.b_stabilized if stabilized else e.b
-    return {"Q": e.Q.nodes, "P": e.P.nodes, "J": e.J.nodes, "b": b.nodes}
+    return {"Q": e.M.nodes, "P": e.P.nodes, "J": e.J.nodes, "b": b.nodes}
 
 
 # -- several right sides, with one factorization -------------------------------------------------------------------
 
 
 def reduced_columns(f: Functions, s: Fragment, rights: Matrix, shifts: Matrix) -> list[tuple[Node, ...]]:
-    """Return columns (m, n_u) with ``A2 Q A2^T x_I = right`` and ``x_D = A x_I + shift``.
+    """Return columns (m, n_u) with ``A2 M A2^T x_I = right`` and ``x_D = A x_I + shift``.
 
     ``rights`` (m, n_i), ``shifts`` (m, n_d).
     """
@@ -203,22 +221,23 @@ def reduced_columns(f: Functions, s: Fragment, rights: Matrix, shifts: Matrix) -
 
 
 def bordered_columns(f: Functions, s: Fragment, right: Sequence[Node], m: int) -> list[list[Node]]:
-    """Return columns (m, n_u) with ``[Q -J^T; J 0] [x; lambda] = right``, without a choice of dependent speeds.
+    """Return columns (m, n_u) with ``[M -J^T; J 0] [x; lambda] = right``, without a choice of dependent speeds.
 
     Uses LU with row pivoting, or singular values in the forms for constraints of any rank. ``right`` (n_u + n_c, m) is
     row-major.
     """
     n_u, n_c = f.n_u, f.n_c
     if f.any_rank:
-        Q, J = f.function("Q"), f.function("J")
-        names = {"work": "generalized"}
-        X = s.call("udwadia_kalaba_many", n_u, n_c, m, title="right sides", names=names, Q=Q, J=J, X=right)["X"]
+        names, J = {"work": "generalized"}, f.function("J")
+        X = s.call("udwadia_kalaba_many", n_u, n_c, m, title="right sides", names=names, Q=f.mass, J=J, X=right)["X"]
         return [X[k : n_u * m : m] for k in range(m)]
-    s.invoke(f.function("Q"), "Q", n_u * n_u)
-    s.invoke(f.function("J"), "J", n_c * n_u)
-    rows_of_Q, rows_of_J = f.loaded("Q", f.equations.Q), f.loaded("J", f.equations.J)
+    M = f.equations.M
+    s.invoke(f.mass, M.name, n_u * n_u)
+    if n_c:
+        s.invoke(f.function("J"), "J", n_c * n_u)
+    rows_of_M, rows_of_J = f.loaded(M.name, M), f.loaded("J", f.equations.J)
     zeros = [f.graph.zero] * n_c
-    K = [[*rows_of_Q[i], *(-row[i] for row in rows_of_J)] for i in range(n_u)] + [[*row, *zeros] for row in rows_of_J]
+    K = [[*rows_of_M[i], *(-row[i] for row in rows_of_J)] for i in range(n_u)] + [[*row, *zeros] for row in rows_of_J]
     names = {"a": "K", "b": "X"}
-    X = s.call("lu_solve_many", n_u + n_c, m, title="[Q -J^T; J 0]", names=names, a=flat(K), b=right)["b"]
+    X = s.call("lu_solve_many", n_u + n_c, m, title=f"[{M.name} -J^T; J 0]", names=names, a=flat(K), b=right)["b"]
     return [[X[i * m + k] for i in range(n_u)] for k in range(m)]

@@ -22,6 +22,7 @@ from kanegen.derivation.equations import PIVOT_LIMIT
 from kanegen.derivation.forms import matrix_vector
 from kanegen.graph import Graph, Node
 from kanegen.program.builder import Fragment, Functions, Maker, Source, flat
+from kanegen.program.functions.right_sides import constrained_solve
 
 Rows: TypeAlias = Sequence[Sequence[Node]]
 Matrix: TypeAlias = tuple[tuple[Node, ...], ...]
@@ -71,7 +72,8 @@ def _guarded(
         return s.output(nodes or (), shape, "controls")
 
     s = Fragment(f.graph, f"{name}_general")
-    nodes = fast(s, compliance(f.equations)) if f.equations.has_partition else None
+    e = f.equations
+    nodes = fast(s, compliance(e)) if e.has_partition and e.is_symmetric else None
     return (
         slow(f.fragment())
         if nodes is None
@@ -254,7 +256,11 @@ def _ideal_system(f: Functions, s: Fragment, kernel: str) -> tuple[Rows, Sequenc
     n, names = len(right), {"A": "N", "z": "rest", "y": "zero", "x": "multipliers", "result": "possible"}
     inputs = {"A": flat(rows), "z": right} | ({"y": [f.graph.zero] * n} if kernel == "control_solve" else {})
     results = s.call(kernel, n, n, title="J_s M J_s^T mu = z", names=names, **inputs)
-    force = [f.graph.dot(results["x"], column) for column in zip(*linear.responses, strict=True)]
+    responses: Rows = linear.responses
+    if not f.equations.is_symmetric:
+        zeros = [f.graph.zero] * f.n_c
+        responses = [_accelerations(f, s, f"response{k}", row, zeros) for k, row in enumerate(f.servo.J)]
+    force = [f.graph.dot(results["x"], column) for column in zip(*responses, strict=True)]
     possible = results["result"][2] if "result" in results else f.graph.one
     return list(zip(*linear.driven, strict=True)), force, possible
 
@@ -338,13 +344,13 @@ def straight_line(f: Functions, s: Fragment, inverse: Compliance) -> Linear:
 def by_kernels(f: Functions, s: Fragment, controls: bool = False) -> Linear:
     """Return S and z from the accelerations due to single forces, also for redundant constraints."""
     e, law = f.equations, f.servo
-    if not f.n_c:
+    if not f.n_c and e.is_symmetric:
         inverse = compliance(e)
         linear = straight_line(f, s, inverse)
         s.check()
         return replace(linear, driven=tuple(inverse.times(column) for column in law.controls.columns if controls))
     zeros = [f.graph.zero] * f.n_c
-    responses = tuple(_accelerations(f, s, f"row{k}", row, zeros) for k, row in enumerate(law.J))
+    responses = tuple(_accelerations(f, s, f"row{k}", row, zeros, transposed=True) for k, row in enumerate(law.J))
     free = _accelerations(f, s, "unforced", law.controls.free, e.b_stabilized.nodes)
     S = tuple(tuple(matrix_vector(f.graph, law.controls.columns, row)) for row in responses)
     z = tuple(b - x for b, x in zip(law.bias, matrix_vector(f.graph, law.J, free), strict=True))
@@ -370,17 +376,23 @@ def _with_sizes(
         # of J_s M J_s^T is compared with that of J_s in the metric of the masses.
         masses = (f.equations.mass_matrix[i][i] for i in range(f.n_u))
         whole = graph.sum(x * x / mass for x, mass in zip(row, masses, strict=True) if not (x.is_zero or mass.is_zero))
-        movable.append(graph.apply("lt", graph.const(ROW_LIMIT**2) * whole, gram[k][k]))
+        size = graph.apply("abs", gram[k][k]) if f.equations.model.is_accelerated else gram[k][k]
+        movable.append(graph.apply("lt", graph.const(ROW_LIMIT**2) * whole, size))
     return Linear(S, z, tuple(sizes), tuple(movable), responses, gram)
 
 
 def _accelerations(
-    f: Functions, s: Fragment, name: str, force: Sequence[Node], right: Sequence[Node]
+    f: Functions, s: Fragment, name: str, force: Sequence[Node], right: Sequence[Node], transposed: bool = False
 ) -> tuple[Node, ...]:
-    """Return u' of ``Q u' = force + J^T lambda``, ``J u' = right``, in the work array ``name``."""
-    e, kernel = f.equations, "udwadia_kalaba" if f.any_rank else "constrained_solve"
+    """Return u' of ``M u' = force + J^T lambda``, ``J u' = right``, in the work array ``name``.
+
+    With M transposed the result is a row of ``force^T M_c``, M_c being the matrix from forces to accelerations.
+    """
+    e, kernel = f.equations, "udwadia_kalaba" if f.any_rank else constrained_solve(f)
     title, names = f"accelerations of {name}", {"udot": name}
-    system = {"Q": e.Q.nodes, "P": force, "J": e.J.nodes, "b": right}
+    rows = e.left_side
+    M = rows if e.is_symmetric or not transposed else list(zip(*rows, strict=True))
+    system = {"Q": flat(M), "P": force, "J": e.J.nodes, "b": right}
     return tuple(s.call(kernel, f.n_u, f.n_c, title=title, names=names, **system)["udot"])
 
 

@@ -6,7 +6,8 @@ matrix counts as singular if it is singular in the precision of its numbers.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
@@ -93,6 +94,35 @@ def constrained_solve(n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array
     pivots. Returns ``REPARTITIONED``, or ``SINGULAR`` if the rows of J (n_c, n_u) are dependent or ``A2 Q A2^T``
     is not positive definite.
     """
+    return _constrained_solution(n_u, n_c, (Q, P, J, b), work, udot, _cholesky_solution)
+
+
+def constrained_solve_lu(n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array, work: Array, udot: Array) -> int:
+    """Solve the equations of `constrained_solve` for a Q that need not be symmetric, by LU with row pivoting."""
+    return _constrained_solution(n_u, n_c, (Q, P, J, b), work, udot, _lu_solution)
+
+
+def _cholesky_solution(S: Matrix, right: Matrix) -> Matrix | None:
+    L = cholesky_factor(S)
+    return None if L is None else cholesky_substitute(L, right)
+
+
+def _lu_solution(S: Matrix, right: Matrix) -> Matrix | None:
+    solution: list[Any] = right.tolist()
+    if not solution:
+        return right
+    return vector(solution) if lu_solve(len(S), S.ravel().tolist(), solution) == Status.OK else None
+
+
+def _constrained_solution(
+    n_u: int,
+    n_c: int,
+    system: tuple[Array, Array, Array, Array],
+    work: Array,
+    udot: Array,
+    solve: Callable[[Matrix, Matrix], Matrix | None],
+) -> int:
+    Q, P, J, b = system
     eliminated = _eliminate(n_u, np.hstack([matrix(n_c, n_u, J), matrix(n_c, 1, b)]))
     if eliminated is None:
         return Status.SINGULAR
@@ -102,10 +132,9 @@ def constrained_solve(n_u: int, n_c: int, Q: Array, P: Array, J: Array, b: Array
     A2T = np.vstack([-rows[:, n_c:n_u], np.eye(n_i, dtype=int)])
     particular = np.concatenate([rows[:, n_u], np.zeros(n_i, dtype=int)])
     Qp = matrix(n_u, n_u, Q)[np.ix_(order, order)]
-    L = cholesky_factor(A2T.T @ Qp @ A2T)
-    if L is None:
+    solution = solve(A2T.T @ Qp @ A2T, A2T.T @ (vector(P)[order] - Qp @ particular))
+    if solution is None:
         return Status.SINGULAR
-    solution = cholesky_substitute(L, A2T.T @ (vector(P)[order] - Qp @ particular))
     for index, (speed, value) in enumerate(zip(order, (particular + A2T @ solution).tolist(), strict=True)):
         work[index] = speed
         udot[speed] = value
@@ -160,12 +189,16 @@ def _multipliers(n_u: int, n_c: int) -> int:
     return _elimination(n_u, n_c, n_c) + 2 * n_c * n_c
 
 
-def _constrained(n_u: int, n_c: int) -> int:
-    # Elimination of the rows, reduction of the mass matrix and the forces to the independent speeds, Cholesky solution,
+def _constrained(n_u: int, n_c: int, solution: Callable[[int], int] = cholesky_operations) -> int:
+    # Elimination of the rows, reduction of the mass matrix and the forces to the independent speeds, their solution,
     # and the dependent accelerations. The unit blocks of [I, A] cost nothing.
     n_i = n_u - n_c
     reduce = 2 * n_c * (n_i + 1) * (n_u + n_i)
-    return _elimination(n_u, n_c, 1) + reduce + cholesky_operations(n_i) + 2 * n_c * n_i
+    return _elimination(n_u, n_c, 1) + reduce + solution(n_i) + 2 * n_c * n_i
+
+
+def _constrained_lu(n_u: int, n_c: int) -> int:
+    return _constrained(n_u, n_c, _lu)
 
 
 def _constrained_work(n_u: int, n_c: int) -> int:
@@ -189,4 +222,5 @@ KERNELS: Final = (
     Kernel(partition, _HEADER, _SIZES, {"J": _J, "order": ("n_u",)}, ("order",), _elimination),
     Kernel(multipliers, _HEADER, _SIZES, _FORCE, ("lambda",), _multipliers, lambda n_u, n_c: n_u + n_c * n_c),
     Kernel(constrained_solve, _HEADER, _SIZES, _SYSTEM, ("udot",), _constrained, _constrained_work),
+    Kernel(constrained_solve_lu, _HEADER, _SIZES, _SYSTEM, ("udot",), _constrained_lu, _constrained_work),
 )
