@@ -12,7 +12,7 @@ import pytest
 import scipy.linalg
 import sympy as sm
 import sympy.physics.mechanics as me
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from messages import raises
 from numpy.testing import assert_allclose, assert_array_equal
@@ -55,6 +55,7 @@ def test_the_right_hand_side_returns_the_rates_of_the_states() -> None:
 POSITIVE, ANY = st.floats(0.1, 10.0), st.floats(-10.0, 10.0)
 
 
+@settings(deadline=None)  # the first example compiles the model
 @given(parameters=st.fixed_dictionaries(dict.fromkeys(VALUES, POSITIVE)), y=st.tuples(*[ANY] * 4), f=ANY)
 def test_rates_and_their_derivatives_are_those_of_the_matrix(
     parameters: dict[str, float], y: tuple[float, ...], f: float
