@@ -41,9 +41,9 @@ def cart(**options: Any) -> kg.Model:
     return kg.Model(**(description | options))
 
 
-def cart_matrix() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def cart_matrix(**values: float) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """A and B of y' = A y + B f for y = (x, v, a, z)."""
-    m, k, c, tau, b = VALUES.values()
+    m, k, c, tau, b = (VALUES | values).values()
     A = np.zeros((4, 4))
     A[0, 1] = 1.0
     A[1] = [-k / m, -c / m, 1 / m, 0.0]
