@@ -196,6 +196,25 @@ def initial_values(given: Mapping[Any, Any], description: Description) -> dict[s
     return {name: number(value, f"the initial value of {name}") for name, value in named.items()}
 
 
+def form_names(d: Description) -> tuple[str, ...]:
+    """The names of all values that a run needs: parameters, coordinates, speeds, inputs, states."""
+    return (*d.parameters, *d.coordinates, *d.speeds, *d.inputs, *d.states)
+
+
+def form_values(
+    d: Description, parameters: Mapping[Any, float | None], initial: Mapping[Any, float], values: Mapping[Any, float]
+) -> dict[str, float]:
+    """The known values by name: those of the model and its inputs, replaced by ``values``.
+
+    Raises `SolveError` for unknown names and values that are not finite.
+    """
+    of_model = {key_name(key): value for key, value in (*parameters.items(), *initial.items())}
+    defaults = {slot.name: slot.default for slot in d.input_slots}
+    known = {name: value for name, value in (defaults | of_model).items() if value is not None}
+    given = by_name(values, (*form_names(d), TIME), "parameter, coordinate, speed, input or state")
+    return known | {name: number(value, f"the value of {name}") for name, value in given.items()}
+
+
 def tolerances(given: Any, what: str, default: float, names: Sequence[str]) -> Any:
     """Tolerances of a run: those by name or symbol as an array (n,), with the default for others; or unchanged."""
     if not isinstance(given, Mapping):
