@@ -160,6 +160,23 @@ class Variables(NamedTuple):
         return np.array([values[name] for name in self.names])
 
 
+_SHOWN = 8
+"""Largest number of entries in the text of a result."""
+
+
+def shown(entries: Sequence[str]) -> str:
+    """A list for the text of a result, shortened in the middle if it is long."""
+    if len(entries) > _SHOWN:
+        entries = [*entries[: _SHOWN - 2], f"... ({len(entries)} in all) ...", entries[-1]]
+    return ", ".join(entries)
+
+
+def shown_values(names: Sequence[str], values: Any) -> str:
+    """Names with values for the text of a result: ``theta = 0.3, x = 1.2``."""
+    pairs = zip(names, np.asarray(values).tolist(), strict=True)
+    return shown([f"{name} = {value:.6g}" for name, value in pairs])
+
+
 def by_array(given: Any) -> bool:
     """Whether values are given in order, not by name; compiled functions check such arguments."""
     return given is not None and not isinstance(given, Mapping)
