@@ -96,10 +96,10 @@ def completed(
     Parameters
     ----------
     known
-        Values by name. If values are missing, the known ones do not change.
+        Values by name. If some coordinates (or speeds) are missing, the known ones do not change.
     fixed
-        Names of values that do not change if all are known. The others then change as little as the constraints demand,
-        and only if the state violates them by more than ``allowed`` (see :func:`violations`; None: by any amount).
+        Names of values that do not change in any case. Others change as little as the constraints demand, and only if
+        the state violates them by more than ``allowed`` (see :func:`violations`; None: by any amount).
     r
         Inputs (n_r,) at ``t``, or None for the defaults.
 
@@ -114,8 +114,8 @@ def completed(
     state = np.array([known.get(name, 0.0) for name in names])
     q, u = np.split(state, [len(d.coordinates)])
     if missing:
-        return _with_missing(functions, t, state, missing, r, allowed)
-    if allowed is None or not d.constraints.levels:
+        return _with_missing(functions, t, state, missing, fixed, r, allowed)
+    if allowed is None or not d.constraints.levels or set(names) <= set(fixed):
         return q, u
     position, velocity = np.split(functions.get("residuals").value(t, q, u, r), [len(d.constraints.positions)])
     if not violations(d, (position, velocity), q, u, allowed):
@@ -128,6 +128,7 @@ def _with_missing(
     t: float,
     state: Array,
     missing: Sequence[str],
+    fixed: Collection[str],
     r: Any,
     allowed: float | None,
 ) -> tuple[Array, Array]:
@@ -139,18 +140,15 @@ def _with_missing(
     names, n_q = (*d.coordinates, *d.speeds), len(d.coordinates)
     if not d.constraints.levels:
         raise SolveError(_undetermined_message(d, missing))
-    inputs, tolerance = functions.inputs(r, _require(functions)), _TOLERANCE
-    fixed = [k for k, name in enumerate(names) if name not in missing]
-    is_placed = fixed[:n_q] == list(range(n_q))
-    if is_placed:
-        # The speeds follow from the positions, which are as accurate as they were given.
-        residuals = functions.get("residuals").value(t, state[:n_q], state[n_q:], r)[: len(d.constraints.positions)]
-        error = 1.01 * float(np.abs(residuals).max(initial=0.0)) / largest(state[:n_q])
-        tolerance = max(tolerance, error) if allowed is None or error <= allowed else tolerance
+    inputs = functions.inputs(r, _require(functions))
+    known = [name for level in (d.coordinates, d.speeds) for name in level if not set(level).isdisjoint(missing)]
+    held = {names.index(name) for name in (*known, *fixed) if name not in missing}
+    is_placed = set(d.coordinates).isdisjoint(missing)
+    tolerance = _accuracy(functions, t, state, r, allowed) if is_placed else _TOLERANCE
     undetermined, solutions = list[str](), list[tuple[Array, Array]]()
     for guess in _guesses(state, [names.index(name) for name in missing]):
         attempt = Guess(functions, float(t), guess[:n_q], guess[n_q:], inputs, tolerance)
-        status, q, u = attempt.corrected(fixed)
+        status, q, u = attempt.corrected(held)
         undetermined = _undetermined(functions, t, (q, u), r, missing) if status == Status.OK else undetermined
         if status == Status.OK and not undetermined:
             solutions.append((q, u))
@@ -162,8 +160,8 @@ def _with_missing(
     if undetermined:
         raise SolveError(_undetermined_message(d, undetermined))
     try:
-        known = [names[k] for k in fixed]
-        return make_consistent(functions, t, state[:n_q], state[n_q:], r, known, tolerance)
+        kept = [names[k] for k in sorted(held)]
+        return make_consistent(functions, t, state[:n_q], state[n_q:], r, kept, tolerance)
     except SolveError as error:
         raise SolveError(f"the start gives no value of {', '.join(missing)}, and {error}") from error
 
@@ -182,6 +180,14 @@ def _warn_of_others(d: Description, t: float, solutions: Sequence[tuple[Array, A
                 f"values to q, u = solver.make_consistent({t:g}, q, u, fixed=...)"
             )
             return
+
+
+def _accuracy(functions: CompiledFunctions, t: float, state: Array, r: Any, allowed: float | None) -> float:
+    """The tolerance with which complete positions do not change if their violation is allowed."""
+    n_q, n_p = len(functions.description.coordinates), len(functions.description.constraints.positions)
+    residuals = functions.get("residuals").value(t, state[:n_q], state[n_q:], r)[:n_p]
+    error = 1.01 * float(np.abs(residuals).max(initial=0.0)) / largest(state[:n_q])
+    return max(_TOLERANCE, error) if allowed is None or error <= allowed else _TOLERANCE
 
 
 def _guesses(state: Array, missing: list[int]) -> Iterator[Array]:
@@ -275,6 +281,11 @@ def _require(functions: CompiledFunctions) -> list[str]:
     needed += ["velocity_level"] if constraints.velocities else []
     functions.require(needed)
     return needed
+
+
+def fixed_names(fixed: str | Iterable[Any], known: Sequence[str]) -> list[str]:
+    """The names of the components that keep their values. Raises `SolveError` for unknown names."""
+    return list(_fixed(fixed, known))
 
 
 def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:

@@ -352,7 +352,8 @@ class Integrable(Evaluation):
         q0, u0
             Coordinates and speeds at ``t0``, (n_q,) and (n_u,), or mappings from names or symbols to values,
             ``{"theta": 0.3}``. Other values are those of ``initial``, changed as little as the constraints demand. If
-            values are missing there too, all known values stay, and the constraints must determine the missing ones.
+            coordinates (or speeds) are missing there too, the constraints must determine them, and the known
+            coordinates (or speeds) do not change.
         r
             Inputs: see :func:`kanegen.solve.inputs.run_inputs`. None: their defaults.
         s0

@@ -18,7 +18,7 @@ from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
-from kanegen.solve.consistent import completed, make_consistent, require_decay
+from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.integrate import Integrable
@@ -177,8 +177,8 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         ----------
         q, u
             The guess, (n_q,) and (n_u,), or mappings from names or symbols to values; others are those of ``initial``.
-            If values are missing there too, the constraints must determine them from the given ones, which then do not
-            change.
+            If coordinates (or speeds) are missing there too, the constraints must determine them, and the known
+            coordinates (or speeds) do not change.
         fixed
             Names (or symbols) of coordinates and speeds that must not change.
         tolerance
@@ -195,7 +195,8 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         if not (by_array(q) and by_array(u)):
             known = {**self.initial, **of_q.read(q), **of_u.read(u)}
             if not known.keys() >= {*of_q.names, *of_u.names}:
-                return completed(self._functions, t, known, (), r)
+                kept = fixed_names(fixed, (*of_q.names, *of_u.names))
+                return completed(self._functions, t, known, kept, r, allowed=0.0)
             q, u = of_q.array(known), of_u.array(known)
         return make_consistent(self._functions, t, q, u, r, fixed, tolerance)
 

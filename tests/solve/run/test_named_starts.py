@@ -157,6 +157,21 @@ def test_constraints_complete_the_positions() -> None:
         crank().integrate((0.0, 0.01), {"theta": 0.3, "x": 1.0}, {"u1": 2.0})
 
 
+def test_positions_of_initial_move_and_speeds_are_completed() -> None:
+    q, _ = assembled(0.3, 0.0)
+    start = crank().with_initial(theta=q[0], beta=q[1], x=q[2], u1=2.0)
+    solution = start.integrate((0.0, 0.01), {"theta": 0.4})
+    for found, expected in zip((solution.q[0], solution.u[0]), assembled(0.4, 2.0), strict=True):
+        np.testing.assert_allclose(found, expected, atol=PROJECTED)
+    assert solution.q[0, 0] == 0.4
+    assert solution.u[0, 0] == 2.0
+    np.testing.assert_array_equal(start.integrate((0.0, 0.01), None, {"u1": 1.0}).q[0], q)
+    rough = crank().make_consistent(0.0, [0.35, 1.4, 1.6], {"u1": 2.0}, fixed="x")
+    assert rough[0][2] == 1.6
+    assert rough[1][0] == 2.0
+    np.testing.assert_allclose(crank().residuals(0.0, *rough)[0], 0.0, atol=PROJECTED)
+
+
 def test_what_constraints_leave_open_is_named() -> None:
     with raises(kg.SolveError, "slider_crank", "u1, u2, u3", "u0"):
         crank().integrate((0.0, 1.0), assembled(0.3, 0.0)[0])
