@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from messages import raises
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import solve_ivp
-from state_models import VALUES, cart, cart_matrix, pendulum, pendulum_rates, solver_of
+from state_models import VALUES, cart, cart_matrix, pendulum, pendulum_rates, point_mass, solver_of
 from tolerances import FORMS_AGREE
 
 import kanegen as kg
@@ -241,23 +241,10 @@ def test_kanes_method_with_states() -> None:
 
 def voice_coil(name: str = "voice coil") -> kg.Model:
     """A mass with a coil: the current i has the energy L i^2 / 2, and its rate contains the acceleration."""
-    x, v, i = me.dynamicsymbols("x v i")
-    m, inductance, resistance, c = sm.symbols("m La R c")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x)
-    P.set_vel(N, v * N.x)
-    return kg.Model(
-        name=name,
-        frame=N,
-        coordinates=[x],
-        speeds=[v],
-        kinematics=[x.diff() - v],
-        bodies=[me.Particle("P", P, m)],
-        loads=[(P, c * i * N.x)],
-        states={i: (-resistance * i - c * v + v.diff()) / inductance},
-        potential_energy=inductance * i**2 / 2,
-    )
+    v, i = me.dynamicsymbols("v i")
+    inductance, resistance, c = sm.symbols("La R c")
+    rate = (-resistance * i - c * v + v.diff()) / inductance
+    return point_mass(name, c * i, states={i: rate}, potential_energy=inductance * i**2 / 2)
 
 
 def test_verification_checks_rates_and_power() -> None:
@@ -330,19 +317,9 @@ def test_a_rate_that_is_no_number_at_the_start_is_named() -> None:
 def test_servo_constraints_know_the_states_in_loads(sample_time: float | None) -> None:
     """The control f cancels the force a of the actuator, which has an equation of its own."""
     x, v, a, f = me.dynamicsymbols("x v a f")
-    m, c = sm.symbols("m c")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x)
-    P.set_vel(N, v * N.x)
-    model = kg.Model(
-        name="servo cart",
-        frame=N,
-        coordinates=[x],
-        speeds=[v],
-        kinematics=[x.diff() - v],
-        bodies=[me.Particle("P", P, m)],
-        loads=[(P, (f + c * a) * N.x)],
+    model = point_mass(
+        "servo cart",
+        f + sm.Symbol("c") * a,
         states={a: v - a},
         inputs=[f],
         control=kg.Servo([x - 1], [(-4, -4)], y=0),
@@ -396,16 +373,10 @@ def test_reactions_and_multipliers_depend_on_states() -> None:
 
 def test_inverse_dynamics_refuses_states_in_forces() -> None:
     """In the cart the input f acts through the state a, so that forces contain no control; here it acts directly."""
-    x, v, a, f = me.dynamicsymbols("x v a f")
-    m = sm.Symbol("m")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x)
-    P.set_vel(N, v * N.x)
-    common = {"name": "driven", "frame": N, "coordinates": [x], "speeds": [v], "kinematics": [x.diff() - v]}
-    common |= {"bodies": [me.Particle("P", P, m)], "inputs": [f], "states": {a: v - a}, "parameters": {"m": 2.0}}
+    v, a, f = me.dynamicsymbols("v a f")
+    options = {"inputs": [f], "states": {a: v - a}, "parameters": {"m": 2.0}}
     path = {"x": me.dynamicsymbols._t**2}
     with raises(kg.SolveError, "driven", "a", "r="):
-        kg.build(kg.Model(loads=[(P, (f + a) * N.x)], **common)).inverse_dynamics(path, [0.0, 1.0])
-    free = kg.build(kg.Model(loads=[(P, f * N.x)], **common)).inverse_dynamics(path, [0.0, 1.0])
+        kg.build(point_mass("driven", f + a, **options)).inverse_dynamics(path, [0.0, 1.0])
+    free = kg.build(point_mass("driven", f, **options)).inverse_dynamics(path, [0.0, 1.0])
     assert_allclose(free.controls[:, 0], [4.0, 4.0], rtol=1e-12)
