@@ -19,7 +19,7 @@ from kanegen.model.records import FrozenMapping
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.solution import MODES, ContactHistory, EventRecord, Outcome, Phase, conflict_message
-from kanegen.solve.values import by_name, number, require_none, unknown
+from kanegen.solve.values import by_name, number, one_state, require_none, unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +121,7 @@ class Contacting(Evaluation):
         if not module.CONTACTS:
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
         functions.require(["contacts"])
+        one_state(t, q, u, r, s)
         r = functions.with_states(r, s)
         functions.get("gaps").value(t, q, u, r)  # checks the arguments
         check_contact_values(functions, t, q, u, r)
@@ -166,6 +167,7 @@ class Contacting(Evaluation):
             constraints that are nonlinear in the speeds cannot be satisfied after the impulse.
         """
         functions, description = self._functions, self.description
+        one_state(t, q, u, r, s)
         r = functions.with_states(r, s)
         before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)

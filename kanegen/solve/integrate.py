@@ -32,7 +32,7 @@ from kanegen.solve.solution import (
     Statistics,
     conflict_message,
 )
-from kanegen.solve.values import integral_function, listed, number, positive, start_states
+from kanegen.solve.values import integral_function, listed, number, one_state, positive, start_states
 
 
 class Options(NamedTuple):
@@ -403,6 +403,7 @@ class Integrable(Evaluation):
         t0, t1 = _span(t_span)
         if start_tolerance is not None:
             positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
+        one_state(t0, q0, u0)
         start = RunStart(t0, q0, u0, start_tolerance)
         s0 = start_states(self.description, s0)
         problem = self._problem(ControlOptions(control, sample_time, limits, y, tau0), start, r, s0)

@@ -23,7 +23,7 @@ from kanegen.errors import SolveError
 from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
 from kanegen.solve.consistent import violations
 from kanegen.solve.evaluation import Evaluation
-from kanegen.solve.values import key_name, listed, require_none, unknown
+from kanegen.solve.values import key_name, listed, one_state, require_none, unknown
 
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
@@ -131,6 +131,7 @@ class Differentiable(Evaluation):
             If ``rhs`` raises it, if a derivative is not finite, and if the Jacobians were not built.
         """
         d = self.description
+        one_state(t, q, u, r, s)
         return Jacobian(*_slopes(self._evaluate(t, q, u, r, s), d, "jacobian", _size(d), "qusrp"))
 
     def linearize(
@@ -162,6 +163,7 @@ class Differentiable(Evaluation):
             If the state violates constraints (the message names each with its residual), if the named elements are not
             independent, and if the Jacobians were not built.
         """
+        one_state(t, q, u, r, s)
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
             headline = (

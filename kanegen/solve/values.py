@@ -79,6 +79,18 @@ def largest(values: Any) -> float:
     return max(1.0, float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0)))
 
 
+def one_state(t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> None:
+    """Raise `SolveError` for arrays with a row for each of several states, where one state is expected."""
+    for name, value, ndim in (("t", t, 0), ("q", q, 1), ("u", u, 1), ("r", r, 1), ("s", s, 1)):
+        try:
+            shape = np.shape(value)
+        except ValueError:  # lists of unequal lengths, which raise SolveError where they are read
+            continue
+        if len(shape) > ndim:
+            expected = "a number" if ndim == 0 else f"({shape[-1]},)"
+            raise SolveError(f"{name} has shape {shape}, expected {expected}: one state, not one in each row")
+
+
 def number(value: Any, what: str) -> float:
     """``value`` as a finite float. Raises `SolveError` for anything that is not a finite real number."""
     try:
