@@ -265,6 +265,13 @@ class Interpreted:
         parts = np.split(y, [len(self.COORDINATES), y.shape[-1] - len(self.STATES)], axis=-1)
         return tuple(parts) if self.STATES else tuple(parts[:2])
 
+    def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any) -> Array:
+        """All inputs of a run at many states, (n_t, n_r + n_hidden), with zeros for hidden inputs, and the states."""
+        rows = np.array([self.inputs(inputs(t)) for t in times]).reshape(len(times), -1)
+        if self.STATES:
+            rows[:, -len(self.STATES) :] = states[:, -len(self.STATES) :]
+        return rows
+
     def along(
         self, function: Any, inputs: Any, control: Any, times: Any, states: Any, others: Iterable[Any] = ()
     ) -> list[Array]:

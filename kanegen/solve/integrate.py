@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
+from kanegen.model.records import FrozenMapping
 from kanegen.solve.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.consistent import RunStart, consistent_controls, control_constraints, projection_of, violations
 from kanegen.solve.contacts import check_contact_values, check_run, hybrid_records, start_modes, watched_events
@@ -24,15 +26,20 @@ from kanegen.solve.inputs import RunInputs, run_inputs
 from kanegen.solve.inverse_dynamics import InverseDynamics, inverse_dynamics
 from kanegen.solve.momentum import RunMomenta, state_function
 from kanegen.solve.solution import (
+    ContactHistory,
+    ControlHistory,
     Dense,
     IntegrationError,
     IntegrationInterrupted,
+    MotionInputs,
     Outcome,
+    RunRecord,
     Solution,
+    SolverReference,
     Statistics,
     conflict_message,
 )
-from kanegen.solve.values import integral_function, listed, number, one_state, positive, start_states
+from kanegen.solve.values import integral_function, listed, number, one_state, plain_value, positive, start_states
 
 
 class Options(NamedTuple):
@@ -86,7 +93,8 @@ class Problem(NamedTuple):
 
     ``s0`` (n_s,) are the states at the start. ``function`` is the right-hand side. ``residuals(t, q, u, r)`` returns
     the residuals at position and at velocity level. With ``momenta`` the state is (q, mom), and ``function`` belongs to
-    a momentum form. ``loop`` provides the controls of a closed loop.
+    a momentum form. ``loop`` provides the controls of a closed loop. ``solver`` evaluates quantities along the motion,
+    ``record`` describes the run.
     """
 
     functions: CompiledFunctions
@@ -97,6 +105,8 @@ class Problem(NamedTuple):
     momenta: RunMomenta | None
     loop: ClosedLoop | None
     s0: Array
+    solver: SolverReference
+    record: RunRecord
 
     def inputs_at(self, t: float, s: Any) -> Any:
         """The inputs at ``t``, followed by hidden inputs with the states ``s`` if the model has states."""
@@ -161,6 +171,15 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     return events
 
 
+def run_record(solver: Evaluation, span: tuple[float, float], options: Options, control: ControlOptions) -> RunRecord:
+    """The record of a run, with the options that are plain values."""
+    d, skipped = solver.description, ("t_eval", "progress")
+    given = {"t_span": span, "stabilization": solver.stabilization, **options._asdict(), **control._asdict()}
+    plain = {name: plain_value(value) for name, value in given.items() if name not in skipped and value is not None}
+    names = d.coordinates, d.speeds, d.states, d.inputs
+    return RunRecord(d.name, solver.extension.digest, *names, solver.parameters, FrozenMapping(plain))
+
+
 def _span(t_span: Any) -> tuple[float, float]:
     try:
         t0, t1 = t_span
@@ -191,6 +210,7 @@ def _solution(problem: Problem, result: Any) -> Solution:
     last = np.split(y, ends)[: 3 if description.states else 2]
     dense = result.dense if result.dense is None or isinstance(result.dense, Dense) else Dense(*result.dense)
     events, contacts = hybrid_records(module, description, result)
+    control = None if problem.loop is None else problem.loop.record(result, dense)
     return Solution(
         t=result.t,
         q=q,
@@ -203,8 +223,32 @@ def _solution(problem: Problem, result: Any) -> Solution:
         dense=dense.ending_at(t, y) if dense is not None and events else dense,
         events=events,
         contacts=contacts,
-        control=None if problem.loop is None else problem.loop.record(result, dense),
+        control=control,
+        run=problem.record,
+        all_inputs=MotionInputs(partial(_all_inputs, problem, result.t, (q, u, s), contacts, control)),
+        reference=problem.solver,
     )
+
+
+def _all_inputs(
+    problem: Problem,
+    times: Array,
+    state: tuple[Array, ...],
+    contacts: ContactHistory | None,
+    control: ControlHistory | None,
+) -> Array:
+    """The array r of compiled functions at the stored times of a run, (n_t, n_r + n_hidden)."""
+    d, layout = problem.functions.description, problem.functions.description.input_layout
+    rows: Array = problem.functions.module.inputs_along(
+        problem.function, problem.inputs.compiled, times, np.hstack(state)
+    )
+    if problem.loop is not None:
+        rows[:, layout.free_slots] = problem.loop.hidden[len(layout.contact_rows) :][: len(layout.free_controls)]
+    if control is not None:
+        rows[:, [d.inputs.index(name) for name in control.names]] = control.values
+    if contacts is not None:
+        rows[:, layout.multiplier_slots] = contacts.forces
+    return rows
 
 
 def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> Solution:
@@ -406,10 +450,11 @@ class Integrable(Evaluation):
         one_state(t0, q0, u0)
         start = RunStart(t0, q0, u0, start_tolerance)
         s0 = start_states(self.description, s0)
-        problem = self._problem(ControlOptions(control, sample_time, limits, y, tau0), start, r, s0)
-        return integrate(problem, start, t1, options)
+        closing = ControlOptions(control, sample_time, limits, y, tau0)
+        record = run_record(self, (t0, t1), options, closing)
+        return integrate(self._problem(closing, start, r, s0, record), start, t1, options)
 
-    def _problem(self, control: ControlOptions, start: RunStart, r: Any, s0: Array) -> Problem:
+    def _problem(self, control: ControlOptions, start: RunStart, r: Any, s0: Array, record: RunRecord) -> Problem:
         functions, projection = self._functions, projection_of(self.stabilization, self._functions)
         loop = closed_loop(functions, control, start, r)
         functions.require(functions.in_run())
@@ -418,7 +463,8 @@ class Integrable(Evaluation):
         momenta = None
         if loop is None and FORMS[self.description.form].momenta:
             momenta = RunMomenta(functions, r, self._inputs_needed())
-        return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0)
+        solver = self.__dict__.setdefault("_reference", SolverReference(self))
+        return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0, solver, record)
 
     def consistent_controls(
         self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12

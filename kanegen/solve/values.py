@@ -148,6 +148,17 @@ def start_states(description: Description, given: Any) -> Array:
     return np.array([number(value, f"state {name}") for name, value in zip(names, array.tolist(), strict=True)])
 
 
+def plain_value(value: Any) -> Any:
+    """Numbers, text, lists and mappings with text as keys, for JSON; anything else as its text."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key_name(key): plain_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_value(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
 def parameter_values(given: Mapping[Any, float | None], description: Description) -> dict[str, float | None]:
     """A number or None for every parameter, in order. Raises `SolveError` for unknown names and other values."""
     named = by_name(given, description.parameters, "parameter")
