@@ -3,6 +3,7 @@
 from kanegen.solve.solution.motion import IntegrationError as IntegrationError
 from kanegen.solve.solution.motion import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve.solution.motion import Solution as Solution
+from kanegen.solve.solution.motion import load as load
 from kanegen.solve.solution.quantities import MotionInputs as MotionInputs
 from kanegen.solve.solution.quantities import SolverReference as SolverReference
 from kanegen.solve.solution.records import MODES as MODES

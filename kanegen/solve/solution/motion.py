@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES
+from kanegen.solve.solution.files import read, write
 from kanegen.solve.solution.quantities import Members, MotionInputs, SolverReference, along
 from kanegen.solve.solution.records import (
     ContactHistory,
@@ -22,6 +24,7 @@ from kanegen.solve.solution.records import (
     RunRecord,
     Statistics,
 )
+from kanegen.solve.solution.tables import data_frame, data_set
 from kanegen.solve.values import key_name, unknown
 
 QUANTITIES = (*ATTRIBUTES, "rhs", "residuals", "rank", "acceleration_parts")
@@ -172,6 +175,34 @@ class Solution:
         evaluate = getattr(self.solver, method)
         return Members(names, lambda name: self._along(lambda *state: evaluate(name, *state)))
 
+    # -- tables and files -----------------------------------------------------------------------------------
+
+    def to_dataframe(self, quantities: Iterable[str] = ()) -> Any:
+        """A ``pandas.DataFrame`` with the index ``t`` and a column for each scalar.
+
+        The columns are ``phase``, the coordinates, speeds, states and inputs by name, contact forces (``"multiplier of
+        floor"``), outputs (``"tip[0]"``), and further ``quantities``: attributes of the solution such as ``"energy"``,
+        or ``"reactions"``. Raises `SolveError` if pandas is missing (``pip install 'kanegen[data]'``).
+        """
+        return data_frame(self, quantities)
+
+    def to_xarray(self, quantities: Iterable[str] = ()) -> Any:
+        """An ``xarray.Dataset`` with the dimension ``t``, and the same variables as :meth:`to_dataframe`.
+
+        Vectors and matrices are variables (t, n) and (t, n, m). ``phase`` is a coordinate along t; parameters and
+        options are attributes. Raises `SolveError` if xarray is missing (``pip install 'kanegen[data]'``).
+        """
+        return data_set(self, quantities)
+
+    def save(self, path: Any) -> None:
+        """Write the solution to a netCDF file (classic format), which :func:`kanegen.load` reads.
+
+        The file contains the motion, inputs, events, contacts, controls, dense output, statistics, parameters, options
+        and the digest of the model; not the solver, and not the dense output of a momentum form. Raises `OSError` if
+        the file cannot be written.
+        """
+        write(path, self, self._rows)
+
     # -- between the stored times ---------------------------------------------------------------------------
 
     def __call__(self, t: Any) -> tuple[Array, ...]:
@@ -212,6 +243,23 @@ class Solution:
         span = f"t = {self.t[0]:g} .. {self.t[-1]:g} s" if self.t.size else "no times"
         events = f", {len(self.events)} events" if self.events else ""
         return f"<Solution: {self.status.value}, {self.t.size} points, {span}, {self.statistics.steps} steps{events}>"
+
+
+def load(path: Any, solver: Any = None) -> Solution:
+    """Read a solution that :meth:`Solution.save` wrote.
+
+    With ``solver``, a :class:`kanegen.Solver` of the same model, the quantities of the solution can be evaluated; they
+    use the parameters of the run.
+
+    Raises
+    ------
+    SolveError
+        For a file of another kind, and if the digest of the solver is not that of the file: the model, the options of
+        the build or the version of kanegen differ.
+    """
+    values, inputs = read(path)
+    solution = Solution(**values, all_inputs=MotionInputs(lambda: inputs))
+    return solution if solver is None else solution.with_solver(solver)
 
 
 class IntegrationError(SolveError):
