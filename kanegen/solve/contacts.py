@@ -150,7 +150,7 @@ class Contacting(Evaluation):
         if not module.CONTACTS:
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
         functions.require(["contacts"])
-        q, u, s = self._state(q, u, s)
+        q, u, s = self._state(t, q, u, r, s)
         r = functions.with_states(r, s)
         functions.get("gaps").value(t, q, u, r)  # checks the arguments
         check_contact_values(functions, t, q, u, r)
@@ -197,7 +197,7 @@ class Contacting(Evaluation):
             constraints that are nonlinear in the speeds cannot be satisfied after the impulse.
         """
         functions, description = self._functions, self.description
-        q, u, s = self._state(q, u, s)
+        q, u, s = self._state(t, q, u, r, s)
         r = functions.with_states(r, s)
         before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
+from kanegen.model.records import FrozenMapping
 from kanegen.solve.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.consistent import (
     RunStart,
@@ -31,15 +33,31 @@ from kanegen.solve.inputs import RunInputs, run_inputs
 from kanegen.solve.inverse_dynamics import InverseDynamics, inverse_dynamics
 from kanegen.solve.momentum import RunMomenta, state_function
 from kanegen.solve.solution import (
+    ContactHistory,
+    ControlHistory,
     Dense,
     IntegrationError,
     IntegrationInterrupted,
+    MotionInputs,
     Outcome,
+    RunRecord,
     Solution,
+    SolverReference,
     Statistics,
     conflict_message,
 )
-from kanegen.solve.values import TIME, Variables, by_array, integral_function, listed, number, positive, tolerances
+from kanegen.solve.values import (
+    TIME,
+    Variables,
+    by_array,
+    integral_function,
+    listed,
+    number,
+    one_state,
+    plain_value,
+    positive,
+    tolerances,
+)
 
 
 class Options(NamedTuple):
@@ -95,7 +113,8 @@ class Problem(NamedTuple):
 
     ``s0`` (n_s,) are the states at the start. ``function`` is the right-hand side. ``residuals(t, q, u, r)`` returns
     the residuals at position and at velocity level. With ``momenta`` the state is (q, mom), and ``function`` belongs to
-    a momentum form. ``loop`` provides the controls of a closed loop.
+    a momentum form. ``loop`` provides the controls of a closed loop. ``solver`` evaluates quantities along the motion,
+    ``record`` describes the run.
     """
 
     functions: CompiledFunctions
@@ -106,6 +125,8 @@ class Problem(NamedTuple):
     momenta: RunMomenta | None
     loop: ClosedLoop | None
     s0: Array
+    solver: SolverReference
+    record: RunRecord
 
     def inputs_at(self, t: float, s: Any) -> Any:
         """The inputs at ``t``, followed by hidden inputs with the states ``s`` if the model has states."""
@@ -170,6 +191,15 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     return events
 
 
+def run_record(solver: Evaluation, span: tuple[float, float], options: Options, control: ControlOptions) -> RunRecord:
+    """The record of a run, with the options that are plain values."""
+    d, skipped = solver.description, ("t_eval", "progress")
+    given = {"t_span": span, "stabilization": solver.stabilization, **options._asdict(), **control._asdict()}
+    plain = {name: plain_value(value) for name, value in given.items() if name not in skipped and value is not None}
+    names = d.coordinates, d.speeds, d.states, d.inputs
+    return RunRecord(d.name, solver.extension.digest, *names, solver.parameters, FrozenMapping(plain))
+
+
 def _span(t_span: Any, start: float | None) -> tuple[float, float]:
     """First and last time; ``start`` is the first one if ``t_span`` is a number."""
     try:
@@ -208,6 +238,7 @@ def _solution(problem: Problem, result: Any) -> Solution:
     last = np.split(y, ends)[: 3 if description.states else 2]
     dense = result.dense if result.dense is None or isinstance(result.dense, Dense) else Dense(*result.dense)
     events, contacts = hybrid_records(module, description, result)
+    control = None if problem.loop is None else problem.loop.record(result, dense)
     return Solution(
         t=result.t,
         q=q,
@@ -220,8 +251,32 @@ def _solution(problem: Problem, result: Any) -> Solution:
         dense=dense.ending_at(t, y) if dense is not None and events else dense,
         events=events,
         contacts=contacts,
-        control=None if problem.loop is None else problem.loop.record(result, dense),
+        control=control,
+        run=problem.record,
+        all_inputs=MotionInputs(partial(_all_inputs, problem, result.t, (q, u, s), contacts, control)),
+        reference=problem.solver,
     )
+
+
+def _all_inputs(
+    problem: Problem,
+    times: Array,
+    state: tuple[Array, ...],
+    contacts: ContactHistory | None,
+    control: ControlHistory | None,
+) -> Array:
+    """The array r of compiled functions at the stored times of a run, (n_t, n_r + n_hidden)."""
+    d, layout = problem.functions.description, problem.functions.description.input_layout
+    rows: Array = problem.functions.module.inputs_along(
+        problem.function, problem.inputs.compiled, times, np.hstack(state)
+    )
+    if problem.loop is not None:
+        rows[:, layout.free_slots] = problem.loop.hidden[len(layout.contact_rows) :][: len(layout.free_controls)]
+    if control is not None:
+        rows[:, [d.inputs.index(name) for name in control.names]] = control.values
+    if contacts is not None:
+        rows[:, layout.multiplier_slots] = contacts.forces
+    return rows
 
 
 def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> Solution:
@@ -431,8 +486,9 @@ class Integrable(Evaluation):
             positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
         q0, u0, s0 = self._start(t0, q0, u0, s0, r, start_tolerance)
         start = RunStart(t0, q0, u0, start_tolerance)
-        problem = self._problem(ControlOptions(control, sample_time, limits, y, tau0), start, r, s0)
-        return integrate(problem, start, t1, options)
+        closing = ControlOptions(control, sample_time, limits, y, tau0)
+        record = run_record(self, (t0, t1), options, closing)
+        return integrate(self._problem(closing, start, r, s0, record), start, t1, options)
 
     @property
     def _initial_time(self) -> float | None:
@@ -452,6 +508,7 @@ class Integrable(Evaluation):
         q, u, s = Variables.of(self.description, "0")
         states = s.array({**self.initial, **s.read(s0)})
         if by_array(q0) and by_array(u0):
+            one_state(t0, q0, u0)
             return q0, u0, states  # the compiled code checks them
         given = {**q.read(q0), **u.read(u0)}
         initial = {name: value for name, value in self.initial.items() if name in (*q.names, *u.names)}
@@ -464,7 +521,7 @@ class Integrable(Evaluation):
         q0, u0 = completed(self._functions, t0, known, given or initial, inputs, allowed)
         return q0, u0, states
 
-    def _problem(self, control: ControlOptions, start: RunStart, r: Any, s0: Array) -> Problem:
+    def _problem(self, control: ControlOptions, start: RunStart, r: Any, s0: Array, record: RunRecord) -> Problem:
         functions, projection = self._functions, projection_of(self.stabilization, self._functions)
         loop = closed_loop(functions, control, start, r)
         functions.require(functions.in_run())
@@ -473,7 +530,8 @@ class Integrable(Evaluation):
         momenta = None
         if loop is None and FORMS[self.description.form].momenta:
             momenta = RunMomenta(functions, r, self._inputs_needed())
-        return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0)
+        solver = self.__dict__.setdefault("_reference", SolverReference(self))
+        return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0, solver, record)
 
     def consistent_controls(
         self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12
@@ -498,7 +556,7 @@ class Integrable(Evaluation):
         SolveError
             For a model without control constraints, and, with the residuals, if no controls satisfy them.
         """
-        q, u, _ = self._state(q, u)
+        q, u, _ = self._state(t, q, u)
         names = self.description.input_names(control_constraints(self._functions).states)
         inputs = other_inputs(self._functions, names, r).at(float(t))
         return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)

@@ -152,7 +152,7 @@ class Differentiable(Evaluation):
             If ``rhs`` raises it, if a derivative is not finite, and if the Jacobians were not built.
         """
         d = self.description
-        q, u, s = self._state(q, u, s)
+        q, u, s = self._state(t, q, u, r, s)
         rows = tuple(f"{name}'" for name in (*d.coordinates, *d.speeds, *d.states))
         columns = FrozenMapping(zip("qusrp", (d.coordinates, d.speeds, d.states, d.inputs, d.parameters), strict=True))
         on_q, on_u, on_s, on_r, on_p = _slopes(self._evaluate(t, q, u, r, s), d, "jacobian", _size(d), "qusrp")
@@ -189,7 +189,7 @@ class Differentiable(Evaluation):
             If the state violates constraints (the message names each with its residual), if the named elements are not
             independent, and if the Jacobians were not built.
         """
-        q, u, s = self._state(q, u, s)
+        q, u, s = self._state(t, q, u, r, s)
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
             headline = (
