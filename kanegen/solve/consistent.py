@@ -17,7 +17,20 @@ from kanegen.model import Baumgarte, Projection
 from kanegen.model.control import largest_exponent
 from kanegen.program.functions.controls import GAINS
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import beyond, key_name, largest, listed, numbers, positive, require_none, unknown
+from kanegen.solve.inputs import run_inputs
+from kanegen.solve.values import (
+    Variables,
+    beyond,
+    by_array,
+    key_name,
+    largest,
+    listed,
+    numbers,
+    one_state,
+    positive,
+    require_none,
+    unknown,
+)
 
 _ITERATIONS = 50
 _TOLERANCE = 1e-13
@@ -121,6 +134,34 @@ def completed(
     if not violations(d, (position, velocity), q, u, allowed):
         return q, u
     return make_consistent(functions, t, q, u, r, fixed, _TOLERANCE)
+
+
+def start_state(
+    functions: CompiledFunctions,
+    initial: Mapping[str, float],
+    t: float,
+    given: tuple[Any, Any, Any],
+    r: Any,
+    allowed: float | None,
+) -> tuple[Any, Any, Array]:
+    """The state (q, u, s) at the start of a run.
+
+    ``given`` are arrays, which are returned unchanged, mappings by name or symbol, or None; ``initial`` and the
+    constraints complete them (:func:`completed`). ``r`` are the inputs of the run.
+    """
+    d = functions.description
+    q, u, s = Variables.of(d, "0")
+    states = s.array({**initial, **s.read(given[2])})
+    if by_array(given[0]) and by_array(given[1]):
+        one_state(t, *given[:2])
+        return given[0], given[1], states  # the compiled code checks them
+    named = {**q.read(given[0]), **u.read(given[1])}
+    own = {name: value for name, value in initial.items() if name in (*q.names, *u.names)}
+    inputs = None
+    if d.inputs:
+        needed = functions.inputs_read(["residuals", "position_level", "velocity_level", "displacements", "Q"])
+        inputs = run_inputs(functions.module, d, r, needed).at(t)
+    return *completed(functions, t, own | named, named or own, inputs, allowed), states
 
 
 def _with_missing(

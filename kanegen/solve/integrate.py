@@ -20,10 +20,10 @@ from kanegen.model.records import FrozenMapping
 from kanegen.solve.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.consistent import (
     RunStart,
-    completed,
     consistent_controls,
     control_constraints,
     projection_of,
+    start_state,
     violations,
 )
 from kanegen.solve.contacts import check_contact_values, check_run, hybrid_records, start_modes, watched_events
@@ -47,15 +47,13 @@ from kanegen.solve.solution import (
     conflict_message,
 )
 from kanegen.solve.values import (
-    TIME,
-    Variables,
-    by_array,
+    initial_time,
     integral_function,
     listed,
     number,
-    one_state,
     plain_value,
     positive,
+    state_components,
     tolerances,
 )
 
@@ -476,50 +474,19 @@ class Integrable(Evaluation):
         IntegrationInterrupted
             A `KeyboardInterrupt` with the same ``solution``.
         """
-        names = self._components(control)
+        names = state_components(self.description, control)
         rtol, atol = tolerances(rtol, "rtol", RTOL, names), tolerances(atol, "atol", ATOL, names)
         stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
         options = Options(*stepping, events, modes, dense_output, progress)
         options.check()
-        t0, t1 = _span(t_span, self._initial_time)
+        t0, t1 = _span(t_span, initial_time(self.description, self.initial))
         if start_tolerance is not None:
             positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
-        q0, u0, s0 = self._start(t0, q0, u0, s0, r, start_tolerance)
+        q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, start_tolerance)
         start = RunStart(t0, q0, u0, start_tolerance)
         closing = ControlOptions(control, sample_time, limits, y, tau0)
         record = run_record(self, (t0, t1), options, closing)
         return integrate(self._problem(closing, start, r, s0, record), start, t1, options)
-
-    @property
-    def _initial_time(self) -> float | None:
-        """The time of ``initial``; a variable of the name ``t`` is not the time."""
-        d = self.description
-        return None if TIME in (*d.coordinates, *d.speeds, *d.states) else self.initial.get(TIME)
-
-    def _components(self, control: bool) -> tuple[str, ...]:
-        """Names of the components of the integrated state; momenta are named like their speeds."""
-        d = self.description
-        of_loop = d.control_constraints.states if control is True and d.control_constraints else ()
-        speeds = d.independent_names if d.form == "momentum" else d.speeds
-        return (*d.coordinates, *speeds, *d.states, *d.input_names(of_loop))
-
-    def _start(self, t0: float, q0: Any, u0: Any, s0: Any, r: Any, allowed: float | None) -> tuple[Any, Any, Array]:
-        """The state at the start of a run; ``allowed`` as for :func:`kanegen.solve.consistent.violations`."""
-        q, u, s = Variables.of(self.description, "0")
-        states = s.array({**self.initial, **s.read(s0)})
-        if by_array(q0) and by_array(u0):
-            one_state(t0, q0, u0)
-            return q0, u0, states  # the compiled code checks them
-        given = {**q.read(q0), **u.read(u0)}
-        initial = {name: value for name, value in self.initial.items() if name in (*q.names, *u.names)}
-        known = {**initial, **given}
-        inputs = None
-        if self.description.inputs:
-            module, functions = self.extension.module, self._functions
-            needed = functions.inputs_read(["residuals", "position_level", "velocity_level", "displacements", "Q"])
-            inputs = run_inputs(module, self.description, r, needed).at(t0)
-        q0, u0 = completed(self._functions, t0, known, given or initial, inputs, allowed)
-        return q0, u0, states
 
     def _problem(self, control: ControlOptions, start: RunStart, r: Any, s0: Array, record: RunRecord) -> Problem:
         functions, projection = self._functions, projection_of(self.stabilization, self._functions)

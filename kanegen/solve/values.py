@@ -244,6 +244,21 @@ def form_values(
     return known | {name: number(value, f"the value of {name}") for name, value in given.items()}
 
 
+def initial_time(d: Description, initial: Mapping[str, float]) -> float | None:
+    """The time of the start; a variable of the name ``t`` is not the time."""
+    return None if TIME in (*d.coordinates, *d.speeds, *d.states) else initial.get(TIME)
+
+
+def state_components(d: Description, control: bool) -> tuple[str, ...]:
+    """Names of the components of the integrated state; momenta are named like their speeds.
+
+    With ``control`` the controls of control constraints are part of the state.
+    """
+    of_loop = d.control_constraints.states if control is True and d.control_constraints else ()
+    speeds = d.independent_names if d.form == "momentum" else d.speeds
+    return (*d.coordinates, *speeds, *d.states, *d.input_names(of_loop))
+
+
 def tolerances(given: Any, what: str, default: float, names: Sequence[str]) -> Any:
     """Tolerances of a run: those by name or symbol as an array (n,), with the default for others; or unchanged."""
     if not isinstance(given, Mapping):

@@ -84,3 +84,12 @@ def test_texts_of_large_models_are_short() -> None:
     for result in (solver.linearize(0.0, zero, zero), solver.jacobian(0.0, zero, zero)):
         assert len(repr(result)) < 500
         says(repr(result), "q0", "80 in all" if "Jacobian" in repr(result) else "40 in all")
+
+
+def test_solutions_name_where_they_end() -> None:
+    solver, start = solver_for("bouncing_ball"), initial("bouncing_ball")
+    solution = solver.integrate((0.0, 1.0), start["q"], start["u"])
+    names = (*solver.description.coordinates, *solver.description.speeds)
+    ends = np.concatenate(solution.last[1:])
+    says(repr(solution), "finished", f"{solution.t.size} points", "events")
+    says(repr(solution), *(f"{name} = {value:.6g}" for name, value in zip(names, ends, strict=True)))
