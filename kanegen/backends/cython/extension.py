@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from kanegen._version import __version__
-from kanegen.backends.cython.cache import Cache, open_cache
+from kanegen.backends.cython.cache import COMPILERS_NOTE, Cache, open_cache
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     Toolchain,
@@ -47,8 +47,6 @@ MODULE = "module"
 
 _C_PARTS = ("steppers", "runtime")
 """Parts of the wrapper in C, ``module_<part>.c``, with flags of the same names in CompilerOptions."""
-
-_COMPILERS_NOTE = "compilers.json"
 
 
 @dataclass(frozen=True)
@@ -173,10 +171,10 @@ def _job(options: CompilerOptions, cache: Cache) -> _Job:
 
 
 def _compiler_version(toolchain: Toolchain, cache: Cache) -> str:
-    known = cache.read_note(_COMPILERS_NOTE)
+    known = cache.read_note(COMPILERS_NOTE)
     if toolchain.stamp not in known:
         known = {**known, toolchain.stamp: compiler_version(toolchain)}
-        cache.write_note(_COMPILERS_NOTE, known)
+        cache.write_note(COMPILERS_NOTE, known)
     return known[toolchain.stamp]
 
 
