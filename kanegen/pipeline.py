@@ -18,6 +18,7 @@ from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.program.assemble import assemble
 from kanegen.program.options import BuildOptions
+from kanegen.progress import activity
 from kanegen.solve import Solver
 
 EMITTED_METHODS = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
@@ -69,7 +70,7 @@ def build(
     system = lower_model(model)
 
     def derive() -> Generated:
-        with _without_collections():
+        with activity(f"deriving the equations of {model.name!r}"), _without_collections():
             return generate(Equations(system), options)
 
     request = Request(fingerprint(system, repr(options)), derive)

@@ -22,6 +22,7 @@ from kanegen.backends.cython.eviction import cache_limit, evict, folder_size, re
 from kanegen.backends.cython.ownership import is_private, is_private_below, make_private, require_private
 from kanegen.codegen.sources import Sources
 from kanegen.errors import BuildError
+from kanegen.progress import activity
 
 KINDS = ("sources", "wrappers", "extensions")
 LOCKS = "locks"
@@ -112,12 +113,15 @@ class Cache:
         for folder in (self.root / kind, self.root / LOCKS):
             folder.mkdir(mode=0o700, exist_ok=True)
         path = self.root / LOCKS / f"{kind}-{key}.lock"
-        with FileLock(path, mode=0o600, timeout=timeout):
-            try:
-                yield
-            finally:
-                with suppress(OSError):
-                    path.unlink()
+        lock = FileLock(path, mode=0o600, timeout=timeout)
+        with activity("waiting for another process that writes to the cache"):
+            lock.acquire()
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
+            lock.release()
 
     @contextmanager
     def _free(self, folder: Path) -> Iterator[bool]:
