@@ -117,12 +117,13 @@ def states(value: Any, what: str, problems: list[str]) -> FrozenMapping[Any, Any
         symbol = key.expr if isinstance(key, sympy.Derivative) and key.derivative_count == 1 else key
         if not is_time_function(symbol):
             problems.append(f"{what} has the key {key!r}: expected a state, dynamicsymbols('a'), or its derivative")
-        elif rate is None:
+            continue
+        if rate is None:
             problems.append(f"{what}[{symbol_name(symbol)}] is None: give the rate of the state {symbol_name(symbol)}")
-        elif symbol in rates:
+            rate = sympy.S.Zero
+        if symbol in rates:
             problems.append(f"{what} gives two rates for {symbol_name(symbol)}: give one")
-        else:
-            rates[symbol] = scalar(rate, f"{what}[{symbol_name(symbol)}]", problems)
+        rates[symbol] = scalar(rate, f"{what}[{symbol_name(symbol)}]", problems)
     return FrozenMapping(rates)
 
 

@@ -62,6 +62,11 @@ _ADVICE = {
 }
 
 
+_ADVICE_ON_STATES = (
+    "states belong in loads, rates, outputs, guards and the potential energy; their own rates in outputs"
+)
+
+
 def symbol_problems(model: SystemDescription, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:
     """Problems of duplicated, ambiguous, unknown, misplaced and unused symbols."""
     of_places = (_unknown, _misplaced, _nonlinear_loads, _missing_rates, _constant_inputs, _unused_inputs)
@@ -107,7 +112,8 @@ def _ambiguous_names(model: SystemDescription) -> Iterator[str]:
 def _kind(model: SystemDescription) -> dict[Any, str]:
     speeds = dict.fromkeys((*model.all_speeds, *model.auxiliary_speeds), "u")
     inputs = {item.symbol: "r" for item in model.inputs}
-    return dict.fromkeys(model.coordinates, "q") | speeds | inputs | dict.fromkeys(model.states, "s")
+    # A symbol with two roles is reported once, as a duplicate, and then treated by the first of them.
+    return dict.fromkeys(model.states, "s") | inputs | speeds | dict.fromkeys(model.coordinates, "q")
 
 
 def _unknown(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
@@ -133,15 +139,13 @@ def _misplaced(model: SystemDescription, places: Sequence[Place]) -> Iterator[st
     kinds = _kind(model)
     for place in places:
         allowed = ALLOWED[place.kind]
-        wrong = sorted(
-            symbol_name(atom)
-            for atom in place.atoms
-            if base_symbol(atom) in kinds and kinds[base_symbol(atom)] + "'" * derivative_order(atom) not in allowed
-        )
+        kind_of = {atom: kinds[base_symbol(atom)] for atom in place.atoms if base_symbol(atom) in kinds}
+        wrong = [atom for atom, kind in kind_of.items() if kind + "'" * derivative_order(atom) not in allowed]
         if wrong:
-            expected = ", ".join(("t", *allowed, "parameters"))
-            advice = f" ({_ADVICE[place.kind]})" if place.kind in _ADVICE else ""
-            yield f"{place.where} contains {', '.join(wrong)}: it can depend only on {expected}{advice}"
+            names, expected = ", ".join(sorted(map(symbol_name, wrong))), ", ".join(("t", *allowed, "parameters"))
+            of_states = all(kind_of[atom] == "s" for atom in wrong)
+            advice = _ADVICE_ON_STATES if of_states else _ADVICE.get(place.kind, "")
+            yield f"{place.where} contains {names}: it can depend only on {expected}{f' ({advice})' if advice else ''}"
 
 
 def _nonlinear_loads(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
