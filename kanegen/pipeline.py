@@ -19,6 +19,7 @@ from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.program.assemble import assemble
 from kanegen.program.options import BuildOptions
+from kanegen.progress import activity
 from kanegen.solve import Solver
 from kanegen.solve.values import TIME, form_names, form_values
 
@@ -71,7 +72,7 @@ def build(
     system = lower_model(model)
 
     def derive() -> Generated:
-        with _without_collections():
+        with activity(f"deriving the equations of {model.name!r}"), _without_collections():
             return generate(Equations(system), options)
 
     request = Request(fingerprint(system, repr(options)), derive)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,8 @@ def verify(file: ModelFile, states: int, seed: int, form: str) -> None:
 def cache() -> None:
     """Show or empty the cache of derived sources and compiled models.
 
-    The environment variable KANEGEN_CACHE_DIR replaces the user's cache folder.
+    The environment variable KANEGEN_CACHE_DIR replaces the user's cache folder, and KANEGEN_CACHE_SIZE is
+    its largest size in MB (default 500; inf for none): entries not used for the longest time are removed.
     """
 
 
@@ -108,20 +110,21 @@ def list_entries() -> None:
     folder = open_cache()
     entries = folder.entries()
     rows = [
-        (entry.kind, entry.name, entry.key[:12], size_text(entry.size), time.strftime("%Y-%m-%d %H:%M", modified))
-        for entry, modified in ((entry, time.localtime(entry.modified)) for entry in entries)
+        (entry.kind, entry.name, entry.key[:12], size_text(entry.size), time.strftime("%Y-%m-%d %H:%M", used))
+        for entry, used in ((entry, time.localtime(entry.used)) for entry in entries)
     ]
-    Console().print(make_table(f"{folder.root}", ("kind", "model", "key", "size", "modified"), rows, right=("size",)))
-    print_line(f"{len(entries)} entries, {size_text(sum(entry.size for entry in entries))}")
+    Console().print(make_table(f"{folder.root}", ("kind", "model", "key", "size", "last used"), rows, right=("size",)))
+    limit = f"of at most {size_text(folder.limit)}" if isfinite(folder.limit) else "without a limit"
+    print_line(f"{len(entries)} entries, {size_text(sum(entry.size for entry in entries))} {limit}")
 
 
 @cache.command()
 def clear() -> None:
-    """Remove every entry; kanegen makes entries again when it needs them."""
+    """Remove everything in the cache; kanegen makes entries again when it needs them."""
     folder = open_cache()
     print_line(f"{size_text(folder.clear())} freed in {folder.root}")
 
 
-def size_text(size: int) -> str:
+def size_text(size: float) -> str:
     """A number of bytes in kB or MB."""
     return f"{size / 1e6:.1f} MB" if size >= 1_000_000 else f"{size / 1e3:.1f} kB"

@@ -9,6 +9,8 @@ import click
 from kanegen._version import __version__
 from kanegen.cli.bench import bench
 from kanegen.cli.build import build, cache, emit, verify
+from kanegen.cli.doctor import doctor
+from kanegen.cli.new import new
 from kanegen.cli.run import run
 from kanegen.cli.show import show
 from kanegen.errors import KanegenError
@@ -39,5 +41,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (build, run, emit, show, verify, bench, cache):
+for command in (new, build, run, emit, show, verify, bench, cache, doctor):
     main.add_command(command)
