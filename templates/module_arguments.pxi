@@ -20,7 +20,7 @@ cdef inline bint _is_vector(object value, npy_intp n) noexcept:
     )
 
 
-cdef inline bint _is_finite(const double *values, int n) noexcept nogil:
+cdef inline bint _is_finite(const double *values, int n) noexcept:
     cdef int i
     cdef bint finite = True
     for i in range(n):

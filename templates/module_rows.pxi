@@ -1,27 +1,6 @@
 # Evaluation at many states: arguments with a row for each state, one loop without the interpreter.
 
-cdef enum:
-    STATUS_ARGUMENTS = -102  # an argument of a row is NaN or infinite
-
 cdef object ROWS = object()  # returned by Function._read for arguments with rows
-
-
-cdef struct Rows:
-    # The arguments of `count` evaluations: the first row of each, and the distance to the next (0: the same in all rows).
-    const kg_function *function
-    const double *p
-    const double *t
-    const double *q
-    const double *u
-    const double *r
-    const double *s
-    Py_ssize_t count, next_t, next_q, next_u, next_r, next_s
-    int n_r, n_out  # entries of all inputs and of the value
-    double *inputs  # all inputs of the present row
-    double *work
-    double *out
-    Py_ssize_t done
-    long long repartitioned
 
 
 cdef inline int _dimensions(object value):
@@ -42,41 +21,23 @@ cdef inline bint _has_rows(object t, object q, object u, object r, object s):
     )
 
 
-cdef int _arguments_of(const Rows *rows, Py_ssize_t i, Arguments *a) noexcept nogil:
+cdef int _arguments_of(const kg_rows *rows, Py_ssize_t i, Arguments *a) noexcept:
     """Fill ``a`` with the arguments of row i. Returns whether they are finite."""
+    cdef int finite = kg_module_open_row(rows, i)
     a.t = rows.t[i * rows.next_t]
     a.q, a.u, a.r = rows.q + i * rows.next_q, rows.u + i * rows.next_u, rows.inputs
-    if rows.next_r:
-        memcpy(rows.inputs, rows.r + i * rows.next_r, rows.next_r * sizeof(double))
-    if rows.next_s:
-        memcpy(rows.inputs + FIRST_STATE, rows.s + i * rows.next_s, rows.next_s * sizeof(double))
-    return (
-        a.t - a.t == 0.0 and _is_finite(a.q, MODEL.n_q) and _is_finite(a.u, MODEL.n_u)
-        and _is_finite(a.r, rows.n_r)
-    )
+    return finite
 
 
-cdef int _advance_rows(Rows *rows) noexcept nogil:
+cdef int _advance_rows(kg_rows *rows) noexcept nogil:
     """Evaluate rows for about 20 ms. Returns KG_OK, or the status of the row that failed, number ``done``."""
-    cdef Arguments a
     cdef double start = kg_module_seconds()
-    cdef double elapsed
-    cdef int status
-    while rows.done < rows.count:
-        if not _arguments_of(rows, rows.done, &a):
-            return STATUS_ARGUMENTS
-        status = kg_module_evaluate(
-            rows.function, a.t, a.q, a.u, a.r, rows.p, rows.work, rows.out + rows.done * rows.n_out, rows.n_out
-        )
-        if status < 0:
-            return status
-        rows.repartitioned += status == KG_REPARTITIONED
-        rows.done += 1
-        if rows.done % 64 == 0:
-            elapsed = kg_module_seconds() - start
-            if not 0.0 <= elapsed <= 0.02:
-                break
-    return KG_OK
+    cdef double elapsed = 0.0
+    cdef int status = KG_OK
+    while status == KG_OK and rows.done < rows.count and 0.0 <= elapsed <= 0.02:
+        status = kg_module_advance_rows(rows, 64)
+        elapsed = kg_module_seconds() - start
+    return status
 
 
 cdef object _as_rows(object value, tuple widths, str names, str what, dict counts):
@@ -113,7 +74,7 @@ cdef Py_ssize_t _step(object array):
     return array.shape[1] if array.ndim == 2 else 0
 
 
-cdef tuple _read_rows(object t, object q, object u, object r, object s, object defaults, Rows *rows):
+cdef tuple _read_rows(object t, object q, object u, object r, object s, object defaults, kg_rows *rows):
     """Fill ``rows`` from arguments; returns the arrays (t, q, u, r, s, all inputs), which must stay alive.
 
     ``defaults`` (n_r + n_hidden,): all inputs where ``r`` and ``s`` are None.
@@ -121,7 +82,7 @@ cdef tuple _read_rows(object t, object q, object u, object r, object s, object d
     counts = {}
     if s is not None and N_S == 0:
         raise SolveError(f"s is {s!r}, but the model {NAME!r} has no states: leave s out")
-    rows.n_r = MODEL.n_r + MODEL.n_hidden
+    rows.n_q, rows.n_u, rows.n_r, rows.first_state = MODEL.n_q, MODEL.n_u, MODEL.n_r + MODEL.n_hidden, FIRST_STATE
     times = _time_rows(t, counts)
     q = _as_rows(q, (MODEL.n_q,), ", ".join(COORDINATES), "q", counts)
     u = _as_rows(u, (MODEL.n_u,), ", ".join(SPEEDS), "u", counts)
@@ -137,6 +98,7 @@ cdef tuple _read_rows(object t, object q, object u, object r, object s, object d
     rows.count = _count_of(counts)
     rows.t, rows.q, rows.u, rows.inputs = _data(times), _data(q), _data(u), _data(inputs)
     rows.next_t, rows.next_q, rows.next_u = 1 if "t" in counts else 0, _step(q), _step(u)
+    rows.r = rows.s = _data(inputs)
     rows.next_r = rows.next_s = 0
     if r is not None:
         rows.r, rows.next_r = _data(r), _step(r)
@@ -166,7 +128,7 @@ cdef object _evaluate_rows(Function f, object t, object q, object u, object r, o
     be given without rows, one value for all states. The first row that cannot be evaluated raises SolveError with its
     index. The work space is that of this call, because other threads run meanwhile.
     """
-    cdef Rows rows
+    cdef kg_rows rows
     cdef int status = KG_OK
     arguments = _read_rows(t, q, u, r, s, f.all_inputs, &rows)
     result = _rows_output(out, (rows.count, *f.shape), arguments)
@@ -183,7 +145,7 @@ cdef object _evaluate_rows(Function f, object t, object q, object u, object r, o
     return result
 
 
-cdef object _refuse_row(Function f, const Rows *rows, tuple arguments, int status):
+cdef object _refuse_row(Function f, const kg_rows *rows, tuple arguments, int status):
     """Raise SolveError with the index of the row that cannot be evaluated, and the reason."""
     cdef Arguments a
     cdef Py_ssize_t i = rows.done
@@ -217,7 +179,7 @@ def checked_state(t, q, u, r=None):
 
     Raises SolveError for the same arguments as a compiled function; inputs ``r`` are optional, and states are not needed.
     """
-    cdef Rows rows
+    cdef kg_rows rows
     cdef Arguments a
     cdef Py_ssize_t i
     if not _has_rows(t, q, u, r, None):
