@@ -21,7 +21,7 @@ from kanegen.program.assemble import assemble
 from kanegen.program.options import BuildOptions
 from kanegen.progress import activity
 from kanegen.solve import Solver
-from kanegen.solve.values import TIME, form_names, form_values
+from kanegen.solve.values import form_names, form_values, initial_time
 
 EMITTED_METHODS = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
 """Integration methods of standalone projects; without verner9, whose coefficients are longer than most models."""
@@ -147,7 +147,7 @@ def emit(
         description.states,
         description.mass,
         [known.get(name) for name in form_names(description)] if known else (),
-        known.get(TIME, 0.0) if TIME not in form_names(description) else 0.0,
+        initial_time(description, known) or 0.0,
     )
     return write_project(project, Path(directory))
 
