@@ -282,15 +282,15 @@ def _in_null_space(matrix: Array) -> list[bool]:
 
 
 def _undetermined_message(d: Description, names: Sequence[str]) -> str:
-    coordinates = [name for name in names if name in d.coordinates]
-    speeds = [name for name in names if name in d.speeds]
-    where = " and ".join(
-        f"{', '.join(part)} in {argument}" for part, argument in ((coordinates, "q0"), (speeds, "u0")) if part
-    )
-    constraints = "its constraints do not determine it" if d.constraints.levels else "it has no constraints"
+    groups = []
+    for kind, own in (("coordinate", d.coordinates), ("speed", d.speeds)):
+        if part := [name for name in own if name in names]:
+            groups.append(f"the {kind}{'s' if len(part) > 1 else ''} {', '.join(part)}")
+    them = "them" if len(names) > 1 else "it"
+    reason = ", which its constraints do not determine from the given values" if d.constraints.levels else ""
     return (
-        f"the start of {d.name!r} has no value of {', '.join(names)}, and {constraints} from the given values: give "
-        f"{where}, or in Model(initial=...) or solver.with_initial(...)"
+        f"the start of {d.name!r} has no value of {' and '.join(groups)}{reason}: give {them} in q0 or u0, or in "
+        "Model(initial=...) or solver.with_initial(...)"
     )
 
 
