@@ -35,7 +35,7 @@ from kanegen.solve.values import (
 _ITERATIONS = 50
 _TOLERANCE = 1e-13
 _GUESSES = 8
-"""Guesses of missing values, besides zero."""
+"""Random guesses of missing values, after one and zero."""
 _DIFFERENCE = 1e-5
 """Step of central differences relative to the largest component; their relative error is about 1e-10."""
 _NO_INFLUENCE = 1e-8
@@ -232,12 +232,11 @@ def _accuracy(functions: CompiledFunctions, t: float, state: Array, r: Any, allo
 
 
 def _guesses(state: Array, missing: list[int]) -> Iterator[Array]:
-    """The state with zeros in place of missing values, then with others: mechanisms can be singular at zero."""
-    yield state
-    rng = np.random.default_rng(0)
-    for _ in range(_GUESSES):
+    """The state with guesses of the missing values: ones, because many mechanisms are singular at zero, then others."""
+    rng, n = np.random.default_rng(0), len(missing)
+    for values in (np.ones(n), np.zeros(n), *(rng.normal(size=n) for _ in range(_GUESSES))):
         guess = state.copy()
-        guess[missing] = rng.normal(size=len(missing))
+        guess[missing] = values
         yield guess
 
 
