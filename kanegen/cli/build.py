@@ -6,6 +6,7 @@ import time
 from functools import partial
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -16,7 +17,14 @@ from kanegen.backends.cython.cache import open_cache
 from kanegen.bench.modelfile import ModelFile
 from kanegen.bench.tables import make_table
 from kanegen.bench.timing import timed
-from kanegen.cli.arguments import form_option, model_argument, print_line
+from kanegen.cli.arguments import (
+    assignments_option,
+    form_option,
+    input_option,
+    model_argument,
+    print_line,
+    start_option,
+)
 from kanegen.errors import VerificationError
 from kanegen.verification import Report
 from kanegen.verification import verify as run_checks
@@ -48,9 +56,19 @@ def build(file: ModelFile, form: str) -> None:
 @click.command()
 @model_argument()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
-def emit(file: ModelFile, directory: Path) -> None:
-    """Write the C sources of the model to DIRECTORY."""
-    pipeline.emit(file.model, directory)
+@assignments_option("-p", "--parameter", "parameters", help="A parameter's value.")
+@start_option
+@input_option
+def emit(
+    file: ModelFile, directory: Path, parameters: dict[str, Any], start: dict[str, Any], inputs: dict[str, Any]
+) -> None:
+    """Write the C sources of the model to DIRECTORY.
+
+    The form of the example program contains the values of the model, of INITIAL and of the options.
+    """
+    given = (file.initial or {}).get("r")
+    r = {} if given is None else dict(zip((item.name for item in file.model.inputs), given, strict=True))
+    pipeline.emit(file.model, directory, values={**r, **file.named_start(), **parameters, **start, **inputs})
     for path in sorted(item for item in directory.rglob("*") if item.is_file()):
         print_line(f"{path}  ({path.stat().st_size} bytes)")
 

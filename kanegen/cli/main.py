@@ -36,7 +36,8 @@ def main(traceback: bool) -> None:
 
     FILE is a Python file that defines model(**options) and returns a kanegen.Model; FILE:FUNCTION names
     another function. INITIAL = {"t":, "q":, "u":, "r":, "s":} in the file is the start of the motion; r
-    are the inputs, s the states of a model with states.
+    are the inputs, s the states of a model with states. Without INITIAL the motion starts from initial= of
+    the model.
     """
 
 

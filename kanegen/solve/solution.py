@@ -13,6 +13,7 @@ from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codes import Mode, Status
 from kanegen.errors import SolveError
+from kanegen.solve.values import shown
 
 MODES = Mode.labels()
 """Modes of a contact, indexed by their numbers in C. ``"penetrated"``: the gap is violated, and no force acts."""
@@ -122,6 +123,8 @@ class EventRecord:
     impulse
         Impulses of all contact rows, (n_rows,), N s, in the order of ``names`` of :class:`ContactHistory`; zero
         without an impact.
+    names
+        Names of the speeds, then of the states, for the text of the record.
     """
 
     t: float
@@ -133,6 +136,16 @@ class EventRecord:
     impulse: Array
     s_before: Array = field(default_factory=lambda: np.empty(0))
     s_after: Array = field(default_factory=lambda: np.empty(0))
+    names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        before, after = (
+            np.concatenate(pair) for pair in ((self.u_before, self.s_before), (self.u_after, self.s_after))
+        )
+        pairs = enumerate(zip(before.tolist(), after.tolist(), strict=True))
+        names = self.names or tuple(map(str, range(before.size)))
+        jumps = [f"{names[k]} {old:.6g} -> {new:.6g}" for k, (old, new) in pairs if old != new]
+        return f"<Event {self.name!r}, {self.kind}, at t = {self.t:.9g} s{': ' if jumps else ''}{shown(jumps)}>"
 
     @property
     def jumps(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 from sympy.physics.mechanics import RigidBody
+from sympy.physics.vector import dynamicsymbols
 
 from kanegen.model.contacts import is_multiplier
 from kanegen.model.description import SystemDescription
@@ -72,7 +73,7 @@ def symbol_problems(model: SystemDescription, places: Sequence[Place], unknown_s
     of_places = (_unknown, _misplaced, _nonlinear_loads, _missing_rates, _constant_inputs, _unused_inputs)
     problems = [*_duplicates(model), *_ambiguous_names(model)]
     problems += [problem for find in of_places for problem in find(model, places)]
-    return [*problems, *_unused_parameters(model, unknown_symbols)]
+    return [*problems, *_unused_parameters(model, unknown_symbols), *_wrong_starts(model)]
 
 
 def _groups(model: SystemDescription) -> dict[str, tuple[Any, ...]]:
@@ -234,6 +235,23 @@ def _object_symbols(model: SystemDescription) -> frozenset[Any]:
     return frozenset(base_symbol(atom) for atom in symbols)
 
 
+def surplus_parameters(model: SystemDescription, unknown_symbols: Sequence[Any]) -> tuple[Any, ...]:
+    """The parameters with values that occur neither in the model nor in the user's objects, nor are named like those
+    of the model."""
+    spare = spare_parameters(model) if unknown_symbols else frozenset()
+    known = {*model.parameters, *spare, *(symbol for symbols in _groups(model).values() for symbol in symbols)}
+    names = set(map(symbol_name, known))
+    return tuple(symbol for symbol in unknown_symbols if symbol not in known and symbol_name(symbol) not in names)
+
+
+def surplus_message(names: Iterable[str], known: Iterable[str], model_name: str) -> str:
+    """The warning about parameters with values that do not occur in a model."""
+    known, names = list(known), list(names)
+    what = "parameters that do not occur in it" if len(names) > 1 else "a parameter that does not occur in it"
+    listed = ", ".join(name + _hint(name, known) for name in names)
+    return f"the model {model_name!r} is given values of {what}, which are ignored: {listed}"
+
+
 def _unused_parameters(model: SystemDescription, unknown_symbols: Sequence[Any]) -> Iterator[str]:
     spare = spare_parameters(model) if unknown_symbols else frozenset()
     spare |= {symbol_name(symbol) for symbol in spare}
@@ -252,6 +270,38 @@ def _unused_parameters(model: SystemDescription, unknown_symbols: Sequence[Any])
             )
         else:
             yield f"parameter {name} has a value but does not occur in the model: remove it{_hint(name, names)}"
+
+
+def _wrong_starts(model: SystemDescription) -> Iterator[str]:
+    """Keys of ``initial`` that are no variables of the motion."""
+    time, groups = dynamicsymbols._t, {**_groups(model), "parameters": tuple(model.parameters)}
+    known = {time, *model.coordinates, *model.speeds, *model.states}
+    names = [symbol_name(symbol) for symbol in (*model.coordinates, *model.speeds, *model.states, time)]
+    by_name = {symbol_name(symbol): group for group, symbols in groups.items() for symbol in symbols}
+    advice = {
+        "parameters": "give its value in parameters=",
+        "inputs": "give r= to integrate, or kg.Input(..., default=)",
+        "former speeds": "give values of the present speeds",
+        "auxiliary_speeds": "they are always zero; remove it",
+    }
+    for key in model.initial:
+        name = symbol_name(key)
+        group = by_name.get(name, "")
+        if key in known:
+            if key == time and name in map(symbol_name, known - {time}):
+                yield f"initial contains the time {name}, but the model has another variable of this name: rename it"
+        elif group in advice:
+            yield f"initial contains {name}, which is one of the {group}: {advice[group]}"
+        elif group:
+            yield (
+                f"initial contains a symbol with the printed name {name!r}, but the model has another symbol of this "
+                "name: use the same symbol (SymPy distinguishes symbols with different assumptions)"
+            )
+        else:
+            yield (
+                f"initial contains {name}, which is no coordinate, speed or state of the model, nor the time: remove "
+                f"it{_hint(name, names)}"
+            )
 
 
 def _hint(name: str, candidates: Iterable[str]) -> str:
