@@ -18,14 +18,24 @@ from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
-from kanegen.solve.consistent import make_consistent, require_decay
+from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.integrate import Integrable
 from kanegen.solve.linearize import Differentiable
 from kanegen.solve.momentum import functions_of_momenta
 from kanegen.solve.servo import Controlled, servo_attributes
-from kanegen.solve.values import by_name, gain_values, number, one_state, parameter_values
+from kanegen.solve.values import (
+    Variables,
+    by_array,
+    by_name,
+    gain_values,
+    initial_values,
+    number,
+    one_state,
+    parameter_values,
+    without_surplus,
+)
 
 Names = tuple[str, ...]
 
@@ -59,8 +69,9 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         ``scipy.integrate.solve_ivp``. A y' that is not finite raises `SolveError`, which ends the run, even in a trial
         step outside the domain of an expression: use a smaller ``max_step`` there, or :meth:`integrate`, which shortens
         its step itself. (With NaN at the start SciPy's RK45 would never return, and its LSODA would report success.)
-    description, extension, parameters, stabilization
-        The arguments of the constructor; ``parameters`` maps names to values, with None for a missing value.
+    description, extension, parameters, stabilization, initial
+        The arguments of the constructor; ``parameters`` maps names to values, with None for a missing value, and
+        ``initial`` names to values at the start of a motion: of coordinates, speeds, states and the time ``t``.
 
     The quantities follow with their shapes; energies are in J. The rows of T and V are the constraints, in the order
     of the dependent speeds, followed by the momentum balances, in the order of the independent speeds. The rows of J
@@ -79,6 +90,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         description: Description,
         parameters: Mapping[Any, float | None] | None = None,
         stabilization: Baumgarte | Projection | None = None,
+        initial: Mapping[Any, float] | None = None,
     ) -> None:
         values = parameter_values(parameters or {}, description)
         gains = gain_values(stabilization, description)
@@ -91,6 +103,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
             description=description,
             parameters=FrozenMapping(values),
             stabilization=stabilization,
+            initial=FrozenMapping(initial_values(initial or {}, description)),
             rhs=functions.call(rhs_name, "pair"),
             ode=functions.call(rhs_name, "ode"),
             _functions=functions,
@@ -102,7 +115,8 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(
-            f"a Solver is immutable, {name} cannot be set: with_parameters and with_stabilization return a new Solver"
+            f"a Solver is immutable, {name} cannot be set: with_parameters, with_initial and with_stabilization return "
+            "a new Solver"
         )
 
     def __delattr__(self, name: str) -> NoReturn:
@@ -110,27 +124,46 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     # -- other values ---------------------------------------------------------------------------------------
 
-    def with_parameters(self, values: Mapping[Any, float] | None = None, /, **named: float) -> Solver:
+    def with_parameters(
+        self, values: Mapping[Any, float] | None = None, /, *, strict: bool = True, **named: float
+    ) -> Solver:
         """Return a solver with other values of some parameters, by symbol, name or keyword; it shares the extension.
 
-        Values for symbols of the user's frames, points and bodies that occur in no equation are ignored.
+        Values for symbols of the user's frames, points and bodies that occur in no equation are ignored. With
+        ``strict=False`` values for all names that the model does not have are ignored, with one `ModelWarning` that
+        lists them, so that several models can share a dictionary.
 
         Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
         """
         known = (*self.description.parameters, *self.description.spare_parameters)
+        if not isinstance(strict, bool):
+            raise SolveError(f"strict is {strict!r}; expected True or False")
+        if not strict:
+            values, named = without_surplus(self.description, values or {}, named)
         given = by_name(values or {}, known, "parameter")
         given.update(by_name(named, known, "parameter"))
         numbers = {name: number(value, f"parameter {name}") for name, value in given.items()}
         needed = {name: value for name, value in numbers.items() if name in self.parameters}
         merged = {**self.parameters, **needed}
-        return Solver(self.extension, self.description, merged, self.stabilization)
+        return Solver(self.extension, self.description, merged, self.stabilization, self.initial)
+
+    def with_initial(self, values: Mapping[Any, float] | None = None, /, **named: float) -> Solver:
+        """Return a solver with another start of the motion; it shares the extension.
+
+        ``values`` are numbers for coordinates, speeds, states and the time ``t``, by symbol, name or keyword, as many
+        as are known; they replace all of :attr:`initial`. ``integrate`` completes them by the constraints.
+
+        Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
+        """
+        given = {**initial_values(values or {}, self.description), **named}
+        return Solver(self.extension, self.description, self.parameters, self.stabilization, given)
 
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:
         """Return a solver with another stabilization, or none; it shares the extension.
 
         Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong size.
         """
-        return Solver(self.extension, self.description, self.parameters, stabilization)
+        return Solver(self.extension, self.description, self.parameters, stabilization, self.initial)
 
     # -- at one state ---------------------------------------------------------------------------------------
 
@@ -146,6 +179,10 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
         Parameters
         ----------
+        q, u
+            The guess, (n_q,) and (n_u,), or mappings from names or symbols to values; others are those of ``initial``.
+            If coordinates (or speeds) are missing there too, the constraints must determine them, and the known
+            coordinates (or speeds) do not change.
         fixed
             Names (or symbols) of coordinates and speeds that must not change.
         tolerance
@@ -156,8 +193,17 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         SolveError
             If constraints cannot be satisfied; the message names them, and the fixed values that prevent it.
         """
+        of_q, of_u, of_s = Variables.of(self.description)
+        s = of_s.array({**self.initial, **of_s.read(s)}) if isinstance(s, Mapping) else s
+        r = self._functions.with_states(r, s)
+        if not (by_array(q) and by_array(u)):
+            known = {**self.initial, **of_q.read(q), **of_u.read(u)}
+            if not known.keys() >= {*of_q.names, *of_u.names}:
+                kept = fixed_names(fixed, (*of_q.names, *of_u.names))
+                return completed(self._functions, t, known, kept, r, allowed=0.0)
+            q, u = of_q.array(known), of_u.array(known)
         one_state(t, q, u, r, s)
-        return make_consistent(self._functions, t, q, u, self._functions.with_states(r, s), fixed, tolerance)
+        return make_consistent(self._functions, t, q, u, r, fixed, tolerance)
 
     def partition(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Names, Names]:
         """Names of the dependent and independent speeds with which ``rhs`` is solved at this state.
@@ -212,7 +258,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         )
 
     def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:
-        return (Solver, (self.extension, self.description, self.parameters, self.stabilization))
+        return (Solver, (self.extension, self.description, self.parameters, self.stabilization, self.initial))
 
 
 def _quantities() -> str:

@@ -34,7 +34,7 @@ def refuse(*arguments: object, **options: object) -> None:
 
 def test_a_second_build_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     first = build(pendulum())
-    monkeypatch.setattr(subprocess, "run", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     second = build(pendulum())
     assert (second.path, second.digest, second.module) == (first.path, first.digest, first.module)
     assert first.module.SolveError is SolveError

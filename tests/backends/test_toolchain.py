@@ -9,7 +9,8 @@ import pytest
 from messages import raises
 
 from kanegen.backends.cython import toolchain as toolchain_module
-from kanegen.backends.cython.toolchain import CompilerOptions, cpu_identity, find_toolchain, link_command, run
+from kanegen.backends.cython.processes import run
+from kanegen.backends.cython.toolchain import CompilerOptions, cpu_identity, find_toolchain, link_command
 from kanegen.errors import BuildError
 
 

@@ -195,8 +195,9 @@ def _events(arrays: dict[str, Any], a: dict[str, Any], sizes: tuple[int, ...]) -
     count, n_rows = len(a["events"]), len((a["contacts"] or {"names": ()})["names"])
     widths = zip(EVENT_ARRAYS, (*sizes, n_rows), strict=True)
     columns = {name: arrays.get(f"event_{name}", np.empty((count, width))) for name, width in widths}
+    names = (*a["names"]["speeds"], *a["names"]["states"])
     return tuple(
-        EventRecord(float(arrays["event_t"][k]), name, kind, **{column: x[k] for column, x in columns.items()})
+        EventRecord(float(arrays["event_t"][k]), name, kind, names=names, **{part: x[k] for part, x in columns.items()})
         for k, (name, kind) in enumerate(a["events"])
     )
 

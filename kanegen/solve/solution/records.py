@@ -12,6 +12,8 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codes import Mode, Status
+from kanegen.model.records import FrozenMapping
+from kanegen.solve.values import plain_value, shown
 
 MODES = Mode.labels()
 """Modes of a contact, indexed by their numbers in C. ``"penetrated"``: the gap is violated, and no force acts."""
@@ -121,6 +123,8 @@ class EventRecord:
     impulse
         Impulses of all contact rows, (n_rows,), N s, in the order of ``names`` of :class:`ContactHistory`; zero
         without an impact.
+    names
+        Names of the speeds, then of the states, for the text of the record.
     """
 
     t: float
@@ -132,6 +136,16 @@ class EventRecord:
     impulse: Array
     s_before: Array = field(default_factory=lambda: np.empty(0))
     s_after: Array = field(default_factory=lambda: np.empty(0))
+    names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        before, after = (
+            np.concatenate(pair) for pair in ((self.u_before, self.s_before), (self.u_after, self.s_after))
+        )
+        pairs = enumerate(zip(before.tolist(), after.tolist(), strict=True))
+        names = self.names or tuple(map(str, range(before.size)))
+        jumps = [f"{names[k]} {old:.6g} -> {new:.6g}" for k, (old, new) in pairs if old != new]
+        return f"<Event {self.name!r}, {self.kind}, at t = {self.t:.9g} s{': ' if jumps else ''}{shown(jumps)}>"
 
     @property
     def jumps(self) -> bool:
@@ -281,3 +295,11 @@ class RunRecord:
     inputs: tuple[str, ...]
     parameters: Mapping[str, float | None]
     options: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, solver: Any, options: Mapping[str, Any]) -> RunRecord:
+        """The record of a run of a solver; options that are None are left out, others become plain values."""
+        d = solver.description
+        plain = FrozenMapping((name, plain_value(value)) for name, value in options.items() if value is not None)
+        names = d.coordinates, d.speeds, d.states, d.inputs
+        return cls(d.name, solver.extension.digest, *names, solver.parameters, plain)
