@@ -19,7 +19,7 @@ from kanegen.model.records import FrozenMapping
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.solution import MODES, ContactHistory, EventRecord, Outcome, Phase, conflict_message
-from kanegen.solve.values import by_name, number, require_none, shown, shown_values, unknown
+from kanegen.solve.values import by_name, number, one_state, require_none, shown, shown_values, unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +149,7 @@ class Contacting(Evaluation):
         if not self._functions.module.CONTACTS:
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
         q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
         return contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
 
     def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None, s: Any = None) -> Impulse:
@@ -179,6 +180,7 @@ class Contacting(Evaluation):
         """
         functions, description = self._functions, self.description
         q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
         r = functions.with_states(r, s)
         before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)

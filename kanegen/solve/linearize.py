@@ -26,7 +26,7 @@ from kanegen.solve.consistent import violations
 from kanegen.solve.contacts import contacts_at
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import key_name, listed, require_none, shown, unknown
+from kanegen.solve.values import key_name, listed, one_state, require_none, shown, unknown
 
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
@@ -155,6 +155,7 @@ class Differentiable(Evaluation):
         """
         d = self.description
         q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
         rows = tuple(f"{name}'" for name in (*d.coordinates, *d.speeds, *d.states))
         columns = FrozenMapping(zip("qusrp", (d.coordinates, d.speeds, d.states, d.inputs, d.parameters), strict=True))
         on_q, on_u, on_s, on_r, on_p = _slopes(self._evaluate(t, q, u, r, s), d, "jacobian", _size(d), "qusrp")
@@ -193,6 +194,7 @@ class Differentiable(Evaluation):
             built.
         """
         q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
         _require_open_contacts(self._functions, t, q, u, self._functions.with_states(r, s))
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
