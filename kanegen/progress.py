@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -162,3 +162,54 @@ class _Spinning:
 
     def close(self) -> None:
         self.live.stop()
+
+
+_QUIET_SECONDS = 0.5
+"""Shorter runs show no progress bar."""
+
+
+class ProgressBar:
+    """A context manager, called with the current time of a run from ``t0`` to ``t1``, that shows a progress bar.
+
+    It writes to standard error if this is a terminal, or to ``console``, a ``rich.console.Console``.
+    """
+
+    def __init__(
+        self, title: str, t0: float, t1: float, clock: Callable[[], float] = time.monotonic, console: Any = None
+    ) -> None:
+        self._title, self._t0, self._t1 = title, t0, t1
+        self._clock, self._start = clock, clock()
+        self._console = console
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, t: float) -> None:
+        if self._bar is None:
+            if self._clock() - self._start < _QUIET_SECONDS:
+                return
+            self._open()
+        self._bar.update(self._task, completed=abs(t - self._t0), time=t)
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = self._console or Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("t = {task.fields[time]:.4g} s"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(self._title, total=abs(self._t1 - self._t0), time=self._t0)
+        self._bar.start()

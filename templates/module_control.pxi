@@ -82,6 +82,24 @@ cdef class Control:
         memcpy(e.r + MODEL.n_r, _data(self.hidden), (FIRST_STATE - MODEL.n_r) * sizeof(double))
 
 
+def inputs_along(Function function, Inputs inputs, times, states):
+    """All inputs of a run at many states, (n_t, n_r + n_hidden): the inputs, zeros for hidden inputs, and the states.
+
+    ``times`` (n_t,), ``states`` (n_t, n_q + n_u + n_s). Exceptions of Python inputs are raised.
+    """
+    cdef Run run = Run(function, inputs)
+    cdef size_t i, n_t, width
+    t, y = _as_array(times, "times"), _as_array(states, "states")
+    n_t, width = y.shape[0], y.shape[1]
+    run.evaluation.first_state = <int>width - N_S
+    result = numpy.empty((n_t, function.n_r))
+    for i in range(n_t):
+        if _inputs_at(&run.evaluation, _data(t)[i], _data(y) + i * width) == STATUS_PYTHON:
+            raise run.error
+        memcpy(_data(result) + i * function.n_r, run.evaluation.r, function.n_r * sizeof(double))
+    return result
+
+
 def along(Function function, Inputs inputs, Control control, times, states, others=()):
     """Values of compiled functions at many states: one array (n_t, n_out) for each of (function, *others).
 

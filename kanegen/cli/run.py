@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from kanegen.pipeline import build
 from kanegen.solve import Solution, Solver
 from kanegen.solve.closed_loop import own_inputs
 from kanegen.solve.inputs import run_inputs
+from kanegen.solve.solution.tables import require
 from kanegen.solve.values import TIME, by_name, number
 
 SHOWN_EVENTS = 30
@@ -92,7 +93,8 @@ class _Motion:
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write t, q, u, s and the controls of a closed loop to FILE.csv or FILE.npz.",
+    help="Write t, q, u, s and the controls of a closed loop to FILE.csv or FILE.npz; also inputs and outputs to "
+    "FILE.parquet; the whole solution to FILE.nc (kg.load reads it).",
 )
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw q, u and s to FILE (matplotlib).")
 @click.option("--progress", is_flag=True, help="Show a progress bar.")
@@ -111,15 +113,18 @@ def run(
 
     Values of --start replace those of the file; constraints determine or correct the others.
     """
-    if output is not None and output.suffix not in (".csv", ".npz"):
-        raise click.UsageError(f"--output {output}: expected a name that ends in .csv or .npz")
+    if output is not None and output.suffix not in WRITERS:
+        raise click.UsageError(f"--output {output}: expected a name that ends in {' or '.join(WRITERS)}")
+    if output is not None and output.suffix == ".parquet":
+        for package in ("pandas", "pyarrow"):
+            require(package, f"--output {output}")
     motion = _simulate(file, parameters, _Start(file, start, inputs), duration, points, settings)
     console = Console()
     console.print(_summary(motion))
     if motion.solution.events:
         console.print(_events(motion.solution.events))
     if output is not None:
-        _write(output, motion)
+        WRITERS[output.suffix](output, motion)
         print_line(f"written: {output}")
     if plot is not None:
         _draw(plot, motion)
@@ -208,7 +213,7 @@ def _summary(motion: _Motion) -> Table:
         ("time", f"{motion.build_seconds:.2f} s building, {1e3 * motion.integrate_seconds:.2f} ms integrating"),
     ]
     if "energy" in solver.description.functions:
-        energy = np.array([solver.energy(*motion.arguments(k)) for k in range(len(solution.t))])
+        energy = solution.energy
         rows.append(("energy", f"{energy[0]:.6g} J at the start, within {np.max(np.abs(energy - energy[0])):.2e} J"))
     for what, residual in zip(("position", "velocity"), solver.residuals(*motion.arguments(-1)), strict=True):
         if len(residual):
@@ -239,14 +244,32 @@ def _events(events: Sequence[Any]) -> Table:
     return make_table(title, headings, rows)
 
 
-def _write(path: Path, motion: _Motion) -> None:
+def _write_csv(path: Path, motion: _Motion) -> None:
+    table = np.column_stack((motion.solution.t, motion.values))
+    np.savetxt(path, table, delimiter=",", header=",".join(["t", *motion.names]), comments="", fmt="%.17g")
+
+
+def _write_npz(path: Path, motion: _Motion) -> None:
     solution = motion.solution
-    if path.suffix == ".npz":
-        arrays: dict[str, Any] = {"t": solution.t, "q": solution.q, "u": solution.u, "s": solution.s}
-        np.savez(path, names=np.array(motion.names), controls=motion.controls, **arrays)
-    else:
-        table = np.column_stack((solution.t, motion.values))
-        np.savetxt(path, table, delimiter=",", header=",".join(["t", *motion.names]), comments="", fmt="%.17g")
+    arrays: dict[str, Any] = {"t": solution.t, "q": solution.q, "u": solution.u, "s": solution.s}
+    np.savez(path, names=np.array(motion.names), controls=motion.controls, **arrays)
+
+
+def _write_netcdf(path: Path, motion: _Motion) -> None:
+    motion.solution.save(path)
+
+
+def _write_parquet(path: Path, motion: _Motion) -> None:
+    motion.solution.to_dataframe().to_parquet(path)
+
+
+WRITERS: dict[str, Callable[[Path, _Motion], None]] = {
+    ".csv": _write_csv,
+    ".nc": _write_netcdf,
+    ".npz": _write_npz,
+    ".parquet": _write_parquet,
+}
+"""How to write the files of ``--output``, by their suffix."""
 
 
 def _draw(path: Path, motion: _Motion) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
-from kanegen.progress import activity
+from kanegen.progress import ProgressBar, activity
 from kanegen.solve.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.consistent import (
     RunStart,
@@ -35,12 +35,26 @@ from kanegen.solve.solution import (
     Dense,
     IntegrationError,
     IntegrationInterrupted,
+    MotionInputs,
     Outcome,
+    RunRecord,
     Solution,
+    SolverReference,
     Statistics,
     conflict_message,
+    inputs_of_run,
 )
-from kanegen.solve.values import TIME, Variables, by_array, integral_function, listed, number, positive, tolerances
+from kanegen.solve.values import (
+    TIME,
+    Variables,
+    by_array,
+    integral_function,
+    listed,
+    number,
+    one_state,
+    positive,
+    tolerances,
+)
 
 
 class Options(NamedTuple):
@@ -96,7 +110,8 @@ class Problem(NamedTuple):
 
     ``s0`` (n_s,) are the states at the start. ``function`` is the right-hand side. ``residuals(t, q, u, r)`` returns
     the residuals at position and at velocity level. With ``momenta`` the state is (q, mom), and ``function`` belongs to
-    a momentum form. ``loop`` provides the controls of a closed loop.
+    a momentum form. ``loop`` provides the controls of a closed loop. ``solver`` evaluates quantities along the motion,
+    ``record`` describes the run.
     """
 
     functions: CompiledFunctions
@@ -107,6 +122,8 @@ class Problem(NamedTuple):
     momenta: RunMomenta | None
     loop: ClosedLoop | None
     s0: Array
+    solver: SolverReference
+    record: RunRecord
 
     def inputs_at(self, t: float, s: Any) -> Any:
         """The inputs at ``t``, followed by hidden inputs with the states ``s`` if the model has states."""
@@ -211,6 +228,7 @@ def _solution(problem: Problem, result: Any) -> Solution:
     last = np.split(y, ends)[: 3 if description.states else 2]
     dense = result.dense if result.dense is None or isinstance(result.dense, Dense) else Dense(*result.dense)
     events, contacts = hybrid_records(module, description, result)
+    control = None if problem.loop is None else problem.loop.record(result, dense)
     return Solution(
         t=result.t,
         q=q,
@@ -223,7 +241,10 @@ def _solution(problem: Problem, result: Any) -> Solution:
         dense=dense.ending_at(t, y) if dense is not None and events else dense,
         events=events,
         contacts=contacts,
-        control=None if problem.loop is None else problem.loop.record(result, dense),
+        control=control,
+        run=problem.record,
+        all_inputs=MotionInputs(partial(inputs_of_run, problem, result.t, (q, u, s), contacts, control)),
+        reference=problem.solver,
     )
 
 
@@ -263,57 +284,6 @@ def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:
     except SolveError as error:
         return str(error)
     return None
-
-
-_QUIET_SECONDS = 0.5
-"""Shorter runs show no progress bar."""
-
-
-class ProgressBar:
-    """A context manager, called with the current time of a run from ``t0`` to ``t1``, that shows a progress bar.
-
-    It writes to standard error if this is a terminal, or to ``console``, a ``rich.console.Console``.
-    """
-
-    def __init__(
-        self, title: str, t0: float, t1: float, clock: Callable[[], float] = time.monotonic, console: Any = None
-    ) -> None:
-        self._title, self._t0, self._t1 = title, t0, t1
-        self._clock, self._start = clock, clock()
-        self._console = console
-        self._bar: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> ProgressBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def __call__(self, t: float) -> None:
-        if self._bar is None:
-            if self._clock() - self._start < _QUIET_SECONDS:
-                return
-            self._open()
-        self._bar.update(self._task, completed=abs(t - self._t0), time=t)
-
-    def _open(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        console = self._console or Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("t = {task.fields[time]:.4g} s"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bar.add_task(self._title, total=abs(self._t1 - self._t0), time=self._t0)
-        self._bar.start()
 
 
 class Integrable(Evaluation):
@@ -434,9 +404,14 @@ class Integrable(Evaluation):
         if start_tolerance is not None:
             positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
         q0, u0, s0 = self._start(t0, q0, u0, s0, r, start_tolerance)
+        one_state(t0, q0, u0)
         start = RunStart(t0, q0, u0, start_tolerance)
-        problem = self._problem(ControlOptions(control, sample_time, limits, y, tau0), start, r, s0)
-        return integrate(problem, start, t1, options)
+        closing = ControlOptions(control, sample_time, limits, y, tau0)
+        plain = {"t_span": (t0, t1), "stabilization": self.stabilization, **options._asdict(), **closing._asdict()}
+        record = RunRecord.of(
+            self, {name: value for name, value in plain.items() if name not in ("t_eval", "progress")}
+        )
+        return integrate(self._problem(closing, start, r, s0, record), start, t1, options)
 
     @property
     def _initial_time(self) -> float | None:
@@ -468,7 +443,7 @@ class Integrable(Evaluation):
         q0, u0 = completed(self._functions, t0, known, given or initial, inputs, allowed)
         return q0, u0, states
 
-    def _problem(self, control: ControlOptions, start: RunStart, r: Any, s0: Array) -> Problem:
+    def _problem(self, control: ControlOptions, start: RunStart, r: Any, s0: Array, record: RunRecord) -> Problem:
         functions, projection = self._functions, projection_of(self.stabilization, self._functions)
         loop = closed_loop(functions, control, start, r)
         functions.require(functions.in_run())
@@ -477,7 +452,8 @@ class Integrable(Evaluation):
         momenta = None
         if loop is None and FORMS[self.description.form].momenta:
             momenta = RunMomenta(functions, r, self._inputs_needed())
-        return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0)
+        solver = self.__dict__.setdefault("_reference", SolverReference(self))
+        return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0, solver, record)
 
     def consistent_controls(
         self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12

@@ -32,6 +32,7 @@ from kanegen.solve.values import (
     gain_values,
     initial_values,
     number,
+    one_state,
     parameter_values,
     without_surplus,
 )
@@ -44,10 +45,13 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     Every quantity is a function of ``(t, q, u, r=None, s=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
     inputs ``r`` (n_r,), optional when all inputs have defaults, states ``s`` (n_s,), needed by the quantities of a
-    model with states that depend on them. Results are new arrays unless ``out`` is given. All functions raise
-    `SolveError` for arguments of the wrong shape or type, for NaN or infinity in an argument, for results that are not
-    finite (for example after a division by zero; the message names the entry and the state), for quantities that were
-    not built, and for parameters without a value. After an error the contents of ``out`` are undefined.
+    model with states that depend on them. Arguments with a row for each of N states, ``t`` (N,), ``q`` (N, n_q), ``u``
+    (N, n_u), ``r`` (N, n_r), ``s`` (N, n_s), give results (N, ...), computed in one compiled loop that releases the
+    interpreter lock; an argument without rows applies to all states. Results are new arrays unless ``out`` is given.
+    All functions raise `SolveError` for arguments of the wrong shape or type, for NaN or infinity in an argument, for
+    results that are not finite (for example after a division by zero; the message names the entry, the row and the
+    state), for quantities that were not built, and for parameters without a value. After an error the contents of
+    ``out`` are undefined.
 
     Threads can share a solver; integrations release the interpreter lock and run in parallel. A pickle holds the
     sources, parameters and stabilization; unpickling takes the compiled code from the cache or builds it again.
@@ -198,6 +202,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
                 kept = fixed_names(fixed, (*of_q.names, *of_u.names))
                 return completed(self._functions, t, known, kept, r, allowed=0.0)
             q, u = of_q.array(known), of_u.array(known)
+        one_state(t, q, u, r, s)
         return make_consistent(self._functions, t, q, u, r, fixed, tolerance)
 
     def partition(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Names, Names]:
@@ -206,6 +211,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         These are the model's own, ``description.dependent``, unless the constraints are nearly singular in them at this
         state: then compiled code and this method choose others by complete pivoting. The method needs ``J``.
         """
+        one_state(t, q, u, r, s)
         function, description = self._functions.get(self._rhs_name), self.description
         function.pair(t, q, u, r, s)
         if not function.repartitioned:
@@ -220,6 +226,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Names:
         """Labels of the constraints that depend on the preceding ones at this state; needs ``J``."""
+        one_state(t, q, u, r, s)
         kept = independent_rows(self.J(t, q, u, r, s))
         return tuple(label for i, label in enumerate(self.description.constraints.rows) if i not in kept)
 

@@ -80,6 +80,18 @@ def largest(values: Any) -> float:
     return max(1.0, float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0)))
 
 
+def one_state(t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> None:
+    """Raise `SolveError` for arrays with a row for each of several states, where one state is expected."""
+    for name, value, ndim in (("t", t, 0), ("q", q, 1), ("u", u, 1), ("r", r, 1), ("s", s, 1)):
+        try:
+            shape = np.shape(value)
+        except ValueError:  # lists of unequal lengths, which raise SolveError where they are read
+            continue
+        if len(shape) > ndim:
+            expected = "a number" if ndim == 0 else f"({shape[-1]},)"
+            raise SolveError(f"{name} has shape {shape}, expected {expected}: one state, not one in each row")
+
+
 def number(value: Any, what: str) -> float:
     """``value`` as a finite float. Raises `SolveError` for anything that is not a finite real number."""
     try:
@@ -238,6 +250,17 @@ def tolerances(given: Any, what: str, default: float, names: Sequence[str]) -> A
         return given
     values = by_name(given, names, f"component of the state ({what})")
     return np.array([number(values.get(name, default), f"{what} of {name}") for name in names])
+
+
+def plain_value(value: Any) -> Any:
+    """Numbers, text, lists and mappings with text as keys, for JSON; anything else as its text."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key_name(key): plain_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_value(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def parameter_values(given: Mapping[Any, float | None], description: Description) -> dict[str, float | None]:

@@ -141,6 +141,18 @@ def test_run_integrates_and_writes(cache: Path, file: Path, tmp_path: Path) -> N
         assert list(data["names"]) == ["x", "y", "vx", "vy"]
 
 
+def test_run_writes_solutions_and_data_frames(cache: Path, file: Path, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    motion, frame = tmp_path / "motion.nc", tmp_path / "motion.parquet"
+    for path in (motion, frame):
+        assert str(path.name) in output(cache, "run", file, "--time", "1", "--points", "11", "--output", path)
+    loaded, table = kanegen.load(motion), pandas.read_parquet(frame)
+    np.testing.assert_allclose(loaded.t, np.linspace(0.0, 1.0, 11))
+    np.testing.assert_array_equal(table["x"], loaded["x"])
+    np.testing.assert_array_equal(table.index, loaded.t)
+
+
 def test_run_by_fixed_steps(cache: Path, file: Path) -> None:
     text = output(cache, "run", file, "--time", "0.5", "--method", "rk4", "--step", "0.01")
     assert re.search(r"steps\s*.\s*50 ", text)
@@ -245,7 +257,7 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
         (("run", "absent.py"), 2, ("'absent.py'",)),
         (("run", "{file}", "-o", "n"), 2, ("name=value",)),
         (("run", "{file}", "-o", "rod=1", "-o", "rod=2"), 2, ("rod", "twice")),
-        (("run", "{file}", "--output", "motion.txt"), 2, (".csv", ".npz")),
+        (("run", "{file}", "--output", "motion.txt"), 2, (".csv", ".npz", ".nc", ".parquet")),
         (("show", "{file}", "-o", "n=3"), 1, ("'n'",)),
         (("show", "{file}:absent"), 1, ("'absent'",)),
         (("show", "{file}:wrong"), 1, ("frame", "3")),

@@ -71,7 +71,7 @@ _ADVICE_ON_STATES = (
 def symbol_problems(model: SystemDescription, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:
     """Problems of duplicated, ambiguous, unknown, misplaced and unused symbols."""
     of_places = (_unknown, _misplaced, _nonlinear_loads, _missing_rates, _constant_inputs, _unused_inputs)
-    problems = [*_duplicates(model), *_ambiguous_names(model)]
+    problems = [*_duplicates(model), *_ambiguous_names(model), *_outputs_named_as_others(model)]
     problems += [problem for find in of_places for problem in find(model, places)]
     return [*problems, *_unused_parameters(model, unknown_symbols), *_wrong_starts(model)]
 
@@ -108,6 +108,17 @@ def _ambiguous_names(model: SystemDescription) -> Iterator[str]:
                 f"{len(groups)} different symbols have the printed name {name!r} (in {', '.join(groups)}): rename one, "
                 "or use the same symbol (SymPy distinguishes symbols with different assumptions)"
             )
+
+
+def _outputs_named_as_others(model: SystemDescription) -> Iterator[str]:
+    """Outputs with the name of another quantity of the motion: solutions find both by name."""
+    columns = {"coordinate": model.coordinates, "speed": model.speeds, "state": model.states}
+    kinds = {symbol_name(symbol): (kind, symbol) for kind, symbols in columns.items() for symbol in symbols}
+    kinds |= {symbol_name(item.symbol): ("input", item.symbol) for item in model.inputs}
+    for name, output in model.outputs.items():
+        kind, symbol = kinds.get(name, ("", None))
+        if kind and output.expressions != (symbol,):
+            yield f"outputs[{name!r}] has the name of the {kind} {name}, but another value: rename the output"
 
 
 def _kind(model: SystemDescription) -> dict[Any, str]:
