@@ -188,6 +188,11 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     return events
 
 
+def _record(solver: Evaluation, span: tuple[float, float], options: Options, control: ControlOptions) -> RunRecord:
+    given = {"t_span": span, "stabilization": solver.stabilization, **options._asdict(), **control._asdict()}
+    return RunRecord.of(solver, {name: value for name, value in given.items() if name not in ("t_eval", "progress")})
+
+
 def _span(t_span: Any, start: float | None) -> tuple[float, float]:
     """First and last time; ``start`` is the first one if ``t_span`` is a number."""
     try:
@@ -404,10 +409,7 @@ class Integrable(Evaluation):
         one_state(t0, q0, u0)
         start = RunStart(t0, q0, u0, start_tolerance)
         closing = ControlOptions(control, sample_time, limits, y, tau0)
-        plain = {"t_span": (t0, t1), "stabilization": self.stabilization, **options._asdict(), **closing._asdict()}
-        record = RunRecord.of(
-            self, {name: value for name, value in plain.items() if name not in ("t_eval", "progress")}
-        )
+        record = _record(self, (t0, t1), options, closing)
         return integrate(self._problem(closing, start, r, s0, record), start, t1, options)
 
     @property
