@@ -15,7 +15,7 @@ from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
-from kanegen.progress import ProgressBar
+from kanegen.progress import ProgressBar, activity
 from kanegen.solve.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.consistent import (
     RunStart,
@@ -135,8 +135,10 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: Options) ->
     functions, projection = problem.functions, problem.projection
     events = _checked_events(problem, start, t1, options)
     t0, q0, u0, _ = start
-    progress: AbstractContextManager[Any] = nullcontext(options.progress or None)
-    if options.progress is True:
+    progress: AbstractContextManager[Any] = nullcontext(options.progress)
+    if not options.progress:
+        progress = activity(f"integrating {functions.description.name!r}")
+    elif options.progress is True:
         progress = ProgressBar(functions.description.name, t0, t1)
     with progress as call:
         result = functions.module.integrate(
@@ -358,7 +360,8 @@ class Integrable(Evaluation):
             Store what ``solution(t)`` needs: k (n_q + n_u) numbers per step, k = 4 to 8; dop853 then needs three more
             evaluations per step.
         progress
-            True: show a progress bar in long runs. A function: it is called with the time about every 20 ms.
+            True: show a progress bar in long runs; False: a line that names runs of more than a second, in terminals
+            and notebooks. A function: it is called with the time about every 20 ms.
         start_tolerance
             Largest violation of the constraints at the start (:func:`kanegen.solve.consistent.violations`); None: not
             checked.
