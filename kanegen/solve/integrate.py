@@ -190,6 +190,11 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     return events
 
 
+def _record(solver: Evaluation, span: tuple[float, float], options: Options, control: ControlOptions) -> RunRecord:
+    given = {"t_span": span, "stabilization": solver.stabilization, **options._asdict(), **control._asdict()}
+    return RunRecord.of(solver, {name: value for name, value in given.items() if name not in ("t_eval", "progress")})
+
+
 def _span(t_span: Any, start: float | None) -> tuple[float, float]:
     """First and last time; ``start`` is the first one if ``t_span`` is a number."""
     try:
@@ -407,11 +412,7 @@ class Integrable(Evaluation):
         one_state(t0, q0, u0)
         start = RunStart(t0, q0, u0, start_tolerance)
         closing = ControlOptions(control, sample_time, limits, y, tau0)
-        plain = {"t_span": (t0, t1), "stabilization": self.stabilization, **options._asdict(), **closing._asdict()}
-        record = RunRecord.of(
-            self, {name: value for name, value in plain.items() if name not in ("t_eval", "progress")}
-        )
-        return integrate(self._problem(closing, start, r, s0, record), start, t1, options)
+        return integrate(self._problem(closing, options, start, t1, r, s0), start, t1, options)
 
     @property
     def _initial_time(self) -> float | None:
@@ -443,7 +444,9 @@ class Integrable(Evaluation):
         q0, u0 = completed(self._functions, t0, known, given or initial, inputs, allowed)
         return q0, u0, states
 
-    def _problem(self, control: ControlOptions, start: RunStart, r: Any, s0: Array, record: RunRecord) -> Problem:
+    def _problem(
+        self, control: ControlOptions, options: Options, start: RunStart, t1: float, r: Any, s0: Array
+    ) -> Problem:
         functions, projection = self._functions, projection_of(self.stabilization, self._functions)
         loop = closed_loop(functions, control, start, r)
         functions.require(functions.in_run())
@@ -453,6 +456,7 @@ class Integrable(Evaluation):
         if loop is None and FORMS[self.description.form].momenta:
             momenta = RunMomenta(functions, r, self._inputs_needed())
         solver = self.__dict__.setdefault("_reference", SolverReference(self))
+        record = _record(self, (start.t, t1), options, control)
         return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0, solver, record)
 
     def consistent_controls(
