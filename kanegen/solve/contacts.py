@@ -19,7 +19,7 @@ from kanegen.model.records import FrozenMapping
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.solution import MODES, ContactHistory, EventRecord, Outcome, Phase, conflict_message
-from kanegen.solve.values import by_name, number, require_none, shown, shown_values, unknown
+from kanegen.solve.values import by_name, number, one_state, require_none, shown, shown_values, unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,29 +146,11 @@ class Contacting(Evaluation):
             For wrong arguments, a model without contacts, values of laws out of range, and states in which no modes, or
             several, are consistent with the contact laws (Painleve). The message names the contact.
         """
-        functions, module = self._functions, self._functions.module
-        if not module.CONTACTS:
+        if not self._functions.module.CONTACTS:
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
-        functions.require(["contacts"])
-        q, u, s = self._state(t, q, u, r, s)
-        r = functions.with_states(r, s)
-        functions.get("gaps").value(t, q, u, r)  # checks the arguments
-        check_contact_values(functions, t, q, u, r)
-        state = functions.prepared, float(t), q, u, functions.inputs(r, ("contacts", "gaps"))
-        status, failure, modes, value, rate, force, qdot, udot = module.contacts(*state)
-        if status < 0 or not np.isfinite(udot).all():
-            functions.require_finite(("contacts",), t, q, u, r)
-            raise SolveError(contact_failure(module, status, failure, t))
-        states = {
-            name: _state(MODES[mode], layout, value, rate, force)
-            for name, mode, layout in zip(module.CONTACTS, modes.tolist(), module.contact_layout(), strict=True)
-        }
-        sdot = np.empty(0)
-        if self.description.states:
-            inputs = np.array(state[-1])
-            inputs[self.description.input_layout.multiplier_slots] = force
-            sdot = self._value("state_rates", t, q, u, inputs)
-        return Contacts(FrozenMapping(states), qdot, udot, sdot, force)
+        q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
+        return contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
 
     def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None, s: Any = None) -> Impulse:
         """The speeds after impulses that act at one instant, and the impulses of the constraints.
@@ -197,7 +179,8 @@ class Contacting(Evaluation):
             constraints that are nonlinear in the speeds cannot be satisfied after the impulse.
         """
         functions, description = self._functions, self.description
-        q, u, s = self._state(t, q, u, r, s)
+        q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
         r = functions.with_states(r, s)
         before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)
@@ -291,6 +274,29 @@ class Contacting(Evaluation):
             return None
         A: Array = self.A(t, q, u, r)
         return momentum[list(description.independent)] + A.T @ momentum[list(description.dependent)]
+
+
+def contacts_at(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> Contacts:
+    """The contacts of a model at a state; see :meth:`kanegen.Solver.contacts`. ``r`` includes the states."""
+    module, description = functions.module, functions.description
+    functions.require(["contacts"])
+    functions.get("gaps").value(t, q, u, r)  # checks the arguments
+    check_contact_values(functions, t, q, u, r)
+    state = functions.prepared, float(t), q, u, functions.inputs(r, ("contacts", "gaps"))
+    status, failure, modes, value, rate, force, qdot, udot = module.contacts(*state)
+    if status < 0 or not np.isfinite(udot).all():
+        functions.require_finite(("contacts",), t, q, u, r)
+        raise SolveError(contact_failure(module, status, failure, t))
+    states = {
+        name: _state(MODES[mode], layout, value, rate, force)
+        for name, mode, layout in zip(module.CONTACTS, modes.tolist(), module.contact_layout(), strict=True)
+    }
+    sdot = np.empty(0)
+    if description.states:
+        inputs = np.array(state[-1])
+        inputs[description.input_layout.multiplier_slots] = force
+        sdot = functions.get("state_rates").value(t, q, u, inputs)
+    return Contacts(FrozenMapping(states), qdot, udot, sdot, force)
 
 
 def _state(mode: str, layout: tuple[int, int, int], value: Array, rate: Array, force: Array) -> ContactState:

@@ -16,7 +16,7 @@ from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import by_array, one_state, state_arrays, unknown
+from kanegen.solve.values import by_array, state_arrays, unknown
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,11 @@ class Evaluation:
     def _value(self, name: str, t: Any, q: Any, u: Any, r: Any, s: Any = None) -> Any:
         return self._functions.get(name).value(t, q, u, r, s)
 
-    def _state(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Any, Any, Any]:
-        """One state as arrays, from arrays or from mappings and ``initial``. `SolveError` for arrays of states."""
-        if not (by_array(q) and by_array(u)) or isinstance(s, Mapping):
-            q, u, s = state_arrays(self.description, self.initial, q, u, s)
-        one_state(t, q, u, r, s)
-        return q, u, s
+    def _state(self, q: Any, u: Any, s: Any = None) -> tuple[Any, Any, Any]:
+        """The state as arrays, from arrays or from mappings and ``initial``."""
+        if by_array(q) and by_array(u) and not isinstance(s, Mapping):
+            return q, u, s
+        return state_arrays(self.description, self.initial, q, u, s)
 
     def residuals(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """Residuals of the constraints at position and velocity level, zero on the constraint manifold.

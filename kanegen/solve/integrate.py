@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -16,7 +15,7 @@ from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
-from kanegen.model.records import FrozenMapping
+from kanegen.progress import ProgressBar, activity
 from kanegen.solve.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.consistent import (
     RunStart,
@@ -33,8 +32,6 @@ from kanegen.solve.inputs import RunInputs, run_inputs
 from kanegen.solve.inverse_dynamics import InverseDynamics, inverse_dynamics
 from kanegen.solve.momentum import RunMomenta, state_function
 from kanegen.solve.solution import (
-    ContactHistory,
-    ControlHistory,
     Dense,
     IntegrationError,
     IntegrationInterrupted,
@@ -45,17 +42,9 @@ from kanegen.solve.solution import (
     SolverReference,
     Statistics,
     conflict_message,
+    inputs_of_run,
 )
-from kanegen.solve.values import (
-    initial_time,
-    integral_function,
-    listed,
-    number,
-    plain_value,
-    positive,
-    state_components,
-    tolerances,
-)
+from kanegen.solve.values import initial_time, integral_function, listed, number, positive, state_components, tolerances
 
 
 class Options(NamedTuple):
@@ -136,8 +125,10 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: Options) ->
     functions, projection = problem.functions, problem.projection
     events = _checked_events(problem, start, t1, options)
     t0, q0, u0, _ = start
-    progress: AbstractContextManager[Any] = nullcontext(options.progress or None)
-    if options.progress is True:
+    progress: AbstractContextManager[Any] = nullcontext(options.progress)
+    if not options.progress:
+        progress = activity(f"integrating {functions.description.name!r}")
+    elif options.progress is True:
         progress = ProgressBar(functions.description.name, t0, t1)
     with progress as call:
         result = functions.module.integrate(
@@ -189,13 +180,9 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     return events
 
 
-def run_record(solver: Evaluation, span: tuple[float, float], options: Options, control: ControlOptions) -> RunRecord:
-    """The record of a run, with the options that are plain values."""
-    d, skipped = solver.description, ("t_eval", "progress")
+def _record(solver: Evaluation, span: tuple[float, float], options: Options, control: ControlOptions) -> RunRecord:
     given = {"t_span": span, "stabilization": solver.stabilization, **options._asdict(), **control._asdict()}
-    plain = {name: plain_value(value) for name, value in given.items() if name not in skipped and value is not None}
-    names = d.coordinates, d.speeds, d.states, d.inputs
-    return RunRecord(d.name, solver.extension.digest, *names, solver.parameters, FrozenMapping(plain))
+    return RunRecord.of(solver, {name: value for name, value in given.items() if name not in ("t_eval", "progress")})
 
 
 def _span(t_span: Any, start: float | None) -> tuple[float, float]:
@@ -251,30 +238,9 @@ def _solution(problem: Problem, result: Any) -> Solution:
         contacts=contacts,
         control=control,
         run=problem.record,
-        all_inputs=MotionInputs(partial(_all_inputs, problem, result.t, (q, u, s), contacts, control)),
+        all_inputs=MotionInputs(partial(inputs_of_run, problem, result.t, (q, u, s), contacts, control)),
         reference=problem.solver,
     )
-
-
-def _all_inputs(
-    problem: Problem,
-    times: Array,
-    state: tuple[Array, ...],
-    contacts: ContactHistory | None,
-    control: ControlHistory | None,
-) -> Array:
-    """The array r of compiled functions at the stored times of a run, (n_t, n_r + n_hidden)."""
-    d, layout = problem.functions.description, problem.functions.description.input_layout
-    rows: Array = problem.functions.module.inputs_along(
-        problem.function, problem.inputs.compiled, times, np.hstack(state)
-    )
-    if problem.loop is not None:
-        rows[:, layout.free_slots] = problem.loop.hidden[len(layout.contact_rows) :][: len(layout.free_controls)]
-    if control is not None:
-        rows[:, [d.inputs.index(name) for name in control.names]] = control.values
-    if contacts is not None:
-        rows[:, layout.multiplier_slots] = contacts.forces
-    return rows
 
 
 def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> Solution:
@@ -313,57 +279,6 @@ def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:
     except SolveError as error:
         return str(error)
     return None
-
-
-_QUIET_SECONDS = 0.5
-"""Shorter runs show no progress bar."""
-
-
-class ProgressBar:
-    """A context manager, called with the current time of a run from ``t0`` to ``t1``, that shows a progress bar.
-
-    It writes to standard error if this is a terminal, or to ``console``, a ``rich.console.Console``.
-    """
-
-    def __init__(
-        self, title: str, t0: float, t1: float, clock: Callable[[], float] = time.monotonic, console: Any = None
-    ) -> None:
-        self._title, self._t0, self._t1 = title, t0, t1
-        self._clock, self._start = clock, clock()
-        self._console = console
-        self._bar: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> ProgressBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def __call__(self, t: float) -> None:
-        if self._bar is None:
-            if self._clock() - self._start < _QUIET_SECONDS:
-                return
-            self._open()
-        self._bar.update(self._task, completed=abs(t - self._t0), time=t)
-
-    def _open(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        console = self._console or Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("t = {task.fields[time]:.4g} s"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bar.add_task(self._title, total=abs(self._t1 - self._t0), time=self._t0)
-        self._bar.start()
 
 
 class Integrable(Evaluation):
@@ -435,7 +350,8 @@ class Integrable(Evaluation):
             Store what ``solution(t)`` needs: k (n_q + n_u) numbers per step, k = 4 to 8; dop853 then needs three more
             evaluations per step.
         progress
-            True: show a progress bar in long runs. A function: it is called with the time about every 20 ms.
+            True: show a progress bar in long runs; False: a line that names runs of more than a second, in terminals
+            and notebooks. A function: it is called with the time about every 20 ms.
         start_tolerance
             Largest violation of the constraints at the start (:func:`kanegen.solve.consistent.violations`); None: not
             checked.
@@ -485,10 +401,11 @@ class Integrable(Evaluation):
         q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, start_tolerance)
         start = RunStart(t0, q0, u0, start_tolerance)
         closing = ControlOptions(control, sample_time, limits, y, tau0)
-        record = run_record(self, (t0, t1), options, closing)
-        return integrate(self._problem(closing, start, r, s0, record), start, t1, options)
+        return integrate(self._problem(closing, options, start, t1, r, s0), start, t1, options)
 
-    def _problem(self, control: ControlOptions, start: RunStart, r: Any, s0: Array, record: RunRecord) -> Problem:
+    def _problem(
+        self, control: ControlOptions, options: Options, start: RunStart, t1: float, r: Any, s0: Array
+    ) -> Problem:
         functions, projection = self._functions, projection_of(self.stabilization, self._functions)
         loop = closed_loop(functions, control, start, r)
         functions.require(functions.in_run())
@@ -498,6 +415,7 @@ class Integrable(Evaluation):
         if loop is None and FORMS[self.description.form].momenta:
             momenta = RunMomenta(functions, r, self._inputs_needed())
         solver = self.__dict__.setdefault("_reference", SolverReference(self))
+        record = _record(self, (start.t, t1), options, control)
         return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0, solver, record)
 
     def consistent_controls(
@@ -523,7 +441,7 @@ class Integrable(Evaluation):
         SolveError
             For a model without control constraints, and, with the residuals, if no controls satisfy them.
         """
-        q, u, _ = self._state(t, q, u)
+        q, u, _ = self._state(q, u)
         names = self.description.input_names(control_constraints(self._functions).states)
         inputs = other_inputs(self._functions, names, r).at(float(t))
         return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)

@@ -23,8 +23,10 @@ from kanegen.errors import SolveError
 from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.consistent import violations
+from kanegen.solve.contacts import contacts_at
 from kanegen.solve.evaluation import Evaluation
-from kanegen.solve.values import key_name, listed, require_none, shown, unknown
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.values import key_name, listed, one_state, require_none, shown, unknown
 
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
@@ -152,7 +154,8 @@ class Differentiable(Evaluation):
             If ``rhs`` raises it, if a derivative is not finite, and if the Jacobians were not built.
         """
         d = self.description
-        q, u, s = self._state(t, q, u, r, s)
+        q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
         rows = tuple(f"{name}'" for name in (*d.coordinates, *d.speeds, *d.states))
         columns = FrozenMapping(zip("qusrp", (d.coordinates, d.speeds, d.states, d.inputs, d.parameters), strict=True))
         on_q, on_u, on_s, on_r, on_p = _slopes(self._evaluate(t, q, u, r, s), d, "jacobian", _size(d), "qusrp")
@@ -186,10 +189,13 @@ class Differentiable(Evaluation):
         Raises
         ------
         SolveError
-            If the state violates constraints (the message names each with its residual), if the named elements are not
-            independent, and if the Jacobians were not built.
+            If the state violates constraints (the message names each with its residual), if a contact acts there, whose
+            force the Jacobians do not contain, if the named elements are not independent, and if the Jacobians were not
+            built.
         """
-        q, u, s = self._state(t, q, u, r, s)
+        q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
+        _require_open_contacts(self._functions, t, q, u, self._functions.with_states(r, s))
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
             headline = (
@@ -203,6 +209,20 @@ class Differentiable(Evaluation):
 
     def _evaluate(self, t: float, q: Any, u: Any, r: Any, s: Any) -> Evaluate:
         return lambda name: np.asarray(self._value(name, t, q, u, r, s))
+
+
+def _require_open_contacts(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> None:
+    """Raise `SolveError` for contacts that act at the state, because the Jacobians hold their forces constant."""
+    if not functions.module.CONTACTS:
+        return
+    states = contacts_at(functions, t, q, u, r).states
+    acting = [f"{name} ({state.mode})" for name, state in states.items() if state.mode != "open"]
+    if acting:
+        raise SolveError(
+            f"the model {functions.description.name!r} cannot be linearized at t = {t!r} s while contacts act: "
+            f"{', '.join(acting)}; the linear model would not contain their forces. For this state build a model "
+            "without these contacts: a closed rigid contact is a holonomic constraint, a compliant one a load"
+        )
 
 
 def _size(d: Description) -> int:

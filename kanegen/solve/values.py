@@ -269,13 +269,15 @@ def tolerances(given: Any, what: str, default: float, names: Sequence[str]) -> A
 
 def plain_value(value: Any) -> Any:
     """Numbers, text, lists and mappings with text as keys, for JSON; anything else as its text."""
-    if isinstance(value, np.ndarray | np.generic):
+    if value is None or type(value) in (float, int, bool, str):
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, Mapping):
         return {key_name(key): plain_value(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, (list, tuple, set, frozenset)):
         return [plain_value(item) for item in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def parameter_values(given: Mapping[Any, float | None], description: Description) -> dict[str, float | None]:

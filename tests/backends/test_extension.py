@@ -122,6 +122,12 @@ def test_another_version_of_the_interface_is_refused() -> None:
         build(pendulum("old", abi="999"))
 
 
+def test_an_entry_keeps_the_code_of_the_model_only() -> None:
+    names = {path.name for path in build(pendulum()).path.parent.iterdir()}
+    assert {name for name in names if name.endswith((".c", ".h", ".o"))} == {"pendulum.c", "pendulum.h"} & names
+    assert "pendulum.c" in names
+
+
 def test_a_damaged_extension_is_built_again() -> None:
     built = build(pendulum("damaged"))
     content = built.path.read_bytes()

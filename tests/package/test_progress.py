@@ -32,7 +32,9 @@ class Recorder:
         self.closed = 0
 
     def show(self, text: str) -> None:
-        self.texts.append(text.removeprefix("kanegen: "))
+        text = text.removeprefix("kanegen: ")
+        if self.texts[-1:] != [text]:
+            self.texts.append(text)
 
     def close(self) -> None:
         self.closed += 1
@@ -74,13 +76,25 @@ def test_an_error_ends_the_line(recorder: Recorder) -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert recorder.closed == 1
-    assert not progress._line.texts
+    assert not progress._line.present
 
 
 def test_a_first_activity_without_delay_does_not_wait_for_another(recorder: Recorder) -> None:
     with activity("slow", delay=60.0), activity("first build", delay=0.0):
         time.sleep(0.2)
     assert recorder.texts == ["slow, first build", "slow"]
+
+
+def test_short_activities_cost_microseconds(recorder: Recorder) -> None:
+    start = time.perf_counter()
+    for _ in range(2000):
+        with activity("short"):
+            pass
+    seconds = (time.perf_counter() - start) / 2000
+    print(f"{1e6 * seconds:.1f} microseconds an activity")
+    assert seconds < 1e-3
+    assert not recorder.texts
+    assert sum(thread.name == "kanegen progress" for thread in threading.enumerate()) == 1
 
 
 def test_a_notebook_shows_each_line_once() -> None:

@@ -198,6 +198,10 @@ def _compile(job: _Job, sources: Sources, work: Path) -> None:
     parts = [str(kernel), *(str(objects / f"{part}.o") for part in (MODULE, *_C_PARTS))]
     run(link_command(job.toolchain, job.options, parts, str(work / _file_name(sources))), folder=work)
     kernel.unlink()
+    # The entry keeps the C code of the model, but not the headers of the runtime, a third of its size.
+    for name in sources.files:
+        if name.endswith(".h") and name != f"{sources.name}.h":
+            (work / name).unlink()
 
 
 def _wrapper_folder(job: _Job, available: Mapping[str, str]) -> Path:

@@ -6,6 +6,7 @@ from kanegen.solve.solution.motion import Solution as Solution
 from kanegen.solve.solution.motion import load as load
 from kanegen.solve.solution.quantities import MotionInputs as MotionInputs
 from kanegen.solve.solution.quantities import SolverReference as SolverReference
+from kanegen.solve.solution.quantities import inputs_of_run as inputs_of_run
 from kanegen.solve.solution.records import MODES as MODES
 from kanegen.solve.solution.records import ContactHistory as ContactHistory
 from kanegen.solve.solution.records import ControlHistory as ControlHistory

@@ -179,7 +179,7 @@ def _fields(arrays: dict[str, Any], a: dict[str, Any]) -> dict[str, Any]:
         "statistics": Statistics(**a["statistics"]),
         "last": (float(arrays["last"][0]), *(last if n_s else last[:2])),
         "dense": _dense(arrays),
-        "events": _events(arrays, a, (n_q, n_u, n_u, n_s, n_s), (*record.speeds, *record.states)),
+        "events": _events(arrays, a, (n_q, n_u, n_u, n_s, n_s)),
         "contacts": a["contacts"] and _contacts(arrays, a["contacts"], n_t),
         "control": a["control"] and _control(arrays, a["control"], n_t),
         "run": record,
@@ -191,16 +191,13 @@ def _dense(arrays: dict[str, Any]) -> Dense | None:
     return Dense(*(arrays[name] for name in names)) if set(names) <= arrays.keys() else None
 
 
-def _events(
-    arrays: dict[str, Any], a: dict[str, Any], sizes: tuple[int, ...], names: tuple[str, ...]
-) -> tuple[EventRecord, ...]:
+def _events(arrays: dict[str, Any], a: dict[str, Any], sizes: tuple[int, ...]) -> tuple[EventRecord, ...]:
     count, n_rows = len(a["events"]), len((a["contacts"] or {"names": ()})["names"])
     widths = zip(EVENT_ARRAYS, (*sizes, n_rows), strict=True)
     columns = {name: arrays.get(f"event_{name}", np.empty((count, width))) for name, width in widths}
+    names = (*a["names"]["speeds"], *a["names"]["states"])
     return tuple(
-        EventRecord(
-            float(arrays["event_t"][k]), name, kind, **{column: x[k] for column, x in columns.items()}, names=names
-        )
+        EventRecord(float(arrays["event_t"][k]), name, kind, names=names, **{part: x[k] for part, x in columns.items()})
         for k, (name, kind) in enumerate(a["events"])
     )
 

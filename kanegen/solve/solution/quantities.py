@@ -11,6 +11,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
+from kanegen.solve.solution.records import ContactHistory, ControlHistory
 
 
 class SolverReference:
@@ -93,6 +94,30 @@ class Members(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"<values by name: {', '.join(self._names) or 'none'}>"
+
+
+def inputs_of_run(
+    problem: Any,
+    times: Array,
+    state: tuple[Array, ...],
+    contacts: ContactHistory | None,
+    control: ControlHistory | None,
+) -> Array:
+    """The array r of compiled functions at the stored times of a run, (n_t, n_r + n_hidden).
+
+    ``problem``: what was integrated, with its functions, inputs and control loop; ``state``: q, u, s at the ``times``.
+    """
+    d, layout = problem.functions.description, problem.functions.description.input_layout
+    rows: Array = problem.functions.module.inputs_along(
+        problem.function, problem.inputs.compiled, times, np.hstack(state)
+    )
+    if problem.loop is not None:
+        rows[:, layout.free_slots] = problem.loop.hidden[len(layout.contact_rows) :][: len(layout.free_controls)]
+    if control is not None:
+        rows[:, [d.inputs.index(name) for name in control.names]] = control.values
+    if contacts is not None:
+        rows[:, layout.multiplier_slots] = contacts.forces
+    return rows
 
 
 def along(function: Callable[..., Any], t: Array, q: Array, u: Array, inputs: Array) -> Any:

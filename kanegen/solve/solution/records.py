@@ -12,7 +12,8 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codes import Mode, Status
-from kanegen.solve.values import shown
+from kanegen.model.records import FrozenMapping
+from kanegen.solve.values import plain_value, shown
 
 MODES = Mode.labels()
 """Modes of a contact, indexed by their numbers in C. ``"penetrated"``: the gap is violated, and no force acts."""
@@ -294,3 +295,11 @@ class RunRecord:
     inputs: tuple[str, ...]
     parameters: Mapping[str, float | None]
     options: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, solver: Any, options: Mapping[str, Any]) -> RunRecord:
+        """The record of a run of a solver; options that are None are left out, others become plain values."""
+        d = solver.description
+        plain = FrozenMapping((name, plain_value(value)) for name, value in options.items() if value is not None)
+        names = d.coordinates, d.speeds, d.states, d.inputs
+        return cls(d.name, solver.extension.digest, *names, solver.parameters, plain)
