@@ -166,7 +166,10 @@ def _span(t_span: Any) -> tuple[float, float]:
         t0, t1 = t_span
     except (TypeError, ValueError) as error:
         raise SolveError(f"t_span is {t_span!r}; expected a pair (t0, t1) in seconds") from error
-    return number(t0, "t0"), number(t1, "t1")
+    start, end = number(t0, "t0"), number(t1, "t1")
+    if not math.isfinite(end - start):
+        raise SolveError(f"t_span is {t_span!r}; its length exceeds the largest floating-point number")
+    return start, end
 
 
 def _check_tolerance(value: Any, name: str, zero: bool) -> None:
