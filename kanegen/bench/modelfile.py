@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kanegen.errors import ModelError
+from kanegen.errors import ModelError, shown
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_names
 
@@ -35,6 +35,12 @@ class ModelFile:
             raise ModelError(
                 f"{self.path} gives no start of the motion: add "
                 'INITIAL = {"t": 0.0, "q": (...), "u": (...), "r": None}'
+            )
+        missing = [key for key in ("t", "q", "u") if key not in self.initial]
+        if missing:
+            raise ModelError(
+                f"INITIAL of {self.path} has no {', '.join(map(repr, missing))}: expected "
+                '{"t": 0.0, "q": (...), "u": (...), "r": None}'
             )
         if self.model.states and self.initial.get("s") is None:
             raise ModelError(
@@ -71,6 +77,8 @@ def read_model_file(path: Path, function: str = "model", options: Mapping[str, A
         raise ModelError(f"{function}() of {path} returned {type(model).__name__}; expected a kanegen.Model")
     initial = getattr(module, "initial", None)
     start = initial(**options) if callable(initial) else getattr(module, "INITIAL", None)
+    if start is not None and not isinstance(start, Mapping):
+        raise ModelError(f"INITIAL of {path} is {shown(start)}; expected a mapping with t, q, u, and r and s if needed")
     return ModelFile(path, function, options, model, start)
 
 

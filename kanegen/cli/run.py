@@ -92,6 +92,8 @@ def run(
     """Integrate the motion from the file's INITIAL and print a summary."""
     if output is not None and output.suffix not in (".csv", ".npz"):
         raise click.UsageError(f"--output {output}: expected a name that ends in .csv or .npz")
+    if plot is not None:
+        _check_figure(plot)
     motion = _simulate(file, parameters, duration, points, settings)
     console = Console()
     console.print(_summary(motion))
@@ -185,6 +187,17 @@ def _write(path: Path, motion: _Motion) -> None:
     else:
         table = np.column_stack((solution.t, motion.values))
         np.savetxt(path, table, delimiter=",", header=",".join(["t", *motion.names]), comments="", fmt="%.17g")
+
+
+def _check_figure(path: Path) -> None:
+    """Raise an error for a figure that cannot be written, before the integration."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+    except ImportError as error:
+        raise click.ClickException(f"--plot {path} needs matplotlib: pip install 'kanegen[plot]'") from error
+    known = FigureCanvasAgg.filetypes
+    if path.suffix and path.suffix.removeprefix(".").lower() not in known:
+        raise click.UsageError(f"--plot {path}: expected a name that ends in {', '.join(f'.{end}' for end in known)}")
 
 
 def _draw(path: Path, motion: _Motion) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.errors import ModelError
+from kanegen.errors import ModelError, shown
 from kanegen.model.records import settle
 
 
@@ -204,3 +204,11 @@ class Projection:
 
 def _positive(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 < value < math.inf
+
+
+def require_stabilization(value: Any) -> None:
+    """Raise ``ModelError`` for anything but ``None``, :class:`Baumgarte` and :class:`Projection`."""
+    if value is not None and not isinstance(value, (Baumgarte, Projection)):
+        raise ModelError(
+            f"stabilization is {shown(value)}; expected kg.Baumgarte(alpha, beta), kg.Projection() or None"
+        )

@@ -17,7 +17,7 @@ from kanegen.model import Baumgarte, Projection
 from kanegen.model.control import largest_exponent
 from kanegen.program.functions.controls import GAINS
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import beyond, key_name, largest, listed, numbers, positive, require_none, unknown
+from kanegen.solve.values import beyond, largest, listed, names_in, numbers, positive, require_none, unknown
 
 _ITERATIONS = 50
 _SINGULAR = 1e-9
@@ -106,7 +106,7 @@ def _require(functions: CompiledFunctions) -> list[str]:
 
 def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
     """Indices in (q, u) of the components that keep their values, by name."""
-    names = [key_name(key) for key in ([fixed] if isinstance(fixed, str) else fixed)]
+    names = names_in(fixed, "fixed")
     require_none([unknown(name, known, "coordinate or speed") for name in names if name not in known], "fixed: ")
     return {name: known.index(name) for name in names}
 

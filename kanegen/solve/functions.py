@@ -13,6 +13,7 @@ from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
 from kanegen.program.catalogue import CATALOGUE, spec_of
+from kanegen.solve.values import real_array
 
 
 class CompiledFunctions:
@@ -65,7 +66,7 @@ class CompiledFunctions:
         Raises `SolveError` where one of the functions reads an input or a state without a default.
         """
         if r is not None:
-            return np.asarray(r, dtype=np.float64)
+            return real_array(r, "r")
         listed, layout = list(names), self.description.input_layout
         values = self._values_by_default(listed)
         missing = [name for name, x in zip((*layout.inputs, *layout.hidden), values, strict=True) if np.isnan(x)]
@@ -85,11 +86,11 @@ class CompiledFunctions:
         d, layout = self.description, self.description.input_layout
         if s is None:
             return r
-        states = np.asarray(s, dtype=np.float64)
+        states = real_array(s, "s")
         if not d.states or states.shape != (len(d.states),):
             what = f"expected ({len(d.states)},): {', '.join(d.states)}" if d.states else "the model has no states"
             raise SolveError(f"s has shape {states.shape}; {what}")
-        given = np.asarray(self._defaults if r is None else r, dtype=np.float64)
+        given = self._defaults if r is None else real_array(r, "r")
         array: Array = layout.array(np.zeros(len(d.inputs)))
         if given.ndim != 1 or given.size not in (len(d.inputs), layout.state_slots.start, layout.size):
             raise SolveError(f"r has shape {given.shape}; expected ({len(d.inputs)},): {', '.join(d.inputs)}")

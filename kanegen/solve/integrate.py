@@ -12,7 +12,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, shown
 from kanegen.forms import FORMS
 from kanegen.model import Projection
 from kanegen.solve.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
@@ -71,14 +71,19 @@ class Options(NamedTuple):
             if value is not None:
                 positive(value, name, "a positive number of seconds")
         steps = self.max_steps
-        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
-            raise SolveError(f"max_steps is {steps!r}; expected a positive integer or None for no limit")
+        whole = isinstance(steps, (int, np.integer)) and not isinstance(steps, bool)
+        if steps is not None and not (whole and 1 <= steps <= _MOST_STEPS):
+            raise SolveError(f"max_steps is {shown(steps)}; expected an integer from 1 to 2**63 - 1, or None")
         _check_tolerance(self.rtol, "rtol", zero=False)
         _check_tolerance(self.atol, "atol", zero=True)
 
 
 _STEPPING: Final = Options._fields[: Options._fields.index("events")]
 """The options that are passed to the compiled integrator unchanged."""
+
+
+_MOST_STEPS: Final = 2**63 - 1
+"""The compiled integrator counts steps with 64 bits."""
 
 
 class Problem(NamedTuple):
@@ -165,7 +170,7 @@ def _span(t_span: Any) -> tuple[float, float]:
     try:
         t0, t1 = t_span
     except (TypeError, ValueError) as error:
-        raise SolveError(f"t_span is {t_span!r}; expected a pair (t0, t1) in seconds") from error
+        raise SolveError(f"t_span is {shown(t_span)}; expected a pair (t0, t1) in seconds") from error
     start, end = number(t0, "t0"), number(t1, "t1")
     if not math.isfinite(end - start):
         raise SolveError(f"t_span is {t_span!r}; its length exceeds the largest floating-point number")
@@ -177,11 +182,11 @@ def _check_tolerance(value: Any, name: str, zero: bool) -> None:
         return  # the usual case, without the time that NumPy takes
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.array(np.nan)
     if not (np.isfinite(array).all() and ((array >= 0.0) if zero else (array > 0.0)).all()):
         raise SolveError(
-            f"{name} is {value!r}; expected finite numbers that are {'not negative' if zero else 'positive'}"
+            f"{name} is {shown(value)}; expected finite numbers that are {'not negative' if zero else 'positive'}"
         )
 
 

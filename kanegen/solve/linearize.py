@@ -23,7 +23,7 @@ from kanegen.errors import SolveError
 from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
 from kanegen.solve.consistent import violations
 from kanegen.solve.evaluation import Evaluation
-from kanegen.solve.values import key_name, listed, require_none, unknown
+from kanegen.solve.values import listed, names_in, positive, require_none, unknown
 
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
@@ -162,6 +162,7 @@ class Differentiable(Evaluation):
             If the state violates constraints (the message names each with its residual), if the named elements are not
             independent, and if the Jacobians were not built.
         """
+        tolerance = positive(tolerance, "tolerance")
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
             headline = (
@@ -270,7 +271,7 @@ def _free(matrix: Array, names: Sequence[str], wanted: Sequence[Any] | None, wha
     rank, order = pivoted_columns(matrix)
     if wanted is None:
         return sorted(order[rank:])
-    chosen = [key_name(name) for name in wanted]
+    chosen = names_in(wanted, f"{what}s")
     require_none([unknown(name, names, what) for name in chosen if name not in names])
     free = sorted({names.index(name) for name in chosen})
     bound = [i for i in range(len(names)) if i not in free]

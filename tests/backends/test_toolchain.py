@@ -33,6 +33,8 @@ def test_cc_wins_and_keeps_its_arguments(tmp_path: Path) -> None:
 def test_a_wrong_cc_is_an_error_not_a_reason_to_take_another() -> None:
     with raises(BuildError, "CC", "'/nonexistent'", "apt install gcc"):
         find_toolchain({"CC": "/nonexistent", "PATH": "/usr/bin:/bin"})
+    with raises(BuildError, "CC", "gcc", "quotation"):
+        find_toolchain({"CC": 'gcc "x', "PATH": "/usr/bin:/bin"})
 
 
 def test_no_compiler_tells_what_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

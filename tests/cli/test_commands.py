@@ -185,6 +185,17 @@ def test_a_start_without_states_is_refused(cache: Path, tmp_path: Path) -> None:
     says(result.output, "INITIAL", "i", "z", '"s"')
 
 
+def test_an_incomplete_start_is_refused(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "incomplete.py"
+    text = (EXAMPLES / "elliptic_wire.py").read_text(encoding="utf-8")
+    for start, names in (("{'q': (0.0, 0.0)}", ("'t'", "'u'")), ("(0.0, 0.0)", ("INITIAL", "mapping"))):
+        file.write_text(f"{text}\n\nINITIAL = {start}\n", encoding="utf-8")
+        result = invoke(cache, "run", file)
+        assert result.exit_code == 1
+        says(result.output, *names)
+        assert "Traceback" not in result.output
+
+
 def test_events_that_reset_states_are_listed(cache: Path, tmp_path: Path) -> None:
     file = tmp_path / "counter.py"
     file.write_text(COUNTER, encoding="utf-8")
@@ -246,6 +257,7 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
         (("run", "{file}", "-o", "n"), 2, ("name=value",)),
         (("run", "{file}", "-o", "rod=1", "-o", "rod=2"), 2, ("rod", "twice")),
         (("run", "{file}", "--output", "motion.txt"), 2, (".csv", ".npz")),
+        (("run", "{file}", "--plot", "motion.zzz"), 2, ("motion.zzz", ".png", ".pdf")),
         (("show", "{file}", "-o", "n=3"), 1, ("'n'",)),
         (("show", "{file}:absent"), 1, ("'absent'",)),
         (("show", "{file}:wrong"), 1, ("frame", "3")),

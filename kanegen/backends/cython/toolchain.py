@@ -94,7 +94,10 @@ def find_toolchain(environment: Mapping[str, str] | None = None) -> Toolchain:
 
 
 def _toolchain(command: str, search_path: str | None) -> Toolchain | None:
-    words = shlex.split(command)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:  # a quotation mark without its counterpart
+        raise BuildError(f"the command of the C compiler, CC={command!r}, cannot be read: {error}") from error
     path = shutil.which(words[0], path=search_path) if words else None
     if path is None:
         return None
