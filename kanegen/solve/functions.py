@@ -132,6 +132,12 @@ class CompiledFunctions:
         if name in self.description.unavailable:
             return f"{public} does not exist for the model {model!r}: {self.description.unavailable[name]}"
         if name not in self.module.FUNCTIONS:
+            spec = spec_of(name)
+            if spec is not None and spec.group == "jacobians":
+                return (
+                    f"the model {model!r} was built without Jacobians (here {public}): give "
+                    'functions=("rhs", "residuals", "jacobians") or functions="all" to kanegen.build'
+                )
             return (
                 f"{public} was not built for the model {model!r}: name it in functions= of kanegen.build. "
                 f"The functions that were built are {', '.join(self.module.FUNCTIONS)}"

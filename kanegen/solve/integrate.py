@@ -158,8 +158,9 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     check_contact_values(problem.functions, *state, r)
     if tolerance is not None and (violated := violations(d, problem.residuals(*state, r), *state[1:], tolerance)):
         advice = (
-            "correct q0 and u0, allow more by start_tolerance=, or pass start_tolerance=None to integrate in spite of "
-            "the violation (with a stabilization it decays)"
+            "correct the start, for example by q0, u0 = solver.make_consistent(t0, q0, u0) with fixed= for values to "
+            "keep; allow more by start_tolerance=; or pass start_tolerance=None to integrate in spite of the violation "
+            "(with a stabilization it decays)"
         )
         headline = f"the start at t = {start.t!r} s violates {len(violated)} constraint(s)"
         raise SolveError(listed(headline, violated, advice))

@@ -9,7 +9,14 @@ import pytest
 from messages import raises
 
 from kanegen.backends.cython import toolchain as toolchain_module
-from kanegen.backends.cython.toolchain import CompilerOptions, cpu_identity, find_toolchain, link_command, run
+from kanegen.backends.cython.toolchain import (
+    CompilerOptions,
+    compile_object,
+    cpu_identity,
+    find_toolchain,
+    link_command,
+    run,
+)
 from kanegen.errors import BuildError
 
 
@@ -57,6 +64,14 @@ def test_an_updated_compiler_has_another_stamp(tmp_path: Path) -> None:
     before = find_toolchain({"CC": "cc", "PATH": str(tmp_path)})
     program(tmp_path, "cc", "exit 1")
     assert find_toolchain({"CC": "cc", "PATH": str(tmp_path)}).stamp != before.stamp
+
+
+def test_a_compiler_that_writes_nothing_is_blamed(tmp_path: Path) -> None:
+    source, target = tmp_path / "model.c", tmp_path / "model.o"
+    source.write_text("int x;\n", encoding="utf-8")
+    toolchain = find_toolchain({"CC": str(program(tmp_path, "nothing", "echo a warning")), "PATH": ""})
+    with raises(BuildError, "nothing", "model.o", "CC", "a warning"):
+        compile_object(toolchain, (), source, target, ())
 
 
 @pytest.mark.parametrize("flag", ["-ffast-math", "-Ofast", "-ffinite-math-only"])
