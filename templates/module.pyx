@@ -1,5 +1,5 @@
 # cython: language_level=3, binding=False, boundscheck=False, cdivision=True
-# cython: auto_pickle=False, initializedcheck=False, embedsignature=True
+# cython: auto_pickle=False, initializedcheck=False, embedsignature=True, embedsignature.format=clinic
 # distutils: define_macros=NPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION
 """A compiled mechanical model: evaluation and integration.
 

@@ -25,6 +25,7 @@ from kanegen.cli.show import QUANTITIES
 from kanegen.codegen.methods.table import METHODS
 from kanegen.derivation import Equations
 from kanegen.errors import ModelError
+from kanegen.forms import FORMS
 
 FILE = """
 import sympy as sm
@@ -102,6 +103,11 @@ def test_version_and_help(cache: Path) -> None:
     assert __version__ in output(cache, "--version")
     text = output(cache, "--help")
     assert all(command in text for command in ("build", "run", "emit", "show", "bench", "cache"))
+
+
+@pytest.mark.parametrize("command", ["build", "verify"])
+def test_help_lists_every_form(cache: Path, command: str) -> None:
+    says(output(cache, command, "--help"), "auto", *FORMS)
 
 
 def test_help_imports_neither_scipy_nor_matplotlib() -> None:
