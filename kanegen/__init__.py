@@ -40,4 +40,5 @@ from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve import Outcome as Outcome
 from kanegen.solve import Solution as Solution
 from kanegen.solve import Solver as Solver
+from kanegen.solve import load as load
 from kanegen.verification import verify as verify

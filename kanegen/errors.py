@@ -27,7 +27,7 @@ class ModelError(KanegenError, ValueError):
         super().__init__(text)
 
 
-def shown(value: object) -> str:
+def brief(value: object) -> str:
     """A value as part of a message: its ``repr``, shortened; integers of thousands of digits have none."""
     try:
         text = repr(value)

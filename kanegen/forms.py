@@ -18,7 +18,9 @@ class FormSpec:
     ``any_rank``: the form accepts linearly dependent constraint rows.
     ``definite``: the form needs a positive definite Q: every speed must move mass.
     ``symmetric``: the form needs a symmetric matrix of the accelerations, which loads in u' can make unsymmetric.
-    ``candidate``: ``form="auto"`` can choose the form for up to ``speed_limit`` speeds (None: any number).
+    ``candidate``: ``form="auto"`` can choose the form.
+    ``written_out``: the code contains the factorization of Q without loops; ``form="auto"`` chooses the form up to
+    `WRITTEN_OUT_LIMIT` operations.
     ``momenta``: the state of an integration is (q, mom) instead of (q, u); ``rhs`` is that of the reduced form, or of
     the nonminimal form if the matrix of the accelerations is unsymmetric.
     ``functions``: functions that are always compiled with the form.
@@ -31,13 +33,14 @@ class FormSpec:
     definite: bool = False
     symmetric: bool = False
     candidate: bool = False
-    speed_limit: int | None = None
+    written_out: bool = False
     momenta: bool = False
     functions: tuple[str, ...] = ()
 
 
-WRITTEN_OUT_LIMIT: Final = 32
-"""Speed limit of forms whose code contains the factorization of Q without loops. With more speeds, compiling takes
+WRITTEN_OUT_LIMIT: Final = 14_000
+"""Most operations of a factorization and its solves in straight-line code that ``form="auto"`` accepts: those of a full
+matrix of 32 unknowns, or of thousands of unknowns in a chain or a net of springs. With more operations, compiling takes
 longer than most runs. For a chain with 20 speeds this code is 1.5 to 2 times as fast as the loops of the reduced form.
 """
 
@@ -53,7 +56,7 @@ _TABLE: Final = (
         definite=True,
         symmetric=True,
         candidate=True,
-        speed_limit=WRITTEN_OUT_LIMIT,
+        written_out=True,
     ),
     FormSpec("augmented", "the range-space system with Q + J^T W J in place of Q; Q can be singular", symmetric=True),
     FormSpec(

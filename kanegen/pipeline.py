@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from kanegen.backends.cython import CompilerOptions, c_sources
 from kanegen.backends.protocol import Generated, Request
@@ -15,12 +16,14 @@ from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.codegen.project import Control, emit_project, write_project
 from kanegen.codegen.sources import Features, Sources
 from kanegen.derivation import Equations, fingerprint, lower_model
-from kanegen.errors import BuildError, shown
+from kanegen.errors import BuildError, brief
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.stabilization import require_stabilization
 from kanegen.program.assemble import assemble
 from kanegen.program.options import BuildOptions
+from kanegen.progress import activity
 from kanegen.solve import Solver
+from kanegen.solve.values import TIME, form_names, form_values
 
 EMITTED_METHODS = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
 """Integration methods of standalone projects; without verner9, whose coefficients are longer than most models."""
@@ -69,7 +72,7 @@ def build(
     require_stabilization(stabilization)
     if compiler is not None and not isinstance(compiler, CompilerOptions):
         raise BuildError(
-            f"compiler is {shown(compiler)}; expected kanegen.CompilerOptions (flags) or None. The environment "
+            f"compiler is {brief(compiler)}; expected kanegen.CompilerOptions (flags) or None. The environment "
             "variable CC selects the compiler"
         )
     options = BuildOptions.of(form, functions)
@@ -78,12 +81,12 @@ def build(
     system = lower_model(model)
 
     def derive() -> Generated:
-        with _without_collections():
+        with activity(f"deriving the equations of {model.name!r}"), _without_collections():
             return generate(Equations(system), options)
 
     request = Request(fingerprint(system, repr(options)), derive)
     built = backend_named(backend)(request, compiler)
-    return Solver(built, built.description, model.parameters, stabilization)
+    return Solver(built, built.description, model.parameters, stabilization, model.initial)
 
 
 @contextmanager
@@ -111,18 +114,36 @@ def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] 
     return c_sources(generate(Equations(system), options), fingerprint(system, repr(options)))
 
 
-def emit(model: Model, directory: str | Path, form: str = "auto", functions: str | Iterable[str] | None = None) -> Path:
+def emit(
+    model: Model,
+    directory: str | Path,
+    form: str = "auto",
+    functions: str | Iterable[str] | None = None,
+    values: Mapping[Any, float] | None = None,
+) -> Path:
     """Write a standalone project into ``directory``: C99 kernel, runtime, an example program, a Python package.
 
     The C code needs only a C99 compiler and its math library; ``pip install DIRECTORY`` builds the Python module.
 
+    Parameters
+    ----------
+    model, form, functions
+        As for :func:`build`.
+    values
+        Values by name or symbol for the form of the example program: of parameters, coordinates, speeds, states, inputs
+        and the time ``t`` at which it starts. Others are those of the model: ``parameters``, ``initial`` and the
+        defaults of inputs; what is not known either, the form asks for.
+
     Raises
     ------
+    SolveError
+        For unknown names and for values that are not finite.
     BuildError
         If the folder holds files but no project of this model, or cannot be written.
     """
     sources = sources_of(model, form, functions)
     description = Description.from_sources(sources)
+    known = form_values(description, model.parameters, model.initial, values or {})
     constraints = description.control_constraints
     control_states = () if constraints is None else constraints.states
     features = _emitted_features(description)
@@ -134,6 +155,8 @@ def emit(model: Model, directory: str | Path, form: str = "auto", functions: str
         features,
         description.states,
         description.mass,
+        [known.get(name) for name in form_names(description)] if known else (),
+        known.get(TIME, 0.0) if TIME not in form_names(description) else 0.0,
     )
     return write_project(project, Path(directory))
 

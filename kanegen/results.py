@@ -18,5 +18,6 @@ from kanegen.solve.solution import ContactHistory as ContactHistory
 from kanegen.solve.solution import ControlHistory as ControlHistory
 from kanegen.solve.solution import EventRecord as EventRecord
 from kanegen.solve.solution import Phase as Phase
+from kanegen.solve.solution import RunRecord as RunRecord
 from kanegen.solve.solution import Saturation as Saturation
 from kanegen.solve.solution import Statistics as Statistics

@@ -67,6 +67,7 @@ include "module_control.pxi"
 include "module_inverse.pxi"
 {% endif %}
 include "module_function.pxi"
+include "module_rows.pxi"
 include "module_refusals.pxi"
 {% if has.implicit_methods %}
 include "module_jacobian.pxi"

@@ -96,7 +96,7 @@ cdef object _indices(object values, int n, str what):
     return array, len(given)
 
 
-cdef object _as_rows(object value, Py_ssize_t rows, Py_ssize_t width, str what):
+cdef object _as_matrix(object value, Py_ssize_t rows, Py_ssize_t width, str what):
     """A float64 C-contiguous array (rows, width)."""
     array = _as_array(value, what)
     if array.shape != (rows, width):
@@ -180,16 +180,6 @@ cdef object _refuse_infinite(object t, object q, object u, object r):
     _check_finite(numpy.asarray(q), COORDINATES, "q")
     _check_finite(numpy.asarray(u), SPEEDS, "u")
     _check_finite(numpy.asarray(r), INPUTS + HIDDEN, "r")
-
-
-def checked_state(t, q, u, r=None):
-    """``q`` (n_q,) and ``u`` (n_u,) as new arrays, for a quantity that needs no compiled function.
-
-    Raises SolveError for the same arguments as a compiled function; inputs ``r`` are optional, and states are not needed.
-    """
-    time, q, u = _time(t), _as_vector(q, COORDINATES, "q").copy(), _as_vector(u, SPEEDS, "u").copy()
-    _refuse_infinite(time, q, u, numpy.zeros(len(INPUTS + HIDDEN)) if r is None else _as_inputs(r, "r"))
-    return q, u
 
 
 cdef object _refuse_output(object out, tuple shape, str what):

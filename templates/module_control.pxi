@@ -100,6 +100,35 @@ cdef object _require_control(object value):
         _require_type(value, Control, "control", "Control(law, slots, low, high), or None")
 
 
+cdef tuple _as_states(object times, object states):
+    """Times (n_t,) and states (n_t, n_q + n_u + n_s or more)."""
+    t, y = _as_array(times, "times"), _as_array(states, "states")
+    if t.ndim != 1 or y.ndim != 2 or len(y) != len(t) or y.shape[1] < MODEL.n_q + MODEL.n_u + N_S:
+        raise SolveError(
+            f"times have shape {t.shape} and states {y.shape}; expected (n_t,) and (n_t, "
+            f"{MODEL.n_q + MODEL.n_u + N_S} or more)"
+        )
+    return t, y
+
+
+def inputs_along(function, inputs, times, states):
+    """All inputs of a run at many states, (n_t, n_r + n_hidden): the inputs, zeros for hidden inputs, and the states.
+
+    ``times`` (n_t,), ``states`` (n_t, n_q + n_u + n_s). Exceptions of Python inputs are raised.
+    """
+    cdef Run run = Run(function, inputs)
+    cdef size_t i, n_t, width
+    t, y = _as_states(times, states)
+    n_t, width = y.shape[0], y.shape[1]
+    run.evaluation.first_state = <int>width - N_S
+    result = numpy.empty((n_t, run.function.n_r))
+    for i in range(n_t):
+        if _inputs_at(&run.evaluation, _data(t)[i], _data(y) + i * width) == STATUS_PYTHON:
+            raise run.error
+        memcpy(_data(result) + i * run.function.n_r, run.evaluation.r, run.function.n_r * sizeof(double))
+    return result
+
+
 def along(function, inputs, control, times, states, others=()):
     """Values of compiled functions at many states: one array (n_t, n_out) for each of (function, *others).
 
@@ -115,12 +144,7 @@ def along(function, inputs, control, times, states, others=()):
     for item in functions:
         _require_function(item)
     _require_control(control)
-    t, y = _as_array(times, "times"), _as_array(states, "states")
-    if t.ndim != 1 or y.ndim != 2 or len(y) != len(t) or y.shape[1] < MODEL.n_q + MODEL.n_u + N_S:
-        raise SolveError(
-            f"times have shape {t.shape} and states {y.shape}; expected (n_t,) and (n_t, "
-            f"{MODEL.n_q + MODEL.n_u + N_S} or more)"
-        )
+    t, y = _as_states(times, states)
     n_t, width = y.shape[0], y.shape[1]
     if control is not None:
         (<Control>control).attach(&run.evaluation, <int>width)

@@ -155,6 +155,25 @@ cdef extern from "module_steppers.h" nogil:
     bint kg_module_all_finite(int, const double *)
     int kg_module_evaluate(const kg_function *, double, const double *, const double *, const double *, const double *,
                            double *, double *, int)
+    enum:
+        KG_ROW_ARGUMENTS
+    ctypedef struct kg_rows:
+        const kg_function *function
+        const double *p
+        const double *t
+        const double *q
+        const double *u
+        const double *r
+        const double *s
+        Py_ssize_t count, next_t, next_q, next_u, next_r, next_s
+        int n_q, n_u, n_r, n_out, first_state
+        double *inputs
+        double *work
+        double *out
+        Py_ssize_t done
+        long long repartitioned
+    int kg_module_open_row(const kg_rows *, Py_ssize_t)
+    int kg_module_advance_rows(kg_rows *, int)
 
 cdef extern from *:
     """

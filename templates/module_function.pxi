@@ -77,8 +77,10 @@ cdef class Function:
 
     ``inputs``: (n_r,), or with the hidden inputs (n_r + n_hidden,), values used where a call passes no ``r`` or ``s``;
     NaN marks an input or a state without a default, None all. Arguments of the calls: ``t`` in seconds, ``q`` (n_q,),
-    ``u`` (n_u,), ``r`` (n_r,), or with the hidden inputs, the states ``s`` (n_s,), real numbers. Invalid arguments and results that are NaN or infinite raise SolveError, which names the entry; the
-    contents of ``out`` are then undefined.
+    ``u`` (n_u,), ``r`` (n_r,), or with the hidden inputs, the states ``s`` (n_s,), real numbers. Arguments with N rows,
+    ``t`` (N,), ``q`` (N, n_q) and so on, give results with N rows; an argument without rows applies to all. Invalid
+    arguments and results that are NaN or infinite raise SolveError, which names the entry and the row; the contents of
+    ``out`` are then undefined.
     """
 
     cdef const kg_function *function
@@ -133,6 +135,8 @@ cdef class Function:
         if n_u < 0 or self.dimensions != 1:
             raise SolveError(f"{self.name} has shape {self.shape}; only a right-hand side is a pair (q', u')")
         converted = self._read(t, q, u, r, s, &a)
+        if converted is ROWS:
+            return _pair_rows(self, t, q, u, r, s, out)
         if out is None:
             qdot, udot = _new_vector(self.n_q), _new_vector(n_u)
             out = (qdot, udot) if N_S == 0 else (qdot, udot, _new_vector(N_S))
@@ -167,6 +171,8 @@ cdef class Function:
         """The function's value: a float, or an array of ``shape``, a new one or ``out``."""
         cdef Arguments a
         converted = self._read(t, q, u, r, s, &a)
+        if converted is ROWS:
+            return _evaluate_rows(self, t, q, u, r, s, out)
         if self.dimensions == 0:
             if out is not None:
                 raise SolveError(f"{self.name} is a scalar and is returned; it takes no out=")
@@ -216,10 +222,14 @@ cdef class Function:
         return _low_level(self, r)
 
     cdef object _read(self, object t, object q, object u, object r, object s, Arguments *a):
-        """Fill ``a`` from the arguments; returns what must stay alive while ``a`` is used."""
+        """Fill ``a`` from the arguments; returns what must stay alive while ``a`` is used, or ROWS for many states."""
         cdef object kept = None
+        cdef bint vectors = _is_vector(q, self.n_q) and _is_vector(u, self.n_u)
+        if r is not None or s is not None or not vectors or not PyFloat_CheckExact(t):
+            if _has_rows(t, q, u, r, s):
+                return ROWS
         a.t = PyFloat_AS_DOUBLE(t) if PyFloat_CheckExact(t) else <double>_time(t)
-        if not (_is_vector(q, self.n_q) and _is_vector(u, self.n_u)):
+        if not vectors:
             q, u = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u")
             kept = (q, u)
         a.q, a.u = _data(q), _data(u)

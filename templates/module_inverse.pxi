@@ -71,8 +71,8 @@ cdef class Inverse:
         if t_.ndim != 1:
             raise SolveError(f"times have shape {t_.shape}; expected (n_t,)")
         n_t = t_.size
-        q_ = _as_rows(q, n_t, MODEL.n_q, "q")
-        rates, accelerations = _as_rows(qdot, n_t, MODEL.n_q, "qdot"), _as_rows(qddot, n_t, MODEL.n_q, "qddot")
+        q_ = _as_matrix(q, n_t, MODEL.n_q, "q")
+        rates, accelerations = _as_matrix(qdot, n_t, MODEL.n_q, "qdot"), _as_matrix(qddot, n_t, MODEL.n_q, "qddot")
         widths = dict(
             u=MODEL.n_u, udot=MODEL.n_u, residual=MODEL.n_u, controls=self.model.controls.rows, multipliers=n_c,
             violation=n_c, slip=MODEL.n_q,

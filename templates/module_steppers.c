@@ -46,6 +46,40 @@ int kg_module_evaluate(const kg_function *function, kg_real t, const kg_real *q,
   return status < 0 || finite_values(n, out) ? status : KG_NOT_FINITE;
 }
 
+int kg_module_open_row(const kg_rows *rows, ptrdiff_t row) {
+  const kg_real *r = rows->r + row * rows->next_r, *s = rows->s + row * rows->next_s;
+  for (ptrdiff_t i = 0; i < rows->next_r; ++i) {
+    rows->inputs[i] = r[i];
+  }
+  for (ptrdiff_t i = 0; i < rows->next_s; ++i) {
+    rows->inputs[rows->first_state + i] = s[i];
+  }
+  return finite_values(1, rows->t + row * rows->next_t) & finite_values(rows->n_q, rows->q + row * rows->next_q) &
+         finite_values(rows->n_u, rows->u + row * rows->next_u) & finite_values(rows->n_r, rows->inputs);
+}
+
+int kg_module_advance_rows(kg_rows *rows, int most) {
+  const kg_evaluate evaluate = rows->function->evaluate;
+  const ptrdiff_t left = rows->count - rows->done, end = rows->done + (left < most ? left : most);
+  for (ptrdiff_t row = rows->done; row < end; ++row, ++rows->done) {
+    kg_real *out = rows->out + row * rows->n_out;
+    int status;
+    if (!kg_module_open_row(rows, row)) {
+      return KG_ROW_ARGUMENTS;
+    }
+    status = evaluate(rows->t[row * rows->next_t], rows->q + row * rows->next_q, rows->u + row * rows->next_u,
+                      rows->inputs, rows->p, rows->work, out);
+    if (status < 0) {
+      return status;
+    }
+    if (!finite_values(rows->n_out, out)) {
+      return KG_NOT_FINITE;
+    }
+    rows->repartitioned += status == KG_REPARTITIONED;
+  }
+  return KG_OK;
+}
+
 size_t kg_module_projection_work(const kg_projection *projection) { return kg_projection_work(projection); }
 
 void kg_module_projection_start(kg_projection *projection) { kg_projection_start(projection); }

@@ -2,6 +2,8 @@
 #ifndef KG_MODULE_STEPPERS_H
 #define KG_MODULE_STEPPERS_H
 
+#include <stddef.h>
+
 #include "kg_model.h"
 #include "kg_projection.h"
 #include "kg_run.h"
@@ -22,6 +24,26 @@ int kg_module_all_finite(int n, const kg_real *values);
 /* A compiled function whose result has n values; KG_NOT_FINITE where one of them is NaN or infinite. */
 int kg_module_evaluate(const kg_function *function, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                        const kg_real *p, kg_real *work, kg_real *out, int n);
+
+#define KG_ROW_ARGUMENTS (-102) /* an argument of a row is NaN or infinite */
+
+/* Evaluations of a function at `count` states: the first row of each argument, and the distance to the next row (0: the
+   same for all). `inputs` (n_r) has all inputs of the present row, and r and s are copied into it, s from `first_state` on.
+   `out` has a row of n_out values for each state. `done` rows have been evaluated. */
+typedef struct {
+  const kg_function *function;
+  const kg_real *p, *t, *q, *u, *r, *s;
+  ptrdiff_t count, next_t, next_q, next_u, next_r, next_s;
+  int n_q, n_u, n_r, n_out, first_state;
+  kg_real *inputs, *work, *out;
+  ptrdiff_t done;
+  long long repartitioned;
+} kg_rows;
+
+/* Copies the inputs of a row; returns whether all its arguments are finite. */
+int kg_module_open_row(const kg_rows *rows, ptrdiff_t row);
+/* Evaluates at most `most` rows; returns KG_OK or the status of the row `done` that failed. */
+int kg_module_advance_rows(kg_rows *rows, int most);
 
 size_t kg_module_projection_work(const kg_projection *projection);
 void kg_module_projection_start(kg_projection *projection);

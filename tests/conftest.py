@@ -19,20 +19,22 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 @pytest.fixture(scope="session", autouse=True)
 def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The cache folder of this session, in ``KANEGEN_CACHE_DIR`` so that subprocesses share it.
+    """The cache folder of this session, in ``KANEGEN_CACHE_DIR`` so that subprocesses share it; without a limit.
 
     Parallel workers share it too: a system is compiled once per session, whoever needs it first.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kanegen-cache"
     folder.mkdir(mode=0o700, exist_ok=True)
-    previous = os.environ.get("KANEGEN_CACHE_DIR")
-    os.environ["KANEGEN_CACHE_DIR"] = str(folder)
+    variables = {"KANEGEN_CACHE_DIR": str(folder), "KANEGEN_CACHE_SIZE": "inf"}
+    previous = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     yield folder
-    if previous is None:
-        del os.environ["KANEGEN_CACHE_DIR"]
-    else:
-        os.environ["KANEGEN_CACHE_DIR"] = previous
+    for name, value in previous.items():
+        if value is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = value
 
 
 @pytest.fixture

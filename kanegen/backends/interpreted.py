@@ -142,8 +142,13 @@ class Function:
         return _finite(array, names, "r")
 
     def value(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
-        """The value: a float, or an array of ``shape``, a new one or ``out``."""
+        """The value: a float, or an array of ``shape``, a new one or ``out``; with rows in an argument, (N, *shape)."""
         m = self._module
+        if (rows := _rows(t, q, u, r, s)) is not None:
+            values = np.empty((len(rows), *self.shape)) if out is None else out
+            for k, row in enumerate(rows):
+                values[k] = self._value_of_row(k, len(rows), row)
+            return values
         q, u = m.checked_state(t, q, u)
         arrays = {"q": q, "u": u, "r": self._inputs(r, s)}
         arrays |= {"p": self.prepared.parameters, "g": self.prepared.gains}
@@ -159,6 +164,12 @@ class Function:
             out[...] = array
             return out
         return array if self.shape else float(array)
+
+    def _value_of_row(self, k: int, count: int, arguments: tuple[Any, ...]) -> Any:
+        try:
+            return self.value(*arguments)
+        except SolveError as error:
+            raise SolveError(f"row {k} (of {count}, from 0): {error}") from None
 
     def pair(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> tuple[Array, ...]:
         """``(q', u')`` of a right-hand side, and s' of a model with states."""
@@ -177,6 +188,25 @@ class Function:
     def low_level(self, r: Any = None) -> NoReturn:
         """Raises `SolveError`, because there is no C function."""
         _refuse("a C function of the right-hand side")
+
+
+def _rows(t: Any, q: Any, u: Any, r: Any, s: Any) -> list[tuple[Any, ...]] | None:
+    """The arguments of each state if an argument has rows, None otherwise.
+
+    Raises `SolveError` for different numbers of rows.
+    """
+    arguments = {"t": (t, 0), "q": (q, 1), "u": (u, 1), "r": (r, 1), "s": (s, 1)}
+    counts = {name: len(x) for name, (x, ndim) in arguments.items() if x is not None and np.ndim(x) > ndim}
+    if not counts:
+        return None
+    if len(set(counts.values())) > 1:
+        have = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise SolveError(
+            f"the numbers of rows differ: {have}; expected the same number N, or no rows (one value for all)"
+        )
+    n = next(iter(counts.values()))
+    columns = [x if name in counts else [x] * n for name, (x, _) in arguments.items()]
+    return list(zip(*columns, strict=True))
 
 
 class Interpreted:
@@ -211,6 +241,11 @@ class Interpreted:
 
     def checked_state(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """``q`` and ``u`` as new arrays. Raises `SolveError` for wrong sizes and values that are not finite."""
+        if (rows := _rows(t, q, u, r, None)) is not None:
+            states = [self.checked_state(*row[:4]) for row in rows]
+            sizes = len(self.COORDINATES), len(self.SPEEDS)
+            qs, us = (np.array([x[k] for x in states]).reshape(len(rows), sizes[k]) for k in range(2))
+            return qs, us
         _finite([t], ("t",), "t")
         if r is not None:
             self.inputs(r)
@@ -227,8 +262,15 @@ class Interpreted:
 
     def split(self, y: Array) -> tuple[Array, ...]:
         """The parts (q, u), or (q, u, s) of a model with states."""
-        parts = np.split(y, [len(self.COORDINATES), len(y) - len(self.STATES)])
+        parts = np.split(y, [len(self.COORDINATES), y.shape[-1] - len(self.STATES)], axis=-1)
         return tuple(parts) if self.STATES else tuple(parts[:2])
+
+    def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any) -> Array:
+        """All inputs of a run at many states, (n_t, n_r + n_hidden), with zeros for hidden inputs, and the states."""
+        rows = np.array([self.inputs(inputs(t)) for t in times]).reshape(len(times), -1)
+        if self.STATES:
+            rows[:, -len(self.STATES) :] = states[:, -len(self.STATES) :]
+        return rows
 
     def along(
         self, function: Any, inputs: Any, control: Any, times: Any, states: Any, others: Iterable[Any] = ()

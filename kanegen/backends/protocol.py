@@ -163,6 +163,9 @@ class Evaluator(Protocol):
     def interpolate(self, t_old: Any, h: Any, coefficients: Any, times: Any) -> Array:
         """States (n_t, n) at ``times`` from the dense output of a run."""
 
+    def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any) -> Array:
+        """All inputs of a run at many states, (n_t, n_r + n_hidden), with zeros for hidden inputs, and the states."""
+
     def along(
         self, function: Any, inputs: Any, control: Any, times: Any, states: Any, others: Iterable[Any] = ()
     ) -> list[Array]:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, cast
 
 from kanegen.backends.protocol import Backend
-from kanegen.errors import BuildError, shown
+from kanegen.errors import BuildError, brief
 
 BACKENDS: Final[Mapping[str, str]] = MappingProxyType(
     {"cython": "kanegen.backends.cython", "interpreted": "kanegen.backends.interpreted"}
@@ -19,5 +19,5 @@ BACKENDS: Final[Mapping[str, str]] = MappingProxyType(
 def backend(name: str) -> Backend:
     """The back end of this name, imported on first use. Raises `BuildError` for other names."""
     if not isinstance(name, str) or name not in BACKENDS:
-        raise BuildError(f"backend is {shown(name)}; expected one of {', '.join(BACKENDS)}")
+        raise BuildError(f"backend is {brief(name)}; expected one of {', '.join(BACKENDS)}")
     return cast(Backend, import_module(BACKENDS[name]).build_model)

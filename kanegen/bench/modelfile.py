@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kanegen.errors import ModelError, shown
+import numpy as np
+from sympy.physics.vector import dynamicsymbols
+
+from kanegen.errors import ModelError, brief
 from kanegen.model import Model
-from kanegen.model.expressions import symbol_names
+from kanegen.model.expressions import symbol_name, symbol_names
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class ModelFile:
     """A loaded file: ``function`` returned ``model`` for ``options``; ``initial`` is the initial state or None.
 
     ``initial`` maps ``t`` (s), ``q``, ``u``, ``r`` and ``s`` to numbers. It is the result of ``initial(**options)`` of
-    the file, or else its ``INITIAL``.
+    the file, or else its ``INITIAL``, or else what ``initial`` of the model contains, with None for incomplete arrays.
     """
 
     path: Path
@@ -30,24 +33,37 @@ class ModelFile:
     initial: Mapping[str, Any] | None
 
     def start(self) -> Mapping[str, Any]:
-        """The initial state; `ModelError` if the file gives none."""
+        """The initial state; `ModelError` if the file gives none, or an incomplete one."""
         if self.initial is None:
             raise ModelError(
                 f"{self.path} gives no start of the motion: add "
-                'INITIAL = {"t": 0.0, "q": (...), "u": (...), "r": None}'
+                'INITIAL = {"t": 0.0, "q": (...), "u": (...), "r": None}, or initial= to its kanegen.Model'
             )
-        missing = [key for key in ("t", "q", "u") if key not in self.initial]
-        if missing:
+        model = self.model
+        if model.states and self.initial.get("s") is None:
             raise ModelError(
-                f"INITIAL of {self.path} has no {', '.join(map(repr, missing))}: expected "
-                '{"t": 0.0, "q": (...), "u": (...), "r": None}'
-            )
-        if self.model.states and self.initial.get("s") is None:
-            raise ModelError(
-                f"INITIAL of {self.path} gives no values of the states {symbol_names(self.model.states)}: add "
+                f"INITIAL of {self.path} gives no values of the states {symbol_names(model.states)}: add "
                 '"s": (...) to it'
             )
+        wanted = {"t": "the time", "q": symbol_names(model.coordinates), "u": symbol_names(model.speeds)}
+        missing = [f"{key} ({names})" for key, names in wanted.items() if self.initial.get(key) is None]
+        if missing:
+            raise ModelError(f"the start of {self.path} is not complete: add values of {', '.join(missing)}")
         return self.initial
+
+    def named_start(self) -> dict[str, float]:
+        """The start by name: time, coordinates, speeds and states, as many as the file gives.
+
+        Raises `ModelError` for arrays of the wrong length, and for values that are no numbers.
+        """
+        given, model = self.initial or {}, self.model
+        values = {symbol_name(key): value for key, value in model.initial.items()}
+        if given.get("t") is not None:
+            values[symbol_name(dynamicsymbols._t)] = _number(given["t"], "t", self.path)
+        for key, symbols in (("q", model.coordinates), ("u", model.speeds), ("s", tuple(model.states))):
+            if given.get(key) is not None:
+                values |= _named(given[key], key, symbols, self.path)
+        return values
 
 
 def read_model_file(path: Path, function: str = "model", options: Mapping[str, Any] | None = None) -> ModelFile:
@@ -78,8 +94,39 @@ def read_model_file(path: Path, function: str = "model", options: Mapping[str, A
     initial = getattr(module, "initial", None)
     start = initial(**options) if callable(initial) else getattr(module, "INITIAL", None)
     if start is not None and not isinstance(start, Mapping):
-        raise ModelError(f"INITIAL of {path} is {shown(start)}; expected a mapping with t, q, u, and r and s if needed")
-    return ModelFile(path, function, options, model, start)
+        raise ModelError(f"INITIAL of {path} is {brief(start)}; expected a mapping with t, q, u, and r and s if needed")
+    return ModelFile(path, function, options, model, _start_of(model) if start is None else start)
+
+
+def _start_of(model: Model) -> Mapping[str, Any] | None:
+    """``initial`` of the model as arrays, None for those that are not complete; None for a model without a start."""
+    values = model.initial
+    groups = {"q": model.coordinates, "u": model.speeds, "s": tuple(model.states)}
+    arrays = {key: tuple(map(values.get, symbols)) for key, symbols in groups.items()}
+    complete = {key: None if None in array else array for key, array in arrays.items()}
+    return {"t": values.get(dynamicsymbols._t), **complete, "r": None} if values else None
+
+
+def _named(given: Any, key: str, symbols: Sequence[Any], path: Path) -> dict[str, float]:
+    """The values of one array of INITIAL by name."""
+    names = [symbol_name(symbol) for symbol in symbols]
+    if isinstance(given, Mapping):
+        pairs = [(item if isinstance(item, str) else symbol_name(item), value) for item, value in given.items()]
+        unknown = [name for name, _ in pairs if name not in names]
+        if unknown:
+            raise ModelError(f"INITIAL[{key!r}] of {path} names {', '.join(unknown)}; expected {', '.join(names)}")
+    elif not isinstance(given, Sequence | np.ndarray) or len(given) != len(names):
+        raise ModelError(f"INITIAL[{key!r}] of {path} is {given!r}; expected {len(names)} values: {', '.join(names)}")
+    else:
+        pairs = list(zip(names, given, strict=True))
+    return {name: _number(value, name, path) for name, value in pairs}
+
+
+def _number(value: Any, name: str, path: Path) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"INITIAL of {path} gives {name} the value {value!r}; expected a number") from error
 
 
 def label(name: str, options: Mapping[str, Any]) -> str:

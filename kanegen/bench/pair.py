@@ -37,6 +37,10 @@ TOLERANCES = tuple(10.0**-k for k in range(2, 13))
 """Relative tolerances from loose to tight."""
 
 
+ROWS = 100_000
+"""States of the evaluation of a quantity along a motion."""
+
+
 @dataclass(frozen=True)
 class Pair:
     """A model with kanegen's ``solver`` and SymPy's ``equations``; ``kane_seconds`` is what deriving them took.
@@ -141,6 +145,18 @@ def evaluate_pair(pair: Pair, rounds: int) -> Evaluation:
         "python": timing.statement_task("ode(t, y)", names),
     }
     return Evaluation(**timing.interleaved(tasks, rounds))
+
+
+def energy_of_rows(pair: Pair, rounds: int) -> tuple[float, float]:
+    """Seconds for each of `ROWS` states of one call ``solver.energy(t, q, u)``, and of the compiled function in C."""
+    states = timing.states_near(pair.file.start(), pair.inputs, pair.parameters)
+    sources, copies = pair.solver.sources, ROWS // timing.STATES
+    energy = timing.TimedFunction(timing.timed_library(sources.files, sources.kernel), "energy", states)
+    q, u = np.tile(states.q, (copies, 1)), np.tile(states.u, (copies, 1))
+    names = {"energy": pair.solver.energy, "t": np.full(len(q), states.t), "q": q, "u": u, "r": states.r}
+    call = timing.statement_task(f"energy(t, q, u{', r' * bool(states.r.size)})", names)
+    best = timing.interleaved({"rows": call, "kernel": energy.task()}, rounds)
+    return best["rows"] / len(q), best["kernel"]
 
 
 def integrate_pair(pair: Pair, duration: float, repetitions: int, functions: str = "math") -> list[ErrorRow]:

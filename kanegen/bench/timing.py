@@ -22,7 +22,7 @@ import numpy as np
 
 from kanegen._version import __version__
 from kanegen.arrays import Array
-from kanegen.backends.cython import toolchain
+from kanegen.backends.cython import processes, toolchain
 from kanegen.codegen.sources import render, write_files
 from kanegen.errors import BuildError, SolveError
 
@@ -169,7 +169,7 @@ def timed_library(files: Mapping[str, str], kernel: str) -> ctypes.CDLL:
             flags = (*options.common, *options.kernel)
             toolchain.compile_object(tools, flags, folder / source, Path(target), [str(folder)])
         library = folder / f"{Path(kernel).stem}_timed.so"
-        toolchain.run(toolchain.link_command(tools, options, objects, str(library)), folder=folder)
+        processes.run(toolchain.link_command(tools, options, objects, str(library)), folder=folder)
         return ctypes.CDLL(str(library))
 
 

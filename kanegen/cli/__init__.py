@@ -1,3 +1,3 @@
-"""The command line: ``kanegen build|run|emit|show|verify|bench FILE`` and ``kanegen cache list|clear``."""
+"""The commands of ``kanegen``, each in a file of its name or with those that it resembles."""
 
 from kanegen.cli.main import main as main

@@ -69,6 +69,12 @@ def model_argument(required: bool = True) -> Callable[[Callable[..., None]], Cal
     return decorate
 
 
+start_option = assignments_option(
+    "--start", "start", help="Start value of a coordinate, a speed, a state or t: --start theta=0.3."
+)
+
+input_option = assignments_option("--input", "inputs", help="Value of an input, constant in time.")
+
 form_option = click.option(
     "--form", default="auto", show_default=True, help=f"Form of the equations: {', '.join((AUTO, *FORMS))}."
 )

@@ -13,6 +13,7 @@ from kanegen.bench.numbers import Benchmark, numbers_table
 from kanegen.bench.pair import comparison_table, derive_seconds, evaluate_pair, integrate_pair, make_pair
 from kanegen.bench.timing import machine_lines
 from kanegen.cli.arguments import model_argument, print_line, time_option
+from kanegen.progress import activity
 
 QUICK_LINKS, FULL_LINKS = 4, 6
 FULL = f"Without FILE: derive {FULL_LINKS} links by KanesMethod (a minute or two), not {QUICK_LINKS}."
@@ -55,7 +56,7 @@ def _numbers(console: Console, examples: Path, links: int, rounds: int) -> None:
         print_line(f"derivation on spatial_chain({links}); the target is for ({FULL_LINKS}), see --full")
     results = []
     for title, part in Benchmark(examples, links, rounds).parts():
-        with console.status(title):
+        with activity(title, delay=0.0):
             results += part()
     console.print(numbers_table(results))
 
@@ -63,18 +64,18 @@ def _numbers(console: Console, examples: Path, links: int, rounds: int) -> None:
 def _forms(console: Console, file: ModelFile | None, examples: Path, rounds: int) -> None:
     rows = []
     for each in example_files(examples) if file is None else [file]:
-        with console.status(each.model.name):
+        with activity(each.model.name, delay=0.0):
             rows.append(measure_forms(each, rounds))
     console.print(forms_table(rows))
 
 
 def _comparison(console: Console, file: ModelFile, duration: float, rounds: int) -> None:
-    with console.status("KanesMethod"):
+    with activity("KanesMethod", delay=0.0):
         pair = make_pair(file)
-    with console.status("derivation"):
+    with activity("derivation", delay=0.0):
         derivation = (pair.kane_seconds, derive_seconds(file, rounds))
-    with console.status("right-hand sides"):
+    with activity("right-hand sides", delay=0.0):
         evaluation = evaluate_pair(pair, rounds)
-    with console.status("integration"):
+    with activity("integration", delay=0.0):
         rows = integrate_pair(pair, duration, repetitions=2)
     console.print(comparison_table(file.model.name, derivation, evaluation, rows))

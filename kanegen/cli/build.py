@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -15,7 +17,14 @@ from kanegen.backends.cython.cache import open_cache
 from kanegen.bench.modelfile import ModelFile
 from kanegen.bench.tables import make_table
 from kanegen.bench.timing import timed
-from kanegen.cli.arguments import form_option, model_argument, print_line
+from kanegen.cli.arguments import (
+    assignments_option,
+    form_option,
+    input_option,
+    model_argument,
+    print_line,
+    start_option,
+)
 from kanegen.errors import VerificationError
 from kanegen.verification import Report
 from kanegen.verification import verify as run_checks
@@ -47,9 +56,19 @@ def build(file: ModelFile, form: str) -> None:
 @click.command()
 @model_argument()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
-def emit(file: ModelFile, directory: Path) -> None:
-    """Write the C sources of the model to DIRECTORY."""
-    pipeline.emit(file.model, directory)
+@assignments_option("-p", "--parameter", "parameters", help="A parameter's value.")
+@start_option
+@input_option
+def emit(
+    file: ModelFile, directory: Path, parameters: dict[str, Any], start: dict[str, Any], inputs: dict[str, Any]
+) -> None:
+    """Write the C sources of the model to DIRECTORY.
+
+    The form of the example program contains the values of the model, of INITIAL and of the options.
+    """
+    given = (file.initial or {}).get("r")
+    r = {} if given is None else dict(zip((item.name for item in file.model.inputs), given, strict=True))
+    pipeline.emit(file.model, directory, values={**r, **file.named_start(), **parameters, **start, **inputs})
     for path in sorted(item for item in directory.rglob("*") if item.is_file()):
         print_line(f"{path}  ({path.stat().st_size} bytes)")
 
@@ -80,7 +99,8 @@ def verify(file: ModelFile, states: int, seed: int, form: str) -> None:
 def cache() -> None:
     """Show or empty the cache of derived sources and compiled models.
 
-    The environment variable KANEGEN_CACHE_DIR replaces the user's cache folder.
+    The environment variable KANEGEN_CACHE_DIR replaces the user's cache folder, and KANEGEN_CACHE_SIZE is
+    its largest size in MB (default 500; inf for none): entries not used for the longest time are removed.
     """
 
 
@@ -90,20 +110,21 @@ def list_entries() -> None:
     folder = open_cache()
     entries = folder.entries()
     rows = [
-        (entry.kind, entry.name, entry.key[:12], size_text(entry.size), time.strftime("%Y-%m-%d %H:%M", modified))
-        for entry, modified in ((entry, time.localtime(entry.modified)) for entry in entries)
+        (entry.kind, entry.name, entry.key[:12], size_text(entry.size), time.strftime("%Y-%m-%d %H:%M", used))
+        for entry, used in ((entry, time.localtime(entry.used)) for entry in entries)
     ]
-    Console().print(make_table(f"{folder.root}", ("kind", "model", "key", "size", "modified"), rows, right=("size",)))
-    print_line(f"{len(entries)} entries, {size_text(sum(entry.size for entry in entries))}")
+    Console().print(make_table(f"{folder.root}", ("kind", "model", "key", "size", "last used"), rows, right=("size",)))
+    limit = f"of at most {size_text(folder.limit)}" if isfinite(folder.limit) else "without a limit"
+    print_line(f"{len(entries)} entries, {size_text(sum(entry.size for entry in entries))} {limit}")
 
 
 @cache.command()
 def clear() -> None:
-    """Remove every entry; kanegen makes entries again when it needs them."""
+    """Remove everything in the cache; kanegen makes entries again when it needs them."""
     folder = open_cache()
     print_line(f"{size_text(folder.clear())} freed in {folder.root}")
 
 
-def size_text(size: int) -> str:
+def size_text(size: float) -> str:
     """A number of bytes in kB or MB."""
     return f"{size / 1e6:.1f} MB" if size >= 1_000_000 else f"{size / 1e3:.1f} kB"

@@ -9,6 +9,8 @@ import click
 from kanegen._version import __version__
 from kanegen.cli.bench import bench
 from kanegen.cli.build import build, cache, emit, verify
+from kanegen.cli.doctor import doctor
+from kanegen.cli.new import new
 from kanegen.cli.run import run
 from kanegen.cli.show import show
 from kanegen.errors import KanegenError
@@ -34,9 +36,10 @@ def main(traceback: bool) -> None:
 
     FILE is a Python file that defines model(**options) and returns a kanegen.Model; FILE:FUNCTION names
     another function. INITIAL = {"t":, "q":, "u":, "r":, "s":} in the file is the start of the motion; r
-    are the inputs, s the states of a model with states.
+    are the inputs, s the states of a model with states. Without INITIAL the motion starts from initial= of
+    the model.
     """
 
 
-for command in (build, run, emit, show, verify, bench, cache):
+for command in (new, build, run, emit, show, verify, bench, cache, doctor):
     main.add_command(command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,11 +18,24 @@ from kanegen.arrays import Array
 from kanegen.bench.modelfile import ModelFile
 from kanegen.bench.tables import make_table
 from kanegen.bench.timing import timed
-from kanegen.cli.arguments import assignments_option, model_argument, print_line, time_option
+from kanegen.cli.arguments import (
+    assignments_option,
+    input_option,
+    model_argument,
+    print_line,
+    start_option,
+    time_option,
+)
+from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
+from kanegen.errors import ModelError
+from kanegen.model.expressions import symbol_name
 from kanegen.pipeline import build
 from kanegen.solve import Solution, Solver
 from kanegen.solve.closed_loop import own_inputs
+from kanegen.solve.inputs import run_inputs
+from kanegen.solve.solution.tables import require
+from kanegen.solve.values import TIME, by_name, number
 
 SHOWN_EVENTS = 30
 """Largest number of events that are printed; of more events, the first and the last ones are printed."""
@@ -30,11 +43,12 @@ SHOWN_EVENTS = 30
 
 @dataclass(frozen=True)
 class _Motion:
-    """A finished integration with the ``seconds`` that building and integrating took."""
+    """A finished integration with its inputs ``r`` (n_r,), None: the defaults, and the seconds that it took."""
 
     file: ModelFile
     solver: Solver
     solution: Solution
+    r: Any
     build_seconds: float
     integrate_seconds: float
 
@@ -58,8 +72,9 @@ class _Motion:
 
     def arguments(self, k: int) -> tuple[Any, ...]:
         """The arguments (t, q, u, r, s) of the solver's functions at the ``k``-th time."""
-        solution, r = self.solution, self.file.start().get("r")
-        return solution.t[k], solution.q[k], solution.u[k], r, solution.s[k] if self.solver.description.states else None
+        solution = self.solution
+        s = solution.s[k] if self.solver.description.states else None
+        return solution.t[k], solution.q[k], solution.u[k], self.r, s
 
 
 @click.command()
@@ -73,67 +88,119 @@ class _Motion:
 @click.option("--sample-time", type=float, help="Seconds for which a servo holds its controls; default: continuous.")
 @click.option("--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step.")
 @assignments_option("-p", "--parameter", "parameters", help="A parameter's value.")
+@start_option
+@input_option
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write t, q, u, s and the controls of a closed loop to FILE.csv or FILE.npz.",
+    help="Write t, q, u, s and the controls of a closed loop to FILE.csv or FILE.npz; also inputs and outputs to "
+    "FILE.parquet; the whole solution to FILE.nc (kg.load reads it).",
 )
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw q, u and s to FILE (matplotlib).")
 @click.option("--progress", is_flag=True, help="Show a progress bar.")
 def run(
     file: ModelFile,
     parameters: dict[str, Any],
+    start: dict[str, Any],
+    inputs: dict[str, Any],
     duration: float,
     points: int | None,
     output: Path | None,
     plot: Path | None,
     **settings: Any,
 ) -> None:
-    """Integrate the motion from the file's INITIAL and print a summary."""
-    if output is not None and output.suffix not in (".csv", ".npz"):
-        raise click.UsageError(f"--output {output}: expected a name that ends in .csv or .npz")
+    """Integrate the motion from the file's INITIAL, or from initial= of its model, and print a summary.
+
+    Values of --start replace those of the file; constraints determine or correct the others.
+    """
+    if output is not None and output.suffix not in WRITERS:
+        raise click.UsageError(f"--output {output}: expected a name that ends in {' or '.join(WRITERS)}")
+    if output is not None and output.suffix == ".parquet":
+        for package in ("pandas", "pyarrow"):
+            require(package, f"--output {output}")
     if plot is not None:
         _check_figure(plot)
-    motion = _simulate(file, parameters, duration, points, settings)
+    motion = _simulate(file, parameters, _Start(file, start, inputs), duration, points, settings)
     console = Console()
     console.print(_summary(motion))
     if motion.solution.events:
         console.print(_events(motion.solution.events))
     if output is not None:
-        _write(output, motion)
+        WRITERS[output.suffix](output, motion)
         print_line(f"written: {output}")
     if plot is not None:
         _draw(plot, motion)
         print_line(f"figure: {plot}")
 
 
+@dataclass(frozen=True)
+class _Start:
+    """The start of a run: that of the file, with the ``values`` and ``inputs`` of the command line by name."""
+
+    file: ModelFile
+    values: Mapping[str, Any]
+    inputs: Mapping[str, Any]
+
+    def known(self) -> dict[str, float]:
+        """The values of the file by name. `ModelError` if they and those of the command line lack time or states."""
+        known = self.file.named_start()
+        if not known and not self.values:
+            self.file.start()  # says what to add
+        states = [name for name in map(symbol_name, self.file.model.states) if name not in {**known, **self.values}]
+        missing = [f'the states {", ".join(states)}, "s" of INITIAL,'] if states else []
+        missing += [] if TIME in {**known, **self.values} else ["the time t"]
+        if missing:
+            raise ModelError(
+                f"{self.file.path} gives no start values of {' and '.join(missing)}: add them to INITIAL or to "
+                "Model(initial=...), or give --start NAME=VALUE"
+            )
+        return known
+
+    def state(self, description: Description) -> dict[str, Any]:
+        """The values of the command line, as arguments of `integrate`."""
+        groups = {"q0": description.coordinates, "u0": description.speeds, "s0": description.states}
+        known = (*(name for names in groups.values() for name in names), TIME)
+        values = by_name(self.values, known, "coordinate, speed or state")
+        return {key: {name: values[name] for name in names if name in values} for key, names in groups.items()}
+
+    def inputs_of(self, solver: Solver, t: float, control: bool) -> tuple[Any, dict[str, Any]]:
+        """All inputs (n_r,), None for the defaults, and the inputs and initial controls as arguments of `integrate`.
+
+        The control law of a closed loop computes some inputs; controls that are part of the state start with the values
+        given here.
+        """
+        d, r = solver.description, (self.file.initial or {}).get("r")
+        values = dict(zip(d.inputs, r, strict=True)) if r is not None else {}
+        values |= by_name(self.inputs, d.inputs, "input")
+        if not values or not control:
+            r = run_inputs(solver.extension.module, d, values).at(t) if self.inputs else r
+            return r, {"r": r}
+        servo, constraints = d.servo, d.control_constraints
+        slots = servo.controls if servo else constraints.states if constraints else ()
+        owned = own_inputs(d, d.input_names(slots))
+        arguments: dict[str, Any] = {"r": {name: value for name, value in values.items() if name not in owned}}
+        if constraints and values.keys() >= set(d.input_names(slots)):
+            arguments["tau0"] = [values[name] for name in d.input_names(slots)]
+        return [values[name] for name in d.inputs] if values.keys() >= set(d.inputs) else None, arguments
+
+
 def _simulate(
-    file: ModelFile, parameters: dict[str, Any], duration: float, points: int | None, settings: dict[str, Any]
+    file: ModelFile, parameters: dict[str, Any], start: _Start, duration: float, points: int | None, settings: Any
 ) -> _Motion:
-    start = file.start()
-    span = float(start["t"]), float(start["t"]) + duration
+    known = start.known()
+    t = number(start.values.get(TIME, known.get(TIME)), TIME)
     # Implicit methods need the Jacobians, which are not built by default.
     functions = "all" if settings["method"] in IMPLICIT else None
     solver, build_seconds = timed(partial(build, file.model, functions=functions))
     if parameters:
         solver = solver.with_parameters(parameters)
-    t_eval = None if points is None else np.linspace(*span, points)
-    inputs = _inputs(solver.description, settings["control"], start.get("r"))
-    settings |= {"s0": start.get("s"), "t_eval": t_eval, **inputs}
-    integrate = partial(solver.integrate, span, start["q"], start["u"], **settings)
-    solution, seconds = timed(integrate)
-    return _Motion(file, solver, solution, build_seconds, seconds)
-
-
-def _inputs(description: Any, control: bool, r: Any) -> dict[str, Any]:
-    """The inputs of the file that the control law does not compute, and the initial controls of an extended state."""
-    if not control or r is None:
-        return {"r": r}
-    servo, constraints = description.servo, description.control_constraints
-    slots = servo.controls if servo else constraints.states if constraints else ()
-    owned = own_inputs(description, description.input_names(slots))
-    others = {name: value for name, value in zip(description.inputs, r, strict=True) if name not in owned}
-    return {"r": others} if servo else {"r": others, "tau0": [r[slot] for slot in slots]}
+    state = start.state(solver.description)
+    solver = solver.with_initial(known)
+    t_eval = None if points is None else np.linspace(t, t + duration, points)
+    r, inputs = start.inputs_of(solver, t, settings["control"])
+    settings |= {"t_eval": t_eval, **state, **inputs}
+    solution, seconds = timed(partial(solver.integrate, (t, t + duration), **settings))
+    return _Motion(file, solver, solution, r, build_seconds, seconds)
 
 
 def _summary(motion: _Motion) -> Table:
@@ -148,7 +215,7 @@ def _summary(motion: _Motion) -> Table:
         ("time", f"{motion.build_seconds:.2f} s building, {1e3 * motion.integrate_seconds:.2f} ms integrating"),
     ]
     if "energy" in solver.description.functions:
-        energy = np.array([solver.energy(*motion.arguments(k)) for k in range(len(solution.t))])
+        energy = solution.energy
         rows.append(("energy", f"{energy[0]:.6g} J at the start, within {np.max(np.abs(energy - energy[0])):.2e} J"))
     for what, residual in zip(("position", "velocity"), solver.residuals(*motion.arguments(-1)), strict=True):
         if len(residual):
@@ -179,14 +246,32 @@ def _events(events: Sequence[Any]) -> Table:
     return make_table(title, headings, rows)
 
 
-def _write(path: Path, motion: _Motion) -> None:
+def _write_csv(path: Path, motion: _Motion) -> None:
+    table = np.column_stack((motion.solution.t, motion.values))
+    np.savetxt(path, table, delimiter=",", header=",".join(["t", *motion.names]), comments="", fmt="%.17g")
+
+
+def _write_npz(path: Path, motion: _Motion) -> None:
     solution = motion.solution
-    if path.suffix == ".npz":
-        arrays: dict[str, Any] = {"t": solution.t, "q": solution.q, "u": solution.u, "s": solution.s}
-        np.savez(path, names=np.array(motion.names), controls=motion.controls, **arrays)
-    else:
-        table = np.column_stack((solution.t, motion.values))
-        np.savetxt(path, table, delimiter=",", header=",".join(["t", *motion.names]), comments="", fmt="%.17g")
+    arrays: dict[str, Any] = {"t": solution.t, "q": solution.q, "u": solution.u, "s": solution.s}
+    np.savez(path, names=np.array(motion.names), controls=motion.controls, **arrays)
+
+
+def _write_netcdf(path: Path, motion: _Motion) -> None:
+    motion.solution.save(path)
+
+
+def _write_parquet(path: Path, motion: _Motion) -> None:
+    motion.solution.to_dataframe().to_parquet(path)
+
+
+WRITERS: dict[str, Callable[[Path, _Motion], None]] = {
+    ".csv": _write_csv,
+    ".nc": _write_netcdf,
+    ".npz": _write_npz,
+    ".parquet": _write_parquet,
+}
+"""How to write the files of ``--output``, by their suffix."""
 
 
 def _check_figure(path: Path) -> None:

@@ -46,6 +46,8 @@ def emit_project(
     features: Features = EVERYTHING,
     states: Sequence[str] = (),
     mass: str = "Q",
+    known: Sequence[float | None] = (),
+    start_time: float = 0.0,
 ) -> Sources:
     """The kernel with an example program (built by ``make``) and a Python package (``pip install``, NumPy only).
 
@@ -69,6 +71,10 @@ def emit_project(
         Names of the additional states of the model.
     mass
         The function of the matrix of the accelerations.
+    known
+        Values of parameters, coordinates, speeds, inputs and states for the form of the example; None: not known.
+    start_time
+        The time at which the example starts, s.
     """
     package = f"{sources.name}_model"
     context = {
@@ -83,6 +89,8 @@ def emit_project(
         "has": features,
         "states": states,
         "mass": mass,
+        "known": ["?" if value is None else repr(float(value)) for value in known],
+        "start_time": start_time,
     }
     example = render("project_example.c.jinja", **context)
     program = {name: sources.text(name) for name in (sources.kernel, sources.header)} | {"example.c": example}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -206,3 +206,78 @@ def solve_symmetric(lower: Sequence[Sequence[Node]], right: Sequence[Node]) -> t
     """x of ``S x = right``, S given by its lower triangle, and the conditions that S is positive definite."""
     factor = factorize(lower)
     return factor.solve(right), factor.conditions
+
+
+# -- operations of a factorization, from the places of its nonzeros alone ------------------------------------
+
+
+@dataclass(frozen=True)
+class FactorPattern:
+    """The nonzeros of a `Factor`: ``columns[k]`` are the rows of column k of L, in the order of elimination."""
+
+    columns: dict[int, frozenset[int]]
+
+    @classmethod
+    def of(cls, lower: Sequence[Set[int]]) -> FactorPattern:
+        """Return the pattern of `factorize`; ``lower[i]`` are the columns of the nonzeros of row i."""
+        rest: list[set[int]] = [set() for _ in lower]
+        for i, row in enumerate(lower):
+            for j in row:
+                if j != i:
+                    rest[i].add(j)
+                    rest[j].add(i)
+        left, columns = set(range(len(lower))), {}
+        while left:
+            k = min(left, key=lambda i: (len(rest[i]), -i))
+            left.remove(k)
+            columns[k] = frozenset(rest[k])
+            for i in rest[k]:
+                rest[i] |= rest[k]
+                rest[i] -= {i, k}
+        return cls(columns)
+
+    @property
+    def operations(self) -> int:
+        """The operations of `factorize` without the tests of the pivots."""
+        return sum(1 + len(column) * (len(column) + 2) for column in self.columns.values())
+
+    def solve(self, right: Set[int]) -> tuple[int, frozenset[int]]:
+        """Return the operations of `Factor.solve`, and the nonzeros of the solution for those of the right side."""
+        x, operations = set(right), 0
+        for k, column in self.columns.items():
+            if k in x:
+                operations += 2 * len(column)
+                x |= column
+        for k, column in reversed(self.columns.items()):
+            operations += (k in x) + 2 * len(column & x)
+            if column & x:
+                x.add(k)
+        return operations, frozenset(x)
+
+
+def nonzeros(matrix: Sequence[Sequence[Node]]) -> list[frozenset[int]]:
+    """The columns of the nonzeros of each row."""
+    return [frozenset(j for j, x in enumerate(row) if not x.is_zero) for row in matrix]
+
+
+def range_space_operations(lower: Sequence[Set[int]], rows: Sequence[Set[int]]) -> Iterator[int]:
+    """Yield, part by part, the operations of ``Q u' = P + J^T lambda``, ``J u' = b`` by `factorize` of Q and of
+    ``J Q^-1 J^T``.
+
+    ``lower``, ``rows``: the nonzeros of the lower triangle of Q, and of J. Nothing is derived, so that a caller can
+    stop at a limit before the code is made.
+    """
+    Q = FactorPattern.of(lower)
+    yield Q.operations
+    yield Q.solve(frozenset(range(len(lower))))[0]
+    responses, S = [], []
+    for i, row in enumerate(rows):
+        operations, response = Q.solve(row)
+        yield operations
+        common = [len(other & response) for other in rows[: i + 1]]
+        yield 2 * sum(common)
+        responses.append(response)
+        S.append(frozenset(j for j, count in enumerate(common) if count))
+    yield 2 * sum(map(len, rows)) + 2 * sum(map(len, responses))
+    multipliers = FactorPattern.of(S)
+    yield multipliers.operations + multipliers.solve(frozenset(range(len(S))))[0]

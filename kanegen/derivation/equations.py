@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-import numpy as np
 import sympy
 from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
@@ -15,6 +14,7 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen.derivation import forms
 from kanegen.derivation.constraints import Constraints, Partition, lower_constraints, partition, stabilized_bias
 from kanegen.derivation.forces import generalized
+from kanegen.derivation.forces.accelerated import asymmetry, require_regular, unequal_entries, unsteady_factors
 from kanegen.derivation.forces.generalized import GeneralizedForces
 from kanegen.derivation.forces.inertia import Inertia, active_forces, inertia_forces, inertia_of, kinetic_energy
 from kanegen.derivation.forces.reactions import MULTIPLIERS, auxiliary_loads, reaction_nodes
@@ -22,9 +22,7 @@ from kanegen.derivation.geometry.system import System
 from kanegen.derivation.inertia.bodies import Body
 from kanegen.derivation.speeds import factors, lower_model, model_before, new_speeds
 from kanegen.errors import BuildError
-from kanegen.forms import FORMS
-from kanegen.graph import Graph, Identities, Node, count_operations, evaluate, reachable, to_sympy, to_sympy_cse
-from kanegen.graph.ranks import RANK_TOLERANCE, null_space
+from kanegen.graph import Graph, Identities, Node, count_operations, to_sympy, to_sympy_cse
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
 
@@ -187,8 +185,7 @@ class Equations:
         """Whether M is symmetric. Equal nodes show it; values at some states would not, if expressions have cases."""
         if not self.model.is_accelerated:
             return True
-        M = self.left_side
-        return all(M[i][j] is M[j][i] for i in range(len(M)) for j in range(i))
+        return not unequal_entries(self.left_side)
 
     @cached_property
     def right_side(self) -> tuple[Node, ...]:
@@ -214,14 +211,13 @@ class Equations:
 
     def accelerations(self, stabilized: bool) -> forms.Accelerations:
         """Straight-line u' in reduced form; an unsymmetric M takes elimination with pivots chosen at random states."""
-        part = self.partition
-        if not self.is_symmetric:
-            self.require_regular()
-            rows = (self.graph, self.left_side, self.right_side, part, part.bias(stabilized))
-            return forms.eliminated_accelerations(*rows, self.system.magnitudes, PIVOT_LIMIT)
-        small = self.reduced(stabilized)
+        part, bias = self.partition, self.partition.bias(stabilized)
+        self._require_regular()
         try:
-            return forms.reduced_accelerations(self.graph, small, part, part.bias(stabilized), PIVOT_LIMIT)
+            if not self.is_symmetric:
+                rows = (self.graph, self.left_side, self.right_side, part, bias)
+                return forms.eliminated_accelerations(*rows, self.system.magnitudes, PIVOT_LIMIT)
+            return forms.reduced_accelerations(self.graph, self.reduced(stabilized), part, bias, PIVOT_LIMIT)
         except ZeroDivisionError as error:
             raise self.massless(part.independent[error.args[0]]) from error
 
@@ -234,7 +230,7 @@ class Equations:
     def require_mass(self) -> None:
         """Raise the BuildError that names an independent speed without any inertia, if there is one."""
         if self.model.is_accelerated:
-            self.require_regular()
+            self._require_regular()
             return
         for speed, row in zip(self.partition.independent, self.reduced(stabilized=False).lower, strict=True):
             if row[-1].is_zero:
@@ -249,66 +245,24 @@ class Equations:
     @property
     def asymmetry(self) -> str | None:
         """In words, which loads make M unsymmetric in which speeds; None for a symmetric M."""
-        if self.is_symmetric:
-            return None
-        M, speeds = self.left_side, self.model.speeds
-        i, j = next((i, j) for i in range(len(M)) for j in range(i) if M[i][j] is not M[j][i])
-        return (
-            f"the loads on {', '.join(self.model.accelerated_loads)}, which depend on accelerations, make the matrix "
-            f"M = Q - dF/du' unsymmetric in the speeds {symbol_name(speeds[j])} and {symbol_name(speeds[i])}"
-        )
-
-    def require_symmetry(self, form: str) -> None:
-        """Raise the BuildError that says why M is not symmetric, if it is not, with the forms that accept it."""
-        if self.asymmetry:
-            suitable = ", ".join(f'"{spec.name}"' for spec in FORMS.values() if not spec.symmetric)
-            raise BuildError(f"form={form!r} needs a symmetric matrix, but {self.asymmetry}: use one of {suitable}")
+        return None if self.is_symmetric else asymmetry(self.model, self.left_side)
 
     def unsteady_factors(self, inputs: bool) -> str | None:
         """In words, on which speeds and, if ``inputs``, inputs without a rate and states M depends; None if on none."""
-        system, model = self.system, self.model
-        if not model.is_accelerated:
-            return None
-        named = [*zip(system.u, model.speeds, strict=True)]
-        if inputs:
-            rates = zip(system.r, model.inputs, system.input_rates, strict=True)
-            named += [(node, item.symbol) for node, item, rate in rates if rate is None]
-            named += zip(system.s, model.states, strict=True)
-        present = set(reachable(self.M.nodes))
-        found = [symbol_name(symbol) for node, symbol in named if node in present]
-        loads = ", ".join(model.accelerated_loads)
-        return f"the factors of accelerations in the loads on {loads} depend on {', '.join(found)}" if found else None
+        return unsteady_factors(self.system, self.left_side, inputs) if self.model.is_accelerated else None
 
-    def require_regular(self) -> None:
-        """Raise the BuildError that names the loads in u' that cancel an inertia at all random states."""
-        if not self.model.is_accelerated:
-            return
-        n, still = len(self.system.u), []
-        for state in self.system.states:
-            M = np.array(evaluate([x for row in self.left_side for x in row], state)).reshape(n, n)
-            J = np.array(evaluate([x for row in self.constraints.rows for x in row.J], state)).reshape(-1, n)
-            if not (np.isfinite(M).all() and np.isfinite(J).all()):
-                return
-            free = null_space(J)
-            lost = free @ null_space(free.T @ M @ free)
-            if not lost.size:
-                return
-            still.append(np.abs(lost).max(axis=1) > RANK_TOLERANCE)
-        speeds = [symbol_name(x) for x, moves in zip(self.model.speeds, np.all(still, axis=0), strict=True) if moves]
-        raise BuildError(
-            f"the equations of model {self.model.name!r} do not determine the derivatives of {', '.join(speeds)}: "
-            f"Q - dF/du' is singular, with the loads on {', '.join(self.model.accelerated_loads)} that depend on "
-            f"accelerations; give the bodies other masses or inertias, or change these loads"
-        )
+    def _require_regular(self) -> None:
+        if self.model.is_accelerated:
+            require_regular(self.system, self.left_side, [row.J for row in self.constraints.rows])
 
     def massless(self, speed: int) -> BuildError:
         """The error for a speed that moves no mass."""
         if self.model.is_accelerated:
             return BuildError(
-                f"the form needs a positive definite matrix Q - dF/du', whose diagonal entry for speed "
-                f"{symbol_name(self.model.speeds[speed])} of model {self.model.name!r} is zero: give the bodies that "
-                f"it moves another mass or inertia, change the loads on {', '.join(self.model.accelerated_loads)}, or "
-                f'use form="nonminimal"'
+                f"the matrix Q - dF/du' of model {self.model.name!r}, with the loads on "
+                f"{', '.join(self.model.accelerated_loads)} that depend on accelerations, has a zero pivot for speed "
+                f'{symbol_name(self.model.speeds[speed])}, so that it is not positive definite: use form="nonminimal", '
+                f"which needs only its inverse, or give the bodies that the speed moves another mass or inertia"
             )
         return BuildError(
             f"speed {symbol_name(self.model.speeds[speed])} of model {self.model.name!r} moves no mass, nor do the "

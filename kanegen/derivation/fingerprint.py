@@ -110,8 +110,9 @@ class Reader:
 
     def _description(self, description: SystemDescription) -> Iterator[str]:
         values = description.field_values()
-        # The values of parameters are left out, since compiled code receives them at run time.
+        # The values of parameters and the start are left out, since compiled code receives them at run time.
         values |= {"parameters": tuple(description.parameters), "loads": description.effective_loads}
+        del values["initial"]
         for name, value in values.items():
             yield name
             yield from self.tokens(value)

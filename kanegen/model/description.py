@@ -60,7 +60,8 @@ _EQUATIONS = {"read": normalize.scalars}
 class SystemDescription:
     """The normalized fields of a :class:`~kanegen.model.model.Model`, and properties that follow from them.
 
-    The metadata of a field contain the function that reads the argument of ``Model``. The last three fields are empty
+    The metadata of a field contain the function that reads the argument of ``Model``. ``initial`` maps time,
+    coordinates, speeds and states to their values at the start of a motion. The last three fields are empty
     until the frames and points have been surveyed: ``parameters``, all constant symbols with their values or None;
     ``geometry``, the frames and points that the model uses; ``euler_parameters``, the groups of four coordinates that
     an orientation uses as Euler parameters.
@@ -91,6 +92,7 @@ class SystemDescription:
     impulses: Mapping[str, Loads] = field(metadata={"read": normalized_impulses})
     control: ControlLaw | None = field(metadata={"read": _control})
     speed_change: SpeedChange | None = None
+    initial: Mapping[Any, float] = field(default_factory=FrozenMapping)
     parameters: Mapping[Any, float | None] = field(default_factory=FrozenMapping)
     geometry: Geometry = field(default_factory=Geometry)
     euler_parameters: tuple[tuple[Any, Any, Any, Any], ...] = ()
@@ -228,4 +230,6 @@ def described(given: Mapping[str, Any], problems: list[str]) -> SystemDescriptio
     # A Lagrangian is compared with gravity, so that the weights cannot count twice.
     bodies = () if with_gravity and values["lagrangian"] is not None else values["bodies"]
     energy = normalize.potential_energy(given.get("potential_energy"), bodies, with_gravity, problems)
-    return SystemDescription(**values, potential_energy=energy)
+    in_motion = (*values["coordinates"], *values["speeds"], *values["states"])
+    initial = normalize.initial_values(given.get("initial"), in_motion, problems)
+    return SystemDescription(**values, potential_energy=energy, initial=initial)

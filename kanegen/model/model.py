@@ -9,7 +9,7 @@ from typing import Any, Final
 import sympy
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.errors import ModelError
+from kanegen.errors import ModelError, warn_user
 from kanegen.model import normalize
 from kanegen.model.adapters import kane_arguments, lagrange_arguments, system_arguments
 from kanegen.model.checks.bodies import body_problems, reaction_problems
@@ -17,7 +17,7 @@ from kanegen.model.checks.contacts import contact_problems
 from kanegen.model.checks.control import control_constraint_problems, servo_problems
 from kanegen.model.checks.equations import equation_problems, speed_change_problems
 from kanegen.model.checks.lagrangian import lagrangian_contradictions, lagrangian_problems
-from kanegen.model.checks.symbols import symbol_problems
+from kanegen.model.checks.symbols import surplus_message, surplus_parameters, symbol_problems
 from kanegen.model.checks.velocities import motion_problems
 from kanegen.model.description import ControlLaw, SpeedChange, SystemDescription, described
 from kanegen.model.expressions import atoms, natural_key, symbol_name
@@ -78,6 +78,13 @@ class Model(SystemDescription):
         the potential energy can depend on the states.
     parameters
         Values of the constant symbols, by symbol or name; the others can be given at run time.
+    initial
+        The start of a motion: numbers for coordinates, speeds, states and the time ``t``, by symbol or name, as many as
+        are known. ``integrate``, ``kanegen run`` and the form of the example program of ``emit`` use them; like
+        values of parameters they are no part of the compiled code.
+    strict
+        False: values of parameters that do not occur in the model are ignored, with one ``ModelWarning`` that names
+        them, so that several models can share a dictionary. True: they are errors.
     potential_energy
         Potential energy of the loads, J. By default the sum of the bodies' ``potential_energy`` attributes,
         if any is set. Without ``potential_energy`` and ``gravity`` there is no energy function.
@@ -125,7 +132,8 @@ class Model(SystemDescription):
     Warns
     -----
     ModelWarning
-        If no state is found at which velocities can be compared.
+        If no state is found at which velocities can be compared, and for parameters that do not occur in the model, if
+        not ``strict``.
     """
 
     def __init__(
@@ -146,6 +154,8 @@ class Model(SystemDescription):
         inputs: Any = (),
         states: Mapping[Any, Any] | None = None,
         parameters: Mapping[Any, Any] | None = None,
+        initial: Mapping[Any, Any] | None = None,
+        strict: bool = True,
         potential_energy: Any = None,
         gravity: Any = None,
         lagrangian: Any = None,
@@ -160,19 +170,25 @@ class Model(SystemDescription):
     ) -> None:
         given = locals()  # the arguments by name
         problems: list[str] = []
-        self._complete(described(given, problems), parameters, problems)
+        self._complete(described(given, problems), parameters, problems, strict=strict)
         contradictions = motion_problems(self) if check_kinematics else []
         contradictions += lagrangian_contradictions(self)
         if contradictions:
             raise ModelError(contradictions)
 
     def _complete(
-        self, description: SystemDescription, parameters: Mapping[Any, Any] | None, problems: list[str]
+        self,
+        description: SystemDescription,
+        parameters: Mapping[Any, Any] | None,
+        problems: list[str],
+        *,
+        strict: bool = True,
     ) -> None:
         """Adopt a description, collect the parameters and check everything.
 
         Raises ``ModelError`` with the given ``problems`` and all others.
         """
+        normalize.expect(strict, bool, "strict", "True or False", problems)
         walk = survey(description)
         problems.extend(walk.problems)
         symbols = _parameter_symbols(description, walk.places)
@@ -183,12 +199,17 @@ class Model(SystemDescription):
             geometry=walk.geometry,
             euler_parameters=euler_parameter_groups(description.coordinates, matrices),
         )
+        surplus = () if strict else surplus_parameters(complete, unknown_symbols)
+        unknown_symbols = tuple(symbol for symbol in unknown_symbols if symbol not in surplus)
         problems += symbol_problems(complete, walk.places, unknown_symbols)
         problems += contact_problems(complete, walk.places)
         for find in _CHECKS:
             problems += find(complete)
         if problems:
             raise ModelError(tuple(dict.fromkeys(problems)))
+        if surplus:
+            names = map(symbol_name, surplus), map(symbol_name, complete.parameters)
+            warn_user(surplus_message(*names, description.name))
         super().__init__(**complete.field_values())
 
     @classmethod
@@ -263,7 +284,8 @@ class Model(SystemDescription):
         """The same system in other speeds ``w = Phi1(q, t) u + Phi2(q, t)`` (Bajodah 2003, (45)).
 
         All other expressions remain written in the old speeds, which outputs can also contain;
-        ``Q_w = Phi1^-T Q Phi1^-1``. A changed model can be changed again.
+        ``Q_w = Phi1^-T Q Phi1^-1``. A changed model can be changed again. ``initial`` loses the values of the old
+        speeds; :meth:`kanegen.Solver.with_initial` gives those of the new ones.
 
         Parameters
         ----------
@@ -286,7 +308,7 @@ class Model(SystemDescription):
         new = normalize.time_functions(speeds, "speeds", problems)
         change = SpeedChange(self, normalize.speed_definitions(new, definitions, problems))
         dependent = normalize.dependent_speeds(dependent_speeds, "dependent_speeds", problems)
-        description = self.changed(speeds=new, speed_change=change, dependent_speeds=dependent)
+        description = self._in_speeds(new, change, dependent)
         return self._completed(description, parameters, problems)
 
     def with_orthogonal_speeds(self, speeds: Any = None, *, dependent_speeds: Any = None) -> Model:
@@ -314,8 +336,15 @@ class Model(SystemDescription):
             speeds = [dynamicsymbols(f"w_{symbol_name(speed)}") for speed in self.speeds]
         new = normalize.time_functions(speeds, "speeds", problems)
         dependent = normalize.dependent_speeds(dependent_speeds, "dependent_speeds", problems)
-        description = self.changed(speeds=new, speed_change=SpeedChange(self, None), dependent_speeds=dependent)
+        description = self._in_speeds(new, SpeedChange(self, None), dependent)
         return self._completed(description, None, problems)
+
+    def _in_speeds(
+        self, speeds: tuple[Any, ...], change: SpeedChange, dependent: tuple[Any, ...] | None
+    ) -> SystemDescription:
+        """The description in other speeds; ``initial`` keeps no values of the former ones."""
+        initial = FrozenMapping((key, value) for key, value in self.initial.items() if key not in self.speeds)
+        return self.changed(speeds=speeds, speed_change=change, dependent_speeds=dependent, initial=initial)
 
     def with_reactions(
         self, reactions: Mapping[str, Reaction], *, parameters: Mapping[Any, Any] | None = None

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
-from sympy.physics.vector import Vector
+from sympy.physics.vector import Vector, dynamicsymbols
 
 from kanegen.errors import ModelError
 from kanegen.model.expressions import is_time_function, symbol_name
@@ -117,12 +117,13 @@ def states(value: Any, what: str, problems: list[str]) -> FrozenMapping[Any, Any
         symbol = key.expr if isinstance(key, sympy.Derivative) and key.derivative_count == 1 else key
         if not is_time_function(symbol):
             problems.append(f"{what} has the key {key!r}: expected a state, dynamicsymbols('a'), or its derivative")
-        elif rate is None:
+            continue
+        if rate is None:
             problems.append(f"{what}[{symbol_name(symbol)}] is None: give the rate of the state {symbol_name(symbol)}")
-        elif symbol in rates:
+            rate = sympy.S.Zero
+        if symbol in rates:
             problems.append(f"{what} gives two rates for {symbol_name(symbol)}: give one")
-        else:
-            rates[symbol] = scalar(rate, f"{what}[{symbol_name(symbol)}]", problems)
+        rates[symbol] = scalar(rate, f"{what}[{symbol_name(symbol)}]", problems)
     return FrozenMapping(rates)
 
 
@@ -255,6 +256,29 @@ def parameter_values(
             problems.append(f"parameter {symbol} is given twice, by its symbol and by its name: give it once")
         values[symbol] = number_or_none(value, f"the value of parameter {symbol_name(symbol)}", problems)
     return values | {symbol: None for symbol in symbols if symbol not in values}, tuple(unknown_symbols)
+
+
+def initial_values(given: Any, symbols: Sequence[Any], problems: list[str]) -> FrozenMapping[Any, float]:
+    """Values of time and of ``symbols`` at the start, by symbol; keys that are none of these are kept as they are.
+
+    A key is a symbol or its name, ``"t"`` for time unless one of the symbols has this name.
+    """
+    if not expect(
+        given, Mapping | None, "initial", "a mapping from coordinates, speeds, states and t to values", problems
+    ):
+        given = None
+    by_name = {symbol_name(dynamicsymbols._t): dynamicsymbols._t} | {symbol_name(symbol): symbol for symbol in symbols}
+    values = dict[Any, float]()
+    for key, value in (given or {}).items():
+        symbol = by_name.get(key, key) if isinstance(key, str) else key
+        name = symbol_name(symbol)
+        if symbol in values:
+            problems.append(f"initial contains {name} twice, by its symbol and by its name: give it once")
+        number = number_or_none(value, f"the initial value of {name}", problems)
+        if value is None:
+            problems.append(f"the initial value of {name} is None: give a number, or leave {name} out of initial")
+        values[symbol] = math.nan if number is None else number
+    return FrozenMapping(values)
 
 
 def number_or_none(value: Any, what: str, problems: list[str]) -> float | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import accumulate
 
+from kanegen.derivation.algebra import nonzeros, range_space_operations
 from kanegen.derivation.control.control_constraints import ControlledMotion
-from kanegen.derivation.equations import Equations
+from kanegen.derivation.equations import SQUARE_LIMIT, Equations
 from kanegen.errors import BuildError
-from kanegen.forms import AUTO, FORMS
+from kanegen.forms import AUTO, FORMS, WRITTEN_OUT_LIMIT
 from kanegen.model.expressions import symbol_name
 from kanegen.program.builder import Functions, FunctionSpec
 from kanegen.program.catalogue import CATALOGUE, reason_against
@@ -22,8 +24,9 @@ from kanegen.program.functions.contacts import (
 from kanegen.program.functions.controls import control_constraints
 from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
+from kanegen.program.kernels import KERNELS
 from kanegen.program.options import BuildOptions
-from kanegen.program.passes.count import cost_estimate
+from kanegen.program.passes.count import KERNEL_WEIGHT, cost_estimate
 from kanegen.program.passes.lower import hoist
 from kanegen.program.records import Program, Symbols
 
@@ -95,18 +98,37 @@ def program_of(functions: Functions) -> Program:
 def cheapest(equations: Equations) -> str:
     """Return the candidate form whose right-hand side has the least estimated cost.
 
-    If no candidate accepts the model, return the first one: building it then reports the reason.
+    If no candidate accepts the model, return the first one: building it then reports the reason. Forms that solve
+    large dense systems by a kernel are derived only if the kernel alone does not cost more than another form.
     """
-    n_u = len(equations.system.u)
     candidates = [
-        form.name
-        for form in FORMS.values()
-        if form.candidate
-        and (form.speed_limit is None or n_u <= form.speed_limit)
-        and (equations.is_symmetric or not form.symmetric)
+        form.name for form in FORMS.values() if form.candidate and (equations.is_symmetric or not form.symmetric)
     ]
-    costs = form_costs(equations, candidates)
-    return min(costs, key=lambda form: costs[form]) if costs else candidates[0]
+    costs: dict[str, float] = {}
+    for form in sorted(candidates, key=lambda form: _least_cost(equations, form)):
+        if FORMS[form].written_out and _is_long(equations):
+            continue
+        if not costs or _least_cost(equations, form) <= min(costs.values()):
+            costs |= form_costs(equations, [form])
+    ordered = [form for form in candidates if form in costs]
+    return min(ordered, key=costs.__getitem__) if costs else candidates[0]
+
+
+def _is_long(equations: Equations) -> bool:
+    """Whether the range-space system has too many nonzeros for straight-line code."""
+    lower = nonzeros([row[: i + 1] for i, row in enumerate(equations.left_side)])
+    parts = range_space_operations(lower, nonzeros([row.J for row in equations.constraints.rows]))
+    return any(total > WRITTEN_OUT_LIMIT for total in accumulate(parts))
+
+
+def _least_cost(equations: Equations, form: str) -> float:
+    """Return a lower bound of the cost of a form, known before it is derived: that of its dense kernel."""
+    n_u = len(equations.system.u)
+    n_i = n_u - len(equations.constraints.rows)
+    kernels = {"reduced": ("cholesky_solve", n_i), "nonminimal": ("lu_solve", n_u)}
+    kernel, n = kernels.get(form, ("", 0))
+    # Deriving a small system takes no time, and straight-line code may solve it.
+    return KERNEL_WEIGHT * KERNELS[kernel].operations(n) if n > SQUARE_LIMIT else 0.0
 
 
 def form_costs(equations: Equations, forms: Iterable[str] = tuple(RIGHT_SIDES)) -> dict[str, float]:

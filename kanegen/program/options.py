@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kanegen.errors import BuildError, shown
+from kanegen.errors import BuildError, brief
 from kanegen.forms import AUTO, FORMS
 from kanegen.program.catalogue import CATALOGUE, DEFAULT_FUNCTIONS, EXTRA_FUNCTIONS, group
 
@@ -36,12 +36,12 @@ class BuildOptions:
         """
         if not isinstance(form, str) or (form != AUTO and form not in FORMS):
             hint = _hint(form, (AUTO, *FORMS))
-            raise BuildError(f"form is {shown(form)}: expected one of {', '.join((AUTO, *FORMS))}{hint}")
+            raise BuildError(f"form is {brief(form)}: expected one of {', '.join((AUTO, *FORMS))}{hint}")
         wanted = {"rhs"} if form == AUTO else {"rhs", *FORMS[form].functions}
         if functions is None or functions == "all":
             functions = DEFAULT_FUNCTIONS if functions is None else KNOWN
         if not isinstance(functions, Iterable):
-            raise BuildError(f"functions is {shown(functions)}: expected a name, a sequence of names, or None")
+            raise BuildError(f"functions is {brief(functions)}: expected a name, a sequence of names, or None")
         for name in [functions] if isinstance(functions, str) else functions:
             members = group(name)
             if not members or not set(members) <= set(KNOWN):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, Description
 from kanegen.codes import Status
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, warn_user
 from kanegen.forms import FORMS
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.control import largest_exponent
@@ -20,6 +20,15 @@ from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.values import beyond, largest, listed, names_in, numbers, positive, require_none, unknown
 
 _ITERATIONS = 50
+_TOLERANCE = 1e-13
+_GUESSES = 8
+"""Guesses of missing values, besides zero."""
+_DIFFERENCE = 1e-5
+"""Step of central differences relative to the largest component; their relative error is about 1e-10."""
+_NO_INFLUENCE = 1e-8
+"""Derivatives below this fraction of the largest count as zero."""
+_DEPENDENT = 1e-6
+"""Singular values below this fraction of the largest count as zero in matrices of differences."""
 _SINGULAR = 1e-9
 """Singular values below this fraction of the largest count as zero, as in kg_generalized.h."""
 
@@ -74,6 +83,176 @@ def make_consistent(
     raise SolveError(_impossible(guess, fixed_indices, residuals.value(t, new_q, new_u, r)))
 
 
+def completed(
+    functions: CompiledFunctions,
+    t: float,
+    known: Mapping[str, float],
+    fixed: Collection[str],
+    r: Any,
+    allowed: float | None = None,
+) -> tuple[Array, Array]:
+    """A state (q, u) from the values of some coordinates and speeds; constraints must determine the others.
+
+    Parameters
+    ----------
+    known
+        Values by name. If some coordinates (or speeds) are missing, the known ones do not change.
+    fixed
+        Names of values that do not change in any case. Others change as little as the constraints demand, and only if
+        the state violates them by more than ``allowed`` (see :func:`violations`; None: by any amount).
+    r
+        Inputs (n_r,) at ``t``, or None for the defaults.
+
+    Raises
+    ------
+    SolveError
+        If the constraints do not determine a missing value, or cannot be satisfied with the fixed ones.
+    """
+    d = functions.description
+    names = (*d.coordinates, *d.speeds)
+    missing = [name for name in names if name not in known]
+    state = np.array([known.get(name, 0.0) for name in names])
+    q, u = np.split(state, [len(d.coordinates)])
+    if missing:
+        return _with_missing(functions, t, state, missing, fixed, r, allowed)
+    if allowed is None or not d.constraints.levels or set(names) <= set(fixed):
+        return q, u
+    position, velocity = np.split(functions.get("residuals").value(t, q, u, r), [len(d.constraints.positions)])
+    if not violations(d, (position, velocity), q, u, allowed):
+        return q, u
+    return make_consistent(functions, t, q, u, r, fixed, _TOLERANCE)
+
+
+def _with_missing(
+    functions: CompiledFunctions,
+    t: float,
+    state: Array,
+    missing: Sequence[str],
+    fixed: Collection[str],
+    r: Any,
+    allowed: float | None,
+) -> tuple[Array, Array]:
+    """The state with the values that the constraints determine in place of those that are ``missing``.
+
+    A `ModelWarning` says if the constraints admit other positions as well (assembly modes of closed loops).
+    """
+    d = functions.description
+    names, n_q = (*d.coordinates, *d.speeds), len(d.coordinates)
+    if not d.constraints.levels:
+        raise SolveError(_undetermined_message(d, missing))
+    inputs = functions.inputs(r, _require(functions))
+    known = [name for level in (d.coordinates, d.speeds) for name in level if not set(level).isdisjoint(missing)]
+    held = {names.index(name) for name in (*known, *fixed) if name not in missing}
+    is_placed = set(d.coordinates).isdisjoint(missing)
+    tolerance = _accuracy(functions, t, state, r, allowed) if is_placed else _TOLERANCE
+    undetermined, solutions = list[str](), list[tuple[Array, Array]]()
+    for guess in _guesses(state, [names.index(name) for name in missing]):
+        attempt = Guess(functions, float(t), guess[:n_q], guess[n_q:], inputs, tolerance)
+        status, q, u = attempt.corrected(held)
+        undetermined = _undetermined(functions, t, (q, u), r, missing) if status == Status.OK else undetermined
+        if status == Status.OK and not undetermined:
+            solutions.append((q, u))
+            if is_placed:
+                break
+    if solutions:
+        _warn_of_others(d, t, solutions, missing)
+        return solutions[0]
+    if undetermined:
+        raise SolveError(_undetermined_message(d, undetermined))
+    try:
+        kept = [names[k] for k in sorted(held)]
+        return make_consistent(functions, t, state[:n_q], state[n_q:], r, kept, tolerance)
+    except SolveError as error:
+        raise SolveError(f"the start gives no value of {', '.join(missing)}, and {error}") from error
+
+
+def _warn_of_others(d: Description, t: float, solutions: Sequence[tuple[Array, Array]], missing: Sequence[str]) -> None:
+    """Warn if the solutions differ by more than full turns of angles."""
+    first = solutions[0][0]
+    for q, _ in solutions[1:]:
+        turns = np.round((q - first) / (2.0 * np.pi))
+        if np.abs(q - first - 2.0 * np.pi * turns).max(initial=0.0) > _DEPENDENT * largest(first):
+            own = [(k, name) for k, name in enumerate(d.coordinates) if name in missing]
+            taken, other = (", ".join(f"{name} = {values[k]:.6g}" for k, name in own) for values in (first, q))
+            warn_user(
+                f"the start of {d.name!r} leaves {', '.join(name for _, name in own)} open, and the constraints admit "
+                f"several positions: {taken} is taken, but {other} is another one; to choose, give a guess of all "
+                f"values to q, u = solver.make_consistent({t:g}, q, u, fixed=...)"
+            )
+            return
+
+
+def _accuracy(functions: CompiledFunctions, t: float, state: Array, r: Any, allowed: float | None) -> float:
+    """The tolerance with which complete positions do not change if their violation is allowed."""
+    n_q, n_p = len(functions.description.coordinates), len(functions.description.constraints.positions)
+    residuals = functions.get("residuals").value(t, state[:n_q], state[n_q:], r)[:n_p]
+    error = 1.01 * float(np.abs(residuals).max(initial=0.0)) / largest(state[:n_q])
+    return max(_TOLERANCE, error) if allowed is None or error <= allowed else _TOLERANCE
+
+
+def _guesses(state: Array, missing: list[int]) -> Iterator[Array]:
+    """The state with zeros in place of missing values, then with others: mechanisms can be singular at zero."""
+    yield state
+    rng = np.random.default_rng(0)
+    for _ in range(_GUESSES):
+        guess = state.copy()
+        guess[missing] = rng.normal(size=len(missing))
+        yield guess
+
+
+def _undetermined(
+    functions: CompiledFunctions, t: float, state: tuple[Array, Array], r: Any, missing: Sequence[str]
+) -> list[str]:
+    """The missing coordinates and speeds that can move while the others are fixed.
+
+    Derivatives of the residuals are central differences: constraints on positions in the coordinates, constraints on
+    velocities in the speeds.
+    """
+    d = functions.description
+    n_p = len(d.constraints.positions)
+    found: list[str] = []
+    for level, names, rows in ((0, d.coordinates, slice(0, n_p)), (1, d.speeds, slice(n_p, None))):
+        own = [name for name in names if name in missing]
+        matrix = np.zeros((len(range(len(d.constraints.levels))[rows]), len(own)))
+        for column, name in enumerate(own):
+            step = _DIFFERENCE * largest(state[level])
+            values = []
+            for sign in (1.0, -1.0):
+                moved = [part.copy() for part in state]
+                moved[level][names.index(name)] += sign * step
+                values.append(functions.get("residuals").value(t, *moved, r)[rows])
+            matrix[:, column] = (values[0] - values[1]) / (2.0 * step)
+        found += [name for name, moves in zip(own, _in_null_space(matrix), strict=True) if moves]
+    return found
+
+
+def _in_null_space(matrix: Array) -> list[bool]:
+    """For each unknown x_j, whether ``matrix x = 0`` leaves it undetermined."""
+    n = matrix.shape[1]
+    if not matrix.size:
+        return [True] * n
+    scale = np.abs(matrix).max()
+    rows = matrix / np.maximum(np.abs(matrix).max(axis=1, keepdims=True), _NO_INFLUENCE * scale or 1.0)
+    sizes = np.linalg.norm(rows, axis=0)
+    scaled = np.where(sizes > _NO_INFLUENCE, rows / np.maximum(sizes, _NO_INFLUENCE), 0.0)
+    _, values, directions = np.linalg.svd(scaled)
+    rank = int((values > _DEPENDENT * values[0]).sum()) if values[0] else 0
+    return [bool(x) for x in np.linalg.norm(directions[rank:], axis=0) > _DEPENDENT]
+
+
+def _undetermined_message(d: Description, names: Sequence[str]) -> str:
+    coordinates = [name for name in names if name in d.coordinates]
+    speeds = [name for name in names if name in d.speeds]
+    where = " and ".join(
+        f"{', '.join(part)} in {argument}" for part, argument in ((coordinates, "q0"), (speeds, "u0")) if part
+    )
+    constraints = "its constraints do not determine it" if d.constraints.levels else "it has no constraints"
+    return (
+        f"the start of {d.name!r} has no value of {', '.join(names)}, and {constraints} from the given values: give "
+        f"{where}, or in Model(initial=...) or solver.with_initial(...)"
+    )
+
+
 def projection_of(stabilization: Baumgarte | Projection | None, functions: CompiledFunctions) -> Projection | None:
     """The stabilization if it is a projection, else None.
 
@@ -102,6 +281,11 @@ def _require(functions: CompiledFunctions) -> list[str]:
     needed += ["velocity_level"] if constraints.velocities else []
     functions.require(needed)
     return needed
+
+
+def fixed_names(fixed: str | Iterable[Any], known: Sequence[str]) -> list[str]:
+    """The names of the components that keep their values. Raises `SolveError` for unknown names."""
+    return list(_fixed(fixed, known))
 
 
 def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:

@@ -19,7 +19,7 @@ from kanegen.model.records import FrozenMapping
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.solution import MODES, ContactHistory, EventRecord, Outcome, Phase, conflict_message
-from kanegen.solve.values import by_name, number, require_none, unknown
+from kanegen.solve.values import by_name, number, one_state, require_none, shown, shown_values, unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,18 @@ class ContactState:
     slip: Array
     force: Array
 
+    def __repr__(self) -> str:
+        return f"<Contact: {self._text}>"
+
+    @property
+    def _text(self) -> str:
+        """Mode, gap and force: friction is the part along the directions of slip."""
+        normal, friction = np.split(self.force, [len(self.force) - len(self.slip)])
+        parts = [self.mode] if np.isnan(self.gap) else [self.mode, f"gap {self.gap:.6g}"]
+        parts += [f"force {value:.6g}" for value in normal.tolist()]
+        parts += [f"friction {shown([f'{value:.6g}' for value in friction.tolist()])}"] if friction.size else []
+        return ", ".join(parts)
+
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
@@ -65,6 +77,9 @@ class Contacts:
             raise SolveError(unknown(name, tuple(self.states), "contact"))
         return self.states[name]
 
+    def __repr__(self) -> str:
+        return f"<Contacts: {'; '.join(f'{name}: {state._text}' for name, state in self.states.items())}>"
+
 
 class Impulse(NamedTuple):
     """Speeds after an impulse, the impulses of the constraints, and generalized momenta before and after.
@@ -75,7 +90,8 @@ class Impulse(NamedTuple):
     ``reduced_momentum_before`` and ``reduced_momentum_after``: ``A2 (Q u + N)``, (n_i,), the nonholonomic momenta.
     Impulses of constraints that are linear in the speeds do not change the latter; they are None if no choice of
     dependent speeds solves the constraints, or if the model was built without ``A``. ``contact_impulses``: impulses of
-    the contact rows (n_rows,), in the order of ``description.contacts.rows``.
+    the contact rows (n_rows,), in the order of ``description.contacts.rows``. ``speeds`` and ``contacts`` are the names
+    of the speeds and of the contact rows.
     """
 
     u: Array
@@ -86,6 +102,14 @@ class Impulse(NamedTuple):
     reduced_momentum_before: Array | None
     reduced_momentum_after: Array | None
     contact_impulses: Array
+    speeds: tuple[str, ...] = ()
+    contacts: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        speeds = self.speeds or [f"u[{k}]" for k in range(self.u.size)]
+        contacts = self.contacts or [f"[{k}]" for k in range(self.contact_impulses.size)]
+        acting = f"; impulses of contacts: {shown_values(contacts, self.contact_impulses)}" if contacts else ""
+        return f"<Impulse: afterwards {shown_values(speeds, self.u)}{acting}>"
 
 
 def check_contact_values(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> None:
@@ -111,34 +135,22 @@ class Contacting(Evaluation):
         that approaches with a gap of zero) counts as closed. ``rhs`` and the other functions of the solver treat all
         contacts as open, unless ``r`` holds the multipliers after the inputs.
 
+        Parameters
+        ----------
+        q, u, s
+            The state, arrays or mappings from names or symbols to values; those not given are those of ``initial``.
+
         Raises
         ------
         SolveError
             For wrong arguments, a model without contacts, values of laws out of range, and states in which no modes, or
             several, are consistent with the contact laws (Painleve). The message names the contact.
         """
-        functions, module = self._functions, self._functions.module
-        if not module.CONTACTS:
+        if not self._functions.module.CONTACTS:
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
-        functions.require(["contacts"])
-        r = functions.with_states(r, s)
-        functions.get("gaps").value(t, q, u, r)  # checks the arguments
-        check_contact_values(functions, t, q, u, r)
-        state = functions.prepared, float(t), q, u, functions.inputs(r, ("contacts", "gaps"))
-        status, failure, modes, value, rate, force, qdot, udot = module.contacts(*state)
-        if status < 0 or not np.isfinite(udot).all():
-            functions.require_finite(("contacts",), t, q, u, r)
-            raise SolveError(contact_failure(module, status, failure, t))
-        states = {
-            name: _state(MODES[mode], layout, value, rate, force)
-            for name, mode, layout in zip(module.CONTACTS, modes.tolist(), module.contact_layout(), strict=True)
-        }
-        sdot = np.empty(0)
-        if self.description.states:
-            inputs = np.array(state[-1])
-            inputs[self.description.input_layout.multiplier_slots] = force
-            sdot = self._value("state_rates", t, q, u, inputs)
-        return Contacts(FrozenMapping(states), qdot, udot, sdot, force)
+        q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
+        return contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
 
     def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None, s: Any = None) -> Impulse:
         """The speeds after impulses that act at one instant, and the impulses of the constraints.
@@ -152,7 +164,8 @@ class Contacting(Evaluation):
         Parameters
         ----------
         t, q, u, r, s
-            The state before the impulse, as for :attr:`rhs`; u must satisfy the constraints. States do not change.
+            The state before the impulse, arrays or mappings from names or symbols to values; u must satisfy the
+            constraints. States do not change.
         impulses
             Generalized impulses (n_u,), N s or N m s; the name of one of the model's ``impulses``; or a mapping from
             such names to factors, ``{"kick": 0.5}``.
@@ -166,15 +179,12 @@ class Contacting(Evaluation):
             constraints that are nonlinear in the speeds cannot be satisfied after the impulse.
         """
         functions, description = self._functions, self.description
+        q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
         r = functions.with_states(r, s)
         before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)
-        constraints = description.constraints
-        needed = [
-            description.mass,
-            *(["J"] if constraints.rows else []),
-            *(["velocity_level"] if constraints.velocities else []),
-        ]
+        constraints, needed = description.constraints, _functions_of_impulses(description)
         functions.require(needed)
         inputs, rows = functions.inputs(r, needed), self._independent_rows(t, q, u, r)
         if len(rows) == len(description.speeds):
@@ -202,6 +212,8 @@ class Contacting(Evaluation):
             reduced_momentum_before=self._reduced(t, q, u, r, before),
             reduced_momentum_after=self._reduced(t, q, after, r, momentum),
             contact_impulses=contact_impulses,
+            speeds=description.speeds,
+            contacts=description.contacts.rows,
         )
 
     def _require_same_mass(self, t: float, q: Any, u: Any, after: Array, r: Any) -> None:
@@ -264,6 +276,29 @@ class Contacting(Evaluation):
         return momentum[list(description.independent)] + A.T @ momentum[list(description.dependent)]
 
 
+def contacts_at(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> Contacts:
+    """The contacts of a model at a state; see :meth:`kanegen.Solver.contacts`. ``r`` includes the states."""
+    module, description = functions.module, functions.description
+    functions.require(["contacts"])
+    functions.get("gaps").value(t, q, u, r)  # checks the arguments
+    check_contact_values(functions, t, q, u, r)
+    state = functions.prepared, float(t), q, u, functions.inputs(r, ("contacts", "gaps"))
+    status, failure, modes, value, rate, force, qdot, udot = module.contacts(*state)
+    if status < 0 or not np.isfinite(udot).all():
+        functions.require_finite(("contacts",), t, q, u, r)
+        raise SolveError(contact_failure(module, status, failure, t))
+    states = {
+        name: _state(MODES[mode], layout, value, rate, force)
+        for name, mode, layout in zip(module.CONTACTS, modes.tolist(), module.contact_layout(), strict=True)
+    }
+    sdot = np.empty(0)
+    if description.states:
+        inputs = np.array(state[-1])
+        inputs[description.input_layout.multiplier_slots] = force
+        sdot = functions.get("state_rates").value(t, q, u, inputs)
+    return Contacts(FrozenMapping(states), qdot, udot, sdot, force)
+
+
 def _state(mode: str, layout: tuple[int, int, int], value: Array, rate: Array, force: Array) -> ContactState:
     normal, tangent, directions = layout
     slip = slice(tangent, tangent + directions) if directions else slice(0, 0)
@@ -281,6 +316,12 @@ def contact_failure(module: Evaluator, status: int, failure: tuple[int, Any], t:
     if status == Status.SEVERAL_MODES:
         return f"{Outcome.SEVERAL_MODES.value}{where} at t = {t!r} s: {Status.SEVERAL_MODES.message}"
     return f"the contacts cannot be evaluated at t = {t!r} s: status {status} of a function{where}"
+
+
+def _functions_of_impulses(description: Description) -> list[str]:
+    constraints = description.constraints
+    velocities = ["velocity_level"] if constraints.velocities else []
+    return [description.mass, *(["J"] if constraints.rows else []), *velocities]
 
 
 def _vector(impulses: Any, speeds: tuple[str, ...]) -> Array:
@@ -412,11 +453,11 @@ def _events(module: Evaluator, description: Description, rows: Array) -> tuple[E
     ends = np.cumsum([3, n_q, n_u, n_s, n_u, n_s])
     parts = [np.ascontiguousarray(part) for part in np.split(rows, ends, 1)]
     kinds, contacts, events = EventKind.labels(), module.CONTACTS, module.EVENTS
-    records = []
+    names, records = (*description.speeds, *description.states), []
     for (t, code, index), q, u, s, new_u, new_s, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
         kind = kinds[int(code)]
         name = (events if code == EventKind.USER else contacts)[int(index)]
-        records.append(EventRecord(t, name, kind, q, u, new_u, impulse, s, new_s))
+        records.append(EventRecord(t, name, kind, q, u, new_u, impulse, s, new_s, names))
     return tuple(records)
 
 

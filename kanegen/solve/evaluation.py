@@ -1,4 +1,4 @@
-"""Evaluation at one state: quantities, residuals, outputs and reactions of a solver."""
+"""Evaluation at one state or at many: quantities, residuals, outputs and reactions of a solver."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import unknown
+from kanegen.solve.values import by_array, state_arrays, unknown
 
 
 @dataclass(frozen=True)
 class AccelerationParts:
     """The two parts of the accelerations in the canonical form (Bajodah and Chen 2018, eqs. 40 and 44), (n_u,) each.
+
+    At N states the arrays have the shape (N, n_u).
 
     ``udot_constraint`` enforces the constraints, ``udot_momentum`` balances the momentum. Their sum is u', and they
     are orthogonal in the metric Q. ``wdot_constraint`` and ``wdot_momentum`` are the parts of w', with w = Q^1/2 u;
@@ -36,7 +38,10 @@ class AccelerationParts:
 
 
 class Wrench(NamedTuple):
-    """Force (3,) in N, and torque about the reaction's point (3,) in N m, as components in the reaction's frame."""
+    """Force (3,) in N, and torque about the reaction's point (3,) in N m, as components in the reaction's frame.
+
+    At N states the arrays have the shape (N, 3).
+    """
 
     force: Array
     torque: Array
@@ -81,11 +86,15 @@ def describe_quantities(solver: type) -> None:
 
 
 class Evaluation:
-    """The common base of all parts of a :class:`~kanegen.Solver`, with its methods that evaluate at one state."""
+    """The common base of all parts of a :class:`~kanegen.Solver`, with its methods that evaluate quantities.
+
+    All methods take one state, or N states as arrays with N rows; results then have N rows.
+    """
 
     description: Description
     extension: Build
     parameters: Mapping[str, float | None]
+    initial: Mapping[str, float]
     stabilization: Baumgarte | Projection | None
     _functions: CompiledFunctions
     _rhs_name: str
@@ -98,10 +107,16 @@ class Evaluation:
         # With obj=self, a traceback of Python would repeat the hint.
         raise AttributeError(f"a Solver has no attribute {name!r}{hint}", name=name, obj=None)
 
-    def _value(self, name: str, t: float, q: Any, u: Any, r: Any, s: Any = None) -> Any:
+    def _value(self, name: str, t: Any, q: Any, u: Any, r: Any, s: Any = None) -> Any:
         return self._functions.get(name).value(t, q, u, r, s)
 
-    def residuals(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
+    def _state(self, q: Any, u: Any, s: Any = None) -> tuple[Any, Any, Any]:
+        """The state as arrays, from arrays or from mappings and ``initial``."""
+        if by_array(q) and by_array(u) and not isinstance(s, Mapping):
+            return q, u, s
+        return state_arrays(self.description, self.initial, q, u, s)
+
+    def residuals(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """Residuals of the constraints at position and velocity level, zero on the constraint manifold.
 
         ``(n_position,)``: phi of the holonomic constraints, then invariants (``description.constraints.positions``);
@@ -109,39 +124,48 @@ class Evaluation:
         """
         constraints = self.description.constraints
         if not constraints.levels:
-            self.extension.module.checked_state(t, q, u, self._functions.with_states(r, s))
-            return np.empty(0), np.empty(0)
+            checked, _ = self.extension.module.checked_state(t, q, u, self._functions.with_states(r, s))
+            none = np.empty((*checked.shape[:-1], 0))
+            return none, none.copy()
         values, n = self._residuals(t, q, u, r, s), len(constraints.positions)
-        return values[:n], values[n:]
+        return values[..., :n], values[..., n:]
 
-    def rank(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> int:
-        """The number of independent constraints at this state; needs the function ``rank``."""
-        return int(self._value("rank", t, q, u, r, s))
+    def rank(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> Any:
+        """The number of independent constraints at a state, or (N,) at N states; needs the function ``rank``."""
+        value = self._value("rank", t, q, u, r, s)
+        return value.astype(int) if isinstance(value, np.ndarray) else int(value)
 
-    def acceleration_parts(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> AccelerationParts:
+    def acceleration_parts(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> AccelerationParts:
         """Constraint-enforcing and momentum-balance parts of u' and w'; needs ``functions="acceleration_parts"``."""
-        return AccelerationParts(*self._value("acceleration_parts", t, q, u, r, s))
+        return AccelerationParts(*np.moveaxis(self._value("acceleration_parts", t, q, u, r, s), -2, 0))
 
-    def output(self, name: str, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Any:
-        """The user's output ``name``: a float or an array. Raises `SolveError` for unknown names."""
+    def output(self, name: str, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> Any:
+        """The user's output ``name``: a float or an array; (N, ...) at N states.
+
+        Raises `SolveError` for unknown names.
+        """
         shapes = self.description.outputs
         if name not in shapes:
             raise SolveError(unknown(name, tuple(shapes), "output"))
-        value = self._value(f"output:{name}", t, q, u, r, s)
-        return value if shapes[name] == () else value.reshape(shapes[name])
+        compiled = f"output:{name}"
+        value = self._value(compiled, t, q, u, r, s)
+        if shapes[name] == ():
+            return value
+        rows = value.shape[: value.ndim - len(self.extension.module.FUNCTIONS[compiled])]
+        return value.reshape((*rows, *shapes[name]))
 
-    def outputs(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> dict[str, Any]:
+    def outputs(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> dict[str, Any]:
         """All outputs of the model by name."""
         return {name: self.output(name, t, q, u, r, s) for name in self.description.outputs}
 
-    def reaction(self, name: str, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Wrench:
+    def reaction(self, name: str, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> Wrench:
         """Force and torque of the model's reaction ``name``. Raises `SolveError` for unknown names."""
         if name not in self.description.reactions:
             what = "reaction (reactions= of kanegen.Model) that was built"
             raise SolveError(unknown(name, self.description.reactions, what))
         values = self._value(REACTION + name, t, q, u, r, s)
-        return Wrench(values[:3], values[3:])
+        return Wrench(values[..., :3], values[..., 3:])
 
-    def reactions(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> dict[str, Wrench]:
+    def reactions(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> dict[str, Wrench]:
         """All reactions of the model by name."""
         return {name: self.reaction(name, t, q, u, r, s) for name in self.description.reactions}

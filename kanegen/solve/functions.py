@@ -80,6 +80,7 @@ class CompiledFunctions:
     def with_states(self, r: Any, s: Any) -> Any:
         """The inputs ``r`` followed by the hidden inputs with the states ``s``; ``r`` if no states are given.
 
+        Both can have rows, ``r`` (N, n_r) and ``s`` (N, n_s); the result then has N rows.
         Inputs and states that are not given are NaN, which functions that read them refuse. Raises `SolveError` for
         states of the wrong number.
         """
@@ -87,14 +88,18 @@ class CompiledFunctions:
         if s is None:
             return r
         states = real_array(s, "s")
-        if not d.states or states.shape != (len(d.states),):
+        if not d.states or states.ndim not in (1, 2) or states.shape[-1] != len(d.states):
             what = f"expected ({len(d.states)},): {', '.join(d.states)}" if d.states else "the model has no states"
             raise SolveError(f"s has shape {states.shape}; {what}")
         given = self._defaults if r is None else real_array(r, "r")
-        array: Array = layout.array(np.zeros(len(d.inputs)))
-        if given.ndim != 1 or given.size not in (len(d.inputs), layout.state_slots.start, layout.size):
+        width = given.shape[-1] if given.ndim in (1, 2) else -1
+        if width not in (len(d.inputs), layout.state_slots.start, layout.size):
             raise SolveError(f"r has shape {given.shape}; expected ({len(d.inputs)},): {', '.join(d.inputs)}")
-        array[: given.size], array[layout.state_slots] = given, states
+        if given.ndim == states.ndim == 2 and len(given) != len(states):
+            raise SolveError(f"r has {len(given)} rows, but s has {len(states)}; expected the same number")
+        array: Array = np.zeros((*np.broadcast_shapes(given.shape[:-1], states.shape[:-1]), layout.size))
+        array[..., :width] = given
+        array[..., layout.state_slots] = states
         return array
 
     def in_run(self, *names: str) -> tuple[str, ...]:
@@ -158,7 +163,8 @@ class CompiledFunctions:
         sizes = CATALOGUE[name].shape if name in CATALOGUE else ()
         if "n_i" in sizes and d.dependent and not d.independent:
             # Without independent speeds these functions have no entries, and C has no arrays without elements.
-            return _empty(tuple({"n_i": 0, "n_d": len(d.dependent), "n_u": len(d.speeds)}[size] for size in sizes))
+            shape = tuple({"n_i": 0, "n_d": len(d.dependent), "n_u": len(d.speeds)}[size] for size in sizes)
+            return _empty(self.module, shape)
         if (problem := self.problem(name)) is not None:
             return refusal(problem)
         call: Callable[..., Any] = getattr(self.get(name), method)
@@ -182,9 +188,10 @@ def check_names(module: Evaluator, description: Description) -> None:
             )
 
 
-def _empty(shape: tuple[int, ...]) -> Callable[..., Array]:
-    def value(t: float, q: Any, u: Any, r: Any = None, s: Any = None, out: Array | None = None) -> Array:
-        return np.empty(shape) if out is None else out
+def _empty(module: Evaluator, shape: tuple[int, ...]) -> Callable[..., Array]:
+    def value(t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Array | None = None) -> Array:
+        rows = module.checked_state(t, q, u)[0].shape[:-1]
+        return np.empty((*rows, *shape)) if out is None else out
 
     return value
 

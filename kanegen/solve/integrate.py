@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
-from kanegen.errors import SolveError, shown
+from kanegen.errors import SolveError, brief
 from kanegen.forms import FORMS
 from kanegen.model import Projection
+from kanegen.progress import ProgressBar, activity
 from kanegen.solve.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
-from kanegen.solve.consistent import RunStart, consistent_controls, control_constraints, projection_of, violations
+from kanegen.solve.consistent import (
+    RunStart,
+    completed,
+    consistent_controls,
+    control_constraints,
+    projection_of,
+    violations,
+)
 from kanegen.solve.contacts import check_contact_values, check_run, hybrid_records, start_modes, watched_events
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
@@ -27,12 +35,26 @@ from kanegen.solve.solution import (
     Dense,
     IntegrationError,
     IntegrationInterrupted,
+    MotionInputs,
     Outcome,
+    RunRecord,
     Solution,
+    SolverReference,
     Statistics,
     conflict_message,
+    inputs_of_run,
 )
-from kanegen.solve.values import integral_function, listed, number, positive, start_states
+from kanegen.solve.values import (
+    TIME,
+    Variables,
+    by_array,
+    integral_function,
+    listed,
+    number,
+    one_state,
+    positive,
+    tolerances,
+)
 
 
 class Options(NamedTuple):
@@ -73,11 +95,13 @@ class Options(NamedTuple):
         steps = self.max_steps
         whole = isinstance(steps, (int, np.integer)) and not isinstance(steps, bool)
         if steps is not None and not (whole and 1 <= steps <= _MOST_STEPS):
-            raise SolveError(f"max_steps is {shown(steps)}; expected an integer from 1 to 2**63 - 1, or None")
+            raise SolveError(f"max_steps is {brief(steps)}; expected an integer from 1 to 2**63 - 1, or None")
         _check_tolerance(self.rtol, "rtol", zero=False)
         _check_tolerance(self.atol, "atol", zero=True)
 
 
+RTOL: Final = 1e-8
+ATOL: Final = 1e-10
 _STEPPING: Final = Options._fields[: Options._fields.index("events")]
 """The options that are passed to the compiled integrator unchanged."""
 
@@ -91,7 +115,8 @@ class Problem(NamedTuple):
 
     ``s0`` (n_s,) are the states at the start. ``function`` is the right-hand side. ``residuals(t, q, u, r)`` returns
     the residuals at position and at velocity level. With ``momenta`` the state is (q, mom), and ``function`` belongs to
-    a momentum form. ``loop`` provides the controls of a closed loop.
+    a momentum form. ``loop`` provides the controls of a closed loop. ``solver`` evaluates quantities along the motion,
+    ``record`` describes the run.
     """
 
     functions: CompiledFunctions
@@ -102,6 +127,8 @@ class Problem(NamedTuple):
     momenta: RunMomenta | None
     loop: ClosedLoop | None
     s0: Array
+    solver: SolverReference
+    record: RunRecord
 
     def inputs_at(self, t: float, s: Any) -> Any:
         """The inputs at ``t``, followed by hidden inputs with the states ``s`` if the model has states."""
@@ -113,8 +140,10 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: Options) ->
     functions, projection = problem.functions, problem.projection
     events = _checked_events(problem, start, t1, options)
     t0, q0, u0, _ = start
-    progress: AbstractContextManager[Any] = nullcontext(options.progress or None)
-    if options.progress is True:
+    progress: AbstractContextManager[Any] = nullcontext(options.progress)
+    if not options.progress:
+        progress = activity(f"integrating {functions.description.name!r}")
+    elif options.progress is True:
         progress = ProgressBar(functions.description.name, t0, t1)
     with progress as call:
         result = functions.module.integrate(
@@ -167,15 +196,28 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     return events
 
 
-def _span(t_span: Any) -> tuple[float, float]:
+def _record(solver: Evaluation, span: tuple[float, float], options: Options, control: ControlOptions) -> RunRecord:
+    given = {"t_span": span, "stabilization": solver.stabilization, **options._asdict(), **control._asdict()}
+    return RunRecord.of(solver, {name: value for name, value in given.items() if name not in ("t_eval", "progress")})
+
+
+def _span(t_span: Any, start: float | None) -> tuple[float, float]:
+    """First and last time; ``start`` is the first one if ``t_span`` is a number."""
     try:
         t0, t1 = t_span
     except (TypeError, ValueError) as error:
-        raise SolveError(f"t_span is {shown(t_span)}; expected a pair (t0, t1) in seconds") from error
-    start, end = number(t0, "t0"), number(t1, "t1")
-    if not math.isfinite(end - start):
+        if not isinstance(t_span, (int, float, np.number)) or isinstance(t_span, bool):
+            raise SolveError(f"t_span is {brief(t_span)}; expected a pair (t0, t1) in seconds") from error
+        if start is None:
+            raise SolveError(
+                f"t_span is {t_span!r}, the end of the run, and the start has no time: give (t0, t1), or t in "
+                "Model(initial=...) or solver.with_initial(...)"
+            ) from error
+        t0, t1 = start, t_span
+    first, last = number(t0, "t0"), number(t1, "t1")
+    if not math.isfinite(last - first):
         raise SolveError(f"t_span is {t_span!r}; its length exceeds the largest floating-point number")
-    return start, end
+    return first, last
 
 
 def _check_tolerance(value: Any, name: str, zero: bool) -> None:
@@ -187,7 +229,7 @@ def _check_tolerance(value: Any, name: str, zero: bool) -> None:
         array = np.array(np.nan)
     if not (np.isfinite(array).all() and ((array >= 0.0) if zero else (array > 0.0)).all()):
         raise SolveError(
-            f"{name} is {shown(value)}; expected finite numbers that are {'not negative' if zero else 'positive'}"
+            f"{name} is {brief(value)}; expected finite numbers that are {'not negative' if zero else 'positive'}"
         )
 
 
@@ -200,6 +242,7 @@ def _solution(problem: Problem, result: Any) -> Solution:
     last = np.split(y, ends)[: 3 if description.states else 2]
     dense = result.dense if result.dense is None or isinstance(result.dense, Dense) else Dense(*result.dense)
     events, contacts = hybrid_records(module, description, result)
+    control = None if problem.loop is None else problem.loop.record(result, dense)
     return Solution(
         t=result.t,
         q=q,
@@ -212,7 +255,10 @@ def _solution(problem: Problem, result: Any) -> Solution:
         dense=dense.ending_at(t, y) if dense is not None and events else dense,
         events=events,
         contacts=contacts,
-        control=None if problem.loop is None else problem.loop.record(result, dense),
+        control=control,
+        run=problem.record,
+        all_inputs=MotionInputs(partial(inputs_of_run, problem, result.t, (q, u, s), contacts, control)),
+        reference=problem.solver,
     )
 
 
@@ -254,71 +300,20 @@ def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:
     return None
 
 
-_QUIET_SECONDS = 0.5
-"""Shorter runs show no progress bar."""
-
-
-class ProgressBar:
-    """A context manager, called with the current time of a run from ``t0`` to ``t1``, that shows a progress bar.
-
-    It writes to standard error if this is a terminal, or to ``console``, a ``rich.console.Console``.
-    """
-
-    def __init__(
-        self, title: str, t0: float, t1: float, clock: Callable[[], float] = time.monotonic, console: Any = None
-    ) -> None:
-        self._title, self._t0, self._t1 = title, t0, t1
-        self._clock, self._start = clock, clock()
-        self._console = console
-        self._bar: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> ProgressBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def __call__(self, t: float) -> None:
-        if self._bar is None:
-            if self._clock() - self._start < _QUIET_SECONDS:
-                return
-            self._open()
-        self._bar.update(self._task, completed=abs(t - self._t0), time=t)
-
-    def _open(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        console = self._console or Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("t = {task.fields[time]:.4g} s"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bar.add_task(self._title, total=abs(self._t1 - self._t0), time=self._t0)
-        self._bar.start()
-
-
 class Integrable(Evaluation):
     """The methods of :class:`~kanegen.Solver` that compute motions; their loops are compiled."""
 
     def integrate(
         self,
-        t_span: tuple[float, float],
-        q0: Any,
-        u0: Any,
+        t_span: tuple[float, float] | float,
+        q0: Any = None,
+        u0: Any = None,
         r: Any = None,
         *,
         s0: Any = None,
         method: str = "dopri5",
-        rtol: Any = 1e-8,
-        atol: Any = 1e-10,
+        rtol: Any = RTOL,
+        atol: Any = ATOL,
         step: float | None = None,
         first_step: float | None = None,
         max_step: float | None = None,
@@ -339,18 +334,25 @@ class Integrable(Evaluation):
 
         Parameters
         ----------
+        t_span
+            ``(t0, t1)``, or ``t1`` for a run that starts at the time of ``initial``.
         q0, u0
-            Coordinates and speeds at ``t0``, (n_q,) and (n_u,).
+            Coordinates and speeds at ``t0``, (n_q,) and (n_u,), or mappings from names or symbols to values,
+            ``{"theta": 0.3}``. Other values are those of ``initial``, changed as little as the constraints demand. If
+            coordinates (or speeds) are missing there too, the constraints must determine them, and the known
+            coordinates (or speeds) do not change.
         r
             Inputs: see :func:`kanegen.solve.inputs.run_inputs`. None: their defaults.
         s0
-            States at ``t0`` of a model with states, (n_s,), or a mapping from their names or symbols to values.
+            States at ``t0`` of a model with states, (n_s,), or a mapping from their names or symbols to values; others
+            are those of ``initial``.
         method
             ``"dopri5"`` (Dormand and Prince 1980, order 5(4)), ``"dop853"`` (Hairer, Norsett and Wanner 1993, order
             8(5,3)) and, for stiff equations, ``"rodas"`` (order 4(3), needs the Jacobians or, with closed contacts,
             differences) choose their steps; ``"rk4"`` and ``"kutta_merson"`` have a fixed ``step``.
         rtol, atol
-            Relative and absolute tolerance of the local error, numbers or (n_q + n_u + n_s,), for adaptive methods.
+            Relative and absolute tolerance of the local error, for adaptive methods: a number, an array
+            (n_q + n_u + n_s,), or a mapping from names, ``{"x": 1e-6}``, which leaves the default for the others.
         step, first_step, max_step
             Step sizes in s: the fixed step of rk4 and kutta_merson; the first and the largest step of adaptive methods.
         max_steps
@@ -367,7 +369,8 @@ class Integrable(Evaluation):
             Store what ``solution(t)`` needs: k (n_q + n_u) numbers per step, k = 4 to 8; dop853 then needs three more
             evaluations per step.
         progress
-            True: show a progress bar in long runs. A function: it is called with the time about every 20 ms.
+            True: show a progress bar in long runs; False: a line that names runs of more than a second, in terminals
+            and notebooks. A function: it is called with the time about every 20 ms.
         start_tolerance
             Largest violation of the constraints at the start (:func:`kanegen.solve.consistent.violations`); None: not
             checked.
@@ -396,8 +399,8 @@ class Integrable(Evaluation):
         Raises
         ------
         SolveError
-            For wrong arguments, values of contact laws out of range, an inconsistent start, and for spans backwards in
-            time with impacts, friction or latches.
+            For wrong arguments, values of contact laws out of range, an inconsistent start or one with missing values,
+            which are named, and for spans backwards in time with impacts, friction or latches.
         IntegrationError
             A `SolveError` if the end cannot be reached (step size too small, ``max_steps``, values that are not
             finite, a singular matrix, an exception in a Python input, no consistent contact modes, chattering, a gap
@@ -406,18 +409,53 @@ class Integrable(Evaluation):
         IntegrationInterrupted
             A `KeyboardInterrupt` with the same ``solution``.
         """
+        names = self._components(control)
+        rtol, atol = tolerances(rtol, "rtol", RTOL, names), tolerances(atol, "atol", ATOL, names)
         stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
         options = Options(*stepping, events, modes, dense_output, progress)
         options.check()
-        t0, t1 = _span(t_span)
+        t0, t1 = _span(t_span, self._initial_time)
         if start_tolerance is not None:
             positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
+        q0, u0, s0 = self._start(t0, q0, u0, s0, r, start_tolerance)
+        one_state(t0, q0, u0)
         start = RunStart(t0, q0, u0, start_tolerance)
-        s0 = start_states(self.description, s0)
-        problem = self._problem(ControlOptions(control, sample_time, limits, y, tau0), start, r, s0)
-        return integrate(problem, start, t1, options)
+        closing = ControlOptions(control, sample_time, limits, y, tau0)
+        return integrate(self._problem(closing, options, start, t1, r, s0), start, t1, options)
 
-    def _problem(self, control: ControlOptions, start: RunStart, r: Any, s0: Array) -> Problem:
+    @property
+    def _initial_time(self) -> float | None:
+        """The time of ``initial``; a variable of the name ``t`` is not the time."""
+        d = self.description
+        return None if TIME in (*d.coordinates, *d.speeds, *d.states) else self.initial.get(TIME)
+
+    def _components(self, control: bool) -> tuple[str, ...]:
+        """Names of the components of the integrated state; momenta are named like their speeds."""
+        d = self.description
+        of_loop = d.control_constraints.states if control is True and d.control_constraints else ()
+        speeds = d.independent_names if d.form == "momentum" else d.speeds
+        return (*d.coordinates, *speeds, *d.states, *d.input_names(of_loop))
+
+    def _start(self, t0: float, q0: Any, u0: Any, s0: Any, r: Any, allowed: float | None) -> tuple[Any, Any, Array]:
+        """The state at the start of a run; ``allowed`` as for :func:`kanegen.solve.consistent.violations`."""
+        q, u, s = Variables.of(self.description, "0")
+        states = s.array({**self.initial, **s.read(s0)})
+        if by_array(q0) and by_array(u0):
+            return q0, u0, states  # the compiled code checks them
+        given = {**q.read(q0), **u.read(u0)}
+        initial = {name: value for name, value in self.initial.items() if name in (*q.names, *u.names)}
+        known = {**initial, **given}
+        inputs = None
+        if self.description.inputs:
+            module, functions = self.extension.module, self._functions
+            needed = functions.inputs_read(["residuals", "position_level", "velocity_level", "displacements", "Q"])
+            inputs = run_inputs(module, self.description, r, needed).at(t0)
+        q0, u0 = completed(self._functions, t0, known, given or initial, inputs, allowed)
+        return q0, u0, states
+
+    def _problem(
+        self, control: ControlOptions, options: Options, start: RunStart, t1: float, r: Any, s0: Array
+    ) -> Problem:
         functions, projection = self._functions, projection_of(self.stabilization, self._functions)
         loop = closed_loop(functions, control, start, r)
         functions.require(functions.in_run())
@@ -426,7 +464,9 @@ class Integrable(Evaluation):
         momenta = None
         if loop is None and FORMS[self.description.form].momenta:
             momenta = RunMomenta(functions, r, self._inputs_needed())
-        return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0)
+        solver = self.__dict__.setdefault("_reference", SolverReference(self))
+        record = _record(self, (start.t, t1), options, control)
+        return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0, solver, record)
 
     def consistent_controls(
         self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12
@@ -451,6 +491,7 @@ class Integrable(Evaluation):
         SolveError
             For a model without control constraints, and, with the residuals, if no controls satisfy them.
         """
+        q, u, _ = self._state(q, u)
         names = self.description.input_names(control_constraints(self._functions).states)
         inputs = other_inputs(self._functions, names, r).at(float(t))
         return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)

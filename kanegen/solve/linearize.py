@@ -10,8 +10,8 @@ the constraints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,12 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
+from kanegen.model.records import FrozenMapping
 from kanegen.solve.consistent import violations
+from kanegen.solve.contacts import contacts_at
 from kanegen.solve.evaluation import Evaluation
-from kanegen.solve.values import listed, names_in, positive, require_none, unknown
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.values import listed, names_in, one_state, positive, require_none, shown, unknown
 
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
@@ -37,13 +40,22 @@ STEADY = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Jacobian:
-    """Derivatives of (q', u', s'), (n_q + n_u + n_s, columns): in coordinates, speeds, states, inputs, parameters."""
+    """Derivatives of (q', u', s'), (n_q + n_u + n_s, columns): in coordinates, speeds, states, inputs, parameters.
+
+    ``rows`` are the names of the rates, ``columns`` maps ``"q"``, ``"u"`` ... to the names of the columns.
+    """
 
     q: Array
     u: Array
     s: Array
     r: Array
     p: Array
+    rows: tuple[str, ...] = ()
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=FrozenMapping)
+
+    def __repr__(self) -> str:
+        columns = "; ".join(f"{letter}: {shown(names)}" for letter, names in self.columns.items() if names)
+        return f"<Jacobian of {shown(self.rows)}, with columns {columns}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +82,15 @@ class Linearization:
     D_outputs: Array
     outputs: tuple[str, ...]
     additional_states: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        inputs = f"; inputs {shown(self.inputs)}" if self.inputs else ""
+        outputs = f"; outputs {shown(self.outputs)}" if self.outputs else ""
+        # Of a pair, a + bi and a - bi, the first one stands for both.
+        pairs = [(x, f"{x.real:.4g}" if x.imag == 0 else f"{x.real:.4g} +- {x.imag:.4g}i") for x in self.eigenvalues]
+        eigenvalues = shown([text for value, text in pairs if value.imag >= 0])
+        steady = "steady" if self.steady else "not steady: valid at this instant only"
+        return f"<Linearization: states {shown(self.states)}{inputs}{outputs}; eigenvalues {eigenvalues} 1/s; {steady}>"
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -117,6 +138,8 @@ class Differentiable(Evaluation):
     def jacobian(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Jacobian:
         """Derivatives of (q', u', s'), with the stabilization of the solver, by compiled implicit differentiation.
 
+        The state is given as for :meth:`linearize`.
+
         Returns
         -------
         Jacobian
@@ -131,7 +154,12 @@ class Differentiable(Evaluation):
             If ``rhs`` raises it, if a derivative is not finite, and if the Jacobians were not built.
         """
         d = self.description
-        return Jacobian(*_slopes(self._evaluate(t, q, u, r, s), d, "jacobian", _size(d), "qusrp"))
+        q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
+        rows = tuple(f"{name}'" for name in (*d.coordinates, *d.speeds, *d.states))
+        columns = FrozenMapping(zip("qusrp", (d.coordinates, d.speeds, d.states, d.inputs, d.parameters), strict=True))
+        on_q, on_u, on_s, on_r, on_p = _slopes(self._evaluate(t, q, u, r, s), d, "jacobian", _size(d), "qusrp")
+        return Jacobian(on_q, on_u, on_s, on_r, on_p, rows, columns)
 
     def linearize(
         self,
@@ -149,6 +177,8 @@ class Differentiable(Evaluation):
 
         Parameters
         ----------
+        q, u, s
+            The state, arrays or mappings from names or symbols to values; those not given are those of ``initial``.
         coordinates, speeds
             Names (or symbols) of the independent coordinates and speeds; None: chosen by pivoting, so that the
             linearized constraints are well conditioned in the others.
@@ -159,10 +189,14 @@ class Differentiable(Evaluation):
         Raises
         ------
         SolveError
-            If the state violates constraints (the message names each with its residual), if the named elements are not
-            independent, and if the Jacobians were not built.
+            If the state violates constraints (the message names each with its residual), if a contact acts there, whose
+            force the Jacobians do not contain, if the named elements are not independent, and if the Jacobians were not
+            built.
         """
         tolerance = positive(tolerance, "tolerance")
+        q, u, s = self._state(q, u, s)
+        one_state(t, q, u, r, s)
+        _require_open_contacts(self._functions, t, q, u, self._functions.with_states(r, s))
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
             headline = (
@@ -176,6 +210,20 @@ class Differentiable(Evaluation):
 
     def _evaluate(self, t: float, q: Any, u: Any, r: Any, s: Any) -> Evaluate:
         return lambda name: np.asarray(self._value(name, t, q, u, r, s))
+
+
+def _require_open_contacts(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> None:
+    """Raise `SolveError` for contacts that act at the state, because the Jacobians hold their forces constant."""
+    if not functions.module.CONTACTS:
+        return
+    states = contacts_at(functions, t, q, u, r).states
+    acting = [f"{name} ({state.mode})" for name, state in states.items() if state.mode != "open"]
+    if acting:
+        raise SolveError(
+            f"the model {functions.description.name!r} cannot be linearized at t = {t!r} s while contacts act: "
+            f"{', '.join(acting)}; the linear model would not contain their forces. For this state build a model "
+            "without these contacts: a closed rigid contact is a holonomic constraint, a compliant one a load"
+        )
 
 
 def _size(d: Description) -> int:

@@ -51,7 +51,7 @@ def functions_of_momenta(functions: CompiledFunctions, rhs_name: str) -> dict[st
 
     def momentum_rhs(t: float, q: Any, mom: Any, r: Any = None, s: Any = None) -> tuple[Array, ...]:
         values = rates(t, q, mom, r, s)
-        parts = np.split(values, [n_q, len(values) - n_s])
+        parts = np.split(values, [n_q, values.shape[-1] - n_s], axis=-1)
         return tuple(parts) if n_s else tuple(parts[:2])
 
     return {"speeds_from_momentum": _of_momenta(functions, "speeds_from_momentum"), "momentum_rhs": momentum_rhs}
@@ -67,12 +67,12 @@ def _of_momenta(functions: CompiledFunctions, name: str) -> Callable[..., Array]
 
     def padded(t: float, q: Any, mom: Any, r: Any = None, s: Any = None) -> Array:
         momenta = np.asarray(mom, dtype=np.float64)
-        if momenta.shape != (n_i,):
+        if momenta.ndim not in (1, 2) or momenta.shape[-1] != n_i:
             raise SolveError(
                 f"mom has shape {momenta.shape}; expected ({n_i},), the reduced momenta of "
                 f"{', '.join(description.independent_names)}"
             )
-        return value(t, q, np.concatenate([momenta, np.zeros(n_u - n_i)]), r, s)
+        return value(t, q, np.concatenate([momenta, np.zeros((*momenta.shape[:-1], n_u - n_i))], axis=-1), r, s)
 
     return padded
 

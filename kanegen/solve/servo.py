@@ -14,7 +14,7 @@ from kanegen.errors import SolveError
 from kanegen.program.catalogue import group
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import numbers, require_none
+from kanegen.solve.values import numbers, one_state, require_none
 
 SERVO_FUNCTIONS: Final = tuple(name for name in group("servo") if name != "servo_gains")
 
@@ -95,10 +95,11 @@ class Controlled(Evaluation):
         """psi (n_psi,) of the servo-constraints, and psi' of the holonomic ones; both vanish on the desired motion."""
         values = self._servo["servo_residuals"](t, q, u, self._servo_inputs(None, r, s))
         n_psi = len(self.description.servo.orders) if self.description.servo else 0
-        return values[:n_psi], values[n_psi:]
+        return values[..., :n_psi], values[..., n_psi:]
 
     def feasibility(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Feasibility:
         """Whether the servo-constraints at this state are satisfied by unique controls, a family, or none."""
+        one_state(t, q, u, r, s)
         rank, residual, smallest, possible = self._servo["feasibility"](t, q, u, self._servo_inputs(None, r, s))
         dimension = len(_controls(self.description)) - int(rank)
         kind = "none" if not possible else "family" if dimension else "unique"
@@ -119,7 +120,7 @@ class Controlled(Evaluation):
             Also if the controls act on every degree of freedom, so that no such equations exist.
         """
         rows = self._value("underactuation", t, q, u, self._servo_inputs(None, r, s))
-        return Underactuation(rows[:, :-1].copy(), rows[:, -1].copy())
+        return Underactuation(rows[..., :-1].copy(), rows[..., -1].copy())
 
     def _servo_inputs(self, y: Any, r: Any, s: Any) -> Any:
         """All inputs, followed by the hidden inputs with y and s; missing inputs are zero or the defaults."""

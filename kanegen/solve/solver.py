@@ -18,7 +18,7 @@ from kanegen.model import Baumgarte, Projection
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
-from kanegen.solve.consistent import make_consistent, require_decay
+from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
 from kanegen.solve.evaluation import Quantity, describe_quantities
 from kanegen.solve.functions import CompiledFunctions
@@ -26,7 +26,17 @@ from kanegen.solve.integrate import Integrable
 from kanegen.solve.linearize import Differentiable
 from kanegen.solve.momentum import functions_of_momenta
 from kanegen.solve.servo import Controlled, servo_attributes
-from kanegen.solve.values import by_name, gain_values, number, parameter_values
+from kanegen.solve.values import (
+    Variables,
+    by_array,
+    by_name,
+    gain_values,
+    initial_values,
+    number,
+    one_state,
+    parameter_values,
+    without_surplus,
+)
 
 Names = tuple[str, ...]
 
@@ -36,10 +46,13 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     Every quantity is a function of ``(t, q, u, r=None, s=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
     inputs ``r`` (n_r,), optional when all inputs have defaults, states ``s`` (n_s,), needed by the quantities of a
-    model with states that depend on them. Results are new arrays unless ``out`` is given. All functions raise
-    `SolveError` for arguments of the wrong shape or type, for NaN or infinity in an argument, for results that are not
-    finite (for example after a division by zero; the message names the entry and the state), for quantities that were
-    not built, and for parameters without a value. After an error the contents of ``out`` are undefined.
+    model with states that depend on them. Arguments with a row for each of N states, ``t`` (N,), ``q`` (N, n_q), ``u``
+    (N, n_u), ``r`` (N, n_r), ``s`` (N, n_s), give results (N, ...), computed in one compiled loop that releases the
+    interpreter lock; an argument without rows applies to all states. Results are new arrays unless ``out`` is given.
+    All functions raise `SolveError` for arguments of the wrong shape or type, for NaN or infinity in an argument, for
+    results that are not finite (for example after a division by zero; the message names the entry, the row and the
+    state), for quantities that were not built, and for parameters without a value. After an error the contents of
+    ``out`` are undefined.
 
     Threads can share a solver; integrations release the interpreter lock and run in parallel. A pickle holds the
     sources, parameters and stabilization; unpickling takes the compiled code from the cache or builds it again.
@@ -57,8 +70,9 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         ``scipy.integrate.solve_ivp``. A y' that is not finite raises `SolveError`, which ends the run, even in a trial
         step outside the domain of an expression: use a smaller ``max_step`` there, or :meth:`integrate`, which shortens
         its step itself. (With NaN at the start SciPy's RK45 would never return, and its LSODA would report success.)
-    description, extension, parameters, stabilization
-        The arguments of the constructor; ``parameters`` maps names to values, with None for a missing value.
+    description, extension, parameters, stabilization, initial
+        The arguments of the constructor; ``parameters`` maps names to values, with None for a missing value, and
+        ``initial`` names to values at the start of a motion: of coordinates, speeds, states and the time ``t``.
 
     The quantities follow with their shapes; energies are in J. The rows of T and V are the constraints, in the order
     of the dependent speeds, followed by the momentum balances, in the order of the independent speeds. The rows of J
@@ -83,6 +97,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         description: Description,
         parameters: Mapping[Any, float | None] | None = None,
         stabilization: Baumgarte | Projection | None = None,
+        initial: Mapping[Any, float] | None = None,
     ) -> None:
         values = parameter_values(parameters or {}, description)
         gains = gain_values(stabilization, description)
@@ -95,6 +110,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
             description=description,
             parameters=FrozenMapping(values),
             stabilization=stabilization,
+            initial=FrozenMapping(initial_values(initial or {}, description)),
             rhs=functions.call(rhs_name, "pair"),
             ode=functions.call(rhs_name, "ode"),
             _functions=functions,
@@ -106,7 +122,8 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(
-            f"a Solver is immutable, {name} cannot be set: with_parameters and with_stabilization return a new Solver"
+            f"a Solver is immutable, {name} cannot be set: with_parameters, with_initial and with_stabilization return "
+            "a new Solver"
         )
 
     def __delattr__(self, name: str) -> NoReturn:
@@ -114,27 +131,46 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     # -- other values ---------------------------------------------------------------------------------------
 
-    def with_parameters(self, values: Mapping[Any, float] | None = None, /, **named: float) -> Solver:
+    def with_parameters(
+        self, values: Mapping[Any, float] | None = None, /, *, strict: bool = True, **named: float
+    ) -> Solver:
         """Return a solver with other values of some parameters, by symbol, name or keyword; it shares the extension.
 
-        Values for symbols of the user's frames, points and bodies that occur in no equation are ignored.
+        Values for symbols of the user's frames, points and bodies that occur in no equation are ignored. With
+        ``strict=False`` values for all names that the model does not have are ignored, with one `ModelWarning` that
+        lists them, so that several models can share a dictionary.
 
         Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
         """
         known = (*self.description.parameters, *self.description.spare_parameters)
+        if not isinstance(strict, bool):
+            raise SolveError(f"strict is {strict!r}; expected True or False")
+        if not strict:
+            values, named = without_surplus(self.description, values or {}, named)
         given = by_name(values or {}, known, "parameter")
         given.update(by_name(named, known, "parameter"))
         numbers = {name: number(value, f"parameter {name}") for name, value in given.items()}
         needed = {name: value for name, value in numbers.items() if name in self.parameters}
         merged = {**self.parameters, **needed}
-        return Solver(self.extension, self.description, merged, self.stabilization)
+        return Solver(self.extension, self.description, merged, self.stabilization, self.initial)
+
+    def with_initial(self, values: Mapping[Any, float] | None = None, /, **named: float) -> Solver:
+        """Return a solver with another start of the motion; it shares the extension.
+
+        ``values`` are numbers for coordinates, speeds, states and the time ``t``, by symbol, name or keyword, as many
+        as are known; they replace all of :attr:`initial`. ``integrate`` completes them by the constraints.
+
+        Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
+        """
+        given = {**initial_values(values or {}, self.description), **named}
+        return Solver(self.extension, self.description, self.parameters, self.stabilization, given)
 
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:
         """Return a solver with another stabilization, or none; it shares the extension.
 
         Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong size.
         """
-        return Solver(self.extension, self.description, self.parameters, stabilization)
+        return Solver(self.extension, self.description, self.parameters, stabilization, self.initial)
 
     # -- at one state ---------------------------------------------------------------------------------------
 
@@ -150,6 +186,10 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
         Parameters
         ----------
+        q, u
+            The guess, (n_q,) and (n_u,), or mappings from names or symbols to values; others are those of ``initial``.
+            If coordinates (or speeds) are missing there too, the constraints must determine them, and the known
+            coordinates (or speeds) do not change.
         fixed
             Names (or symbols) of coordinates and speeds that must not change.
         tolerance
@@ -160,7 +200,17 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         SolveError
             If constraints cannot be satisfied; the message names them, and the fixed values that prevent it.
         """
-        return make_consistent(self._functions, t, q, u, self._functions.with_states(r, s), fixed, tolerance)
+        of_q, of_u, of_s = Variables.of(self.description)
+        s = of_s.array({**self.initial, **of_s.read(s)}) if isinstance(s, Mapping) else s
+        r = self._functions.with_states(r, s)
+        if not (by_array(q) and by_array(u)):
+            known = {**self.initial, **of_q.read(q), **of_u.read(u)}
+            if not known.keys() >= {*of_q.names, *of_u.names}:
+                kept = fixed_names(fixed, (*of_q.names, *of_u.names))
+                return completed(self._functions, t, known, kept, r, allowed=0.0)
+            q, u = of_q.array(known), of_u.array(known)
+        one_state(t, q, u, r, s)
+        return make_consistent(self._functions, t, q, u, r, fixed, tolerance)
 
     def partition(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Names, Names]:
         """Names of the dependent and independent speeds with which ``rhs`` is solved at this state.
@@ -168,6 +218,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         These are the model's own, ``description.dependent``, unless the constraints are nearly singular in them at this
         state: then compiled code and this method choose others by complete pivoting. The method needs ``J``.
         """
+        one_state(t, q, u, r, s)
         function, description = self._functions.get(self._rhs_name), self.description
         function.pair(t, q, u, r, s)
         if not function.repartitioned:
@@ -182,6 +233,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Names:
         """Labels of the constraints that depend on the preceding ones at this state; needs ``J``."""
+        one_state(t, q, u, r, s)
         kept = independent_rows(self.J(t, q, u, r, s))
         return tuple(label for i, label in enumerate(self.description.constraints.rows) if i not in kept)
 
@@ -213,7 +265,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         )
 
     def __reduce__(self) -> tuple[Callable[..., Solver], tuple[Any, ...]]:
-        return (Solver, (self.extension, self.description, self.parameters, self.stabilization))
+        return (Solver, (self.extension, self.description, self.parameters, self.stabilization, self.initial))
 
 
 def _quantities() -> str:

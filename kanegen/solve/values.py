@@ -5,14 +5,15 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
-from kanegen.errors import SolveError, shown
+from kanegen.errors import SolveError, brief, warn_user
 from kanegen.model import Baumgarte, Projection
+from kanegen.model.checks.symbols import surplus_message
 from kanegen.model.stabilization import require_stabilization
 
 
@@ -28,14 +29,14 @@ def key_name(key: Any) -> str:
 def names_in(given: Any, what: str) -> list[str]:
     """Names from one name, or from a sequence of names or symbols. Raises `SolveError` for anything else."""
     if not isinstance(given, Iterable):
-        raise SolveError(f"{what} is {shown(given)}; expected a sequence of names or symbols")
+        raise SolveError(f"{what} is {brief(given)}; expected a sequence of names or symbols")
     return [key_name(key) for key in ([given] if isinstance(given, str) else given)]
 
 
 def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[str, Any]:
     """The mapping with names in place of symbols as keys. Raises `SolveError` for unknown and repeated names."""
     if not isinstance(given, Mapping):
-        raise SolveError(f"values of {what}s are {shown(given)}; expected a mapping from names or symbols to values")
+        raise SolveError(f"values of {what}s are {brief(given)}; expected a mapping from names or symbols to values")
     result: dict[str, Any] = {}
     problems = []
     for key, value in given.items():
@@ -89,6 +90,18 @@ def largest(values: Any) -> float:
     return max(1.0, float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0)))
 
 
+def one_state(t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> None:
+    """Raise `SolveError` for arrays with a row for each of several states, where one state is expected."""
+    for name, value, ndim in (("t", t, 0), ("q", q, 1), ("u", u, 1), ("r", r, 1), ("s", s, 1)):
+        try:
+            shape = np.shape(value)
+        except ValueError:  # lists of unequal lengths, which raise SolveError where they are read
+            continue
+        if len(shape) > ndim:
+            expected = "a number" if ndim == 0 else f"({shape[-1]},)"
+            raise SolveError(f"{name} has shape {shape}, expected {expected}: one state, not one in each row")
+
+
 def number(value: Any, what: str) -> float:
     """``value`` as a finite float. Raises `SolveError` for anything that is not a finite real number."""
     try:
@@ -96,7 +109,7 @@ def number(value: Any, what: str) -> float:
     except (TypeError, ValueError, OverflowError):
         result = math.nan
     if not math.isfinite(result):
-        raise SolveError(f"{what} is {shown(value)}; expected a finite real number")
+        raise SolveError(f"{what} is {brief(value)}; expected a finite real number")
     return result
 
 
@@ -104,7 +117,7 @@ def positive(value: Any, what: str, expected: str = "a positive number") -> floa
     """``value`` as a positive float. Raises `SolveError` for anything else."""
     result = number(value, what)
     if not result > 0.0:
-        raise SolveError(f"{what} is {shown(value)}; expected {expected}")
+        raise SolveError(f"{what} is {brief(value)}; expected {expected}")
     return result
 
 
@@ -116,7 +129,7 @@ def real_array(values: Any, what: str) -> Array:
             raise TypeError
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise SolveError(f"{what} is {shown(values)}; expected real numbers") from error
+        raise SolveError(f"{what} is {brief(values)}; expected real numbers") from error
 
 
 def numbers(values: Any, what: str, names: Sequence[str]) -> Array:
@@ -127,34 +140,150 @@ def numbers(values: Any, what: str, names: Sequence[str]) -> Array:
         array = np.array(np.nan)
     if array.shape not in ((), (len(names),)) or not np.isfinite(array).all():
         raise SolveError(
-            f"{what} is {shown(values)}; expected {len(names)} finite number(s), for {', '.join(names)}, or one for all"
+            f"{what} is {brief(values)}; expected {len(names)} finite number(s), for {', '.join(names)}, or one for all"
         )
     return np.broadcast_to(array, (len(names),)).copy()
 
 
-def start_states(description: Description, given: Any) -> Array:
-    """The states (n_s,) at the start of a run, from an array or a mapping from names; empty without states.
+class Variables(NamedTuple):
+    """The coordinates, speeds or states of a model; ``argument`` is the argument with their values: q, u or s."""
 
-    Raises `SolveError` for a model without states, unknown names, missing values and values that are not finite.
+    argument: str
+    kind: str
+    names: tuple[str, ...]
+    model: str
+
+    @classmethod
+    def of(cls, d: Description, suffix: str = "") -> tuple[Variables, Variables, Variables]:
+        """The coordinates, speeds and states of a model; the names of the arguments end with ``suffix``."""
+        kinds = (("q", "coordinate", d.coordinates), ("u", "speed", d.speeds), ("s", "state", d.states))
+        q, u, s = (cls(letter + suffix, kind, names, d.name) for letter, kind, names in kinds)
+        return q, u, s
+
+    def read(self, given: Any) -> dict[str, float]:
+        """Values by name, from a mapping by name or symbol, an array (n,), or None, which gives none.
+
+        Raises `SolveError` for unknown names, wrong shapes and values that are not finite.
+        """
+        if given is None:
+            return {}
+        if isinstance(given, Mapping):
+            named = by_name(given, self.names, self.kind)
+            return {name: number(value, f"{self.kind} {name}") for name, value in named.items()}
+        expected = f"({len(self.names)},): {', '.join(self.names)}"
+        if not self.names:
+            expected = f"nothing, because the model {self.model!r} has no {self.kind}s"
+        try:
+            array = np.array(given, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise SolveError(f"{self.argument} is {brief(given)}; expected {expected}") from error
+        if array.shape != (len(self.names),):
+            raise SolveError(f"{self.argument} has shape {array.shape}; expected {expected}")
+        return {name: number(x, f"{self.kind} {name}") for name, x in zip(self.names, array.tolist(), strict=True)}
+
+    def array(self, values: Mapping[str, float]) -> Array:
+        """The values (n,) in order. Raises `SolveError` that names those that are missing."""
+        missing = [name for name in self.names if name not in values]
+        if missing:
+            kind, them = (f"{self.kind}s", "them") if len(missing) > 1 else (self.kind, "it")
+            raise SolveError(
+                f"there is no value of the {kind} {', '.join(missing)} of the model {self.model!r}: add {them} to "
+                f"{self.argument}, or give a start by Model(initial=...) or solver.with_initial(...)"
+            )
+        return np.array([values[name] for name in self.names])
+
+
+_SHOWN = 8
+"""Largest number of entries in the text of a result."""
+
+
+def shown(entries: Sequence[str]) -> str:
+    """A list for the text of a result, shortened in the middle if it is long."""
+    if len(entries) > _SHOWN:
+        entries = [*entries[: _SHOWN - 2], f"... ({len(entries)} in all) ...", entries[-1]]
+    return ", ".join(entries)
+
+
+def shown_values(names: Sequence[str], values: Any) -> str:
+    """Names with values for the text of a result: ``theta = 0.3, x = 1.2``."""
+    pairs = zip(names, np.asarray(values).tolist(), strict=True)
+    return shown([f"{name} = {value:.6g}" for name, value in pairs])
+
+
+def by_array(given: Any) -> bool:
+    """Whether values are given in order, not by name; compiled functions check such arguments."""
+    return given is not None and not isinstance(given, Mapping)
+
+
+def state_arrays(
+    description: Description, initial: Mapping[str, float], q: Any, u: Any, s: Any
+) -> tuple[Any, Any, Any]:
+    """The state as arrays. Values that a mapping by name or symbol leaves open, all for None, are those of ``initial``.
+
+    Arrays are returned unchanged. ``s`` remains None if ``initial`` has no values of the states, which many functions
+    do not need.
+
+    Raises `SolveError` for unknown names, values that are not finite, and missing values, which it names.
     """
-    names = description.states
-    if isinstance(given, Mapping):
-        named = by_name(given, names, "state")
-        missing = [name for name in names if name not in named]
-        require_none([f"s0 has no value of the state {name}" for name in missing])
-        given = [named[name] for name in names]
-    if not names:
-        if given is not None and real_array(given, "s0").size:
-            raise SolveError(f"s0 is {shown(given)}, but the model {description.name!r} has no states: leave s0 out")
-        return np.empty(0)
-    if given is None:
-        raise SolveError(
-            f"the model {description.name!r} has states: give s0= ({len(names)} values: {', '.join(names)})"
-        )
-    array = real_array(given, "s0")
-    if array.shape != (len(names),):
-        raise SolveError(f"s0 has shape {array.shape}; expected ({len(names)},): {', '.join(names)}")
-    return np.array([number(value, f"state {name}") for name, value in zip(names, array.tolist(), strict=True)])
+    arrays = []
+    for variables, given in zip(Variables.of(description), (q, u, s), strict=True):
+        unneeded = variables.kind == "state" and given is None and not initial.keys() >= set(variables.names)
+        if by_array(given) or unneeded or (given is None and not variables.names):
+            arrays.append(given)
+        else:
+            arrays.append(variables.array({**initial, **variables.read(given)}))
+    return arrays[0], arrays[1], arrays[2]
+
+
+TIME = "t"
+"""The name of time among the initial values, unless a variable has this name."""
+
+
+def initial_values(given: Mapping[Any, Any], description: Description) -> dict[str, float]:
+    """The values of the start by name. Raises `SolveError` for unknown names and values that are not finite."""
+    names = (*description.coordinates, *description.speeds, *description.states)
+    named = by_name(given, names if TIME in names else (*names, TIME), "coordinate, speed or state")
+    return {name: number(value, f"the initial value of {name}") for name, value in named.items()}
+
+
+def form_names(d: Description) -> tuple[str, ...]:
+    """The names of all values that a run needs: parameters, coordinates, speeds, inputs, states."""
+    return (*d.parameters, *d.coordinates, *d.speeds, *d.inputs, *d.states)
+
+
+def form_values(
+    d: Description, parameters: Mapping[Any, float | None], initial: Mapping[Any, float], values: Mapping[Any, float]
+) -> dict[str, float]:
+    """The known values by name: those of the model and its inputs, replaced by ``values``.
+
+    Raises `SolveError` for unknown names and values that are not finite.
+    """
+    of_model = {key_name(key): value for key, value in (*parameters.items(), *initial.items())}
+    defaults = {slot.name: slot.default for slot in d.input_slots}
+    known = {name: value for name, value in (defaults | of_model).items() if value is not None}
+    given = by_name(values, (*form_names(d), TIME), "parameter, coordinate, speed, input or state")
+    return known | {name: number(value, f"the value of {name}") for name, value in given.items()}
+
+
+def tolerances(given: Any, what: str, default: float, names: Sequence[str]) -> Any:
+    """Tolerances of a run: those by name or symbol as an array (n,), with the default for others; or unchanged."""
+    if not isinstance(given, Mapping):
+        return given
+    values = by_name(given, names, f"component of the state ({what})")
+    return np.array([number(values.get(name, default), f"{what} of {name}") for name in names])
+
+
+def plain_value(value: Any) -> Any:
+    """Numbers, text, lists and mappings with text as keys, for JSON; anything else as its text."""
+    if value is None or type(value) in (float, int, bool, str):
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key_name(key): plain_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain_value(item) for item in value]
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def parameter_values(given: Mapping[Any, float | None], description: Description) -> dict[str, float | None]:
@@ -162,6 +291,18 @@ def parameter_values(given: Mapping[Any, float | None], description: Description
     named = by_name(given, description.parameters, "parameter")
     values = {name: named.get(name) for name in description.parameters}
     return {name: None if value is None else number(value, f"parameter {name}") for name, value in values.items()}
+
+
+def without_surplus(
+    description: Description, values: Mapping[Any, Any], named: Mapping[str, Any]
+) -> tuple[dict[Any, Any], dict[str, Any]]:
+    """The values whose names the model has; one `ModelWarning` lists the others."""
+    known = {*description.parameters, *description.spare_parameters}
+    surplus = dict.fromkeys(name for name in map(key_name, (*values, *named)) if name not in known)
+    if surplus:
+        warn_user(surplus_message(surplus, description.parameters, description.name))
+    kept = ({key: value for key, value in given.items() if key_name(key) in known} for given in (values, named))
+    return next(kept), next(kept)
 
 
 def gain_values(stabilization: Baumgarte | Projection | None, description: Description) -> Array:

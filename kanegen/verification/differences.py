@@ -183,10 +183,10 @@ def momenta(subject: Subject, worst: Worst) -> str:
 
 
 def lagrangian(subject: Subject, worst: Worst) -> str:
-    """``C^T (d/dt dL/dq' - dL/dq)`` by differences of L along a motion, against ``Q u' - P`` without the loads."""
+    """``C^T (d/dt dL/dq' - dL/dq)`` by differences of L along a motion, against ``Q u' + L`` less the forces of V."""
     e, system = subject.equations, subject.equations.system
     subject.require_digits()
-    L, (loads, _) = views.lagrangian(e), views.applied_forces(e)
+    L, (_, conservative) = views.lagrangian(e), views.applied_forces(e)
 
     def slopes_of(place: Mapping[str, Numbers], array: str, state: State) -> Numbers:
         return slopes(lambda x: subject.evaluate([L], state, **{**place, array: x})[0], place[array])
@@ -196,10 +196,10 @@ def lagrangian(subject: Subject, worst: Worst) -> str:
         places = [place | {views.RATES: subject.evaluate(system.qdot, state, **place)} for place in path]
         before, _, after = (slopes_of(place, views.RATES, state) for place in places)
         forces = (after - before) / (2 * STEP) - slopes_of(places[1], "q", state)
-        Q, P, udot, C, F = subject.read(state, e.Q, e.P, system.udot, system.C, loads)
-        sizes = abs(Q) @ abs(udot) + abs(P) + abs(F) + abs(C.T) @ abs(forces)
-        worst.compare("Lagrange's left side", state, C.T @ forces, Q @ udot - P + F, sizes)
-    return "C^T (d/dt L_q' - L_q) by differences of L = Q u' - P + F of the loads, for arbitrary u'"
+        Q, inertia, udot, C, F = subject.read(state, e.Q, e.L, system.udot, system.C, conservative)
+        sizes = abs(Q) @ abs(udot) + abs(inertia) + abs(F) + abs(C.T) @ abs(forces)
+        worst.compare("Lagrange's left side", state, C.T @ forces, Q @ udot + inertia - F, sizes)
+    return "C^T (d/dt L_q' - L_q) by differences of L = Q u' + L less the forces of V, for arbitrary u'"
 
 
 def rate_jacobians(subject: Subject, worst: Worst) -> str:

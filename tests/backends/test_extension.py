@@ -34,7 +34,7 @@ def refuse(*arguments: object, **options: object) -> None:
 
 def test_a_second_build_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     first = build(pendulum())
-    monkeypatch.setattr(subprocess, "run", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     second = build(pendulum())
     assert (second.path, second.digest, second.module) == (first.path, first.digest, first.module)
     assert first.module.SolveError is SolveError
@@ -120,6 +120,12 @@ def test_a_cc_that_is_not_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_version_of_the_interface_is_refused() -> None:
     with raises(BuildError, "999", "kg_model.h", "2"):
         build(pendulum("old", abi="999"))
+
+
+def test_an_entry_keeps_the_code_of_the_model_only() -> None:
+    names = {path.name for path in build(pendulum()).path.parent.iterdir()}
+    assert {name for name in names if name.endswith((".c", ".h", ".o"))} == {"pendulum.c", "pendulum.h"} & names
+    assert "pendulum.c" in names
 
 
 def test_a_damaged_extension_is_built_again() -> None:

@@ -9,13 +9,13 @@ import pytest
 from messages import raises
 
 from kanegen.backends.cython import toolchain as toolchain_module
+from kanegen.backends.cython.processes import run
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     compile_object,
     cpu_identity,
     find_toolchain,
     link_command,
-    run,
 )
 from kanegen.errors import BuildError
 

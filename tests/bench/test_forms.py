@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 from click.testing import CliRunner
 from messages import raises
 from systems import EXAMPLES
@@ -14,10 +17,12 @@ import kanegen as kg
 from kanegen.bench.forms import FormRow, FormTime, example_files, measure_forms
 from kanegen.bench.modelfile import read_model_file
 from kanegen.cli import main
-from kanegen.derivation import derive
-from kanegen.forms import WRITTEN_OUT_LIMIT
-from kanegen.graph import Graph
-from kanegen.program.assemble import cheapest, form_costs
+from kanegen.derivation import Equations, derive
+from kanegen.derivation.algebra import range_space_operations
+from kanegen.derivation.forms import range_space_accelerations
+from kanegen.graph import Graph, count_operations
+from kanegen.program.assemble import assemble, cheapest, form_costs
+from kanegen.program.options import BuildOptions
 from kanegen.program.passes.count import CALL_WEIGHT, GUARD_WEIGHT, KERNEL_WEIGHT, cost_estimate, operation_count
 from kanegen.program.records import Block, Call, Function, Guard, Invoke, Store
 
@@ -52,9 +57,64 @@ def test_auto_takes_the_form_of_least_estimate(name: str, chosen: str) -> None:
     assert cheapest(equations) == chosen == min(costs, key=costs.__getitem__)
 
 
-def test_large_systems_are_not_written_out() -> None:
-    file = read_model_file(EXAMPLES / "n_link_pendulum.py", options={"n": WRITTEN_OUT_LIMIT + 1})
+def cloth(rows: int, columns: int, rods: int = 0) -> kg.Model:
+    """A net of particles joined by springs, or by ``rods`` rigid rods: many speeds, and few nonzeros."""
+    n, t = rows * columns, me.dynamicsymbols._t
+    x = [me.dynamicsymbols(f"x{k} y{k} z{k}") for k in range(n)]
+    q, u = [c for point in x for c in point], me.dynamicsymbols(f"u0:{3 * n}")
+    m, k, l = sm.symbols("m k l", positive=True)
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    points = [O.locatenew(f"P{i}", a * N.x + b * N.y + c * N.z) for i, (a, b, c) in enumerate(x)]
+    pairs = [(i, i + 1) for i in range(n) if (i + 1) % columns] + [(i, i + columns) for i in range(n - columns)]
+    loads, constraints = [], []
+    for a, b in pairs:
+        r = points[b].pos_from(points[a])
+        squared = sum((d - c) ** 2 for c, d in zip(x[a], x[b], strict=True))
+        constraints.append(squared - l**2)
+        force = k * (1 - l / sm.sqrt(squared)) * r
+        loads += [(points[a], force), (points[b], -force)]
+    return kg.Model(
+        name="cloth",
+        frame=N,
+        coordinates=q,
+        speeds=u,
+        kinematics=[v - c.diff(t) for c, v in zip(q, u, strict=True)],
+        bodies=[me.Particle(f"particle{i}", point, m) for i, point in enumerate(points)],
+        loads=[] if rods else loads,
+        holonomic_constraints=constraints[:rods],
+    )
+
+
+@pytest.mark.parametrize("rods", [0, 24])
+def test_sparse_systems_are_written_out_whatever_their_size(rods: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    equations = derive(cloth(5, 6, rods))
+    # The dense system of the independent accelerations is not derived to find this.
+    monkeypatch.delattr(Equations, "reduced")
+    assert cheapest(equations) == "range_space"
+    program, form = assemble(equations, BuildOptions.of("auto", ("rhs",)))
+    assert form == "range_space"
+    assert operation_count(program.function("rhs"), program.constants) < 3000
+
+
+def test_large_full_systems_are_not_written_out() -> None:
+    file = read_model_file(EXAMPLES / "n_link_pendulum.py", options={"n": 33})
     assert cheapest(derive(file.model)) == "reduced"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_operations_of_the_range_space_follow_from_the_nonzeros(seed: int) -> None:
+    random, graph, n, rows = Random(seed), Graph(), 12, 5
+    lower = [{i, *(j for j in range(i) if random.random() < 0.2)} for i in range(n)]
+    J = [{i, *(j for j in range(n) if random.random() < 0.2)} for i in range(rows)]
+    Q = [[graph.input("A", i * n + j) if j in lower[i] else graph.zero for j in range(i + 1)] for i in range(n)]
+    full = [[Q[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+    right, bias = ([graph.input(name, i) for i in range(count)] for name, count in (("x", n), ("b", rows)))
+    matrix = [[graph.input("J", i * n + j) if j in J[i] else graph.zero for j in range(n)] for i in range(rows)]
+    udot = range_space_accelerations(graph, full, right, matrix, bias).udot
+    predicted = sum(range_space_operations(lower, J))
+    # Sums that start from zero and products that rows have in common make the code shorter than predicted.
+    assert 0.75 * predicted <= count_operations(udot, excluding_constant=False) <= predicted
 
 
 def test_rows_compare_forms_that_integrate_speeds() -> None:

@@ -147,6 +147,18 @@ def test_run_integrates_and_writes(cache: Path, file: Path, tmp_path: Path) -> N
         assert list(data["names"]) == ["x", "y", "vx", "vy"]
 
 
+def test_run_writes_solutions_and_data_frames(cache: Path, file: Path, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    motion, frame = tmp_path / "motion.nc", tmp_path / "motion.parquet"
+    for path in (motion, frame):
+        assert str(path.name) in output(cache, "run", file, "--time", "1", "--points", "11", "--output", path)
+    loaded, table = kanegen.load(motion), pandas.read_parquet(frame)
+    np.testing.assert_allclose(loaded.t, np.linspace(0.0, 1.0, 11))
+    np.testing.assert_array_equal(table["x"], loaded["x"])
+    np.testing.assert_array_equal(table.index, loaded.t)
+
+
 def test_run_by_fixed_steps(cache: Path, file: Path) -> None:
     text = output(cache, "run", file, "--time", "0.5", "--method", "rk4", "--step", "0.01")
     assert re.search(r"steps\s*.\s*50 ", text)
@@ -194,7 +206,7 @@ def test_a_start_without_states_is_refused(cache: Path, tmp_path: Path) -> None:
 def test_an_incomplete_start_is_refused(cache: Path, tmp_path: Path) -> None:
     file = tmp_path / "incomplete.py"
     text = (EXAMPLES / "elliptic_wire.py").read_text(encoding="utf-8")
-    for start, names in (("{'q': (0.0, 0.0)}", ("'t'", "'u'")), ("(0.0, 0.0)", ("INITIAL", "mapping"))):
+    for start, names in (("{'q': (0.0, 0.0)}", ("INITIAL", "t")), ("(0.0, 0.0)", ("INITIAL", "mapping"))):
         file.write_text(f"{text}\n\nINITIAL = {start}\n", encoding="utf-8")
         result = invoke(cache, "run", file)
         assert result.exit_code == 1
@@ -237,7 +249,7 @@ def written(folder: Path) -> dict[str, bytes]:
 def test_emit_writes_sources(cache: Path, file: Path, tmp_path: Path) -> None:
     text = output(cache, "emit", file, tmp_path / "generated")
     folder = tmp_path / "generated"
-    kanegen.emit(read_model_file(file).model, tmp_path / "by hand")
+    kanegen.emit(read_model_file(file).model, tmp_path / "by hand", values={"x": 0.6, "y": -0.8, "vx": 0, "vy": 0})
     assert written(folder) == written(tmp_path / "by hand")
     assert "cli_pendulum.c" in text
     kernel = [C_COMPILER.command, "-std=c99", "-fsyntax-only", "-Wall", "-Werror", "cli_pendulum.c"]
@@ -262,7 +274,7 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
         (("run", "absent.py"), 2, ("'absent.py'",)),
         (("run", "{file}", "-o", "n"), 2, ("name=value",)),
         (("run", "{file}", "-o", "rod=1", "-o", "rod=2"), 2, ("rod", "twice")),
-        (("run", "{file}", "--output", "motion.txt"), 2, (".csv", ".npz")),
+        (("run", "{file}", "--output", "motion.txt"), 2, (".csv", ".npz", ".nc", ".parquet")),
         (("run", "{file}", "--plot", "motion.zzz"), 2, ("motion.zzz", ".png", ".pdf")),
         (("show", "{file}", "-o", "n=3"), 1, ("'n'",)),
         (("show", "{file}:absent"), 1, ("'absent'",)),
@@ -291,3 +303,113 @@ def test_bench_compares_a_model(cache: Path, file: Path) -> None:
     text = output(cache, "bench", file, "--time", "0.5", "--rounds", "2")
     assert "right-hand side in C" in text
     assert "integration to error 1e-06" in text
+
+
+NAMED = """
+import sympy as sm
+import sympy.physics.mechanics as me
+import kanegen as kg
+
+def model(start=True):
+    theta, omega, a, force = me.dynamicsymbols("theta omega a force")
+    m, l, g = sm.symbols("m l g")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    B = N.orientnew("B", "Axis", (theta, N.z))
+    P = O.locatenew("P", -l * B.y)
+    return kg.Model(
+        name="cli_named", frame=N, coordinates=(theta,), speeds=(omega,), kinematics=(omega - theta.diff(),),
+        bodies=(me.Particle("bob", P, m),), gravity=-g * N.y, loads=((P, force * N.x),), inputs=(force,),
+        states={a: force - a}, parameters={m: 2.0, l: 0.5},
+        initial={me.dynamicsymbols._t: 0.25, theta: 0.3, "omega": -0.1, a: 0.7} if start else None,
+    )
+"""
+
+
+def last_row(path: Path) -> list[float]:
+    return [float(x) for x in path.read_text(encoding="utf-8").splitlines()[-1].split(",")]
+
+
+def test_start_values_and_inputs_by_name(cache: Path, tmp_path: Path) -> None:
+    file, table = tmp_path / "named.py", tmp_path / "motion.csv"
+    file.write_text(NAMED, encoding="utf-8")
+    arguments = ("run", file, "--time", "0.5", "-p", "g=9.81", "--points", "3", "--output", table)
+    output(cache, *arguments, "--input", "force=0.2")
+    solver = kanegen.build(read_model_file(file).model).with_parameters(g=9.81)
+    expected = solver.integrate((0.25, 0.75), [0.3], [-0.1], {"force": 0.2}, s0=[0.7], t_eval=[0.25, 0.5, 0.75])
+    np.testing.assert_array_equal(last_row(table), np.hstack(expected.last))
+    # Values of the command line replace those of the model.
+    output(cache, *arguments, "--input", "force=0.2", "--start", "theta=0.5", "--start", "t=0", "--start", "a=0")
+    expected = solver.integrate((0.0, 0.5), [0.5], [-0.1], {"force": 0.2}, s0=[0.0], t_eval=[0.0, 0.25, 0.5])
+    np.testing.assert_array_equal(last_row(table), np.hstack(expected.last))
+    # Without a start in the file, the command line gives all of it.
+    start = ("-o", "start=False", "--start", "theta=0.5", "--start", "omega=-0.1", "--start", "t=0")
+    result = invoke(cache, *arguments, "--input", "force=0.2", *start)
+    assert result.exit_code == 1
+    says(result.output, "a", "--start", "INITIAL")
+    output(cache, *arguments, "--input", "force=0.2", *start, "--start", "a=0")
+    np.testing.assert_array_equal(last_row(table), np.hstack(expected.last))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (("--input", "force=0.2", "--start", "thta=1"), ("thta", "theta")),
+        (("--input", "forc=0.2"), ("forc", "force")),
+        (("--input", "force=strong"), ("force", "strong")),
+        (("--input", "force=0.2", "--start", "t=now"), ("t", "now")),
+        ((), ("force", "no value")),
+        (("-o", "start=False"), ("INITIAL", "initial=")),
+        (("-o", "start=False", "--start", "theta=1"), ("t", "a", "--start")),
+    ],
+    ids=str,
+)
+def test_wrong_start_values_are_named(
+    cache: Path, tmp_path: Path, arguments: tuple[str, ...], names: tuple[str, ...]
+) -> None:
+    file = tmp_path / "named.py"
+    file.write_text(NAMED, encoding="utf-8")
+    result = invoke(cache, "run", file, "-p", "g=9.81", *arguments)
+    assert result.exit_code == 1
+    says(result.output, *names)
+
+
+def test_a_changed_coordinate_moves_the_others_onto_the_constraints(cache: Path, file: Path, tmp_path: Path) -> None:
+    table = tmp_path / "motion.csv"
+    output(cache, "run", file, "--time", "0.1", "--start", "x=0.8", "--output", table)
+    rows = [line.split(",") for line in table.read_text(encoding="utf-8").splitlines()]
+    assert [float(value) for value in rows[1]] == pytest.approx([0.0, 0.8, -0.6, 0.0, 0.0], abs=1e-12)
+
+
+def test_emit_fills_in_what_is_known(cache: Path, tmp_path: Path) -> None:
+    file, folder = tmp_path / "named.py", tmp_path / "project"
+    file.write_text(NAMED, encoding="utf-8")
+    output(cache, "emit", file, folder, "--start", "a=0.5")
+    make = ["make", f"CC={C_COMPILER.command}", "values.txt"]
+    subprocess.run(make, cwd=folder, check=True, capture_output=True)
+    form = (folder / "values.txt").read_text(encoding="utf-8")
+    assert form.splitlines() == [
+        "p[0] = 2.0  # m",
+        "p[1] = 0.5  # l",
+        "p[2] = ?  # g",
+        "q[0] = 0.3  # theta",
+        "u[0] = -0.1  # omega",
+        "r[0] = ?  # force",
+        "s[0] = 0.5  # a",
+    ]
+    (folder / "filled.txt").write_text(form.replace("?", "9.81", 1).replace("?", "0.2"), encoding="utf-8")
+    run = subprocess.run(
+        [folder / "example", "filled.txt", "0.75", "0.125"], cwd=folder, check=True, capture_output=True, text=True
+    )
+    solver = kanegen.build(read_model_file(file).model).with_parameters(g=9.81)
+    expected = solver.integrate(0.75, r={"force": 0.2}, s0={"a": 0.5}, method="rk4", step=0.125)
+    rows = [[float(x) for x in line.split()] for line in run.stdout.splitlines()]
+    np.testing.assert_allclose(rows, np.column_stack((expected.t, expected.q, expected.u, expected.s)), rtol=1e-9)
+    result = invoke(cache, "emit", file, folder, "--start", "b=0.5")
+    says(result.output, "b", "there is no")
+
+
+def test_verify_takes_the_start_of_the_model(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "named.py"
+    file.write_text(NAMED, encoding="utf-8")
+    says(output(cache, "verify", file, "--states", "2"), "around the start")

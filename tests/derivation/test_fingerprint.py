@@ -23,8 +23,9 @@ q1, q2, u1, u2 = me.dynamicsymbols("q1 q2 u1 u2")
 F, force = me.dynamicsymbols("F force")
 m, k, c, g, length = sm.symbols("m k c g length")
 
-REACHED = {("Geometry", "parents"), ("Geometry", "rate_parents")}
-"""Trees of all frames that are connected; what the model reaches of them is in ``orientations`` and ``rates``."""
+REACHED = {("Geometry", "parents"), ("Geometry", "rate_parents"), ("SystemDescription", "initial")}
+"""Trees of all frames that are connected; what the model reaches of them is in ``orientations`` and ``rates``. The
+start of a motion is not compiled."""
 
 
 def cart(*, mass: Any = m, inertia: Any = m, position: Any = None, spare: bool = False, **options: Any) -> kg.Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -224,6 +225,20 @@ def test_controls_of_a_servo_constraint_are_those_of_kanes_method() -> None:
     )
     for control in found:
         close(control, expected, FORMS_AGREE)
+
+
+def test_loads_can_contain_accelerations() -> None:
+    """An inerter at the upper joint, and a force on the lower particle that grows with an acceleration."""
+    given = case("double_pendulum")
+    theta = given.coordinates[0]
+    frame, particle = given.loads[1][0], given.bodies[1].masscenter
+    inerter = (frame, -0.3 * theta.diff(t, 2) * given.frame.z), (particle, -0.2 * theta.diff(t, 2) * given.frame.x)
+    loaded = replace(given, loads=(*given.loads, *inerter))
+    expected, *others = loaded.kane(), loaded.lagrange(), loaded.with_bodies()
+    state = 0.1, [0.3, 0.4], [0.5, 0.6], [0.7]
+    for other in others:
+        close(kg.build(other).rhs(*state)[1], kg.build(expected).rhs(*state)[1], FORMS_AGREE)
+        assert kg.verify(other, states=2, forms=()).check("Lagrange").ok
 
 
 def test_reactions_need_the_points_of_all_forces() -> None:

@@ -10,8 +10,8 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
 from sympy.physics import biomechanics as bio
-from systems import STATEFUL, example, model_of, names, solver_for
-from tolerances import DIFFERENCES, SAME_EQUATIONS
+from systems import STATEFUL, example, model_of, names, oracle_for, solver_for, states
+from tolerances import DIFFERENCES, EVALUATION, SAME_EQUATIONS
 
 import kanegen as kg
 
@@ -54,6 +54,16 @@ def test_motor_arm_has_the_equations_of_its_description() -> None:
         V = solver.output("V", 0.3, y[:1], y[1:2], s=y[2:])
         limited.add(0.0 if abs(V) < p["Vmax"] else np.sign(V))
     assert limited == {-1.0, 0.0, 1.0}
+
+
+def test_motor_arm_agrees_with_the_oracle() -> None:
+    solver = solver_for("dc_motor_arm")
+    for state in states("dc_motor_arm"):
+        _, udot, sdot = solver.rhs(state.t, state.q, state.u, s=state.s)
+        reference = state.reference
+        np.testing.assert_allclose(udot, reference.udot, rtol=EVALUATION)
+        np.testing.assert_allclose(sdot, reference.sdot, rtol=EVALUATION, atol=EVALUATION)
+        np.testing.assert_allclose(solver.M(state.t, state.q, state.u), reference.M, rtol=EVALUATION)
 
 
 @pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
@@ -116,6 +126,18 @@ def test_muscle_arm_agrees_with_kanes_method_of_sympy() -> None:
         expected = kane(0.0, y, r)
         rates = np.concatenate(solver.rhs(0.0, y[:2], y[2:4], r, y[4:]))
         np.testing.assert_allclose(rates, expected, rtol=SAME_EQUATIONS, atol=SAME_EQUATIONS * np.abs(expected).max())
+
+
+def test_muscle_arm_agrees_with_the_oracle() -> None:
+    """The tendon forces in 80 digits, and the rates that follow from them."""
+    solver, oracle = solver_for("muscle_arm"), oracle_for("muscle_arm")
+    for y, r in muscle_states(2):
+        arguments = 0.0, y[:2], y[2:4], r, y[4:]
+        reference = oracle(0.0, y[:2], y[2:4], r=r, s=y[4:])
+        _, udot, sdot = solver.rhs(*arguments)
+        np.testing.assert_allclose([*udot, *sdot], [*reference.udot, *reference.sdot], rtol=SAME_EQUATIONS)
+        for name, value in solver.outputs(*arguments).items():
+            np.testing.assert_allclose(value, reference.outputs[name], rtol=SAME_EQUATIONS)
 
 
 def test_muscle_arm_moves_as_in_scipy() -> None:

@@ -122,6 +122,8 @@ ONE_PROBLEM = [
     ({"bodies": ["bob"]}, ("bodies[0]", "'bob'", "Particle", "RigidBody")),
     ({"name": ""}, ("name", "''")),
     ({"outputs": {"": q1}}, ("outputs", "''")),
+    ({"outputs": {"q2": 2 * q1}}, ("outputs['q2']", "coordinate q2")),
+    ({"outputs": {"u1": q1}}, ("outputs['u1']", "speed u1")),
     ({"outputs": {"x": "q1"}}, ("outputs['x']", "'q1'", "SymPy")),
     ({"loads": [3]}, ("loads[0]", "3", "(point, force)", "(frame, torque)")),
     ({"gravity": 9.81}, ("gravity", "9.81", "Vector")),
@@ -168,6 +170,10 @@ def test_all_problems_at_once(parts):
     for names in wanted:
         says_one(problems, *names)
     assert len(problems) == len(wanted)
+
+
+def test_an_output_can_have_the_name_of_its_symbol(parts):
+    assert parts.model(outputs={"q1": q1}).outputs["q1"].expressions == (q1,)
 
 
 def test_frame_is_needed():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -58,6 +59,26 @@ def test_the_page_on_states_runs() -> None:
     program = f"{first}\nprint(sdot, s, solution.s.shape)\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_page_on_results_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "results.md").read_text("utf-8")
+    program, reading = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    program = program.replace('"build_examples"', repr(str(ROOT / "build_examples")))
+    reading = reading if importlib.util.find_spec("xarray") else ""
+    program = f"{program}\nprint(again.energy.shape, abs(drift).max(), forces.shape, mass.shape)\n{reading}"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_start_of_the_page_on_integration_runs() -> None:
+    text = (ROOT / "docs" / "integration.md").read_text(encoding="utf-8")
+    (program,) = (code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "import" in code)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "0.4 " in done.stdout
 
 
 def test_the_stages_can_be_looked_at_one_by_one() -> None:

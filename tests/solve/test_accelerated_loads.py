@@ -66,6 +66,12 @@ def test_forms_that_need_symmetry_name_the_load_the_speeds_and_other_forms(form:
     assert kg.build(line(2, follower), functions=["rhs"]).description.form == "nonminimal"
 
 
+def test_without_such_loads_the_matrix_is_that_of_the_kinetic_energy() -> None:
+    solver = kg.build(line(1, lambda of: [(of.points[0], -of.b * of.u[0] * of.N.x)]))
+    with raises(kg.SolveError, "M", "Q"):
+        solver.M(0.0, [0], [0])
+
+
 @pytest.mark.parametrize("kind", ["follower", "squared"])
 def test_functions_of_symmetric_forms_say_why_they_do_not_exist(kind: str) -> None:
     with raises(kg.SolveError, "acceleration_parts", "P1", "u1"):
@@ -194,7 +200,6 @@ def test_reactions_and_auxiliary_loads_contain_the_loads_at_the_true_acceleratio
     O.set_vel(N, w * A.x)
     P = O.locatenew("P", length * A.x)
     P.v2pt_theory(O, N, A)
-    acceleration = length * u.diff(TIME) * A.y - length * u**2 * A.x
     model = kg.Model(
         name="bob",
         frame=N,
@@ -202,7 +207,7 @@ def test_reactions_and_auxiliary_loads_contain_the_loads_at_the_true_acceleratio
         speeds=[u],
         kinematics=[q.diff(TIME) - u],
         bodies=[me.Particle("bob", P, m)],
-        loads=[(P, m * g * N.x - b * acceleration)],
+        loads=[(P, m * g * N.x - b * P.acc(N))],  # w and w' are in it
         parameters={m: 2.0, length: 0.5, g: 9.81, b: 0.7},
         auxiliary_speeds=[w],
         reactions={"rod": kg.Reaction(("bob",), P, A)},
@@ -249,6 +254,38 @@ def test_states_and_loads_in_accelerations_work_together(loads: Any) -> None:
     for form in ("auto", "nonminimal", *MOMENTA):
         run = kg.build(model, form=form).integrate((0.0, 1.0), [0.1, 0.2], [0.3, 0.4], s0=[0.6], **STRICT)
         assert [*run.q[-1], *run.u[-1], *run.s[-1]] == pytest.approx(expected, rel=FINE_INTEGRATION)
+    kg.verify(model)
+
+
+@pytest.mark.parametrize("kind", ["added mass", "follower"])
+def test_lagranges_method_takes_such_loads(kind: str) -> None:
+    """A double pendulum in a Lagrangian, against the solution of SymPy's ``eom`` for q''."""
+    q, (m, length, g, b) = me.dynamicsymbols("q1:3"), sm.symbols("m l g b")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    points = [O]
+    for k, angle in enumerate(q, start=1):
+        points.append(points[-1].locatenew(f"P{k}", length * (sm.cos(angle) * N.x + sm.sin(angle) * N.y)))
+        points[-1].set_vel(N, points[-1].pos_from(O).dt(N))
+    v1, v2 = (point.vel(N) for point in points[1:])
+    height = (points[1].pos_from(O) + points[2].pos_from(O)).dot(N.x)
+    loads = {"added mass": (points[2], -b * points[2].acc(N)), "follower": (points[1], -b * q[1].diff(TIME, 2) * N.y)}
+    method = me.LagrangesMethod(m * (v1.dot(v1) + v2.dot(v2)) / 2 + m * g * height, q, forcelist=[loads[kind]], frame=N)
+    values, state = {m: 1.1, length: 0.7, g: 9.81, b: 0.3}, ([0.3, 0.5], [0.2, -0.4])
+    accelerations = [angle.diff(TIME, 2) for angle in q]
+    equations = method.form_lagranges_equations().xreplace({a: sm.Dummy(str(k)) for k, a in enumerate(accelerations)})
+    unknowns = sorted(equations.atoms(sm.Dummy), key=str)
+    rates = dict(zip((angle.diff(TIME) for angle in q), state[1], strict=True))
+    numbers = equations.subs(rates).subs(dict(zip(q, state[0], strict=True))).subs(values)
+    expected = [float(sm.solve(numbers, unknowns)[x]) for x in unknowns]
+    model = kg.Model.from_lagrange(method, parameters=values)
+    solver = kg.build(model)
+    assert solver.rhs(0.0, *state)[1] == pytest.approx(expected, rel=EVALUATION)
+    motion = solver.integrate((0.0, 0.5), *state, **STRICT)
+    for form in MOMENTA:
+        assert kg.build(model, form=form).integrate((0.0, 0.5), *state, **STRICT).q[-1] == pytest.approx(
+            motion.q[-1], rel=FINE_INTEGRATION
+        )
     kg.verify(model)
 
 

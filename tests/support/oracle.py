@@ -4,7 +4,7 @@ Nothing here touches ``kanegen.graph``, ``kanegen.derive`` or symbolic different
 expressions are evaluated by mpmath at 80 digits and every derivative is a central difference along the
 motion, exact to more than 20 digits. Bodies are treated one by one with Newton's and Euler's equations in
 inertial components, constraints are differentiated along the motion, and the accelerations come from the
-multiplier system ``[[Q, -J^T], [J, 0]] [u', lambda] = [P, b]``.
+multiplier system ``[[M, -J^T], [J, 0]] [u', lambda] = [P, b]``, where M = Q - dF/du'.
 """
 
 from __future__ import annotations
@@ -30,17 +30,20 @@ from oracle_numerics import (
     solve,
     units,
 )
+from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 
 DIGITS = 80
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The quantities of DESIGN's notation at one state, as float64 arrays."""
+    """The quantities of DESIGN's notation at one state, as float64 arrays; F and P are those at u' = 0."""
 
     qdot: Array
     udot: Array
+    sdot: Array
     Q: Array
+    M: Array
     L: Array
     F: Array
     P: Array
@@ -85,7 +88,7 @@ class Oracle:
             *(s.diff(time) for s in (*q, *u, *r)),
         ]
         # Auxiliary speeds are zero. Symbols that are constant have no derivative to replace.
-        arguments = [*(d for d in derivatives if d != 0), *q, *u, *r, *model.parameters, time]
+        arguments = [*(d for d in derivatives if d != 0), *q, *u, *r, *model.states, *model.parameters, time]
         self._dummies = {symbol: sm.Dummy(f"a{k}") for k, symbol in enumerate(arguments)}
         self._zero = {s: 0 for w in model.auxiliary_speeds for s in (w.diff(time), w)}
         self._leaves: dict[Any, tuple[Callable[..., Any], bool]] = {}
@@ -100,17 +103,21 @@ class Oracle:
         p: Sequence[float] | None = None,
         r: Sequence[float] = (),
         gains: tuple[Any, Any, Any] | None = None,
+        s: Sequence[float] = (),
     ) -> Reference:
-        """Evaluate everything at a state; ``p`` defaults to the model's values."""
+        """Evaluate everything at a state; ``p`` defaults to the model's values, ``s`` are the additional states."""
         values = self.model.parameters.values() if p is None else p
         with mpmath.workdps(DIGITS):
-            state = Instant(self, exact(t), array(q), array(u), array(values), array(r))
+            state = Instant(self, exact(t), array(q), array(u), array(values), array([*r, *s]))
             return _Evaluation(self, state, gains).reference()
 
     def value(self, expression: Any, state: Instant, udot: Array | None = None) -> Any:
-        """The value of a scalar expression of t, q, q', q'', u, u', p, r."""
+        """The value of a scalar expression of t, q, q', q'', u, u', p, r, s."""
         if expression not in self._leaves:
-            reduced = sm.sympify(expression).xreplace(self._zero).xreplace(self._dummies)
+            given = sm.sympify(expression)
+            # mpmath has no characteristic curves of muscles; doit() writes them with exponentials.
+            explicit = given.doit() if given.has(CharacteristicCurveFunction) else given
+            reduced = explicit.xreplace(self._zero).xreplace(self._dummies)
             leaf = sm.lambdify(list(self._dummies.values()), reduced, modules="mpmath", cse=True)
             self._leaves[expression] = leaf, has_second(expression)
         leaf, needs_second = self._leaves[expression]
@@ -120,13 +127,15 @@ class Oracle:
         """The rates (or accelerations) of all inputs as a function of r, p, t; unknown ones are zero."""
         if which not in self._rates:
             model = self.model
-            known = [*(item.symbol for item in model.inputs), *model.parameters, me.dynamicsymbols._t]
-            rates = [getattr(item, which) or 0 for item in model.inputs]
+            inputs = [item.symbol for item in model.inputs]
+            known = [*inputs, *model.states, *model.parameters, me.dynamicsymbols._t]
+            # Nothing that is differentiated along the motion depends on the states.
+            rates = [*(getattr(item, which) or 0 for item in model.inputs), *(0 for _ in model.states)]
             self._rates[which] = sm.lambdify(known, rates, modules="mpmath")
         return self._rates[which]
 
-    def matrix(self, entries: Any, state: Instant) -> Array:
-        return np.array([self.value(entry, state) for entry in entries], dtype=object).reshape(entries.shape)
+    def matrix(self, entries: Any, state: Instant, udot: Array | None = None) -> Array:
+        return np.array([self.value(entry, state, udot) for entry in entries], dtype=object).reshape(entries.shape)
 
     def rotation(self, frame: Any, state: Instant) -> Array:
         """Direction cosines: components in ``frame`` to inertial components."""
@@ -137,11 +146,11 @@ class Oracle:
             frame = parent
         return rotation
 
-    def vector(self, vector: Any, state: Instant) -> Array:
-        """Inertial components of a SymPy vector."""
+    def vector(self, vector: Any, state: Instant, udot: Array | None = None) -> Array:
+        """Inertial components of a SymPy vector, with u' = 0 unless ``udot`` is given."""
         total = array([0, 0, 0])
         for components, frame in getattr(vector, "args", ()):
-            total = total + self.rotation(frame, state) @ self.matrix(components, state)[:, 0]
+            total = total + self.rotation(frame, state) @ self.matrix(components, state, udot)[:, 0]
         return total
 
     def angular_velocity(self, frame: Any, state: Instant) -> Array:
@@ -172,13 +181,18 @@ class _Evaluation:
 
     def reference(self) -> Reference:
         Q, L, N, remainder = self._inertia()
-        F = self._active_forces()
+        F = self._active_forces(array([0] * self.n_u))
+        M = Q
+        if self._is_accelerated():
+            M = Q - np.array([self._active_forces(unit) - F for unit in units(self.n_u)], dtype=object).T
         J, b, position, velocity = self._constraints()
-        udot, multipliers = _solve_kkt(Q, F - L, J, b)
+        udot, multipliers = _solve_kkt(M, F - L, J, b)
         values = {
             "qdot": self.state.qdot,
             "udot": udot,
+            "sdot": [self.oracle.value(rate, self.state, udot) for rate in self.model.states.values()],
             "Q": Q,
+            "M": M,
             "L": L,
             "F": F,
             "P": F - L,
@@ -246,9 +260,15 @@ class _Evaluation:
             total = total + self.oracle.value(coefficient, self.state) * np.outer(*vectors)
         return total
 
-    def _active_forces(self) -> Array:
+    def _is_accelerated(self) -> bool:
+        """Whether a load contains u' or q''."""
+        entries = [entry for _, load in self.model.loads for components, _ in load.args for entry in components]
+        rates = {rate for entry in entries for rate in entry.atoms(sm.Derivative)}
+        return any(rate.expr in self.model.speeds or rate.derivative_count == 2 for rate in rates)
+
+    def _active_forces(self, udot: Array) -> Array:
         F = array([0] * self.n_u)
-        loads = [(place, self.oracle.vector(vector, self.state)) for place, vector in self.model.loads]
+        loads = [(place, self.oracle.vector(vector, self.state, udot)) for place, vector in self.model.loads]
         if self.model.gravity is not None:
             gravity = self.oracle.vector(self.model.gravity, self.state)
             for body in self.model.bodies:
@@ -337,9 +357,9 @@ class _Evaluation:
         return values
 
 
-def _solve_kkt(Q: Array, P: Array, J: Array, b: Array) -> tuple[Array, Array]:
+def _solve_kkt(M: Array, P: Array, J: Array, b: Array) -> tuple[Array, Array]:
     n_u, n_c = len(P), len(b)
     system = np.full((n_u + n_c, n_u + n_c), mpmath.mpf(0))
-    system[:n_u, :n_u], system[:n_u, n_u:], system[n_u:, :n_u] = Q, -J.T, J
+    system[:n_u, :n_u], system[:n_u, n_u:], system[n_u:, :n_u] = M, -J.T, J
     solution = solve(system, np.concatenate([P, b]))
     return solution[:n_u], solution[n_u:]

@@ -14,36 +14,43 @@ import kanegen as kg
 VALUES = {"m": 1.3, "k": 4.0, "c": 0.6, "tau": 0.3, "b": 0.7}
 
 
+def point_mass(name: str, force: Any, **options: Any) -> kg.Model:
+    """A particle of mass m at x on a line, with the speed v and this force; ``options`` of the model replace others."""
+    x, v = me.dynamicsymbols("x v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    description = {
+        "frame": N,
+        "coordinates": [x],
+        "speeds": [v],
+        "kinematics": [x.diff() - v],
+        "bodies": [me.Particle("P", P, sm.Symbol("m"))],
+        "loads": [(P, force * N.x)],
+    }
+    return kg.Model(name=name, **(description | options))
+
+
 def cart(**options: Any) -> kg.Model:
     """A mass on a spring, moved by an actuator with lag: ``m v' = -k x - c v + a``, ``tau a' = f - a + b v``.
 
     The second state integrates the acceleration and the speed, ``z' = v' + v``; f is an input.
     """
     x, v, a, z, f = me.dynamicsymbols("x v a z f")
-    m, k, c, tau, b = sm.symbols("m k c tau b")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x)
-    P.set_vel(N, v * N.x)
+    k, c, tau, b = sm.symbols("k c tau b")
     description = {
-        "name": "cart",
-        "frame": N,
-        "coordinates": [x],
-        "speeds": [v],
-        "kinematics": [x.diff() - v],
-        "bodies": [me.Particle("P", P, m)],
-        "loads": [(P, (-k * x - c * v + a) * N.x)],
         "states": {a: (f - a + b * v) / tau, z: v.diff() + v},
         "inputs": [kg.Input(f, default=0.5)],
         "outputs": {"lag": a.diff(), "jerky": v.diff() + a},
         "parameters": VALUES,
     }
-    return kg.Model(**(description | options))
+    return point_mass("cart", -k * x - c * v + a, **(description | options))
 
 
-def cart_matrix() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def cart_matrix(**values: float) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """A and B of y' = A y + B f for y = (x, v, a, z)."""
-    m, k, c, tau, b = VALUES.values()
+    m, k, c, tau, b = (VALUES | values).values()
     A = np.zeros((4, 4))
     A[0, 1] = 1.0
     A[1] = [-k / m, -c / m, 1 / m, 0.0]
@@ -125,26 +132,14 @@ def worn_block(**options: Any) -> kg.Model:
 
 
 def ticking(**options: Any) -> kg.Model:
-    """A falling mass with two clocks: z and n, both with the rate 1.
+    """A mass pushed by the force z, with two states: z has the rate 1, n the rate 0.
 
-    z is reset whenever it reaches 1, when n gets the number of resets; the force along x is z.
+    z is reset to 0 whenever it reaches 1, and n then counts the resets.
     """
-    x, v, z, n = me.dynamicsymbols("x v z n")
-    m = sm.Symbol("m")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x)
-    P.set_vel(N, v * N.x)
+    z, n = me.dynamicsymbols("z n")
     description = {
-        "name": "ticking mass",
-        "frame": N,
-        "coordinates": [x],
-        "speeds": [v],
-        "kinematics": [x.diff() - v],
-        "bodies": [me.Particle("P", P, m)],
-        "loads": [(P, z * N.x)],
         "states": {z: 1, n: 0},
         "events": [kg.Event("tick", z - 1, direction=1, reset={z: 0, n: n + z})],
         "parameters": {"m": 2.0},
     }
-    return kg.Model(**(description | options))
+    return point_mass("ticking mass", z, **(description | options))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -60,6 +60,7 @@ class State:
     q: np.ndarray
     u: np.ndarray
     reference: Reference
+    s: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
 @cache
@@ -97,28 +98,32 @@ def initial(name: str, **options: Any) -> dict[str, Any]:
 
 @cache
 def states(name: str, count: int = 3, seed: int = 0, **options: Any) -> tuple[State, ...]:
-    """The start of an example (on its manifold) and ``count`` random states around it (off it), t != 0."""
+    """The start of an example (on its manifold) and ``count`` random states around it (off it), t != 0.
+
+    Inputs have the values of the start. The muscles of ``muscle_arm`` overflow so far from the start.
+    """
     start = initial(name, **options)
     oracle = oracle_for(name, **options)
-    drawn = [State(start["t"], np.array(start["q"]), np.array(start["u"]), oracle(**_arguments(start)))]
-    for t, q, u in _neighbors(start, np.random.default_rng(seed)):
-        reference = oracle(t, q, u)
+    t, q, u, s = start["t"], np.array(start["q"]), np.array(start["u"]), np.array(start.get("s", ()))
+    r = start.get("r") or ()
+    drawn = [State(t, q, u, oracle(t, q, u, r=r, s=s), s)]
+    for t, q, u, s in _neighbors(start, np.random.default_rng(seed)):
+        reference = oracle(t, q, u, r=r, s=s)
         if _well_conditioned(reference):
-            drawn.append(State(t, q, u, reference))
+            drawn.append(State(t, q, u, reference, s))
         if len(drawn) > count:
             return tuple(drawn)
     raise AssertionError("unreachable: the neighbors never end")
 
 
-def _arguments(start: dict[str, Any]) -> dict[str, Any]:
-    return {key: start[key] for key in ("t", "q", "u")}
-
-
-def _neighbors(start: dict[str, Any], rng: np.random.Generator) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+def _neighbors(
+    start: dict[str, Any], rng: np.random.Generator
+) -> Iterator[tuple[float, np.ndarray, np.ndarray, np.ndarray]]:
+    given = np.array(start.get("s", ()))
     while True:
         q = np.array(start["q"]) + rng.uniform(-0.4, 0.4, len(start["q"]))
         u = np.array(start["u"]) + rng.uniform(-1.0, 1.0, len(start["u"]))
-        yield rng.uniform(0.5, 2.0), q, u
+        yield rng.uniform(0.5, 2.0), q, u, given + rng.uniform(-0.4, 0.4, given.size)
 
 
 def _well_conditioned(reference: Reference) -> bool:

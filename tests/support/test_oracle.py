@@ -53,6 +53,16 @@ def test_varying_pendulum_follows_the_printed_equations() -> None:
         assert_close(stabilized.udot, module.accelerations(state.q, state.u, gains=(-20.0, -100.0)))
 
 
+def test_motor_arm_has_the_rates_of_its_states_and_the_inertia_of_its_rotor() -> None:
+    module, p = example("dc_motor_arm"), parameters("dc_motor_arm")
+    for state in states("dc_motor_arm"):
+        reference = state.reference
+        expected = module.by_hand(p, np.concatenate([state.q, state.u, state.s]))
+        assert_close(reference.udot, expected[1:2])
+        assert_close(reference.sdot, expected[2:])
+        assert_close(reference.M - reference.Q, p["N"] ** 2 * p["Jr"])
+
+
 def test_elliptic_wire_reaction() -> None:
     """Equation (269) holds on the wire only."""
     start = states("elliptic_wire")[0]

@@ -7,7 +7,7 @@ import importlib.util
 import sys
 import sysconfig
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -16,7 +16,8 @@ from typing import Any, cast
 import numpy as np
 
 from kanegen._version import __version__
-from kanegen.backends.cython.cache import Cache, open_cache
+from kanegen.backends.cython.cache import COMPILERS_NOTE, Cache, open_cache
+from kanegen.backends.cython.processes import run, workers
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     Toolchain,
@@ -26,7 +27,6 @@ from kanegen.backends.cython.toolchain import (
     find_toolchain,
     link_command,
     make,
-    run,
 )
 from kanegen.backends.protocol import Evaluator, Generated, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
@@ -42,14 +42,15 @@ from kanegen.codegen.sources import (
     write_files,
 )
 from kanegen.errors import BuildError, SolveError
+from kanegen.progress import activity
 
 MODULE = "module"
 """The last part of every extension's module name: its init function is ``PyInit_module``."""
 
+_FIRST_BUILD = "compiling kanegen's Python module, once on this machine"
+
 _C_PARTS = ("steppers", "runtime")
 """Parts of the wrapper in C, ``module_<part>.c``, with flags of the same names in CompilerOptions."""
-
-_COMPILERS_NOTE = "compilers.json"
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,9 @@ def build_model(request: Request, options: CompilerOptions | None = None) -> Ext
     cache = open_cache()
     sources = cache.load_sources(request.digest)
     if sources is None:
-        with ThreadPoolExecutor(max_workers=1) as pool:
+        with workers(1) as submit:
             # This takes seconds once per machine; the compiler runs in other processes while the model is derived.
-            wrapper = pool.submit(build_wrapper, runtime_headers(), options, cache)
+            wrapper = submit(build_wrapper, runtime_headers(), options, cache)
             sources = c_sources(request.generated, request.digest)
             cache.store_sources(sources)
             wrapper.result()
@@ -174,10 +175,10 @@ def _job(options: CompilerOptions, cache: Cache) -> _Job:
 
 
 def _compiler_version(toolchain: Toolchain, cache: Cache) -> str:
-    known = cache.read_note(_COMPILERS_NOTE)
+    known = cache.read_note(COMPILERS_NOTE)
     if toolchain.stamp not in known:
         known = {**known, toolchain.stamp: compiler_version(toolchain)}
-        cache.write_note(_COMPILERS_NOTE, known)
+        cache.write_note(COMPILERS_NOTE, known)
     return known[toolchain.stamp]
 
 
@@ -189,9 +190,9 @@ def _compile(job: _Job, sources: Sources, work: Path) -> None:
     """Write the sources into ``work``, and the shared library of kernel, steppers and wrapper."""
     write_files(sources.files, work)
     kernel = work / f"{sources.name}.o"
-    with ThreadPoolExecutor(max_workers=1) as pool:
+    with activity(f"compiling {sources.name!r}"), workers(1) as submit:
         # The wrapper is compiled in other processes at the same time as the kernel.
-        pending = pool.submit(_wrapper_folder, job, sources.files)
+        pending = submit(_wrapper_folder, job, sources.files)
         flags = (*job.options.common, *job.options.kernel)
         compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
         objects = pending.result()
@@ -199,6 +200,10 @@ def _compile(job: _Job, sources: Sources, work: Path) -> None:
     library = work / _file_name(sources)
     make(link_command(job.toolchain, job.options, parts, str(library)), library)
     kernel.unlink()
+    # The entry keeps the C code of the model, but not the headers of the runtime, a third of its size.
+    for name in sources.files:
+        if name.endswith(".h") and name != f"{sources.name}.h":
+            (work / name).unlink()
 
 
 def _wrapper_folder(job: _Job, available: Mapping[str, str]) -> Path:
@@ -220,11 +225,11 @@ def _compile_wrapper(job: _Job, files: Mapping[str, str], work: Path) -> None:
     common = job.options.common
     paths = sysconfig.get_paths()
     include = list(dict.fromkeys([str(work), paths["include"], paths["platinclude"], np.get_include()]))
-    with ThreadPoolExecutor(max_workers=len(_C_PARTS)) as pool:
+    with activity(_FIRST_BUILD, delay=0.0), workers(len(_C_PARTS)) as submit:
 
         def start(part: str) -> Future[None]:
             flags, source = (*common, *getattr(job.options, part)), work / f"{MODULE}_{part}.c"
-            return pool.submit(compile_object, job.toolchain, flags, source, work / f"{part}.o", [str(work)])
+            return submit(compile_object, job.toolchain, flags, source, work / f"{part}.o", [str(work)])
 
         pending = [start(part) for part in _C_PARTS]
         source = work / f"{MODULE}.c"

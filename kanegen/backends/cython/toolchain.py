@@ -1,4 +1,4 @@
-"""The C compiler: which one, its identity, its flags, and running it."""
+"""The C compiler: which one, its identity, and its flags."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import platform
 import shlex
 import shutil
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kanegen.backends.cython.processes import run
 from kanegen.errors import BuildError
 
 COMPILER_NAMES = ("cc", "gcc", "clang")
@@ -149,17 +149,3 @@ def make(command: Sequence[str], target: Path) -> None:
             stderr=output,
             folder=target.parent,
         )
-
-
-def run(command: Sequence[str], folder: Path | None) -> str:
-    """Run a tool in ``folder`` and return its output. Raises `BuildError` (command, stderr) if it fails."""
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-    except OSError as error:
-        raise BuildError(f"{command[0]} cannot be run: {error}", command=command, folder=folder) from error
-    if done.returncode != 0:
-        how = f"was killed by signal {-done.returncode}" if done.returncode < 0 else f"failed ({done.returncode})"
-        raise BuildError(
-            f"{Path(command[0]).name} {how}", command=command, stderr=done.stderr + done.stdout, folder=folder
-        )
-    return done.stdout

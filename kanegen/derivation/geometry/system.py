@@ -169,6 +169,8 @@ class System(Variables):
             self._symbols[Derivative(q, (t, 2))] = self.full_rate(rate)
         for u, udot in zip(model.speeds, self.udot, strict=True):
             self._symbols[Derivative(u, t)] = udot
+        for u in model.auxiliary_speeds:
+            self._symbols[Derivative(u, t)] = self.graph.zero
         for u, node in self.former.items():
             self._symbols[Derivative(u, t)] = self.full_rate(node)
         for item, first in zip(model.inputs, self.input_rates, strict=True):

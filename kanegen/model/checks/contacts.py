@@ -7,7 +7,7 @@ from typing import Any
 
 from kanegen.model.contacts import Contact, Event, is_multiplier, multiplier_row
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import atoms, base_symbol, derivatives, known_value, symbol_names
+from kanegen.model.expressions import atoms, base_symbol, derivatives, known_value, symbol_name, symbol_names
 from kanegen.model.laws import Coulomb
 from kanegen.model.linear import is_affine
 from kanegen.model.places import Place
@@ -104,8 +104,8 @@ def _event_problems(model: SystemDescription, contacts: Sequence[Contact], k: in
                 yield f"{title} has {field}={name!r}: expected one of the model's latches, {_listed(known)}"
     for symbol in event.reset:
         if symbol not in model.states:
-            states = symbol_names(model.states) or "none"
-            yield f"{title} resets {symbol}, which is no state: expected one of the model's states, {states}"
+            name, states = symbol_name(symbol), symbol_names(model.states) or "none"
+            yield f"{title} resets {name}, which is no state: expected one of the model's states, {states}"
     for name in event.impose:
         if name in event.remove:
             yield f"{title} both imposes and removes the latch {name!r}"

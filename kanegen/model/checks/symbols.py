@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 from sympy.physics.mechanics import RigidBody
+from sympy.physics.vector import dynamicsymbols
 
 from kanegen.model.contacts import is_multiplier
 from kanegen.model.description import SystemDescription
@@ -62,12 +63,18 @@ _ADVICE = {
 }
 
 
+_ADVICE_ON_STATES = (
+    "states belong in loads, rates, outputs, guards and the potential energy; their own rates in outputs"
+)
+
+
 def symbol_problems(model: SystemDescription, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:
     """Problems of duplicated, ambiguous, unknown, misplaced and unused symbols."""
     of_places = (_unknown, _misplaced, _nonlinear_loads, _missing_rates, _constant_inputs, _unused_inputs)
-    problems = [*_duplicates(model), *_ambiguous_names(model), *_unwritable_names(model)]
+    problems = [*_duplicates(model), *_ambiguous_names(model), *_outputs_named_as_others(model)]
+    problems += _unwritable_names(model)
     problems += [problem for find in of_places for problem in find(model, places)]
-    return [*problems, *_unused_parameters(model, unknown_symbols)]
+    return [*problems, *_unused_parameters(model, unknown_symbols), *_wrong_starts(model)]
 
 
 def _groups(model: SystemDescription) -> dict[str, tuple[Any, ...]]:
@@ -127,10 +134,22 @@ def _unwritable_names(model: SystemDescription) -> Iterator[str]:
             yield f"the name {name!r} ({where}) contains half of a character (a surrogate): choose another name"
 
 
+def _outputs_named_as_others(model: SystemDescription) -> Iterator[str]:
+    """Outputs with the name of another quantity of the motion: solutions find both by name."""
+    columns = {"coordinate": model.coordinates, "speed": model.speeds, "state": model.states}
+    kinds = {symbol_name(symbol): (kind, symbol) for kind, symbols in columns.items() for symbol in symbols}
+    kinds |= {symbol_name(item.symbol): ("input", item.symbol) for item in model.inputs}
+    for name, output in model.outputs.items():
+        kind, symbol = kinds.get(name, ("", None))
+        if kind and output.expressions != (symbol,):
+            yield f"outputs[{name!r}] has the name of the {kind} {name}, but another value: rename the output"
+
+
 def _kind(model: SystemDescription) -> dict[Any, str]:
     speeds = dict.fromkeys((*model.all_speeds, *model.auxiliary_speeds), "u")
     inputs = {item.symbol: "r" for item in model.inputs}
-    return dict.fromkeys(model.coordinates, "q") | speeds | inputs | dict.fromkeys(model.states, "s")
+    # A symbol with two roles is reported once, as a duplicate, and then treated by the first of them.
+    return dict.fromkeys(model.states, "s") | inputs | speeds | dict.fromkeys(model.coordinates, "q")
 
 
 def _unknown(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
@@ -156,15 +175,13 @@ def _misplaced(model: SystemDescription, places: Sequence[Place]) -> Iterator[st
     kinds = _kind(model)
     for place in places:
         allowed = ALLOWED[place.kind]
-        wrong = sorted(
-            symbol_name(atom)
-            for atom in place.atoms
-            if base_symbol(atom) in kinds and kinds[base_symbol(atom)] + "'" * derivative_order(atom) not in allowed
-        )
+        kind_of = {atom: kinds[base_symbol(atom)] for atom in place.atoms if base_symbol(atom) in kinds}
+        wrong = [atom for atom, kind in kind_of.items() if kind + "'" * derivative_order(atom) not in allowed]
         if wrong:
-            expected = ", ".join(("t", *allowed, "parameters"))
-            advice = f" ({_ADVICE[place.kind]})" if place.kind in _ADVICE else ""
-            yield f"{place.where} contains {', '.join(wrong)}: it can depend only on {expected}{advice}"
+            names, expected = ", ".join(sorted(map(symbol_name, wrong))), ", ".join(("t", *allowed, "parameters"))
+            of_states = all(kind_of[atom] == "s" for atom in wrong)
+            advice = _ADVICE_ON_STATES if of_states else _ADVICE.get(place.kind, "")
+            yield f"{place.where} contains {names}: it can depend only on {expected}{f' ({advice})' if advice else ''}"
 
 
 def _nonlinear_loads(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
@@ -253,6 +270,23 @@ def _object_symbols(model: SystemDescription) -> frozenset[Any]:
     return frozenset(base_symbol(atom) for atom in symbols)
 
 
+def surplus_parameters(model: SystemDescription, unknown_symbols: Sequence[Any]) -> tuple[Any, ...]:
+    """The parameters with values that occur neither in the model nor in the user's objects, nor are named like those
+    of the model."""
+    spare = spare_parameters(model) if unknown_symbols else frozenset()
+    known = {*model.parameters, *spare, *(symbol for symbols in _groups(model).values() for symbol in symbols)}
+    names = set(map(symbol_name, known))
+    return tuple(symbol for symbol in unknown_symbols if symbol not in known and symbol_name(symbol) not in names)
+
+
+def surplus_message(names: Iterable[str], known: Iterable[str], model_name: str) -> str:
+    """The warning about parameters with values that do not occur in a model."""
+    known, names = list(known), list(names)
+    what = "parameters that do not occur in it" if len(names) > 1 else "a parameter that does not occur in it"
+    listed = ", ".join(name + _hint(name, known) for name in names)
+    return f"the model {model_name!r} is given values of {what}, which are ignored: {listed}"
+
+
 def _unused_parameters(model: SystemDescription, unknown_symbols: Sequence[Any]) -> Iterator[str]:
     spare = spare_parameters(model) if unknown_symbols else frozenset()
     spare |= {symbol_name(symbol) for symbol in spare}
@@ -271,6 +305,38 @@ def _unused_parameters(model: SystemDescription, unknown_symbols: Sequence[Any])
             )
         else:
             yield f"parameter {name} has a value but does not occur in the model: remove it{_hint(name, names)}"
+
+
+def _wrong_starts(model: SystemDescription) -> Iterator[str]:
+    """Keys of ``initial`` that are no variables of the motion."""
+    time, groups = dynamicsymbols._t, {**_groups(model), "parameters": tuple(model.parameters)}
+    known = {time, *model.coordinates, *model.speeds, *model.states}
+    names = [symbol_name(symbol) for symbol in (*model.coordinates, *model.speeds, *model.states, time)]
+    by_name = {symbol_name(symbol): group for group, symbols in groups.items() for symbol in symbols}
+    advice = {
+        "parameters": "give its value in parameters=",
+        "inputs": "give r= to integrate, or kg.Input(..., default=)",
+        "former speeds": "give values of the present speeds",
+        "auxiliary_speeds": "they are always zero; remove it",
+    }
+    for key in model.initial:
+        name = symbol_name(key)
+        group = by_name.get(name, "")
+        if key in known:
+            if key == time and name in map(symbol_name, known - {time}):
+                yield f"initial contains the time {name}, but the model has another variable of this name: rename it"
+        elif group in advice:
+            yield f"initial contains {name}, which is one of the {group}: {advice[group]}"
+        elif group:
+            yield (
+                f"initial contains a symbol with the printed name {name!r}, but the model has another symbol of this "
+                "name: use the same symbol (SymPy distinguishes symbols with different assumptions)"
+            )
+        else:
+            yield (
+                f"initial contains {name}, which is no coordinate, speed or state of the model, nor the time: remove "
+                f"it{_hint(name, names)}"
+            )
 
 
 def _hint(name: str, candidates: Iterable[str]) -> str:

@@ -137,7 +137,7 @@ def right_hand_side(f: Functions, stabilized: bool) -> Function:
     """Add ``rhs`` or ``rhs_stabilized``; forms with a partition have a fallback that chooses dependent speeds."""
     name, spec = "rhs_stabilized" if stabilized else "rhs", FORMS[f.form]
     if spec.symmetric:
-        f.equations.require_symmetry(f.form)
+        _require_symmetry(f)
     if spec.definite:
         f.equations.require_full_mass()
 
@@ -151,6 +151,15 @@ def right_hand_side(f: Functions, stabilized: bool) -> Function:
     fragment = f.guarded(name, summary, fast, general if f.n_c and spec.partitioned else None)
     gains = ", with stabilized constraints" if stabilized else ""
     return f.add(name, fragment, f"q' and u' ({f.form} form{gains})")
+
+
+def _require_symmetry(f: Functions) -> None:
+    """Raise the BuildError that says why M is not symmetric, if it is not, with the forms that accept it."""
+    if f.equations.asymmetry:
+        suitable = ", ".join(f'"{spec.name}"' for spec in FORMS.values() if not spec.symmetric)
+        raise BuildError(
+            f"form={f.form!r} needs a symmetric matrix, but {f.equations.asymmetry}: use one of {suitable}"
+        )
 
 
 def _rates(f: Functions, s: Fragment, udot: Sequence[Node]) -> Fragment:

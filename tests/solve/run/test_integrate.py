@@ -20,8 +20,8 @@ from scipy.interpolate import CubicSpline
 
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte
+from kanegen.progress import ProgressBar
 from kanegen.solve import IntegrationError, IntegrationInterrupted, Outcome, Solution
-from kanegen.solve.integrate import ProgressBar
 
 Q, U = start()
 METHODS = [

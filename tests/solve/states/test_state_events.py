@@ -7,7 +7,7 @@ import pytest
 import sympy.physics.mechanics as me
 from messages import raises
 from numpy.testing import assert_allclose, assert_array_equal
-from state_models import SLIDING, ticking, worn_block
+from state_models import SLIDING, point_mass, ticking, worn_block
 from tolerances import EVENT_ROUNDING
 
 import kanegen as kg
@@ -78,22 +78,14 @@ def test_resets_of_simultaneous_events_follow_one_another() -> None:
 
 def test_a_reset_changes_the_modes_of_contacts() -> None:
     """The force that presses the block to the floor is a state; the event removes it, so that the block lifts off."""
-    y, w, a = me.dynamicsymbols("y w a")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", y * N.y)
-    P.set_vel(N, w * N.y)
-    model = kg.Model(
-        name="pressed",
-        frame=N,
-        coordinates=[y],
-        speeds=[w],
-        kinematics=[y.diff() - w],
-        bodies=[me.Particle("P", P, 1)],
-        loads=[(P, (1 - a) * N.y)],
-        contacts=[kg.Unilateral(y, name="floor")],
+    x, a = me.dynamicsymbols("x a")
+    model = point_mass(
+        "pressed",
+        1 - a,
+        contacts=[kg.Unilateral(x, name="floor")],
         states={a: 0},
         events=[kg.Event("release", me.dynamicsymbols._t - 0.5, reset={a: 0})],
+        parameters={"m": 1.0},
     )
     solution = kg.build(model).integrate((0.0, 1.5), [0.0], [0.0], s0=[3.0])
     assert [event.kind for event in solution.events] == ["user", "opens"]

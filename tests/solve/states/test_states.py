@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import pickle
 from dataclasses import replace
 from typing import Any
@@ -11,10 +12,12 @@ import pytest
 import scipy.linalg
 import sympy as sm
 import sympy.physics.mechanics as me
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from messages import raises
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import solve_ivp
-from state_models import cart, cart_matrix, pendulum, pendulum_rates, solver_of
+from state_models import VALUES, cart, cart_matrix, pendulum, pendulum_rates, point_mass, solver_of
 from tolerances import FORMS_AGREE
 
 import kanegen as kg
@@ -47,6 +50,24 @@ def test_the_right_hand_side_returns_the_rates_of_the_states() -> None:
     out = (np.empty(1), np.empty(1), np.empty(2))
     assert solver.rhs(0.0, Q0, U0, [2.0], S0, out) is out
     assert_array_equal(np.concatenate(out), np.concatenate([qdot, udot, sdot]))
+
+
+POSITIVE, ANY = st.floats(0.1, 10.0), st.floats(-10.0, 10.0)
+
+
+@settings(deadline=None)  # the first example compiles the model
+@given(parameters=st.fixed_dictionaries(dict.fromkeys(VALUES, POSITIVE)), y=st.tuples(*[ANY] * 4), f=ANY)
+def test_rates_and_their_derivatives_are_those_of_the_matrix(
+    parameters: dict[str, float], y: tuple[float, ...], f: float
+) -> None:
+    solver = solver_of("cart").with_parameters(parameters)
+    A, B = cart_matrix(**parameters)
+    state = 0.0, [y[0]], [y[1]], [f], [y[2], y[3]]
+    size = np.abs(A) @ np.abs(y) + np.abs(B * f) + 1.0
+    assert np.all(np.abs(np.concatenate(solver.rhs(*state)) - (A @ y + B * f)) <= ROUNDING * size)
+    jacobian = solver.jacobian(*state)
+    assert_allclose(np.hstack([jacobian.q, jacobian.u, jacobian.s]), A, rtol=1e-13, atol=1e-13)
+    assert_allclose(jacobian.r[:, 0], B, rtol=1e-13)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -152,8 +173,20 @@ def test_other_integrators_read_the_states() -> None:
     y0 = [*Q0, *U0, *S0]
     by_scipy = solve_ivp(solver.ode, (0.0, 1.0), y0, rtol=1e-10, atol=1e-12)
     assert_allclose(by_scipy.y[:, -1], exact(1.0), atol=1e-8)
-    function = solver.low_level_callable().function
-    assert function is not None
+    assert_allclose(low_level_rates(solver, y0), solver.ode(0.0, y0), rtol=ROUNDING)
+
+
+def low_level_rates(solver: kg.Solver, y: list[float]) -> list[float]:
+    """y' at t = 0 from the C function pointer of the solver."""
+    capsule = solver.low_level_callable().function
+    api, numbers = ctypes.pythonapi, ctypes.c_double * len(y)
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
+    context = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCapsule_GetContext", api))
+    signature = b"int (double, double *, double *, void *)"
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_double, numbers, numbers, ctypes.c_void_p)
+    rates = numbers()
+    assert function(pointer(capsule, signature))(0.0, numbers(*y), rates, context(capsule)) == 0
+    return list(rates)
 
 
 def test_results_can_be_stored_at_times_and_pickled() -> None:
@@ -208,23 +241,10 @@ def test_kanes_method_with_states() -> None:
 
 def voice_coil(name: str = "voice coil") -> kg.Model:
     """A mass with a coil: the current i has the energy L i^2 / 2, and its rate contains the acceleration."""
-    x, v, i = me.dynamicsymbols("x v i")
-    m, inductance, resistance, c = sm.symbols("m La R c")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x)
-    P.set_vel(N, v * N.x)
-    return kg.Model(
-        name=name,
-        frame=N,
-        coordinates=[x],
-        speeds=[v],
-        kinematics=[x.diff() - v],
-        bodies=[me.Particle("P", P, m)],
-        loads=[(P, c * i * N.x)],
-        states={i: (-resistance * i - c * v + v.diff()) / inductance},
-        potential_energy=inductance * i**2 / 2,
-    )
+    v, i = me.dynamicsymbols("v i")
+    inductance, resistance, c = sm.symbols("La R c")
+    rate = (-resistance * i - c * v + v.diff()) / inductance
+    return point_mass(name, c * i, states={i: rate}, potential_energy=inductance * i**2 / 2)
 
 
 def test_verification_checks_rates_and_power() -> None:
@@ -297,19 +317,9 @@ def test_a_rate_that_is_no_number_at_the_start_is_named() -> None:
 def test_servo_constraints_know_the_states_in_loads(sample_time: float | None) -> None:
     """The control f cancels the force a of the actuator, which has an equation of its own."""
     x, v, a, f = me.dynamicsymbols("x v a f")
-    m, c = sm.symbols("m c")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x)
-    P.set_vel(N, v * N.x)
-    model = kg.Model(
-        name="servo cart",
-        frame=N,
-        coordinates=[x],
-        speeds=[v],
-        kinematics=[x.diff() - v],
-        bodies=[me.Particle("P", P, m)],
-        loads=[(P, (f + c * a) * N.x)],
+    model = point_mass(
+        "servo cart",
+        f + sm.Symbol("c") * a,
         states={a: v - a},
         inputs=[f],
         control=kg.Servo([x - 1], [(-4, -4)], y=0),
@@ -363,16 +373,10 @@ def test_reactions_and_multipliers_depend_on_states() -> None:
 
 def test_inverse_dynamics_refuses_states_in_forces() -> None:
     """In the cart the input f acts through the state a, so that forces contain no control; here it acts directly."""
-    x, v, a, f = me.dynamicsymbols("x v a f")
-    m = sm.Symbol("m")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x)
-    P.set_vel(N, v * N.x)
-    common = {"name": "driven", "frame": N, "coordinates": [x], "speeds": [v], "kinematics": [x.diff() - v]}
-    common |= {"bodies": [me.Particle("P", P, m)], "inputs": [f], "states": {a: v - a}, "parameters": {"m": 2.0}}
+    v, a, f = me.dynamicsymbols("v a f")
+    options = {"inputs": [f], "states": {a: v - a}, "parameters": {"m": 2.0}}
     path = {"x": me.dynamicsymbols._t**2}
     with raises(kg.SolveError, "driven", "a", "r="):
-        kg.build(kg.Model(loads=[(P, (f + a) * N.x)], **common)).inverse_dynamics(path, [0.0, 1.0])
-    free = kg.build(kg.Model(loads=[(P, f * N.x)], **common)).inverse_dynamics(path, [0.0, 1.0])
+        kg.build(point_mass("driven", f + a, **options)).inverse_dynamics(path, [0.0, 1.0])
+    free = kg.build(point_mass("driven", f, **options)).inverse_dynamics(path, [0.0, 1.0])
     assert_allclose(free.controls[:, 0], [4.0, 4.0], rtol=1e-12)

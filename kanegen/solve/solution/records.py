@@ -1,4 +1,4 @@
-"""The result of an integration: how it ended, the motion, its events, contacts and controls."""
+"""Records of a run: how it ended, its events, contacts, controls and dense output, and what was integrated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codes import Mode, Status
-from kanegen.errors import SolveError
+from kanegen.model.records import FrozenMapping
+from kanegen.solve.values import plain_value, shown
 
 MODES = Mode.labels()
 """Modes of a contact, indexed by their numbers in C. ``"penetrated"``: the gap is violated, and no force acts."""
@@ -122,6 +123,8 @@ class EventRecord:
     impulse
         Impulses of all contact rows, (n_rows,), N s, in the order of ``names`` of :class:`ContactHistory`; zero
         without an impact.
+    names
+        Names of the speeds, then of the states, for the text of the record.
     """
 
     t: float
@@ -133,6 +136,16 @@ class EventRecord:
     impulse: Array
     s_before: Array = field(default_factory=lambda: np.empty(0))
     s_after: Array = field(default_factory=lambda: np.empty(0))
+    names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        before, after = (
+            np.concatenate(pair) for pair in ((self.u_before, self.s_before), (self.u_after, self.s_after))
+        )
+        pairs = enumerate(zip(before.tolist(), after.tolist(), strict=True))
+        names = self.names or tuple(map(str, range(before.size)))
+        jumps = [f"{names[k]} {old:.6g} -> {new:.6g}" for k, (old, new) in pairs if old != new]
+        return f"<Event {self.name!r}, {self.kind}, at t = {self.t:.9g} s{': ' if jumps else ''}{shown(jumps)}>"
 
     @property
     def jumps(self) -> bool:
@@ -258,93 +271,35 @@ class Dense:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """The result of an integration; it can be pickled and does not refer to the solver.
+@dataclass(frozen=True)
+class RunRecord:
+    """What was integrated, and how.
 
-    ``t`` (n_t,) in s, ``q`` (n_t, n_q), ``u`` (n_t, n_u), ``s`` (n_t, n_s), the states of a model with states: the
-    start and every accepted step, or the times of ``t_eval``. ``status`` is an :class:`Outcome`, ``message`` a sentence
-    that explains it, ``statistics`` the counts. ``last`` is the last accepted state (t, q, u), or (t, q, u, s), also
-    with ``t_eval``. ``solution(t)`` returns the state at ``t``.
-
-    ``events``: the events of the run, in order. ``contacts``, a :class:`ContactHistory`: modes over time and contact
-    forces; None for a model without contacts. ``control``, a :class:`ControlHistory`: controls, servo-errors and
-    saturation; None for an open loop. At a jump of the speeds ``t`` holds the time twice, with the states before and
-    after the jump; ``solution(t)`` and ``t_eval`` give the state after it.
+    Attributes
+    ----------
+    model, digest
+        Name of the model, and the digest that identifies model and options of the build.
+    coordinates, speeds, states, inputs
+        The names of the columns of ``q``, ``u``, ``s`` and ``inputs`` of the solution.
+    parameters
+        Values of the parameters by name; None for a missing value.
+    options
+        Arguments of :meth:`kanegen.Solver.integrate`: ``t_span``, ``method``, ``rtol`` and so on, without the inputs.
     """
 
-    t: Array
-    q: Array
-    u: Array
-    status: Outcome
-    message: str
-    statistics: Statistics
-    last: tuple[Any, ...]
-    dense: Dense | None = field(default=None, repr=False)
-    events: tuple[EventRecord, ...] = ()
-    contacts: ContactHistory | None = None
-    control: ControlHistory | None = None
-    s: Array = field(default_factory=lambda: np.empty((0, 0)))
+    model: str
+    digest: str
+    coordinates: tuple[str, ...]
+    speeds: tuple[str, ...]
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    parameters: Mapping[str, float | None]
+    options: Mapping[str, Any]
 
-    @property
-    def success(self) -> bool:
-        """Whether the end of the span, or a terminal event, was reached."""
-        return self.status in (Outcome.FINISHED, Outcome.TERMINAL_EVENT)
-
-    def __call__(self, t: Any) -> tuple[Array, ...]:
-        """State (q, u) at time ``t``: arrays (n_q,) and (n_u,); at times (n_t,), (n_t, n_q) and (n_t, n_u).
-
-        For a model with states the state is (q, u, s); ``s`` has the shape (n_s,) or (n_t, n_s).
-        The accuracy is about that of the integration (dense output of order 4 for dopri5, 7 for dop853, 3 for rodas
-        and the methods with a fixed step). Raises `SolveError` for times outside the integrated part, and after a run
-        with ``dense_output=False``.
-        """
-        times = np.asarray(t, dtype=np.float64)
-        if times.ndim > 1:
-            raise SolveError(f"t has shape {times.shape}; expected a number or (n_t,)")
-        states = self._states(np.atleast_1d(times))
-        states = states if times.ndim else states[0]
-        n_q, n_u, n_s = self.q.shape[1], self.u.shape[1], self.s.shape[1]
-        q, u, s, _ = np.split(states, np.cumsum([n_q, n_u, n_s]), axis=-1)
-        return (q.copy(), u.copy(), s.copy()) if n_s else (q.copy(), u.copy())
-
-    def _states(self, times: Array) -> Array:
-        if self.dense is None:
-            raise SolveError(
-                "the solution has no dense output: integrate with dense_output=True (the default) or give t_eval"
-            )
-        end = self.last[0]
-        start = float(self.dense.t_old[0]) if self.dense.t_old.size else end
-        outside = ~((times >= min(start, end)) & (times <= max(start, end)))
-        if outside.any():
-            raise SolveError(
-                f"t = {float(times[outside][0])!r} is outside the solution, which extends from t = {start!r} "
-                f"to {end!r} s"
-            )
-        if not self.dense.t_old.size:
-            return np.tile(np.concatenate(self.last[1:]), (times.size, 1))
-        return self.dense(times)
-
-    def __repr__(self) -> str:
-        span = f"t = {self.t[0]:g} .. {self.t[-1]:g} s" if self.t.size else "no times"
-        events = f", {len(self.events)} events" if self.events else ""
-        return f"<Solution: {self.status.value}, {self.t.size} points, {span}, {self.statistics.steps} steps{events}>"
-
-
-class IntegrationError(SolveError):
-    """An integration that did not reach its end; ``solution`` holds the part that was integrated."""
-
-    def __init__(self, message: str, solution: Solution) -> None:
-        super().__init__(message)
-        self.solution = solution
-
-    def __reduce__(self) -> tuple[type[IntegrationError], tuple[str, Solution]]:
-        return (type(self), (str(self), self.solution))
-
-
-class IntegrationInterrupted(KeyboardInterrupt):
-    """Ctrl-C during an integration; ``solution`` holds the part that was integrated."""
-
-    def __init__(self, message: str, solution: Solution) -> None:
-        super().__init__(message)
-        self.solution = solution
+    @classmethod
+    def of(cls, solver: Any, options: Mapping[str, Any]) -> RunRecord:
+        """The record of a run of a solver; options that are None are left out, others become plain values."""
+        d = solver.description
+        plain = FrozenMapping((name, plain_value(value)) for name, value in options.items() if value is not None)
+        names = d.coordinates, d.speeds, d.states, d.inputs
+        return cls(d.name, solver.extension.digest, *names, solver.parameters, plain)

@@ -1,0 +1,98 @@
+"""The programs and threads of a build: Ctrl-C ends all of them within 0.2 s."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from pathlib import Path
+from threading import Event
+from typing import Any, Final, TypeAlias
+
+from kanegen.errors import BuildError
+
+Submit: TypeAlias = Callable[..., "Future[Any]"]
+"""Calls a function with its arguments in a thread of the build."""
+
+POLL: Final = 0.02
+"""Seconds between two looks at whether the build was interrupted."""
+
+PATIENCE: Final = 0.05
+"""Seconds in which a program that is asked to end may remove its temporary files."""
+
+_INTERRUPTED = (-signal.SIGINT, 128 + signal.SIGINT)
+"""Exit statuses of programs and shells that Ctrl-C ended: a terminal sends the signal to them too."""
+
+_stop: ContextVar[Event | None] = ContextVar("_stop", default=None)
+"""Set when the build to which the present thread belongs was interrupted."""
+
+
+@contextmanager
+def workers(count: int) -> Iterator[Submit]:
+    """Threads of a build; at the end they are waited for, after Ctrl-C with their programs ended.
+
+    Python raises KeyboardInterrupt in the main thread only. Programs that `run` started in the other threads are then
+    ended, and KeyboardInterrupt is raised there too, so that every thread removes what it has begun.
+    """
+    stop = _stop.get() or Event()
+    token = _stop.set(stop)
+    pool = ThreadPoolExecutor(max_workers=count)
+    try:
+        yield lambda function, *arguments: pool.submit(copy_context().run, function, *arguments)
+    except KeyboardInterrupt:
+        stop.set()
+        raise
+    finally:
+        _stop.reset(token)
+        try:
+            pool.shutdown(wait=True)
+        except KeyboardInterrupt:
+            stop.set()
+            pool.shutdown(wait=True)
+            raise
+
+
+def run(command: Sequence[str], folder: Path | None) -> str:
+    """Run a tool in ``folder`` and return its output. Raises `BuildError` (command, stderr) if it fails."""
+    options: dict[str, Any] = {"cwd": folder, "text": True, "errors": "replace"}
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    except OSError as error:
+        raise BuildError(f"{command[0]} cannot be run: {error}", command=command, folder=folder) from error
+    with process:
+        try:
+            output, errors = _communicate(process, _stop.get())
+        finally:
+            _end(process)
+    if process.returncode != 0:
+        code, stop = process.returncode, _stop.get()
+        # A program that Ctrl-C reached while it started fails in other ways, a moment before this process knows why.
+        if code in _INTERRUPTED or (stop is not None and stop.wait(PATIENCE)):
+            raise KeyboardInterrupt
+        how = f"was killed by signal {-code}" if code < 0 else f"failed ({code})"
+        raise BuildError(f"{Path(command[0]).name} {how}", command=command, stderr=errors + output, folder=folder)
+    return output
+
+
+def _communicate(process: subprocess.Popen[str], stop: Event | None) -> tuple[str, str]:
+    """Wait for the end of a program; KeyboardInterrupt if its build is interrupted."""
+    while True:
+        if stop is not None and stop.is_set():
+            raise KeyboardInterrupt
+        try:
+            return process.communicate(timeout=POLL)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a program that is still running. A compiler that is asked to end removes its temporary files first."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()

@@ -1,0 +1,169 @@
+"""``kanegen doctor``: what kanegen needs, what it found, and how to install what is missing."""
+
+from __future__ import annotations
+
+import math
+import platform
+import re
+import shutil
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from kanegen._version import __version__
+from kanegen.backends.cython.cache import open_cache
+from kanegen.backends.cython.processes import run
+from kanegen.backends.cython.toolchain import (
+    CompilerOptions,
+    Toolchain,
+    compile_object,
+    compiler_version,
+    find_toolchain,
+    link_command,
+)
+from kanegen.cli.arguments import print_line
+from kanegen.cli.build import size_text
+from kanegen.errors import BuildError
+
+PYTHON_HEADERS = (
+    "install them (Debian and Ubuntu: apt install python3-dev; Fedora: dnf install python3-devel; conda and python.org "
+    "contain them)"
+)
+
+PROBE = "#include <math.h>\n#include <Python.h>\ndouble kanegen_probe(double x) { return sin(x); }\n"
+"""A C file that needs what every model needs: a compiler, the mathematical library, the headers of Python."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked for and found; ``advice`` if it is missing, and whether kanegen works without it."""
+
+    what: str
+    found: str
+    advice: str = ""
+    required: bool = True
+
+    @property
+    def mark(self) -> str:
+        if not self.advice:
+            return "ok"
+        return "missing" if self.required else "optional"
+
+
+@click.command()
+def doctor() -> None:
+    """Check the compiler, the Python packages and the cache, and say how to install what is missing.
+
+    The exit status is 1 if something that kanegen needs is missing.
+    """
+    found = [*packages(), *compiler(), *cache()]
+    table = Table(show_header=False, box=None)
+    for finding in found:
+        table.add_row(f"[bold]{finding.what}[/bold]", finding.mark, finding.found)
+    print_line(f"kanegen {__version__}, Python {platform.python_version()} ({sys.executable}), {platform.platform()}")
+    Console(soft_wrap=True).print(table)
+    for finding in found:
+        if finding.advice:
+            print_line(f"{finding.what}: {finding.advice}")
+    missing = [finding.what for finding in found if finding.advice and finding.required]
+    if missing:
+        raise click.ClickException(
+            f"kanegen cannot compile models: see {', '.join(missing)} above. "
+            'kg.build(model, backend="interpreted") needs neither a compiler nor the cache'
+        )
+
+
+def packages() -> Iterator[Finding]:
+    """The packages that kanegen requires, and those of its extras, with the versions of this environment."""
+    try:
+        requirements = metadata.requires("kanegen") or []
+    except metadata.PackageNotFoundError:
+        yield Finding("kanegen", "not installed in this environment", "pip install -e .", required=False)
+        return
+    for requirement in requirements:
+        match = re.match(r'([\w.-]+)\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*extra == "(\w+)")?', requirement)
+        if match is not None and match[3] != "dev":
+            yield _package(match[1], match[2] or "0", match[3])
+
+
+def _package(name: str, least: str, extra: str | None) -> Finding:
+    install = f"pip install 'kanegen[{extra}]'" if extra else f"pip install '{name}>={least}'"
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Finding(name, "not installed", install, required=extra is None)
+    if _numbers(version) < _numbers(least):
+        return Finding(name, f"{version}, older than {least}", install, required=extra is None)
+    return Finding(name, version)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version, without zeros at the end: (1, 14) for 1.14.0rc1."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    numbers = [int(part) for part in match[0].split(".")] if match else []
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def compiler() -> Iterator[Finding]:
+    """The C compiler, the headers of Python, and whether a shared library can be made with both."""
+    header = Path(sysconfig.get_paths()["include"]) / "Python.h"
+    has_headers = header.is_file()
+    yield Finding(
+        "headers of Python", str(header.parent), "" if has_headers else f"{header} is missing: {PYTHON_HEADERS}"
+    )
+    try:
+        toolchain = find_toolchain()
+        version = compiler_version(toolchain).splitlines()
+    except BuildError as error:
+        yield Finding("C compiler", "none", str(error))
+        return
+    yield Finding("C compiler", f"{' '.join(toolchain.command)}: {version[0] if version else 'no version'}")
+    if has_headers:
+        yield _probe(toolchain)
+
+
+def _probe(toolchain: Toolchain) -> Finding:
+    """Compile and link a small library with the flags of the models."""
+    options = CompilerOptions()
+    flags = (*options.common, *options.kernel)
+    with tempfile.TemporaryDirectory(prefix="kanegen-doctor-") as name:
+        folder = Path(name)
+        (folder / "probe.c").write_text(PROBE, encoding="utf-8")
+        try:
+            headers = [sysconfig.get_paths()["include"], sysconfig.get_paths()["platinclude"]]
+            compile_object(toolchain, flags, folder / "probe.c", folder / "probe.o", headers)
+            run(link_command(toolchain, options, [str(folder / "probe.o")], str(folder / "probe.so")), folder)
+        except BuildError as error:
+            return Finding("compiling and linking", "fails", str(error))
+    return Finding("compiling and linking", " ".join(flags))
+
+
+def cache() -> Iterator[Finding]:
+    """The cache folder: whether it can be used, what it contains, and the space that is left."""
+    try:
+        folder = open_cache()
+    except BuildError as error:
+        yield Finding("cache", "cannot be used", str(error))
+        return
+    entries = folder.entries()
+    limit = f"of at most {size_text(folder.limit)}" if math.isfinite(folder.limit) else "without a limit"
+    size = size_text(sum(entry.size for entry in entries))
+    models = sum(entry.kind == "extensions" for entry in entries)
+    yield Finding("cache", f"{folder.root}: {models} models, {size} {limit}")
+    free = shutil.disk_usage(folder.root).free
+    advice = "less than 50 MB: free disk space, or set KANEGEN_CACHE_DIR to a folder elsewhere" if free < 5e7 else ""
+    yield Finding("free disk space", size_text(free), advice)
+    first = not any(entry.kind == "wrappers" for entry in entries)
+    yield Finding(
+        "Python module", "compiled with the first model, which takes some seconds longer" if first else "compiled"
+    )

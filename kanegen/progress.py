@@ -1,0 +1,215 @@
+"""Names work that takes long, in a terminal or a notebook; elsewhere nothing is printed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+DELAY: Final = 1.0
+"""Seconds after which an activity is named."""
+
+_LOOK: Final = 0.1
+"""Seconds between two looks at whether an activity has become long."""
+
+_IDLE: Final = 2.0
+"""Seconds without an activity after which nobody looks any more."""
+
+
+@contextmanager
+def activity(text: str, delay: float = DELAY) -> Iterator[None]:
+    """Name what happens inside, for example ``"compiling 'pendulum'"``, if it takes longer than ``delay`` seconds.
+
+    Activities can be nested, and take place in several threads: all present ones are named. In a terminal the line
+    disappears at the end; in a notebook it stays.
+    """
+    if not _is_watched():
+        yield
+        return
+    token = _line.enter(text, delay)
+    try:
+        yield
+    finally:
+        _line.leave(token)
+
+
+def _is_watched() -> bool:
+    """Whether the standard error is a terminal, or this is a notebook; cheap, without rich."""
+    if "ipykernel" in sys.modules:
+        return True
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):  # no standard error, or a closed one
+        return False
+
+
+class _Line:
+    """The line that names the present activities: their texts and when they are long, by token, and its display.
+
+    One thread looks from time to time whether an activity has become long, so that activities cost microseconds.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.present: dict[object, tuple[str, float]] = {}
+        self.display: Any = None
+        self.watcher: threading.Thread | None = None
+
+    def enter(self, text: str, delay: float) -> object:
+        token = object()
+        with self.lock:
+            self.present[token] = (text, time.monotonic() + delay)
+            self._update()
+            if self.watcher is None:
+                self.watcher = threading.Thread(target=self._watch, name="kanegen progress", daemon=True)
+                self.watcher.start()
+        return token
+
+    def leave(self, token: object) -> None:
+        with self.lock:
+            del self.present[token]
+            if self.present:
+                self._update()
+            elif self.display is not None:
+                self.display.close()
+                self.display = None
+
+    def _watch(self) -> None:
+        idle = 0.0
+        while idle < _IDLE:
+            time.sleep(_LOOK)
+            with self.lock:
+                idle = 0.0 if self.present else idle + _LOOK
+                self._update()
+                if idle >= _IDLE:
+                    self.watcher = None
+
+    def _update(self) -> None:
+        """Show the present activities if one of them is long, or if they are already shown."""
+        if self.display is None and any(due <= time.monotonic() for _, due in self.present.values()):
+            self.display = _display()
+        if self.display is not None and self.present:
+            self.display.show("kanegen: " + ", ".join(dict.fromkeys(text for text, _ in self.present.values())))
+
+
+_line = _Line()
+
+
+def _display() -> Any:
+    """The display that suits where the program runs."""
+    from rich.console import Console  # costs 50 ms
+
+    console = Console(stderr=True)
+    if console.is_jupyter:
+        return _Printed(console)
+    return _Spinning(console) if console.is_interactive else _Hidden()
+
+
+class _Hidden:
+    """A terminal without control characters shows nothing."""
+
+    def show(self, text: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class _Printed:
+    """Lines in the output of a notebook's cell, each once."""
+
+    def __init__(self, console: Any) -> None:
+        self.console = console
+        self.shown: set[str] = set()
+
+    def show(self, text: str) -> None:
+        if text not in self.shown:
+            self.shown.add(text)
+            self.console.print(text, markup=False, highlight=False)
+
+    def close(self) -> None:
+        pass
+
+
+class _Spinning:
+    """A line with a spinner, which disappears; output of the program itself is not redirected."""
+
+    def __init__(self, console: Any) -> None:
+        from rich.live import Live
+        from rich.spinner import Spinner
+
+        self.text = ""
+        self.spinner = Spinner("dots")
+        self.live = Live(
+            self.spinner,
+            console=console,
+            refresh_per_second=8.0,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self.live.start()
+
+    def show(self, text: str) -> None:
+        from rich.text import Text
+
+        if text != self.text:
+            self.text = text
+            self.spinner.update(text=Text(text))
+
+    def close(self) -> None:
+        self.live.stop()
+
+
+_QUIET_SECONDS = 0.5
+"""Shorter runs show no progress bar."""
+
+
+class ProgressBar:
+    """A context manager, called with the current time of a run from ``t0`` to ``t1``, that shows a progress bar.
+
+    It writes to standard error if this is a terminal, or to ``console``, a ``rich.console.Console``.
+    """
+
+    def __init__(
+        self, title: str, t0: float, t1: float, clock: Callable[[], float] = time.monotonic, console: Any = None
+    ) -> None:
+        self._title, self._t0, self._t1 = title, t0, t1
+        self._clock, self._start = clock, clock()
+        self._console = console
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, t: float) -> None:
+        if self._bar is None:
+            if self._clock() - self._start < _QUIET_SECONDS:
+                return
+            self._open()
+        self._bar.update(self._task, completed=abs(t - self._t0), time=t)
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = self._console or Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("t = {task.fields[time]:.4g} s"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(self._title, total=abs(self._t1 - self._t0), time=self._t0)
+        self._bar.start()

@@ -1,0 +1,215 @@
+"""Solutions in files: netCDF (classic format), which xarray, MATLAB and many other programs read.
+
+The numbers are variables, ``q`` (time, coordinate) and so on, with the names along each dimension; everything else is
+text in the attributes, mappings and lists as JSON. Variables without elements are left out, because the format has no
+dimensions of length zero.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kanegen._version import __version__
+from kanegen.arrays import Array
+from kanegen.errors import SolveError
+from kanegen.model.records import FrozenMapping
+from kanegen.solve.solution.records import (
+    ContactHistory,
+    ControlHistory,
+    Dense,
+    EventRecord,
+    Outcome,
+    Phase,
+    RunRecord,
+    Saturation,
+    Statistics,
+)
+
+FORMAT = 1
+"""The version of the layout of the files."""
+
+EVENT_ARRAYS = {
+    "q": "coordinate",
+    "u_before": "speed",
+    "u_after": "speed",
+    "s_before": "state",
+    "s_after": "state",
+    "impulse": "contact_row",
+}
+"""The arrays of an :class:`.EventRecord`, with their dimensions."""
+
+
+def write(path: Any, solution: Any, inputs: Array) -> None:
+    """Write a solution; ``inputs`` (n_t, n_r + n_hidden). Raises `OSError` if the file cannot be written."""
+    from scipy.io import netcdf_file
+
+    record: RunRecord = solution.run
+    attributes = {"format": FORMAT, "kanegen_version": __version__, **_attributes(solution)}
+    labels = {"coordinate": record.coordinates, "speed": record.speeds, "state": record.states, "input": record.inputs}
+    if solution.contacts is not None:
+        labels["contact_row"] = solution.contacts.names
+    if solution.control is not None:
+        labels |= {"control": solution.control.names, "servo_error": solution.control.constraints}
+    with netcdf_file(Path(path), "w", version=2) as file:
+        for name, value in attributes.items():
+            setattr(file, name, value if isinstance(value, str) else json.dumps(value))
+        for name, (dimensions, values) in _variables(solution, inputs).items():
+            _put(file, name, dimensions, values)
+        for dimension, names in labels.items():
+            if names:
+                encoded = np.array([name.encode() for name in names])
+                characters = encoded.view("S1").reshape(len(names), -1)
+                _put(file, dimension, (dimension, f"{dimension}_name"), characters, "c")
+                file.variables[dimension]._Encoding = "utf-8"
+        if "t" in file.variables:
+            file.variables["t"].units = "s"
+
+
+def _put(file: Any, name: str, dimensions: Sequence[str], values: Any, kind: str = "") -> None:
+    if not np.size(values):
+        return
+    for dimension, size in zip(dimensions, values.shape, strict=True):
+        if dimension not in file.dimensions:
+            file.createDimension(dimension, size)
+    integers = values.dtype.kind == "i"
+    variable = file.createVariable(name, kind or ("i" if integers else "d"), tuple(dimensions))
+    variable[:] = values
+
+
+def _attributes(solution: Any) -> dict[str, Any]:
+    record, contacts, control = solution.run, solution.contacts, solution.control
+    own = ("model", "digest", "parameters", "options")
+    return {
+        **{name: _plain(getattr(record, name)) for name in own},
+        "status": solution.status.value,
+        "message": solution.message,
+        "statistics": solution.statistics._asdict(),
+        "names": {name: list(getattr(record, name)) for name in ("coordinates", "speeds", "states", "inputs")},
+        "events": [[event.name, event.kind] for event in solution.events],
+        "contacts": contacts
+        and {
+            "names": list(contacts.names),
+            "phases": [[phase.t_start, phase.t_end, dict(phase.modes)] for phase in contacts.phases],
+        },
+        "control": control
+        and {
+            "names": list(control.names),
+            "constraints": list(control.constraints),
+            "errors": control.errors is not None,
+            "saturation": [list(astuple(item)) for item in control.saturation],
+            "warnings": list(control.warnings),
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _variables(solution: Any, inputs: Array) -> dict[str, tuple[tuple[str, ...], Any]]:
+    contacts, control, dense = solution.contacts, solution.control, solution.dense
+    variables: dict[str, tuple[tuple[str, ...], Any]] = {
+        "t": (("time",), solution.t),
+        "phase": (("time",), solution.phase),
+        "q": (("time", "coordinate"), solution.q),
+        "u": (("time", "speed"), solution.u),
+        "s": (("time", "state"), solution.s),
+        "r": (("time", "all_inputs"), inputs),
+        "last": (("last",), np.hstack(solution.last)),
+        "event_t": (("event",), np.array([event.t for event in solution.events])),
+    }
+    for name, dimension in EVENT_ARRAYS.items():
+        rows = [getattr(event, name) for event in solution.events]
+        variables[f"event_{name}"] = (("event", dimension), np.array(rows))
+    if type(dense) is Dense:  # that of a momentum form needs the functions of its solver
+        variables |= {f"dense_{item.name}": (("step",), getattr(dense, item.name)) for item in fields(Dense)[:2]}
+        variables["dense_coefficients"] = (("step", "dense_row", "y"), dense.coefficients)
+    if contacts is not None:
+        variables["contact_forces"] = (("time", "contact_row"), contacts.forces)
+    if control is not None:
+        variables["controls"] = (("time", "control"), control.values)
+        if control.errors is not None:
+            variables["servo_errors"] = (("time", "servo_error"), control.errors)
+    return variables
+
+
+def read(path: Any) -> tuple[dict[str, Any], Array]:
+    """The fields of the solution in a file, without its solver, and the inputs (n_t, n_r + n_hidden).
+
+    Raises `SolveError` for a file that :func:`write` did not write, `OSError` if it cannot be read.
+    """
+    from scipy.io import netcdf_file
+
+    try:
+        with netcdf_file(Path(path), "r", mmap=False) as file:
+            stored = {name: x.decode() if isinstance(x, bytes) else str(x) for name, x in file._attributes.items()}
+            arrays = {name: np.array(x[:], x[:].dtype.newbyteorder("=")) for name, x in file.variables.items()}
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        raise SolveError(f"{path} is not a netCDF file of kanegen: {error}") from error
+    if stored.get("format") != str(FORMAT):
+        found = f"its format is {stored['format']}, of another version" if "format" in stored else "it has no format"
+        raise SolveError(f"{path} is not a solution that this version of kanegen wrote ({found})")
+    texts = ("model", "digest", "status", "message", "kanegen_version")
+    attributes = {name: value if name in texts else json.loads(value) for name, value in stored.items()}
+    return _fields(arrays, attributes), arrays.get("r", np.empty((len(arrays.get("t", ())), 0)))
+
+
+def _fields(arrays: dict[str, Any], a: dict[str, Any]) -> dict[str, Any]:
+    names = {kind: tuple(values) for kind, values in a["names"].items()}
+    n_t, n_q, n_u, n_s = len(arrays.get("t", ())), *(len(names[kind]) for kind in ("coordinates", "speeds", "states"))
+    last = np.split(arrays["last"][1:], [n_q, n_q + n_u])
+    record = RunRecord(
+        a["model"],
+        a["digest"],
+        **names,
+        parameters=FrozenMapping(a["parameters"]),
+        options=FrozenMapping(a["options"]),
+    )
+    return {
+        "t": arrays.get("t", np.empty(0)),
+        **{x: arrays.get(x, np.empty((n_t, n))) for x, n in zip("qus", (n_q, n_u, n_s), strict=True)},
+        "status": next(outcome for outcome in Outcome if outcome.value == a["status"]),
+        "message": a["message"],
+        "statistics": Statistics(**a["statistics"]),
+        "last": (float(arrays["last"][0]), *(last if n_s else last[:2])),
+        "dense": _dense(arrays),
+        "events": _events(arrays, a, (n_q, n_u, n_u, n_s, n_s)),
+        "contacts": a["contacts"] and _contacts(arrays, a["contacts"], n_t),
+        "control": a["control"] and _control(arrays, a["control"], n_t),
+        "run": record,
+    }
+
+
+def _dense(arrays: dict[str, Any]) -> Dense | None:
+    names = [f"dense_{item.name}" for item in fields(Dense)]
+    return Dense(*(arrays[name] for name in names)) if set(names) <= arrays.keys() else None
+
+
+def _events(arrays: dict[str, Any], a: dict[str, Any], sizes: tuple[int, ...]) -> tuple[EventRecord, ...]:
+    count, n_rows = len(a["events"]), len((a["contacts"] or {"names": ()})["names"])
+    widths = zip(EVENT_ARRAYS, (*sizes, n_rows), strict=True)
+    columns = {name: arrays.get(f"event_{name}", np.empty((count, width))) for name, width in widths}
+    names = (*a["names"]["speeds"], *a["names"]["states"])
+    return tuple(
+        EventRecord(float(arrays["event_t"][k]), name, kind, names=names, **{part: x[k] for part, x in columns.items()})
+        for k, (name, kind) in enumerate(a["events"])
+    )
+
+
+def _contacts(arrays: dict[str, Any], a: dict[str, Any], n_t: int) -> ContactHistory:
+    phases = tuple(Phase(start, end, FrozenMapping(modes)) for start, end, modes in a["phases"])
+    return ContactHistory(phases, arrays.get("contact_forces", np.empty((n_t, len(a["names"])))), tuple(a["names"]))
+
+
+def _control(arrays: dict[str, Any], a: dict[str, Any], n_t: int) -> ControlHistory:
+    names, constraints = tuple(a["names"]), tuple(a["constraints"])
+    errors = arrays.get("servo_errors", np.empty((n_t, len(constraints)))) if a["errors"] else None
+    saturation = tuple(Saturation(*item) for item in a["saturation"])
+    values = arrays.get("controls", np.empty((n_t, len(names))))
+    return ControlHistory(values, names, errors, constraints, saturation, tuple(a["warnings"]))

@@ -1,0 +1,281 @@
+"""The result of an integration, with the quantities along the motion, and the errors that contain one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.errors import SolveError
+from kanegen.program.catalogue import ATTRIBUTES
+from kanegen.solve.solution.files import read, write
+from kanegen.solve.solution.quantities import Members, MotionInputs, SolverReference, along
+from kanegen.solve.solution.records import (
+    ContactHistory,
+    ControlHistory,
+    Dense,
+    EventRecord,
+    Outcome,
+    RunRecord,
+    Statistics,
+)
+from kanegen.solve.solution.tables import data_frame, data_set
+from kanegen.solve.values import key_name, unknown
+
+QUANTITIES = (*ATTRIBUTES, "rhs", "residuals", "rank", "acceleration_parts")
+"""Attributes of a solution that are functions of a solver, evaluated at the stored times."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The result of an integration.
+
+    ``t`` (n_t,) in s, ``q`` (n_t, n_q), ``u`` (n_t, n_u), ``s`` (n_t, n_s), the states of a model with states: the
+    start and every accepted step, or the times of ``t_eval``. ``status`` is an :class:`Outcome`, ``message`` a sentence
+    that explains it, ``statistics`` the counts. ``last`` is the last accepted state (t, q, u), or (t, q, u, s), also
+    with ``t_eval``. ``solution(t)`` returns the state at ``t``.
+
+    ``events``: the events of the run, in order. ``contacts``, a :class:`ContactHistory`: modes over time and contact
+    forces; None for a model without contacts. ``control``, a :class:`ControlHistory`: controls, servo-errors and
+    saturation; None for an open loop. At a jump of the speeds ``t`` holds the time twice, with the states before and
+    after the jump; ``phase`` tells them apart, and ``solution(t)`` and ``t_eval`` give the state after it.
+
+    Every quantity of the solver is an attribute, ``solution.energy`` (n_t,) or ``solution.multipliers`` (n_t, n_c),
+    evaluated at the stored times when it is first read, with the inputs, controls and contact forces that acted then.
+    ``solution.rhs`` is (q', u') or (q', u', s') with these forces. Where the contact forces are not known (where a run
+    stopped because no contact modes are consistent), quantities that depend on them are NaN. ``solution["theta"]`` is a
+    coordinate, speed, state, input or output by name, (n_t,) or (n_t, ...).
+
+    A solution refers to its solver. A pickle holds the values of the inputs and, compressed, the sources of the solver,
+    which is restored when a quantity is first read. ``run`` records the model, its parameters and the options.
+    """
+
+    t: Array
+    q: Array
+    u: Array
+    status: Outcome
+    message: str
+    statistics: Statistics
+    last: tuple[Any, ...]
+    dense: Dense | None = field(default=None, repr=False)
+    events: tuple[EventRecord, ...] = ()
+    contacts: ContactHistory | None = None
+    control: ControlHistory | None = None
+    s: Array = field(default_factory=lambda: np.empty((0, 0)))
+    run: RunRecord | None = None
+    all_inputs: MotionInputs | None = field(default=None, repr=False)
+    reference: SolverReference | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # without quantities that were read
+
+    @property
+    def success(self) -> bool:
+        """Whether the end of the span, or a terminal event, was reached."""
+        return self.status in (Outcome.FINISHED, Outcome.TERMINAL_EVENT)
+
+    # -- quantities along the motion ------------------------------------------------------------------------
+
+    @property
+    def solver(self) -> Any:
+        """The :class:`kanegen.Solver` of the run. Raises `SolveError` for a solution loaded without one."""
+        if self.reference is None:
+            raise SolveError(
+                "the solution was loaded without its solver, which evaluates quantities: load it by "
+                "kg.load(path, solver), or use solution.with_solver(solver)"
+            )
+        return self.reference.get()
+
+    def with_solver(self, solver: Any) -> Solution:
+        """This solution with ``solver`` and the parameters of the run, to evaluate quantities.
+
+        Raises `SolveError` if the solver is of another model, or was built with other options or by another version.
+        """
+        record, digest = self._record, solver.extension.digest
+        if digest != record.digest:
+            raise SolveError(
+                f"the solution is of the model {record.model!r}, digest {record.digest[:12]}, but the solver of "
+                f"{solver.description.name!r} has the digest {digest[:12]}: model, options of build or version of "
+                "kanegen differ; build the solver as for the run, or leave it out"
+            )
+        own = solver.with_parameters({name: x for name, x in record.parameters.items() if x is not None})
+        return replace(self, reference=SolverReference(own))
+
+    @property
+    def inputs(self) -> Array:
+        """The inputs at the stored times, (n_t, n_r), with the controls of a closed loop."""
+        return self._rows[:, : len(self._record.inputs)]
+
+    @cached_property
+    def outputs(self) -> Members:
+        """The model's outputs by name, each (n_t,) or (n_t, ...)."""
+        return self._members("output", tuple(self.solver.description.outputs))
+
+    @cached_property
+    def reactions(self) -> Members:
+        """The model's reactions by name, each a :class:`kanegen.results.Wrench` of arrays (n_t, 3)."""
+        return self._members("reaction", self.solver.description.reactions)
+
+    @property
+    def phase(self) -> Array:
+        """The number of jumps before each stored time, (n_t,), integers; it changes where ``t`` holds a time twice."""
+        return np.concatenate([np.zeros(min(self.t.size, 1), dtype=int), np.cumsum(np.diff(self.t) == 0.0)])
+
+    def __getattr__(self, name: str) -> Any:
+        """A quantity of the solver at the stored times."""
+        if name not in QUANTITIES:
+            near = difflib.get_close_matches(name, [known for known in dir(self) if known[0] != "_"], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"a Solution has no attribute {name!r}{hint}", name=name, obj=None)
+        value = self.__dict__[name] = self._along(getattr(self.solver, name))
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *QUANTITIES})
+
+    def __getitem__(self, key: Any) -> Any:
+        """A coordinate, speed, state, input or output by name or symbol at the stored times, (n_t,) or (n_t, ...).
+
+        Raises `SolveError` for other names.
+        """
+        name, record = key_name(key), self._record
+        for names, part in ((record.coordinates, "q"), (record.speeds, "u"), (record.states, "s")):
+            if name in names:
+                column: Array = getattr(self, part)[:, names.index(name)]
+                return column
+        if name in record.inputs:
+            return self.inputs[:, record.inputs.index(name)]
+        outputs = () if self.reference is None else tuple(self.outputs)
+        if name not in outputs:
+            known = (*record.coordinates, *record.speeds, *record.states, *record.inputs, *outputs)
+            raise SolveError(unknown(name, known, "coordinate, speed, state, input or output"))
+        return self.outputs[name]
+
+    @property
+    def _record(self) -> RunRecord:
+        if self.run is None:
+            raise SolveError("the solution has no record of its run, and so no names: integrate again")
+        return self.run
+
+    @property
+    def _rows(self) -> Array:
+        if self.all_inputs is None:
+            raise SolveError("the solution has no record of its inputs: integrate again")
+        return self.all_inputs.values
+
+    def _along(self, function: Any) -> Any:
+        return along(function, self.t, self.q, self.u, self._rows)
+
+    def _members(self, method: str, names: tuple[str, ...]) -> Members:
+        evaluate = getattr(self.solver, method)
+        return Members(names, lambda name: self._along(lambda *state: evaluate(name, *state)))
+
+    # -- tables and files -----------------------------------------------------------------------------------
+
+    def to_dataframe(self, quantities: Iterable[str] = ()) -> Any:
+        """A ``pandas.DataFrame`` with the index ``t`` and a column for each scalar.
+
+        The columns are ``phase``, the coordinates, speeds, states and inputs by name, contact forces (``"multiplier of
+        floor"``), outputs (``"tip[0]"``), and further ``quantities``: attributes of the solution such as ``"energy"``,
+        or ``"reactions"``. Raises `SolveError` if pandas is missing (``pip install 'kanegen[data]'``).
+        """
+        return data_frame(self, quantities)
+
+    def to_xarray(self, quantities: Iterable[str] = ()) -> Any:
+        """An ``xarray.Dataset`` with the dimension ``t``, and the same variables as :meth:`to_dataframe`.
+
+        Vectors and matrices are variables (t, n) and (t, n, m). ``phase`` is a coordinate along t; parameters and
+        options are attributes. Raises `SolveError` if xarray is missing (``pip install 'kanegen[data]'``).
+        """
+        return data_set(self, quantities)
+
+    def save(self, path: Any) -> None:
+        """Write the solution to a netCDF file (classic format), which :func:`kanegen.load` reads.
+
+        The file contains the motion, inputs, events, contacts, controls, dense output, statistics, parameters, options
+        and the digest of the model; not the solver, and not the dense output of a momentum form. Raises `OSError` if
+        the file cannot be written.
+        """
+        write(path, self, self._rows)
+
+    # -- between the stored times ---------------------------------------------------------------------------
+
+    def __call__(self, t: Any) -> tuple[Array, ...]:
+        """State (q, u) at time ``t``: arrays (n_q,) and (n_u,); at times (n_t,), (n_t, n_q) and (n_t, n_u).
+
+        For a model with states the state is (q, u, s); ``s`` has the shape (n_s,) or (n_t, n_s).
+        The accuracy is about that of the integration (dense output of order 4 for dopri5, 7 for dop853, 3 for rodas
+        and the methods with a fixed step). Raises `SolveError` for times outside the integrated part, and after a run
+        with ``dense_output=False``.
+        """
+        times = np.asarray(t, dtype=np.float64)
+        if times.ndim > 1:
+            raise SolveError(f"t has shape {times.shape}; expected a number or (n_t,)")
+        states = self._states(np.atleast_1d(times))
+        states = states if times.ndim else states[0]
+        n_q, n_u, n_s = self.q.shape[1], self.u.shape[1], self.s.shape[1]
+        q, u, s, _ = np.split(states, np.cumsum([n_q, n_u, n_s]), axis=-1)
+        return (q.copy(), u.copy(), s.copy()) if n_s else (q.copy(), u.copy())
+
+    def _states(self, times: Array) -> Array:
+        if self.dense is None:
+            raise SolveError(
+                "the solution has no dense output: integrate with dense_output=True (the default) or give t_eval"
+            )
+        end = self.last[0]
+        start = float(self.dense.t_old[0]) if self.dense.t_old.size else end
+        outside = ~((times >= min(start, end)) & (times <= max(start, end)))
+        if outside.any():
+            raise SolveError(
+                f"t = {float(times[outside][0])!r} is outside the solution, which extends from t = {start!r} "
+                f"to {end!r} s"
+            )
+        if not self.dense.t_old.size:
+            return np.tile(np.concatenate(self.last[1:]), (times.size, 1))
+        return self.dense(times)
+
+    def __repr__(self) -> str:
+        span = f"t = {self.t[0]:g} .. {self.t[-1]:g} s" if self.t.size else "no times"
+        events = f", {len(self.events)} events" if self.events else ""
+        return f"<Solution: {self.status.value}, {self.t.size} points, {span}, {self.statistics.steps} steps{events}>"
+
+
+def load(path: Any, solver: Any = None) -> Solution:
+    """Read a solution that :meth:`Solution.save` wrote.
+
+    With ``solver``, a :class:`kanegen.Solver` of the same model, the quantities of the solution can be evaluated; they
+    use the parameters of the run.
+
+    Raises
+    ------
+    SolveError
+        For a file of another kind, and if the digest of the solver is not that of the file: the model, the options of
+        the build or the version of kanegen differ.
+    """
+    values, inputs = read(path)
+    solution = Solution(**values, all_inputs=MotionInputs(lambda: inputs))
+    return solution if solver is None else solution.with_solver(solver)
+
+
+class IntegrationError(SolveError):
+    """An integration that did not reach its end; ``solution`` holds the part that was integrated."""
+
+    def __init__(self, message: str, solution: Solution) -> None:
+        super().__init__(message)
+        self.solution = solution
+
+    def __reduce__(self) -> tuple[type[IntegrationError], tuple[str, Solution]]:
+        return (type(self), (str(self), self.solution))
+
+
+class IntegrationInterrupted(KeyboardInterrupt):
+    """Ctrl-C during an integration; ``solution`` holds the part that was integrated."""
+
+    def __init__(self, message: str, solution: Solution) -> None:
+        super().__init__(message)
+        self.solution = solution

@@ -1,0 +1,77 @@
+"""Solutions as tables: pandas data frames and xarray data sets (the optional dependencies ``kanegen[data]``)."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kanegen.errors import SolveError
+
+
+def data_frame(solution: Any, quantities: Iterable[str]) -> Any:
+    """A ``pandas.DataFrame``; see :meth:`kanegen.Solution.to_dataframe`."""
+    pandas = require("pandas", "to_dataframe")
+    values = _columns(solution, quantities)
+    columns = {_phase_name(values): solution.phase}
+    for name, array in values.items():
+        for place in np.ndindex(array.shape[1:]):
+            columns[f"{name}[{', '.join(map(str, place))}]" if place else name] = array[(slice(None), *place)]
+    return pandas.DataFrame(columns, index=pandas.Index(solution.t, name="t"))
+
+
+def data_set(solution: Any, quantities: Iterable[str]) -> Any:
+    """An ``xarray.Dataset``; see :meth:`kanegen.Solution.to_xarray`."""
+    xarray = require("xarray", "to_xarray")
+    values, record = _columns(solution, quantities), solution.run
+    variables = {
+        name: (("t", *(f"{name}_{k}" for k in range(array.ndim - 1))), array) for name, array in values.items()
+    }
+    coordinates = {"t": ("t", solution.t, {"units": "s"}), _phase_name(values): ("t", solution.phase)}
+    texts = {name: json.dumps(dict(getattr(record, name))) for name in ("parameters", "options")}
+    attributes = {"model": record.model, "digest": record.digest, "status": solution.status.value, **texts}
+    return xarray.Dataset(variables, coordinates, attributes)
+
+
+def require(package: str, what: str) -> Any:
+    """An optional package. Raises `SolveError` that says how to install it if it is missing."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise SolveError(f"{what} needs {package}: install it by pip install 'kanegen[data]'") from error
+
+
+def _columns(solution: Any, quantities: Iterable[str]) -> dict[str, Any]:
+    """Arrays (n_t, ...) by name: the motion, inputs, contact forces, outputs, and the requested quantities."""
+    record, contacts = solution.run, solution.contacts
+    columns: dict[str, Any] = {}
+    parts = (record.coordinates, solution.q), (record.speeds, solution.u), (record.states, solution.s)
+    for names, array in (*parts, (record.inputs, solution.inputs)):
+        columns |= dict(zip(names, array.T, strict=True))
+    if contacts is not None:
+        labels = [f"multiplier of {name}" for name in contacts.names]
+        columns |= dict(zip(labels, contacts.forces.T, strict=True))
+    if solution.reference is not None:
+        built = solution.solver.description.functions
+        columns |= {name: solution.outputs[name] for name in solution.outputs if f"output:{name}" in built}
+    for name in [quantities] if isinstance(quantities, str) else quantities:
+        columns |= _named(name, solution.reactions if name == "reactions" else getattr(solution, name))
+    return columns
+
+
+def _named(name: str, value: Any) -> dict[str, Any]:
+    """Arrays by name from a quantity: an array, a tuple of arrays, or reactions."""
+    if isinstance(value, Mapping):
+        return {f"{key} {part}": x for key, wrench in value.items() for part, x in wrench._asdict().items()}
+    if isinstance(value, tuple):
+        return {f"{name} {k}": x for k, x in enumerate(value)}
+    if not isinstance(value, np.ndarray):
+        raise SolveError(f"{name} is no quantity along the motion: name quantities of the solver, or 'reactions'")
+    return {name: value}
+
+
+def _phase_name(columns: Mapping[str, Any]) -> str:
+    return "phase" if "phase" not in columns else "phase_index"

@@ -1,0 +1,83 @@
+"""``kanegen doctor``: what is found and what is missing, with the command that installs it."""
+
+from __future__ import annotations
+
+import sysconfig
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from messages import says
+
+from kanegen._version import __version__
+from kanegen.cli import doctor as doctor_module
+from kanegen.cli import main
+
+
+def doctor(**variables: str) -> Result:
+    return CliRunner(env={"COLUMNS": "200", **variables}).invoke(main, ["doctor"])
+
+
+def test_a_complete_machine(tmp_path: Path) -> None:
+    result = doctor(KANEGEN_CACHE_DIR=str(tmp_path), KANEGEN_CACHE_SIZE="123")
+    assert result.exit_code == 0, result.output
+    for text in (f"kanegen {__version__}", metadata.version("sympy"), "-march=native", str(tmp_path), "123.0 MB"):
+        assert text in result.output
+    assert "missing" not in result.output
+
+
+def test_no_compiler(tmp_path: Path) -> None:
+    result = doctor(KANEGEN_CACHE_DIR=str(tmp_path), CC="/nonexistent")
+    assert result.exit_code == 1
+    says(result.output, "C compiler", "missing", "'/nonexistent'", "apt", "dnf", "xcode-select", "interpreted")
+
+
+def test_a_compiler_that_cannot_link(tmp_path: Path) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text('#!/bin/sh\n[ "$1" = --version ] && echo broken 1.0 && exit\necho no libc >&2; exit 1\n')
+    compiler.chmod(0o755)
+    result = doctor(KANEGEN_CACHE_DIR=str(tmp_path / "cache"), CC=str(compiler))
+    assert result.exit_code == 1
+    says(result.output, "broken 1.0", "compiling and linking", "no libc")
+
+
+def test_no_headers_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: {"include": str(tmp_path), "platinclude": str(tmp_path)})
+    result = doctor(KANEGEN_CACHE_DIR=str(tmp_path / "cache"))
+    assert result.exit_code == 1
+    says(result.output, "headers of Python", "python3-dev", "python3-devel")
+
+
+def test_an_unusable_cache(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    result = doctor(KANEGEN_CACHE_DIR=str(tmp_path))
+    assert result.exit_code == 1
+    says(result.output, "cache", "chmod 700", "KANEGEN_CACHE_DIR")
+
+
+def test_packages_that_are_missing_or_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name in ("rich", "matplotlib"):
+            raise metadata.PackageNotFoundError(name)
+        return {"numpy": "1.9.3", "sympy": "1.13.0rc1"}.get(name, "1000.0")
+
+    requirements = [
+        "sympy>=1.13",
+        "numpy>=1.26",
+        "rich>=13",
+        'matplotlib>=3.8; extra == "plot"',
+        'mypy; extra == "dev"',
+    ]
+    monkeypatch.setattr(doctor_module.metadata, "requires", lambda name: requirements)
+    monkeypatch.setattr(doctor_module.metadata, "version", version)
+    found: dict[str, Any] = {finding.what: finding for finding in doctor_module.packages()}
+    assert {name: finding.mark for name, finding in found.items()} == {
+        "sympy": "ok",
+        "numpy": "missing",
+        "rich": "missing",
+        "matplotlib": "optional",
+    }
+    says(found["numpy"].found, "1.9.3", "1.26")
+    assert found["matplotlib"].advice == "pip install 'kanegen[plot]'"

@@ -1,0 +1,86 @@
+"""The texts of results: they name what the numbers belong to, and stay short."""
+
+from __future__ import annotations
+
+import numpy as np
+import sympy as sm
+import sympy.physics.mechanics as me
+from messages import says
+from state_models import cart, cart_matrix
+from systems import initial, solver_for
+
+import kanegen as kg
+
+
+def test_events_and_contacts_name_what_they_are() -> None:
+    solver, start = solver_for("bouncing_ball"), initial("bouncing_ball")
+    event = solver.integrate((0.0, 1.0), start["q"], start["u"]).events[0]
+    (speed,) = solver.description.speeds
+    says(repr(event), "floor", "impact", speed, f"{event.u_before[0]:.6g}", f"{event.u_after[0]:.6g}")
+    contacts = solver.contacts(0.0, [0.3], [0.0])
+    says(repr(contacts), "floor", "open", 0.3)
+    says(repr(contacts["floor"]), "open", 0.3)
+    resting = solver.contacts(0.0, [0.0], [0.0])
+    says(repr(resting), "closed", f"{resting.forces[0]:.6g}")
+
+
+def test_events_that_reset_states_name_these() -> None:
+    x, v, z = me.dynamicsymbols("x v z")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    model = kg.Model(
+        name="counter",
+        frame=N,
+        coordinates=[x],
+        speeds=[v],
+        kinematics=[x.diff() - v],
+        bodies=[me.Particle("P", O.locatenew("P", x * N.x), 1)],
+        states={z: v},
+        events=[kg.Event("full", z - 1, direction=1, reset={z: 0})],
+    )
+    (event,) = kg.build(model).integrate((0.0, 1.5), [0.0], [1.0], s0=[0.0]).events
+    says(repr(event), "full", "user", "z 1 -> 0")
+    assert "v" not in repr(event).split("z")[1]
+
+
+def test_linear_models_name_their_variables() -> None:
+    solver = kg.build(cart(), functions="all")
+    linear = solver.linearize(0.0, [0.1], [0.0], s=[0.0, 0.0])
+    says(repr(linear), "x, v, a, z", "f", "lag, jerky", "not steady")
+    slowest = max(np.linalg.eigvals(cart_matrix()[0]), key=lambda value: value.imag)
+    says(repr(linear), f"{slowest.real:.4g} +- {slowest.imag:.4g}i")
+    jacobian = solver.jacobian(0.0, [0.1], [0.0], s=[0.0, 0.0])
+    says(repr(jacobian), "x', v', a', z'", "q: x", "u: v", "s: a, z", "r: f", "p: m, k, c, tau, b")
+    assert jacobian.rows == ("x'", "v'", "a'", "z'")
+    assert {key: len(names) for key, names in jacobian.columns.items()} == {
+        key: getattr(jacobian, key).shape[1] for key in "qusrp"
+    }
+
+
+def test_impulses_name_speeds_and_contacts() -> None:
+    solver = kg.build(cart())
+    says(repr(solver.impulse(0.0, [0.0], [0.0], [1.3], s=[0.0, 0.0])), "v = 1")
+    ball = solver_for("bouncing_ball")
+    struck = ball.impulse(0.0, [0.0], [-1.0], [0.0])
+    says(repr(struck), *ball.description.speeds, "floor", f"{struck.u[0]:.6g}", f"{struck.contact_impulses[0]:.6g}")
+
+
+def test_texts_of_large_models_are_short() -> None:
+    q, u = me.dynamicsymbols("q:40"), me.dynamicsymbols("u:40")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    points = [O.locatenew(f"P{k}", x * N.x) for k, x in enumerate(q)]
+    model = kg.Model(
+        name="cloud",
+        frame=N,
+        coordinates=q,
+        speeds=u,
+        kinematics=[x.diff() - v for x, v in zip(q, u, strict=True)],
+        bodies=[me.Particle(f"b{k}", point, 1) for k, point in enumerate(points)],
+        loads=[(point, -sm.Integer(k + 1) * q[k] * N.x) for k, point in enumerate(points)],
+    )
+    solver = kg.build(model, functions="jacobians")
+    zero = np.zeros(40)
+    for result in (solver.linearize(0.0, zero, zero), solver.jacobian(0.0, zero, zero)):
+        assert len(repr(result)) < 500
+        says(repr(result), "q0", "80 in all" if "Jacobian" in repr(result) else "40 in all")
