@@ -2,6 +2,7 @@
 
 from kanegen import results as results
 from kanegen._version import __version__ as __version__
+from kanegen.backends.cython.toolchain import CompilerOptions as CompilerOptions
 from kanegen.derivation import Equations as Equations
 from kanegen.derivation import derive as derive
 from kanegen.errors import BuildError as BuildError

@@ -27,6 +27,15 @@ class ModelError(KanegenError, ValueError):
         super().__init__(text)
 
 
+def brief(value: object) -> str:
+    """A value as part of a message: its ``repr``, shortened; integers of thousands of digits have none."""
+    try:
+        text = repr(value)
+    except Exception:  # of any class of the user
+        return f"a {type(value).__name__} that cannot be displayed"
+    return text if len(text) <= 200 else f"{text[:150]} ... {text[-40:]}"
+
+
 class ModelWarning(UserWarning):
     """Something in a description is legal but probably a mistake, or could not be checked."""
 

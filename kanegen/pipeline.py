@@ -16,7 +16,9 @@ from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.codegen.project import Control, emit_project, write_project
 from kanegen.codegen.sources import Features, Sources
 from kanegen.derivation import Equations, fingerprint, lower_model
+from kanegen.errors import BuildError, brief
 from kanegen.model import Baumgarte, Model, Projection
+from kanegen.model.stabilization import require_stabilization
 from kanegen.program.assemble import assemble
 from kanegen.program.options import BuildOptions
 from kanegen.progress import activity
@@ -55,7 +57,8 @@ def build(
         Functions to compile; None means :data:`kanegen.program.catalogue.DEFAULT_FUNCTIONS`, ``"all"`` adds those that
         are compiled on request only: A1, A2, N, L, F, Dm, e, rank, parts, underactuation, integrals and Jacobians.
     compiler
-        Flags of the C compiler; None: the default flags.
+        Flags of the C compiler, a :class:`CompilerOptions`; None: the default flags. The environment variable ``CC``
+        selects the compiler.
     backend
         The back end that evaluates and integrates: a key of :data:`kanegen.backends.registry.BACKENDS`.
 
@@ -66,6 +69,12 @@ def build(
     BuildError
         For constraints the form cannot handle, options that do not exist, and failures of compiler or cache.
     """
+    require_stabilization(stabilization)
+    if compiler is not None and not isinstance(compiler, CompilerOptions):
+        raise BuildError(
+            f"compiler is {brief(compiler)}; expected kanegen.CompilerOptions (flags) or None. The environment "
+            "variable CC selects the compiler"
+        )
     options = BuildOptions.of(form, functions)
     if isinstance(stabilization, Projection) and stabilization.integrals:
         options = options.including("Q", "integrals")

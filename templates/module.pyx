@@ -1,11 +1,13 @@
 # cython: language_level=3, binding=False, boundscheck=False, cdivision=True
-# cython: auto_pickle=False, initializedcheck=False, embedsignature=True
+# cython: auto_pickle=False, initializedcheck=False, embedsignature=True, embedsignature.format=clinic
 # distutils: define_macros=NPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION
 """A compiled mechanical model: evaluation and integration.
 
 This file does not depend on the model, which describes itself through ``kg_get_model`` (kg_model.h). NAME, DIGEST,
 COORDINATES, SPEEDS, STATES, INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) describe the compiled model.
 """
+
+from operator import index as _index
 
 import numpy
 
@@ -31,6 +33,11 @@ if MODEL.abi != KG_ABI:
 
 cdef tuple _names(const char *const *names, int count):
     return tuple([names[i].decode() for i in range(count)])
+
+
+cdef int _length(const kg_function *function) noexcept:
+    """The number of values of a function."""
+    return max(function.cols, 1) * (1 if function.rows < 0 else function.rows)
 
 
 cdef tuple _shape(const kg_function *function):

@@ -36,20 +36,101 @@ cdef inline object _new_vector(npy_intp n):
     return PyArray_SimpleNew(1, &n, NPY_DOUBLE)
 
 
+cdef str _shown(object value):
+    """The value in a message, shortened; integers of thousands of digits have no text."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"a {type(value).__name__} that cannot be displayed"
+    return text if len(text) <= 100 else f"{text[:60]} ... {text[-20:]}"
+
+
 cdef object _time(object t):
     if isinstance(t, (complex, str, bytes)):
         raise SolveError(f"t is {t!r}, expected a real number (seconds)")
     try:
         return float(t)
-    except (TypeError, ValueError) as error:
-        raise SolveError(f"t is {t!r}, expected a real number (seconds)") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SolveError(f"t is {_shown(t)}, expected a real number (seconds)") from error
+
+
+cdef double _real(object value, str what, double least=float("-inf")) except? -1.0:
+    """A finite real number that is not below ``least``."""
+    number = float("nan")
+    if not isinstance(value, (complex, str, bytes)):
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    if not (number - number == 0.0 and number >= least):
+        expected = "a finite real number" if least == float("-inf") else f"a finite real number from {least!r} on"
+        raise SolveError(f"{what} is {_shown(value)}; expected {expected}")
+    return number
+
+
+cdef long long _whole(object value, str what, long long least, long long most) except? -1:
+    """An integer from ``least`` to ``most``."""
+    try:
+        number = _index(value)
+    except TypeError:
+        number = None
+    if number is None or not least <= number <= most:
+        raise SolveError(f"{what} is {_shown(value)}; expected an integer from {least} to {most}")
+    return number
+
+
+cdef list _listed(object values, str what):
+    try:
+        return list(values)
+    except TypeError as error:
+        raise SolveError(f"{what} is {_shown(values)}; expected a sequence") from error
+
+
+cdef object _indices(object values, int n, str what):
+    """Integers from 0 to n - 1 as an array of C integers with at least one element, and their number."""
+    cdef int i
+    given = _listed(values, what)
+    array = numpy.zeros(len(given) + 1, dtype=numpy.intc)
+    for i in range(len(given)):
+        array[i] = _whole(given[i], f"{what}[{i}]", 0, n - 1)
+    return array, len(given)
+
+
+cdef object _as_matrix(object value, Py_ssize_t rows, Py_ssize_t width, str what):
+    """A float64 C-contiguous array (rows, width)."""
+    array = _as_array(value, what)
+    if array.shape != (rows, width):
+        raise SolveError(f"{what} has shape {array.shape}; expected ({rows}, {width})")
+    return array
+
+
+cdef object _require_type(object value, object kind, str what, str advice):
+    """Raise SolveError for an object that is not of this class of the module."""
+    if not isinstance(value, kind):
+        raise SolveError(f"{what} is {_shown(value)}; expected a {kind.__name__} of this module: {advice}")
+
+
+cdef object _require_prepared(object value):
+    _require_type(value, Prepared, "prepared", "Prepared(parameters)")
+
+
+cdef object _require_function(object value):
+    _require_type(value, Function, "function", "Function(name, prepared)")
+
+
+cdef object _require_inputs(object value):
+    """Raise SolveError for inputs that were not made by a method of Inputs."""
+    advice = f"Inputs.constant(r) ({len(INPUTS)} values), Inputs.table, piecewise, compiled or python"
+    _require_type(value, Inputs, "inputs", advice)
+    if (<Inputs>value).kind == INPUT_CONSTANT and (<Inputs>value).source is None:
+        raise SolveError(f"inputs have no values; make them by {advice}")
 
 
 cdef object _as_array(object value, str what):
     """A float64 C-contiguous copy or view of real numbers, of any shape."""
     try:
         array = numpy.asarray(value)
-    except ValueError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise SolveError(f"{what} cannot be read as an array: {error}") from error
     if array.dtype.kind not in "fiu" and array.size:
         raise SolveError(

@@ -43,7 +43,7 @@ cdef int _fill_manifold(kg_manifold *c) except -1:
     return 0
 
 
-def make_consistent(Prepared prepared not None, double t, q, u, r, fixed, double tolerance):
+def make_consistent(prepared, t, q, u, r, fixed, tolerance):
     """Correct a state so that it satisfies the constraints: (status, q, u, corrections); the arrays are always new.
 
     ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,); ``fixed``: indices of components of (q, u) that do not change. Status 0:
@@ -53,19 +53,22 @@ def make_consistent(Prepared prepared not None, double t, q, u, r, fixed, double
     cdef int corrections = 0, status
     cdef double *work
     cdef int *flags
+    cdef double time = _time(t), limit = _real(tolerance, "tolerance", 0.0)
+    _require_prepared(prepared)
     _fill_manifold(&manifold)
     q, u, r = _as_vector(q, COORDINATES, "q").copy(), _as_vector(u, SPEEDS, "u").copy(), _as_inputs(r, "r")
-    if not (t - t == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
-        _refuse_infinite(t, q, u, r)
+    if not (time - time == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
+        _refuse_infinite(time, q, u, r)
     stays = numpy.zeros(MODEL.n_q + MODEL.n_u, dtype=numpy.intc)
-    stays[list(fixed)] = 1
+    indices, n_fixed = _indices(fixed, MODEL.n_q + MODEL.n_u, "fixed")
+    stays[indices[:n_fixed]] = 1
     flags = <int *>PyArray_DATA(<PyArrayObject *>stays)
     work = <double *>malloc(kg_module_consistent_work(&manifold) * sizeof(double))
     if work == NULL:
         raise MemoryError
     try:
         status = kg_module_make_consistent(
-            &manifold, t, _data(q), _data(u), _data(r), prepared.values, flags, tolerance, work, &corrections
+            &manifold, time, _data(q), _data(u), _data(r), (<Prepared>prepared).values, flags, limit, work, &corrections
         )
     finally:
         free(work)

@@ -65,7 +65,7 @@ cdef object _contact_memory():
     )
 
 
-def contacts_after_impulse(Prepared prepared not None, double t, q, u_before, u, r):
+def contacts_after_impulse(prepared, t, q, u_before, u, r):
     """The reaction of the contacts to an impulse that has changed the speeds from ``u_before`` to ``u``.
 
     Returns the status of kg_contacts_after_impulse(); if it is negative, the index of the contact that failed and a
@@ -73,20 +73,24 @@ def contacts_after_impulse(Prepared prepared not None, double t, q, u_before, u,
     """
     cdef kg_contacts c
     cdef int status
+    cdef double time = _time(t)
+    _require_prepared(prepared)
     modes, work = _contact_memory()
-    after, part, impulses = numpy.array(u, dtype=float), numpy.zeros(MODEL.n_rows), numpy.zeros(MODEL.n_rows)
-    q, before, r = _as_vector(q, COORDINATES, "q"), _as_vector(u_before, SPEEDS, "u"), _as_inputs(r, "r")
+    after, part, impulses = _as_vector(u, SPEEDS, "u").copy(), numpy.zeros(MODEL.n_rows), numpy.zeros(MODEL.n_rows)
+    q, before, r = _as_vector(q, COORDINATES, "q"), _as_vector(u_before, SPEEDS, "u_before"), _as_inputs(r, "r")
+    _refuse_infinite(time, q, after, r)
+    _check_finite(before, SPEEDS, "u_before")
     status = kg_module_contacts_start(
-        &c, MODEL, prepared.values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
+        &c, MODEL, (<Prepared>prepared).values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
     )
     if status >= 0:
         status = kg_module_contacts_after_impulse(
-            &c, t, _data(q), _data(after), _data(before), _data(r), _data(part), _data(impulses)
+            &c, time, _data(q), _data(after), _data(before), _data(r), _data(part), _data(impulses)
         )
     return status, (c.culprit, _conflict(&c, status)) if status < 0 else None, after, impulses
 
 
-def contacts(Prepared prepared not None, double t, q, u, r):
+def contacts(prepared, t, q, u, r):
     """The contacts at a state, with consistent modes.
 
     Returns the status of kg_contacts_settle(); if it is negative, the index of the contact that failed and a `Conflict`
@@ -94,18 +98,20 @@ def contacts(Prepared prepared not None, double t, q, u, r):
     """
     cdef kg_contacts c
     cdef int status
+    cdef double time = _time(t)
+    _require_prepared(prepared)
     q, u, r = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u"), _as_inputs(r, "r")
-    if not (t - t == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
-        _refuse_infinite(t, q, u, r)
+    if not (time - time == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
+        _refuse_infinite(time, q, u, r)
     modes, work = _contact_memory()
     qdot, udot = numpy.zeros(MODEL.n_q), numpy.zeros(MODEL.n_u)
     status = kg_module_contacts_start(
-        &c, MODEL, prepared.values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
+        &c, MODEL, (<Prepared>prepared).values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
     )
     if status >= 0:
-        status = kg_module_contacts_settle(&c, t, _data(q), _data(u), _data(r))
+        status = kg_module_contacts_settle(&c, time, _data(q), _data(u), _data(r))
     if status >= 0:
-        status = kg_module_contacts_rhs(&c, t, _data(q), _data(u), _data(r), _data(qdot), _data(udot))
+        status = kg_module_contacts_rhs(&c, time, _data(q), _data(u), _data(r), _data(qdot), _data(udot))
     rows = (
         _copied(c.s.value, MODEL.n_rows), _copied(c.s.rate, MODEL.n_rows), _copied(c.multipliers, MODEL.n_rows)
     )

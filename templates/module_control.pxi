@@ -61,61 +61,93 @@ cdef class Control:
     cdef readonly object start
     cdef object arrays, hidden
 
-    def __cinit__(self, str law, slots, low, high, double sample_time=0.0, start=(), hidden=None):
+    def __cinit__(self, law, slots, low, high, sample_time=0.0, start=(), hidden=None):
         cdef ControlLoop *c = &self.loop
-        places = numpy.ascontiguousarray(slots, dtype=numpy.intc)
+        places, c.n = _indices(slots, MODEL.n_r + MODEL.n_hidden, "slots")
         c.law = NULL if law is None else _find(law)
-        c.n = places.size
-        lowest, highest, tau = numpy.array(low, dtype=float), numpy.array(high, dtype=float), numpy.zeros(c.n)
+        if c.law != NULL and _length(c.law) != c.n:
+            raise SolveError(f"the law {law!r} has {_length(c.law)} values for {c.n} slots")
+        controls = tuple([f"control {i}" for i in range(c.n)])
+        lowest, highest = _as_vector(low, controls, "low").copy(), _as_vector(high, controls, "high").copy()
+        if not (lowest <= highest).all():
+            raise SolveError(f"low is {_shown(low)} and high {_shown(high)}; expected low <= high for every control")
+        tau = numpy.zeros(c.n)
         work = numpy.zeros((0 if c.law == NULL else c.law.work) + 1)
         self.arrays = (places, lowest, highest, tau, work)
         c.slots = <int *>PyArray_DATA(<PyArrayObject *>places)
         c.low, c.high, c.tau, c.work = _data(lowest), _data(highest), _data(tau), _data(work)
-        c.held = sample_time > 0.0
-        self.sample_time = sample_time
-        self.start = numpy.array(start, dtype=float)
+        self.sample_time = _real(sample_time, "sample_time", 0.0)
+        c.held = self.sample_time > 0.0
+        self.start = _as_array(start, "start")
+        if self.start.ndim != 1 or not numpy.isfinite(self.start).all():
+            raise SolveError(f"start is {_shown(start)}; expected finite controls (n,)")
         self.hidden = numpy.zeros(len(HIDDEN)) if hidden is None else _as_vector(hidden, HIDDEN, "hidden inputs").copy()
 
-    cdef void attach(self, Evaluation *e):
-        """Make this the source of the controls of an evaluation; only one run or call at a time can use it."""
+    cdef int attach(self, Evaluation *e, int width) except -1:
+        """Make this the source of the controls of an evaluation; only one run or call at a time can use it.
+
+        ``width``: length of the state. Raises SolveError for a state that is too short for the controls in it.
+        """
+        if self.loop.law == NULL and width < MODEL.n_q + MODEL.n_u + N_S + self.loop.n:
+            raise SolveError(f"the state has {width} values, without {self.loop.n} controls after q and u")
         e.control = &self.loop
         memcpy(e.r + MODEL.n_r, _data(self.hidden), (FIRST_STATE - MODEL.n_r) * sizeof(double))
+        return 0
 
 
-def inputs_along(Function function, Inputs inputs, times, states):
+cdef object _require_control(object value):
+    if value is not None:
+        _require_type(value, Control, "control", "Control(law, slots, low, high), or None")
+
+
+cdef tuple _as_states(object times, object states):
+    """Times (n_t,) and states (n_t, n_q + n_u + n_s or more)."""
+    t, y = _as_array(times, "times"), _as_array(states, "states")
+    if t.ndim != 1 or y.ndim != 2 or len(y) != len(t) or y.shape[1] < MODEL.n_q + MODEL.n_u + N_S:
+        raise SolveError(
+            f"times have shape {t.shape} and states {y.shape}; expected (n_t,) and (n_t, "
+            f"{MODEL.n_q + MODEL.n_u + N_S} or more)"
+        )
+    return t, y
+
+
+def inputs_along(function, inputs, times, states):
     """All inputs of a run at many states, (n_t, n_r + n_hidden): the inputs, zeros for hidden inputs, and the states.
 
     ``times`` (n_t,), ``states`` (n_t, n_q + n_u + n_s). Exceptions of Python inputs are raised.
     """
     cdef Run run = Run(function, inputs)
     cdef size_t i, n_t, width
-    t, y = _as_array(times, "times"), _as_array(states, "states")
+    t, y = _as_states(times, states)
     n_t, width = y.shape[0], y.shape[1]
     run.evaluation.first_state = <int>width - N_S
-    result = numpy.empty((n_t, function.n_r))
+    result = numpy.empty((n_t, run.function.n_r))
     for i in range(n_t):
         if _inputs_at(&run.evaluation, _data(t)[i], _data(y) + i * width) == STATUS_PYTHON:
             raise run.error
-        memcpy(_data(result) + i * function.n_r, run.evaluation.r, function.n_r * sizeof(double))
+        memcpy(_data(result) + i * run.function.n_r, run.evaluation.r, run.function.n_r * sizeof(double))
     return result
 
 
-def along(Function function, Inputs inputs, Control control, times, states, others=()):
+def along(function, inputs, control, times, states, others=()):
     """Values of compiled functions at many states: one array (n_t, n_out) for each of (function, *others).
 
     ``times`` (n_t,), ``states`` (n_t, n_q + n_u + n_s, and the controls if they are part of the state). ``control``: source of
     the controls; None: ``inputs``. Rows are NaN where a function cannot be evaluated. Exceptions of Python inputs are
     raised.
     """
-    cdef list functions = [function, *others]
+    cdef list functions = [function, *_listed(others, "others")]
     cdef Run run = Run(function, inputs)
     cdef const double *state
     cdef size_t i, n_t, width
     cdef int status
-    if control is not None:
-        control.attach(&run.evaluation)
-    t, y = _as_array(times, "times"), _as_array(states, "states")
+    for item in functions:
+        _require_function(item)
+    _require_control(control)
+    t, y = _as_states(times, states)
     n_t, width = y.shape[0], y.shape[1]
+    if control is not None:
+        (<Control>control).attach(&run.evaluation, <int>width)
     run.evaluation.first_state = <int>width - N_S
     results = [numpy.full((n_t, (<Function>item).n_out), numpy.nan) for item in functions]
     for i in range(n_t):

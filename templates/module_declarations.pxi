@@ -38,6 +38,7 @@ cdef extern from "module_steppers.h" nogil:
         KG_RHS_FAILED
         KG_INTERRUPTED
         KG_INVALID_ARGUMENT
+        KG_SLIP
         KG_METHODS
         KG_RECORD_KINDS
         KG_LAW_RESTITUTION

@@ -14,6 +14,8 @@ cdef class Prepared:
     cdef readonly tuple undefined
 
     def __cinit__(self, parameters, gains=None, allowed=(), partial=False):
+        indices, n_allowed = _indices(allowed, MODEL.n_prepared, "allowed")
+        allowed = frozenset(indices[:n_allowed].tolist())
         p = _as_vector(parameters, PARAMETERS, "parameters")
         if not partial:
             _check_finite(p, PARAMETERS, "parameters")
@@ -41,7 +43,7 @@ cdef class Prepared:
             if self.values[i] - self.values[i] != 0.0:
                 undefined.append(i - first)
         self.undefined = tuple(undefined)
-        if undefined and not set(undefined) <= set(allowed):
+        if undefined and not frozenset(allowed).issuperset(undefined):
             raise SolveError(f"the equations of {NAME!r} {self.complaint}")
         return 0
 
@@ -59,13 +61,15 @@ cdef class Prepared:
         PyMem_Free(self.values)
 
 
-cdef const kg_function *_find(str name) except NULL:
+cdef const kg_function *_find(object name) except NULL:
     cdef int i
-    wanted = name.encode()
+    wanted = name.encode("utf-8", "replace") if isinstance(name, str) else None
     for i in range(MODEL.n_functions):
         if wanted == MODEL.functions[i].name:
             return &MODEL.functions[i]
-    raise SolveError(f"the model {NAME} was built without the function {name!r}; it has {', '.join(FUNCTIONS)}")
+    raise SolveError(
+        f"the model {NAME} was built without the function {_shown(name)}; it has {', '.join(FUNCTIONS)}"
+    )
 
 
 cdef class Function:
@@ -95,11 +99,12 @@ cdef class Function:
     cdef object all_inputs  # with the hidden ones, zero, and the states
     cdef object given  # the inputs and states of the present call
 
-    def __cinit__(self, str name, Prepared prepared not None, inputs=None):
+    def __cinit__(self, name, prepared, inputs=None):
+        _require_prepared(prepared)
         self.function = _find(name)
         self.evaluate = self.function.evaluate
         self.name, self.prepared, self.shape = name, prepared, _shape(self.function)
-        self.p = prepared.values
+        self.p = self.prepared.values
         self.n_q, self.n_u, self.n_r = MODEL.n_q, MODEL.n_u, MODEL.n_r + MODEL.n_hidden
         self.dimensions = len(self.shape)
         self.n_out = 1
@@ -127,6 +132,8 @@ cdef class Function:
         """
         cdef Arguments a
         cdef int n_u = self.n_out - self.n_q - N_S
+        if n_u < 0 or self.dimensions != 1:
+            raise SolveError(f"{self.name} has shape {self.shape}; only a right-hand side is a pair (q', u')")
         converted = self._read(t, q, u, r, s, &a)
         if converted is ROWS:
             return _pair_rows(self, t, q, u, r, s, out)
@@ -247,7 +254,8 @@ cdef class Function:
             memcpy(_data(self.given), _data(r), MODEL.n_r * sizeof(double))
         elif r is not None:
             # The inputs, also with the hidden inputs before the states, or with all hidden inputs.
-            n = numpy.shape(r)[0] if numpy.ndim(r) == 1 and numpy.shape(r)[0] in (FIRST_STATE, self.n_r) else MODEL.n_r
+            r = _as_array(r, "r")
+            n = r.size if r.size in (FIRST_STATE, self.n_r) else MODEL.n_r
             memcpy(_data(self.given), _data(_as_vector(r, (INPUTS + HIDDEN)[:n], "r")), n * sizeof(double))
         if s is not None:
             s = _as_vector(s, STATES, "s")

@@ -92,7 +92,13 @@ cdef class HybridRun(Run):
     cdef int watch(self, events, modes) except -1:
         """Detect the events with these indices; start in ``modes`` (contact to mode) if they are consistent."""
         flags = numpy.zeros(MODEL.n_events + 1, dtype=numpy.intc)
-        flags[list(events)] = 1
+        indices, n = _indices(events, MODEL.n_events, "events")
+        flags[indices[:n]] = 1
+        if not isinstance(modes, dict):
+            raise SolveError(f"modes is {_shown(modes)}; expected a dict of modes by the index of the contact")
+        for i, mode in modes.items():
+            _whole(i, "index in modes", 0, MODEL.n_contacts - 1)
+            _whole(mode, f"modes[{i}]", 0, KG_SLIP)
         self.watched, self.start_modes = flags, modes
         return 0
 

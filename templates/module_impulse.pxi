@@ -23,7 +23,7 @@ cdef int _fill_impulse_rows(kg_impulse_rows *c) except -1:
     return 0
 
 
-def impulse(Prepared prepared not None, double t, q, u, r, generalized, rows=None):
+def impulse(prepared, t, q, u, r, generalized, rows=None):
     """Speeds after generalized impulses (n_u,) at a state: (status, u, multipliers); the arrays are always new.
 
     ``rows``: ascending indices of independent rows of J on which the others depend; None: all rows. Negative statuses:
@@ -32,20 +32,25 @@ def impulse(Prepared prepared not None, double t, q, u, r, generalized, rows=Non
     cdef kg_impulse_rows c
     cdef int status
     cdef double *work
+    cdef double time = _time(t)
+    _require_prepared(prepared)
     _fill_impulse_rows(&c)
     q, u, r = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u").copy(), _as_inputs(r, "r")
     generalized = _as_vector(generalized, SPEEDS, "impulses")
-    if not (t - t == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
-        _refuse_infinite(t, q, u, r)
-    picked = numpy.arange(c.n_c, dtype=numpy.intc) if rows is None else numpy.asarray(rows, dtype=numpy.intc)
-    c.rows, c.n_c = <int *>PyArray_DATA(<PyArrayObject *>picked), <int>len(picked)
-    multipliers = numpy.zeros(len(picked))
+    _check_finite(generalized, SPEEDS, "impulses")
+    if not (time - time == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
+        _refuse_infinite(time, q, u, r)
+    picked, n_picked = _indices(range(c.n_c) if rows is None else rows, c.n_c, "rows")
+    if (numpy.diff(picked[:n_picked]) <= 0).any():
+        raise SolveError(f"rows is {_shown(rows)}; expected ascending indices of rows of J")
+    c.rows, c.n_c = <int *>PyArray_DATA(<PyArrayObject *>picked), n_picked
+    multipliers = numpy.zeros(n_picked)
     work = <double *>malloc(kg_module_impulse_work(&c) * sizeof(double))
     if work == NULL:
         raise MemoryError
     try:
         status = kg_module_impulse(
-            &c, t, _data(q), _data(u), _data(r), prepared.values, _data(generalized), _data(multipliers), work
+            &c, time, _data(q), _data(u), _data(r), (<Prepared>prepared).values, _data(generalized), _data(multipliers), work
         )
     finally:
         free(work)

@@ -142,7 +142,7 @@ cdef class Inputs:
         if not PyCapsule_CheckExact(capsule):
             raise SolveError(f"a compiled input is a {type(source).__name__}; expected a LowLevelCallable or a PyCapsule")
         name = PyCapsule_GetName(capsule)
-        signature = "" if name == NULL else (<bytes>name).decode()
+        signature = "" if name == NULL else (<bytes>name).decode("utf-8", "replace")
         if "".join(signature.split()) != "void(double,double*,void*)":
             raise SolveError(
                 f"a compiled input has the signature {signature!r}; expected 'void (double, double *, void *)'"

@@ -3,12 +3,13 @@
 METHODS = {kg_module_method_name(i).decode(): i for i in range(KG_METHODS)}
 STATUS_FINISHED, STATUS_INTERRUPTED = KG_FINISHED, KG_INTERRUPTED
 STATUS_RHS_FAILED, STATUS_SINGULAR = KG_RHS_FAILED, KG_SINGULAR
+MOST_STEPS = 2**63 - 1
 
 
 def integrate(
-    Function function, Inputs inputs, double t0, double t1, q0, u0, s0=(), *, str method="dopri5", rtol=1e-8, atol=1e-10,
-    step=None, first_step=None, max_step=None, max_steps=None, t_eval=None, bint dense=False, progress=None,
-    projection=None, Control control=None, events=None, modes=None,
+    function, inputs, t0, t1, q0, u0, s0=(), *, method="dopri5", rtol=1e-8, atol=1e-10, step=None, first_step=None,
+    max_step=None, max_steps=None, t_eval=None, dense=False, progress=None, projection=None, control=None, events=None,
+    modes=None,
 ):
     """Integrate a right-hand side from t0 to t1 without Python in the loop; returns a RunResult.
 
@@ -23,49 +24,46 @@ def integrate(
     cdef kg_stepper_options options
     cdef Run run
     cdef int status
-    if method not in METHODS:
-        raise SolveError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
-    # The reduced form has fewer momenta than speeds.
-    speeds = SPEEDS[:function.n_out - function.n_q - N_S] if function.name == "momentum_rhs" else SPEEDS
-    q, u, s = _as_vector(q0, COORDINATES, "q0"), _as_vector(u0, speeds, "u0"), _as_vector(s0, STATES, "s0")
-    _check_finite(q, COORDINATES, "q0")
-    _check_finite(u, speeds, "u0")
-    _check_finite(s, STATES, "s0")
-    inputs.check_range(t0, t1)
+    cdef double start, end
+    _require_function(function)
+    _require_inputs(inputs)
+    _require_control(control)
+    start, end = _span(t0, t1)
+    (<Inputs>inputs).check_range(start, end)
     _require_right_hand_side(function)
-    events = range(MODEL.n_events) if events is None else events
+    y0 = _state_at_start(function, control, q0, u0, s0)
+    _read_options(&options, method, step, first_step, max_step, max_steps)
+    if progress is not None and not callable(progress):
+        raise SolveError(f"progress is {_shown(progress)}; expected something to call as progress(t), or None")
+    events = list(range(MODEL.n_events)) if events is None else events
 {% if has.events %}
-    run = (HybridRun if CONTACTS or len(events) else Run)(function, inputs, METHODS[method])
+    _, n_events = _indices(events, MODEL.n_events, "events")
+    run = (HybridRun if CONTACTS or n_events else Run)(function, inputs, options.method)
 {% else %}
-    run = Run(function, inputs, METHODS[method])
+    run = Run(function, inputs, options.method)
 {% endif %}
-    y0 = numpy.concatenate([q, u, s] if control is None else [q, u, s, control.start])
     relative, absolute = _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")
-    times = None if t_eval is None else _requested(t_eval, t0, t1)
+    times = None if t_eval is None else _requested(t_eval, start, end)
     run.kept = (times, y0, relative, absolute)
     if projection is not None:
-        run.project_every(projection[0], projection[1], projection[2], projection[3])
+        _project_as(run, projection)
 {% if has.implicit_methods %}
-    if kg_module_method_is_implicit(METHODS[method]):
-        run.linearize(method, 1.0 if t1 >= t0 else -1.0)
+    if kg_module_method_is_implicit(options.method):
+        run.linearize(method, 1.0 if end >= start else -1.0)
 {% endif %}
     if dense:
-        run.keep_dense_output(kg_module_dense_rows(METHODS[method]))
-    options.method = METHODS[method]
-    options.step = 0.0 if step is None else step
-    options.first_step = 0.0 if first_step is None else first_step
-    options.max_step = 0.0 if max_step is None else max_step
-    options.max_steps = 0 if max_steps is None else max_steps
+        run.keep_dense_output(kg_module_dense_rows(options.method))
     options.rtol, options.atol = _data(relative), _data(absolute)
     if times is not None:
         run.run.t_eval, run.run.n_eval = _data(times), times.size
     if control is not None:
+        _check_sample_time(control, start, end)
         run.close_loop(control)
 {% if has.events %}
     if isinstance(run, HybridRun):
         (<HybridRun>run).watch(events, modes or {})
 {% endif %}
-    status = kg_module_run_begin(&run.run, t0, _data(y0), t1)
+    status = kg_module_run_begin(&run.run, start, _data(y0), end)
     if status < 0:
         _refuse_start(&run.evaluation, run.stepper.rhs_status, run.error)
     status = run.start(&options, _data(y0))
@@ -86,6 +84,66 @@ def integrate(
     return run.outcome(status)
 
 
+cdef object _span(object t0, object t1):
+    """The start and the end of a run; its length must be a number, too."""
+    cdef double start = _real(t0, "t0"), end = _real(t1, "t1")
+    if not (end - start) - (end - start) == 0.0:
+        raise SolveError(f"the run from t0={start!r} to t1={end!r} is longer than the largest number of seconds")
+    return start, end
+
+
+cdef object _state_at_start(Function function, object control, object q0, object u0, object s0):
+    """The state of a run, with the controls that are part of it."""
+    # The reduced form has fewer momenta than speeds.
+    speeds = SPEEDS[:function.n_out - function.n_q - N_S] if function.name == "momentum_rhs" else SPEEDS
+    q, u, s = _as_vector(q0, COORDINATES, "q0"), _as_vector(u0, speeds, "u0"), _as_vector(s0, STATES, "s0")
+    _check_finite(q, COORDINATES, "q0")
+    _check_finite(u, speeds, "u0")
+    _check_finite(s, STATES, "s0")
+    y0 = numpy.concatenate([q, u, s] if control is None else [q, u, s, (<Control>control).start])
+    if y0.size != function.n_out:
+        raise SolveError(
+            f"the state of {function.name} has {function.n_out} values; q0, u0, s0 and the start of control have {y0.size}"
+        )
+    return y0
+
+
+cdef int _read_options(
+    kg_stepper_options *options, object method, object step, object first_step, object max_step, object max_steps
+) except -1:
+    """Fill the options of the stepper, except for the tolerances; None leaves the choice to the stepper."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise SolveError(f"method is {_shown(method)}; expected one of {', '.join(METHODS)}")
+    options.method = METHODS[method]
+    options.step = 0.0 if step is None else _real(step, "step", 0.0)
+    options.first_step = 0.0 if first_step is None else _real(first_step, "first_step", 0.0)
+    options.max_step = 0.0 if max_step is None else _real(max_step, "max_step", 0.0)
+    options.max_steps = 0 if max_steps is None else _whole(max_steps, "max_steps", 0, MOST_STEPS)
+    return 0
+
+
+cdef object _project_as(Run run, object projection):
+    """Read (every, tolerance, integrals, any_rank)."""
+    if not isinstance(projection, (tuple, list)) or len(projection) != 4 or not isinstance(projection[2], (tuple, list)):
+        raise SolveError(
+            f"projection is {_shown(projection)}; expected (every, tolerance, names of functions of integrals, any_rank)"
+        )
+    every, tolerance, integrals, any_rank = projection
+    run.project_every(
+        _whole(every, "every in projection", 1, MOST_STEPS), _real(tolerance, "tolerance in projection", 0.0),
+        tuple(integrals), bool(any_rank),
+    )
+
+
+cdef object _check_sample_time(Control control, double start, double end):
+    """Raise SolveError for samples that do not change t."""
+    if control.loop.held and not control.sample_time > 1e-14 * max(abs(start), abs(end)):
+        raise SolveError(
+            f"sample_time is {control.sample_time!r}; expected more seconds than the rounding errors of t from "
+            f"{start!r} to {end!r}"
+        )
+
+
 cdef object _refuse_start(Evaluation *e, int status, object error):
     """Raise the error of the controls at the start."""
     if error is not None:
@@ -95,9 +153,21 @@ cdef object _refuse_start(Evaluation *e, int status, object error):
 
 def interpolate(t_old, h, coefficients, times):
     """States (n_t, n_q + n_u + n_s) at ``times`` (n_t,) from the dense output of a run; times outside it extrapolate."""
-    cdef int rows = coefficients.shape[1], n = coefficients.shape[2]
+    cdef int rows, n
     cdef size_t i, j
-    wanted = _as_array(times, "t")
+    wanted, t_old, h = _as_array(times, "t"), _as_array(t_old, "t_old"), _as_array(h, "h")
+    coefficients = _as_array(coefficients, "coefficients")
+    if wanted.ndim > 1:
+        raise SolveError(f"the times have shape {wanted.shape}; expected (n_t,)")
+    if (
+        t_old.ndim != 1 or t_old.size < 1 or h.shape != t_old.shape or coefficients.ndim != 3
+        or len(coefficients) != len(t_old) or coefficients.shape[1] < 1
+    ):
+        raise SolveError(
+            f"the dense output has t_old {t_old.shape}, h {h.shape} and coefficients {coefficients.shape}; expected (m,), "
+            "(m,) and (m, k, n) with m >= 1 and k >= 1"
+        )
+    rows, n = coefficients.shape[1], coefficients.shape[2]
     steps = numpy.searchsorted(t_old * numpy.sign(h[0]), wanted * numpy.sign(h[0]), side="right") - 1
     steps = numpy.ascontiguousarray(numpy.clip(steps, 0, t_old.size - 1), dtype=numpy.float64)
     result = numpy.empty((wanted.size, n))

@@ -33,10 +33,12 @@ cdef class Inverse:
     cdef object slots
 
     def __cinit__(self, slots):
-        self.slots = numpy.ascontiguousarray(slots, dtype=numpy.intc)
+        self.slots, n_tau = _indices(slots, MODEL.n_r, "slots")
         self.model.n_q, self.model.n_u = MODEL.n_q, MODEL.n_u
         self.model.kinematics, self.model.controls = _find("kinematics"), _find("control_forces")
         self.model.mass, self.model.forces = _find(MASS), _find("P")
+        if n_tau != self.model.controls.rows:
+            raise SolveError(f"there are {n_tau} slots for {self.model.controls.rows} controls")
         constrained = FUNCTIONS.get("J", (0,))[0] > 0
         self.model.jacobian = _find("J") if constrained else NULL
         self.model.bias = _find("b") if constrained else NULL
@@ -48,7 +50,7 @@ cdef class Inverse:
     def __dealloc__(self):
         free(self.work)
 
-    def along(self, Prepared prepared not None, Inputs inputs not None, times, q, qdot, qddot, others=()):
+    def along(self, prepared, inputs, times, q, qdot, qddot, others=()):
         """Inverse dynamics at each sample of a path: a dict of arrays, NaN where ``status`` (n_t,) is negative.
 
         ``times`` (n_t,); ``q``, ``qdot``, ``qddot`` (n_t, n_q). In the dict: ``u``, ``udot``, ``residual`` (n_t, n_u),
@@ -56,6 +58,7 @@ cdef class Inverse:
         each function named in ``others``, (n_t, its length), evaluated with the controls of the motion.
         """
         cdef Run run = Run(Function("control_forces", prepared), inputs)
+        cdef const double *p = (<Prepared>prepared).values
         cdef kg_inverse_result result
         cdef int n_c = 0 if self.model.jacobian == NULL else self.model.jacobian.rows
         cdef int i, status
@@ -64,15 +67,18 @@ cdef class Inverse:
         cdef double *at_q
         cdef double *at_u
         cdef double *at_udot
-        t_, q_ = _as_array(times, "times"), _as_array(q, "q")
-        rates, accelerations = _as_array(qdot, "qdot"), _as_array(qddot, "qddot")
+        t_ = _as_array(times, "times")
+        if t_.ndim != 1:
+            raise SolveError(f"times have shape {t_.shape}; expected (n_t,)")
         n_t = t_.size
+        q_ = _as_matrix(q, n_t, MODEL.n_q, "q")
+        rates, accelerations = _as_matrix(qdot, n_t, MODEL.n_q, "qdot"), _as_matrix(qddot, n_t, MODEL.n_q, "qddot")
         widths = dict(
             u=MODEL.n_u, udot=MODEL.n_u, residual=MODEL.n_u, controls=self.model.controls.rows, multipliers=n_c,
             violation=n_c, slip=MODEL.n_q,
         )
         arrays = {name: numpy.full((n_t, width), numpy.nan) for name, width in widths.items()}
-        functions = [Function(name, prepared) for name in others]
+        functions = [Function(name, prepared) for name in _listed(others, "others")]
         arrays.update({f.name: numpy.full((n_t, (<Function>f).n_out), numpy.nan) for f in functions})
         statuses, ranks = numpy.zeros(n_t, dtype=numpy.intc), numpy.zeros(n_t, dtype=numpy.intc)
         for i in range(<int>n_t):
@@ -88,11 +94,11 @@ cdef class Inverse:
                 raise run.error
             status = kg_module_inverse_speeds(
                 &self.model, t, at_q, _data(rates) + i * MODEL.n_q, _data(accelerations) + i * MODEL.n_q,
-                run.evaluation.r, prepared.values, self.work, at_u, at_udot, result.slip
+                run.evaluation.r, p, self.work, at_u, at_udot, result.slip
             )
             if status >= 0:
                 status = kg_module_inverse_dynamics(
-                    &self.model, t, at_q, at_u, at_udot, run.evaluation.r, prepared.values, self.work, &result
+                    &self.model, t, at_q, at_u, at_udot, run.evaluation.r, p, self.work, &result
                 )
             statuses[i] = status
             if status < 0:

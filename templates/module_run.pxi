@@ -142,10 +142,14 @@ cdef class Run:
     cdef object error, kept
     cdef Control control  # of a closed loop, else None
 
-    def __cinit__(self, Function function not None, Inputs inputs not None, int method=-1):
+    def __cinit__(self, function_, inputs_, int method=-1):
         cdef Evaluation *e = &self.evaluation
         cdef size_t stepper_work = 0
-        self.function, self.inputs = function, inputs
+        cdef Function function
+        cdef Inputs inputs
+        _require_function(function_)
+        _require_inputs(inputs_)
+        self.function, self.inputs = function, inputs = function_, inputs_
         self.n = function.n_out
         if method >= 0:
             stepper_work = self.n + kg_module_work(method, self.n)
@@ -199,7 +203,16 @@ cdef class Run:
         become dependent during the run."""
         cdef kg_projection *c = &self.projection
         cdef int i
+        if self.function.n_out < MODEL.n_q + MODEL.n_u + N_S:
+            raise SolveError(f"projection needs the state (q, u), which {self.function.name} does not have")
         _fill_manifold(&c.manifold)
+        for name in integrals:
+            if _find(name).cols != MODEL.n_u + 1:
+                functions = [item for item, shape in FUNCTIONS.items() if shape[1:] == (MODEL.n_u + 1,)]
+                raise SolveError(
+                    f"projection names {name!r}, whose shape is {FUNCTIONS[name]}; the functions of integrals of motion, "
+                    f"(k, {MODEL.n_u + 1}), are {', '.join(functions) or 'none'}"
+                )
         if integrals:
             c.manifold.mass = _find("Q")
             c.integrals.functions = <const kg_function **>malloc(len(integrals) * sizeof(void *))
@@ -219,7 +232,7 @@ cdef class Run:
     cdef int close_loop(self, Control control) except -1:
         """Make ``control`` the source of the controls."""
         self.control = control
-        control.attach(&self.evaluation)
+        control.attach(&self.evaluation, self.n)
         self.ode.rhs = _right_hand_side
         if control.loop.held:
             self.run.sample, self.run.store_sample, self.run.sample_time = _sample, _store_sample, control.sample_time

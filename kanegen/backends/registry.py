@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, cast
 
 from kanegen.backends.protocol import Backend
-from kanegen.errors import BuildError
+from kanegen.errors import BuildError, brief
 
 BACKENDS: Final[Mapping[str, str]] = MappingProxyType(
     {"cython": "kanegen.backends.cython", "interpreted": "kanegen.backends.interpreted"}
@@ -18,6 +18,6 @@ BACKENDS: Final[Mapping[str, str]] = MappingProxyType(
 
 def backend(name: str) -> Backend:
     """The back end of this name, imported on first use. Raises `BuildError` for other names."""
-    if name not in BACKENDS:
-        raise BuildError(f"backend is {name!r}; expected one of {', '.join(BACKENDS)}")
+    if not isinstance(name, str) or name not in BACKENDS:
+        raise BuildError(f"backend is {brief(name)}; expected one of {', '.join(BACKENDS)}")
     return cast(Backend, import_module(BACKENDS[name]).build_model)

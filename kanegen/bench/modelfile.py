@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.errors import ModelError
+from kanegen.errors import ModelError, brief
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name, symbol_names
 
@@ -93,6 +93,8 @@ def read_model_file(path: Path, function: str = "model", options: Mapping[str, A
         raise ModelError(f"{function}() of {path} returned {type(model).__name__}; expected a kanegen.Model")
     initial = getattr(module, "initial", None)
     start = initial(**options) if callable(initial) else getattr(module, "INITIAL", None)
+    if start is not None and not isinstance(start, Mapping):
+        raise ModelError(f"INITIAL of {path} is {brief(start)}; expected a mapping with t, q, u, and r and s if needed")
     return ModelFile(path, function, options, model, _start_of(model) if start is None else start)
 
 

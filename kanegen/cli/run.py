@@ -118,6 +118,8 @@ def run(
     if output is not None and output.suffix == ".parquet":
         for package in ("pandas", "pyarrow"):
             require(package, f"--output {output}")
+    if plot is not None:
+        _check_figure(plot)
     motion = _simulate(file, parameters, _Start(file, start, inputs), duration, points, settings)
     console = Console()
     console.print(_summary(motion))
@@ -270,6 +272,17 @@ WRITERS: dict[str, Callable[[Path, _Motion], None]] = {
     ".parquet": _write_parquet,
 }
 """How to write the files of ``--output``, by their suffix."""
+
+
+def _check_figure(path: Path) -> None:
+    """Raise an error for a figure that cannot be written, before the integration."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+    except ImportError as error:
+        raise click.ClickException(f"--plot {path} needs matplotlib: pip install 'kanegen[plot]'") from error
+    known = FigureCanvasAgg.filetypes
+    if path.suffix and path.suffix.removeprefix(".").lower() not in known:
+        raise click.UsageError(f"--plot {path}: expected a name that ends in {', '.join(f'.{end}' for end in known)}")
 
 
 def _draw(path: Path, motion: _Motion) -> None:

@@ -42,9 +42,13 @@ def string(text: str) -> str:
     return '"' + _STRING.sub(lambda match: f"\\{ord(match[0]):03o}", data) + '"'
 
 
+LONGEST_STEM: Final = 80
+"""File systems limit names to 255 bytes or fewer, and the names of files and folders have further parts."""
+
+
 def stem(name: str) -> str:
-    """A C identifier that resembles the name of a model."""
-    result = _NOT_IN_IDENTIFIER.sub("_", name).strip("_")
+    """A C identifier that resembles the name of a model; short enough for the name of a file."""
+    result = _NOT_IN_IDENTIFIER.sub("_", name).strip("_")[:LONGEST_STEM].rstrip("_")
     return result if result and not result[0].isdigit() else f"model_{result}".rstrip("_")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from kanegen.derivation.algebra import solve_linear
 from kanegen.derivation.forces.inertia import inertia_of
 from kanegen.derivation.geometry.system import FORMER, System, Variables
-from kanegen.errors import DerivationError, ModelError
+from kanegen.errors import DerivationError, ModelError, brief
 from kanegen.graph import Graph, Identities, Lowering, Node, gradient, substitute
 from kanegen.graph.ranks import RANK_TOLERANCE
 from kanegen.model.description import SpeedChange, SystemDescription
@@ -32,6 +32,8 @@ def lower_model(model: SystemDescription, graph: Graph | None = None) -> System:
     ModelError
         If the kinematical equations or the definitions of new speeds are singular.
     """
+    if not isinstance(model, SystemDescription):
+        raise ModelError(f"the model is {brief(model)}; expected a kanegen.Model")
     variables = Variables(model, graph)
     former: dict[Any, Node] = {}
     speeds: Sequence[Node] = variables.u

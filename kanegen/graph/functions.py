@@ -117,13 +117,19 @@ class Function:
         return self.derivatives[index]
 
 
+def _name_problems(kind: str, name: Any) -> list[str]:
+    """The problem of a name that no Python class and no file can have: empty, with NUL or half a character."""
+    if isinstance(name, str) and name and not re.search("[\0\ud800-\udfff]", name):
+        return []
+    return [f"a {kind} has the name {name!r}: expected text that is not empty, without NUL and surrogate characters"]
+
+
 def _function_problems(function: Function) -> list[str]:
     name, arity, names, derivatives = function.name, function.arity, function.arguments, function.derivatives
-    what, unnamed = f"kg.Function {name!r}", not isinstance(name, str) or not name
-    problems = [f"a kg.Function has the name {name!r}: expected a string that is not empty"] if unnamed else []
+    what, problems = f"kg.Function {name!r}", _name_problems("kg.Function", name)
     if not isinstance(arity, int) or arity < 1:
         return [*problems, f"{what} has the arity {arity!r}: expected a positive integer"]
-    is_text = isinstance(function.c, str) and function.c.strip()
+    is_text = isinstance(function.c, str) and function.c.strip() and not re.search("[\ud800-\udfff]", function.c)
     are_names = len(names) == arity and all(re.fullmatch(r"[A-Za-z_]\w*", item, re.ASCII) for item in names)
     checks = (
         (callable(function.python), f"has python={function.python!r}: expected a callable"),
@@ -237,8 +243,7 @@ def _spline_points(x: Any, y: Any, kind: str, name: str) -> tuple[Any, Any]:
     except (TypeError, ValueError) as error:
         raise ModelError(f"{what}: x and y must be arrays of numbers ({error})") from error
     problems = []
-    if not isinstance(name, str) or not name:
-        problems.append(f"a kg.Spline has the name {name!r}: expected a string that is not empty")
+    problems += _name_problems("kg.Spline", name)
     if kind not in ("cubic", "natural", "linear"):
         problems.append(f"{what} has kind={kind!r}: expected 'cubic', 'natural' or 'linear'")
     if abscissae.ndim != 1 or abscissae.shape != ordinates.shape or abscissae.size < 2:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.errors import ModelError
+from kanegen.errors import ModelError, brief
 from kanegen.model.records import settle
 
 
@@ -152,8 +152,8 @@ def _unstable(matrix: Any, law: str, advice: str) -> list[str]:
     worst = complex(max(np.linalg.eigvals(matrix), key=lambda value: value.real, default=-1.0))
     if worst.real < 0.0:
         return []
-    shown = f"{worst.real:.6g}" + (f"{worst.imag:+.6g}j" if worst.imag else "")
-    return [f"the stabilization {law} does not decay: eigenvalue {shown} has no negative real part; {advice}"]
+    brief = f"{worst.real:.6g}" + (f"{worst.imag:+.6g}j" if worst.imag else "")
+    return [f"the stabilization {law} does not decay: eigenvalue {brief} has no negative real part; {advice}"]
 
 
 @dataclass(frozen=True)
@@ -204,3 +204,11 @@ class Projection:
 
 def _positive(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 < value < math.inf
+
+
+def require_stabilization(value: Any) -> None:
+    """Raise ``ModelError`` for anything but ``None``, :class:`Baumgarte` and :class:`Projection`."""
+    if value is not None and not isinstance(value, (Baumgarte, Projection)):
+        raise ModelError(
+            f"stabilization is {brief(value)}; expected kg.Baumgarte(alpha, beta), kg.Projection() or None"
+        )

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kanegen.errors import BuildError
+from kanegen.errors import BuildError, brief
 from kanegen.forms import AUTO, FORMS
 from kanegen.program.catalogue import CATALOGUE, DEFAULT_FUNCTIONS, EXTRA_FUNCTIONS, group
 
@@ -34,12 +34,14 @@ class BuildOptions:
         BuildError
             If the form or a function does not exist; the message suggests the nearest name.
         """
-        if form != AUTO and form not in FORMS:
+        if not isinstance(form, str) or (form != AUTO and form not in FORMS):
             hint = _hint(form, (AUTO, *FORMS))
-            raise BuildError(f"form is {form!r}: expected one of {', '.join((AUTO, *FORMS))}{hint}")
+            raise BuildError(f"form is {brief(form)}: expected one of {', '.join((AUTO, *FORMS))}{hint}")
         wanted = {"rhs"} if form == AUTO else {"rhs", *FORMS[form].functions}
         if functions is None or functions == "all":
             functions = DEFAULT_FUNCTIONS if functions is None else KNOWN
+        if not isinstance(functions, Iterable):
+            raise BuildError(f"functions is {brief(functions)}: expected a name, a sequence of names, or None")
         for name in [functions] if isinstance(functions, str) else functions:
             members = group(name)
             if not members or not set(members) <= set(KNOWN):

@@ -22,9 +22,9 @@ from kanegen.solve.values import (
     Variables,
     beyond,
     by_array,
-    key_name,
     largest,
     listed,
+    names_in,
     numbers,
     one_state,
     positive,
@@ -330,7 +330,7 @@ def fixed_names(fixed: str | Iterable[Any], known: Sequence[str]) -> list[str]:
 
 def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
     """Indices in (q, u) of the components that keep their values, by name."""
-    names = [key_name(key) for key in ([fixed] if isinstance(fixed, str) else fixed)]
+    names = names_in(fixed, "fixed")
     require_none([unknown(name, known, "coordinate or speed") for name in names if name not in known], "fixed: ")
     return {name: known.index(name) for name in names}
 

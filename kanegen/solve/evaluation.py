@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from kanegen.backends.protocol import Build
 from kanegen.codegen.description import REACTION, Description
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
-from kanegen.program.catalogue import ATTRIBUTES
+from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.values import by_array, state_arrays, unknown
 
@@ -46,6 +47,44 @@ class Wrench(NamedTuple):
     torque: Array
 
 
+class Quantity:
+    """A function of a :class:`~kanegen.Solver` as an attribute of the class: its signature and its description.
+
+    The attribute of a solver is the compiled function, which is created on first use.
+    """
+
+    def __init__(self, name: str, description: str, arguments: str = "t q u r s out") -> None:
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = description
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        defaults = {
+            argument: None if argument in _OPTIONAL else inspect.Parameter.empty for argument in arguments.split()
+        }
+        parameters = [inspect.Parameter(key, kind, default=value) for key, value in defaults.items()]
+        self.__signature__ = inspect.Signature([inspect.Parameter("self", kind), *parameters])
+
+    def __get__(self, solver: Any, owner: Any = None) -> Any:
+        if solver is None:
+            return self
+        function = solver.__dict__[self.__name__] = solver._functions.call(self.__name__)
+        return function
+
+    def __call__(self, solver: Any, *arguments: Any, **named: Any) -> Any:
+        return getattr(solver, self.__name__)(*arguments, **named)
+
+
+_OPTIONAL: Final = ("r", "s", "out")
+
+
+def describe_quantities(solver: type) -> None:
+    """Give the class of solvers an attribute for each quantity of the catalogue."""
+    for name in ATTRIBUTES:
+        spec = CATALOGUE[name]
+        shape = f"({', '.join(spec.shape)}{',' if len(spec.shape) == 1 else ''})"
+        summary = spec.summary[:1].upper() + spec.summary[1:]
+        setattr(solver, name, Quantity(name, f"{summary}: {f'array {shape}' if spec.shape else 'a float'}."))
+
+
 class Evaluation:
     """The common base of all parts of a :class:`~kanegen.Solver`, with its methods that evaluate quantities.
 
@@ -62,17 +101,11 @@ class Evaluation:
     _residuals: Callable[..., Array]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """A quantity of the catalogue as a function of (t, q, u, r=None, s=None, out=None), created on first use."""
-        if name not in ATTRIBUTES:
-            near = difflib.get_close_matches(name, [known for known in dir(self) if known[0] != "_"], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            # With obj=self, a traceback of Python would repeat the hint.
-            raise AttributeError(f"a Solver has no attribute {name!r}{hint}", name=name, obj=None)
-        function = self.__dict__[name] = self._functions.call(name)
-        return function
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *ATTRIBUTES})
+        """Raise an AttributeError with the nearest name: quantities are attributes of the class (:class:`Quantity`)."""
+        near = difflib.get_close_matches(name, [known for known in dir(self) if known[0] != "_"], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        # With obj=self, a traceback of Python would repeat the hint.
+        raise AttributeError(f"a Solver has no attribute {name!r}{hint}", name=name, obj=None)
 
     def _value(self, name: str, t: Any, q: Any, u: Any, r: Any, s: Any = None) -> Any:
         return self._functions.get(name).value(t, q, u, r, s)

@@ -13,6 +13,7 @@ from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
 from kanegen.program.catalogue import CATALOGUE, spec_of
+from kanegen.solve.values import real_array
 
 
 class CompiledFunctions:
@@ -65,7 +66,7 @@ class CompiledFunctions:
         Raises `SolveError` where one of the functions reads an input or a state without a default.
         """
         if r is not None:
-            return np.asarray(r, dtype=np.float64)
+            return real_array(r, "r")
         listed, layout = list(names), self.description.input_layout
         values = self._values_by_default(listed)
         missing = [name for name, x in zip((*layout.inputs, *layout.hidden), values, strict=True) if np.isnan(x)]
@@ -86,11 +87,11 @@ class CompiledFunctions:
         d, layout = self.description, self.description.input_layout
         if s is None:
             return r
-        states = np.asarray(s, dtype=np.float64)
+        states = real_array(s, "s")
         if not d.states or states.ndim not in (1, 2) or states.shape[-1] != len(d.states):
             what = f"expected ({len(d.states)},): {', '.join(d.states)}" if d.states else "the model has no states"
             raise SolveError(f"s has shape {states.shape}; {what}")
-        given = np.asarray(self._defaults if r is None else r, dtype=np.float64)
+        given = self._defaults if r is None else real_array(r, "r")
         width = given.shape[-1] if given.ndim in (1, 2) else -1
         if width not in (len(d.inputs), layout.state_slots.start, layout.size):
             raise SolveError(f"r has shape {given.shape}; expected ({len(d.inputs)},): {', '.join(d.inputs)}")
@@ -136,6 +137,12 @@ class CompiledFunctions:
         if name in self.description.unavailable:
             return f"{public} does not exist for the model {model!r}: {self.description.unavailable[name]}"
         if name not in self.module.FUNCTIONS:
+            spec = spec_of(name)
+            if spec is not None and spec.group == "jacobians":
+                return (
+                    f"the model {model!r} was built without Jacobians (here {public}): give "
+                    'functions=("rhs", "residuals", "jacobians") or functions="all" to kanegen.build'
+                )
             return (
                 f"{public} was not built for the model {model!r}: name it in functions= of kanegen.build. "
                 f"The functions that were built are {', '.join(self.module.FUNCTIONS)}"

@@ -12,7 +12,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, brief
 from kanegen.forms import FORMS
 from kanegen.model import Projection
 from kanegen.progress import ProgressBar, activity
@@ -83,8 +83,9 @@ class Options(NamedTuple):
             if value is not None:
                 positive(value, name, "a positive number of seconds")
         steps = self.max_steps
-        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
-            raise SolveError(f"max_steps is {steps!r}; expected a positive integer or None for no limit")
+        whole = isinstance(steps, (int, np.integer)) and not isinstance(steps, bool)
+        if steps is not None and not (whole and 1 <= steps <= _MOST_STEPS):
+            raise SolveError(f"max_steps is {brief(steps)}; expected an integer from 1 to 2**63 - 1, or None")
         _check_tolerance(self.rtol, "rtol", zero=False)
         _check_tolerance(self.atol, "atol", zero=True)
 
@@ -93,6 +94,10 @@ RTOL: Final = 1e-8
 ATOL: Final = 1e-10
 _STEPPING: Final = Options._fields[: Options._fields.index("events")]
 """The options that are passed to the compiled integrator unchanged."""
+
+
+_MOST_STEPS: Final = 2**63 - 1
+"""The compiled integrator counts steps with 64 bits."""
 
 
 class Problem(NamedTuple):
@@ -172,8 +177,9 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     check_contact_values(problem.functions, *state, r)
     if tolerance is not None and (violated := violations(d, problem.residuals(*state, r), *state[1:], tolerance)):
         advice = (
-            "correct q0 and u0, allow more by start_tolerance=, or pass start_tolerance=None to integrate in spite of "
-            "the violation (with a stabilization it decays)"
+            "correct the start, for example by q0, u0 = solver.make_consistent(t0, q0, u0) with fixed= for values to "
+            "keep; allow more by start_tolerance=; or pass start_tolerance=None to integrate in spite of the violation "
+            "(with a stabilization it decays)"
         )
         headline = f"the start at t = {start.t!r} s violates {len(violated)} constraint(s)"
         raise SolveError(listed(headline, violated, advice))
@@ -191,14 +197,17 @@ def _span(t_span: Any, start: float | None) -> tuple[float, float]:
         t0, t1 = t_span
     except (TypeError, ValueError) as error:
         if not isinstance(t_span, (int, float, np.number)) or isinstance(t_span, bool):
-            raise SolveError(f"t_span is {t_span!r}; expected a pair (t0, t1) in seconds") from error
+            raise SolveError(f"t_span is {brief(t_span)}; expected a pair (t0, t1) in seconds") from error
         if start is None:
             raise SolveError(
                 f"t_span is {t_span!r}, the end of the run, and the start has no time: give (t0, t1), or t in "
                 "Model(initial=...) or solver.with_initial(...)"
             ) from error
         t0, t1 = start, t_span
-    return number(t0, "t0"), number(t1, "t1")
+    first, last = number(t0, "t0"), number(t1, "t1")
+    if not math.isfinite(last - first):
+        raise SolveError(f"t_span is {t_span!r}; its length exceeds the largest floating-point number")
+    return first, last
 
 
 def _check_tolerance(value: Any, name: str, zero: bool) -> None:
@@ -206,11 +215,11 @@ def _check_tolerance(value: Any, name: str, zero: bool) -> None:
         return  # the usual case, without the time that NumPy takes
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.array(np.nan)
     if not (np.isfinite(array).all() and ((array >= 0.0) if zero else (array > 0.0)).all()):
         raise SolveError(
-            f"{name} is {value!r}; expected finite numbers that are {'not negative' if zero else 'positive'}"
+            f"{name} is {brief(value)}; expected finite numbers that are {'not negative' if zero else 'positive'}"
         )
 
 

@@ -26,7 +26,7 @@ from kanegen.solve.consistent import violations
 from kanegen.solve.contacts import contacts_at
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import key_name, listed, one_state, require_none, shown, unknown
+from kanegen.solve.values import listed, names_in, one_state, positive, require_none, shown, unknown
 
 Evaluate = Callable[[str], Array]
 """The value of a compiled function, by name, at the state of linearization."""
@@ -193,6 +193,7 @@ class Differentiable(Evaluation):
             force the Jacobians do not contain, if the named elements are not independent, and if the Jacobians were not
             built.
         """
+        tolerance = positive(tolerance, "tolerance")
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
         _require_open_contacts(self._functions, t, q, u, self._functions.with_states(r, s))
@@ -318,7 +319,7 @@ def _free(matrix: Array, names: Sequence[str], wanted: Sequence[Any] | None, wha
     rank, order = pivoted_columns(matrix)
     if wanted is None:
         return sorted(order[rank:])
-    chosen = [key_name(name) for name in wanted]
+    chosen = names_in(wanted, f"{what}s")
     require_none([unknown(name, names, what) for name in chosen if name not in names])
     free = sorted({names.index(name) for name in chosen})
     bound = [i for i in range(len(names)) if i not in free]

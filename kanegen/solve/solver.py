@@ -20,6 +20,7 @@ from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
 from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
+from kanegen.solve.evaluation import Quantity, describe_quantities
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.integrate import Integrable
 from kanegen.solve.linearize import Differentiable
@@ -79,10 +80,16 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     """
 
-    rhs: Callable[..., Any]
-    ode: Callable[..., Array]
-    speeds_from_momentum: Callable[..., Array]
-    momentum_rhs: Callable[..., tuple[Array, ...]]
+    rhs: Callable[..., Any] = Quantity(
+        "rhs", "Rates (q', u') of a state, (n_q,) and (n_u,), and s' (n_s,) with states."
+    )
+    ode: Callable[..., Array] = Quantity("ode", "y' for y = (q, u, s), for scipy.integrate.solve_ivp.", "t y r")
+    speeds_from_momentum: Callable[..., Array] = Quantity(
+        "speeds_from_momentum", "Speeds (n_u,) from the momenta of the momentum forms.", "t q mom r s"
+    )
+    momentum_rhs: Callable[..., tuple[Array, ...]] = Quantity(
+        "momentum_rhs", "Rates (q', mom') of the momentum forms, and s' (n_s,) with states.", "t q mom r s"
+    )
 
     def __init__(
         self,
@@ -268,4 +275,5 @@ def _quantities() -> str:
     return "".join(f"    {x.name} {shape}\n        {x.summary}.\n" for x, shape in zip(specs, shapes, strict=True))
 
 
+describe_quantities(Solver)
 Solver.__doc__ = f"{(Solver.__doc__ or '').rstrip()}\n\n{_quantities()}"

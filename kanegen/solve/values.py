@@ -11,9 +11,10 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
-from kanegen.errors import SolveError, warn_user
+from kanegen.errors import SolveError, brief, warn_user
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.checks.symbols import surplus_message
+from kanegen.model.stabilization import require_stabilization
 
 
 def key_name(key: Any) -> str:
@@ -25,8 +26,17 @@ def key_name(key: Any) -> str:
     return symbol_name(key)
 
 
+def names_in(given: Any, what: str) -> list[str]:
+    """Names from one name, or from a sequence of names or symbols. Raises `SolveError` for anything else."""
+    if not isinstance(given, Iterable):
+        raise SolveError(f"{what} is {brief(given)}; expected a sequence of names or symbols")
+    return [key_name(key) for key in ([given] if isinstance(given, str) else given)]
+
+
 def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[str, Any]:
     """The mapping with names in place of symbols as keys. Raises `SolveError` for unknown and repeated names."""
+    if not isinstance(given, Mapping):
+        raise SolveError(f"values of {what}s are {brief(given)}; expected a mapping from names or symbols to values")
     result: dict[str, Any] = {}
     problems = []
     for key, value in given.items():
@@ -99,7 +109,7 @@ def number(value: Any, what: str) -> float:
     except (TypeError, ValueError, OverflowError):
         result = math.nan
     if not math.isfinite(result):
-        raise SolveError(f"{what} is {value!r}; expected a finite real number")
+        raise SolveError(f"{what} is {brief(value)}; expected a finite real number")
     return result
 
 
@@ -107,19 +117,30 @@ def positive(value: Any, what: str, expected: str = "a positive number") -> floa
     """``value`` as a positive float. Raises `SolveError` for anything else."""
     result = number(value, what)
     if not result > 0.0:
-        raise SolveError(f"{what} is {value!r}; expected {expected}")
+        raise SolveError(f"{what} is {brief(value)}; expected {expected}")
     return result
+
+
+def real_array(values: Any, what: str) -> Array:
+    """``values`` as an array of floats of any shape, which can be NaN. Raises `SolveError` for anything else."""
+    try:
+        array = np.asarray(values)
+        if array.size and array.dtype.kind not in "fiu":
+            raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SolveError(f"{what} is {brief(values)}; expected real numbers") from error
 
 
 def numbers(values: Any, what: str, names: Sequence[str]) -> Array:
     """One finite float for each name, (n,); a single number applies to all. Raises `SolveError` for anything else."""
     try:
         array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.array(np.nan)
     if array.shape not in ((), (len(names),)) or not np.isfinite(array).all():
         raise SolveError(
-            f"{what} is {values!r}; expected {len(names)} finite number(s), for {', '.join(names)}, or one for all"
+            f"{what} is {brief(values)}; expected {len(names)} finite number(s), for {', '.join(names)}, or one for all"
         )
     return np.broadcast_to(array, (len(names),)).copy()
 
@@ -154,8 +175,8 @@ class Variables(NamedTuple):
             expected = f"nothing, because the model {self.model!r} has no {self.kind}s"
         try:
             array = np.array(given, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise SolveError(f"{self.argument} is {given!r}; expected {expected}") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise SolveError(f"{self.argument} is {brief(given)}; expected {expected}") from error
         if array.shape != (len(self.names),):
             raise SolveError(f"{self.argument} has shape {array.shape}; expected {expected}")
         return {name: number(x, f"{self.kind} {name}") for name, x in zip(self.names, array.tolist(), strict=True)}
@@ -302,8 +323,10 @@ def without_surplus(
 def gain_values(stabilization: Baumgarte | Projection | None, description: Description) -> Array:
     """The gains (n_g,) in the order of the compiled code; zero without stabilization and with projection.
 
-    Raises `SolveError` for a model without constraints to stabilize, and for integrals that cannot be preserved.
+    Raises `SolveError` for a model without constraints to stabilize, and for integrals that cannot be preserved,
+    `ModelError` for anything that is no stabilization.
     """
+    require_stabilization(stabilization)
     constraints = description.constraints
     n_h, n_v = constraints.n_holonomic, constraints.n_nonholonomic
     useful = stabilization is None

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import mpmath
 
+from kanegen.errors import DerivationError
 from kanegen.verification.states import Numbers, State
 
 Vector: TypeAlias = "Sequence[Any] | Numbers"
@@ -75,11 +76,14 @@ class Worst:
 
 
 def judge(principle: str, tolerance: float, compare: Callable[[Worst], str]) -> Check:
-    """The row of a principle: ``compare`` adds its deviations and returns the note, or raises `NotApplicableError`."""
+    """The row of a principle: ``compare`` adds its deviations and returns the note.
+
+    It raises `NotApplicableError`, or `DerivationError` where a function of the user has no derivatives.
+    """
     worst = Worst(principle, tolerance)
     try:
         return worst.check(compare(worst))
-    except NotApplicableError as reason:
+    except (NotApplicableError, DerivationError) as reason:
         return Check(principle, None, None, f"not applicable: {reason}")
 
 

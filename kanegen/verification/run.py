@@ -9,12 +9,14 @@ from typing import Any, Final
 import mpmath
 
 from kanegen.derivation import derive
-from kanegen.errors import VerificationError
+from kanegen.errors import DerivationError, VerificationError
 from kanegen.forms import AUTO, FORMS
 from kanegen.model import Model
 from kanegen.pipeline import build
 from kanegen.program.assemble import assemble
+from kanegen.program.catalogue import group
 from kanegen.program.options import BuildOptions
+from kanegen.solve import Solver
 from kanegen.verification import compiled, differences, principles
 from kanegen.verification.report import Check, Report, Worst, judge
 from kanegen.verification.states import draw_states
@@ -84,18 +86,28 @@ def verify(
     if states < 1:
         raise VerificationError(f"states is {states}: expected at least one random state")
     others = [BuildOptions.of(other).form for other in (FORMS if forms is None else forms)]
-    solver = build(model, form=form, functions="all")
+    solver, functions, notes = _everything(model, form)
     equations = derive(model)
-    program, name = assemble(equations, BuildOptions.of(form, "all"))
+    program, name = assemble(equations, BuildOptions.of(form, functions))
     drawn = draw_states(equations, states, seed, start)
     subject = Subject(equations, program, solver, drawn)
     with mpmath.workdps(DIGITS):
         checks = tuple(_checks(model, subject, [other for other in others if other not in (AUTO, name)]))
-    report = Report(model.name, name, checks, _notes(subject, seed, start))
+    report = Report(model.name, name, checks, (*_notes(subject, seed, start), *notes))
     if not report.ok:
         failed = ", ".join(check.principle for check in report.failed)
         raise VerificationError(f"{model.name!r} fails {failed}\n{report}", report)
     return report
+
+
+def _everything(model: Model, form: str) -> tuple[Solver, tuple[str, ...], tuple[str, ...]]:
+    """The solver with all functions (without Jacobians if a user function has no derivatives), their names, notes."""
+    functions = BuildOptions.of(form, "all").functions
+    try:
+        return build(model, form=form, functions=functions), functions, ()
+    except DerivationError as error:
+        functions = tuple(name for name in functions if name not in group("jacobians"))
+        return build(model, form=form, functions=functions), functions, (f"without Jacobians: {error}",)
 
 
 def _checks(model: Model, subject: Subject, forms: Iterable[str]) -> Iterator[Check]:
@@ -113,6 +125,9 @@ def _notes(subject: Subject, seed: int, start: Mapping[str, Any] | None) -> tupl
     notes = [f"{len(states)} random states{'' if start is None else ' around the start'}, seed {seed}"]
     if equations.velocities.nodes or equations.positions.nodes:
         notes[0] += f"; {sum(state.consistent for state in states)} of them satisfy the constraints"
+    kept = [item.label for item in equations.constraints.invariants]
+    if kept:
+        notes.append(f"every state satisfies {', '.join(kept)}")
     missing = [str(symbol) for symbol, value in equations.model.parameters.items() if value is None]
     if missing:
         notes.append(f"random positive values of the parameters {', '.join(missing)}")

@@ -15,10 +15,11 @@ extern "C" {
 #endif
 
 /* Number of consecutive events without progress that counts as chattering. An event makes no progress if it follows
- * after less than this fraction of the run, or, without a jump, after less than a fraction of the longest step in which
+ * after less than this fraction of the run (or of so many longest steps, if the run is longer), or, without a jump, after less than a fraction of the longest step in which
  * the guard moved by at most so many units of tolerance. */
 #define KG_IDLE_EVENTS 200
 #define KG_IDLE_PROGRESS KG_C(1e-10)
+#define KG_IDLE_SPAN KG_C(1e4)
 #define KG_IDLE_EXCURSION KG_C(1e3)
 #define KG_IDLE_STEP KG_C(1e-2)
 
@@ -179,7 +180,9 @@ static inline int kg_hybrid_adjust(void *context) {
 static inline int kg_hybrid_progress(kg_hybrid *h) {
   const kg_stepper *s = h->stepper;
   const kg_finder *f = &h->finder;
-  const kg_real least = KG_IDLE_PROGRESS * KG_ABS(h->t_end - s->t_start);
+  /* A span that is long compared with the steps says nothing about the intervals between events. */
+  const kg_real scale = KG_MIN(KG_ABS(h->t_end - s->t_start), KG_IDLE_SPAN * s->statistics.largest_step);
+  const kg_real least = KG_IDLE_PROGRESS * scale;
   const kg_real interval = KG_ABS(s->t - h->t_event);
   int crawls = 0;
   for (int i = 0; i < f->n; ++i) {

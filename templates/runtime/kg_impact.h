@@ -1,8 +1,9 @@
 /* kg_impact.h - computes impacts at contacts, several at once, with friction.
  *
  * Newton's law of restitution as a complementarity problem for all contacts that touch (Moreau; Glocker):
- * 0 <= Lambda, 0 <= v+ + e v-, Lambda (v+ + e v-) = 0, with friction |Lambda_t| <= mu Lambda_n, sticking (v_t+ = 0) or
- * slipping opposite to v_t+. Contacts at rest and imposed constraints have e = 0: they keep or reach zero speed.
+ * 0 <= Lambda, 0 <= v+ - w, Lambda (v+ - w) = 0 with w = e max(-v-, 0), so that e concerns approaching contacts only;
+ * with friction |Lambda_t| <= mu Lambda_n, sticking (v_t+ = 0) or slipping opposite to v_t+. Contacts at rest and
+ * imposed constraints have e = 0: they keep or reach zero speed.
  * Forces that are finite (compliant contacts, friction under a given load) have no impulse. With friction and e > 0
  * this law may add energy in special configurations, as Newton's law is known to do (Kane and Levinson 1985).
  */

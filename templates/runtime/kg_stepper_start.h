@@ -10,8 +10,13 @@ extern "C" {
 
 /* So many steps in a row that hardly change t end a run. */
 #define KG_SHORT_STEPS 500
-/* The least first step, in roundings of t. */
+/* Such a step has at most so many roundings of t, ... */
+#define KG_SHORT_ROUNDINGS KG_C(1e4)
+/* ... or of the span, where it is at most this fraction of the longest trial step. */
+#define KG_SHORT_FRACTION KG_C(1e-3)
+/* The least first step, in roundings of t or of the span; and its limit where the span is long. */
 #define KG_SHORT_FIRST_STEP KG_C(1e5)
+#define KG_LONG_FIRST_STEP KG_C(1e-6)
 
 typedef struct {
   int method;          /* number of a method: kg_methods.h */
@@ -43,6 +48,7 @@ typedef struct {
   kg_real h_next;    /* magnitude of the next trial step */
   kg_real damping;   /* error^beta of the last accepted step, for proportional control */
   int short_steps;   /* accepted in a row that hardly change t */
+  kg_real longest;   /* magnitude of the longest trial step */
   int obstacle;      /* why longer ones were rejected */
   long long grid;    /* fixed steps: number of the last multiple of the step at or before t */
   kg_real before[3]; /* smallest_step, largest_step and largest_error without the last step */
@@ -98,7 +104,8 @@ static inline kg_real kg_stepper_first_step(kg_stepper *s) {
   const kg_real d0 = kg_stepper_norm(s, s->y, s->y);
   const kg_real d1 = kg_stepper_norm(s, s->k, s->y);
   /* A state that is as good as zero says nothing about the size of a step: it must change t. */
-  const kg_real least = KG_MIN(KG_SHORT_FIRST_STEP * KG_EPSILON * KG_MAX(KG_ABS(s->t), span), limit);
+  const kg_real rounding = KG_SHORT_FIRST_STEP * KG_EPSILON;
+  const kg_real least = KG_MIN(KG_MAX(rounding * KG_ABS(s->t), KG_MIN(rounding * span, KG_LONG_FIRST_STEP)), limit);
   kg_real *f1 = s->k + n;
   kg_real d2, h0, h1;
   h0 = d0 < KG_C(1e-5) || d1 < KG_C(1e-5) ? KG_C(1e-6) : KG_C(0.01) * d0 / d1;
@@ -171,7 +178,7 @@ static inline int kg_stepper_start(kg_stepper *s, const kg_ode *ode, const kg_st
   int status;
   memset(s, 0, sizeof *s);
   s->method = kg_get_method(options->method);
-  if (!kg_stepper_accepts(&s->method, ode, options) || !KG_ISFINITE(t0) || !KG_ISFINITE(t_end)) {
+  if (!kg_stepper_accepts(&s->method, ode, options) || !KG_ISFINITE(t0) || !KG_ISFINITE(t_end - t0)) {
     return KG_INVALID_ARGUMENT;
   }
   s->ode = *ode;

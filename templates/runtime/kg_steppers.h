@@ -101,7 +101,7 @@ static inline kg_real kg_stepper_estimate(const kg_stepper *s, kg_real h, const 
 
 static inline int kg_stepper_fixed(kg_stepper *s) {
   const kg_real size = s->options.step;
-  const kg_real rounding = KG_C(16.0) * KG_EPSILON * KG_MAX(KG_ABS(s->t_start), KG_ABS(s->t_end));
+  const kg_real rounding = KG_C(16.0) * KG_EPSILON * KG_MAX(KG_ABS(s->t_start), KG_ABS(s->t) + size);
   const kg_real negligible = KG_C(1e-10) * size + rounding;
   /* Multiples of the step, not a running sum, so that rounding does not add up to one step more. */
   kg_real t_new = s->t_start + s->direction * size * (kg_real)(s->grid + 1);
@@ -155,11 +155,27 @@ static inline kg_real kg_stepper_resize(const kg_stepper *s, kg_real size, kg_re
   return size / KG_MAX(KG_C(1.0) / m->grow, KG_MIN(KG_C(1.0) / m->shrink, power / s->damping));
 }
 
+/* Whether the last step hardly changes t: it is not longer than the rounding of t, or it is that short compared with
+ * the span and with trial steps, and changes y by less than the tolerance. A step of a motion that is fast compared
+ * with a long span is not short. */
+static inline int kg_stepper_is_short(kg_stepper *s) {
+  const kg_real limit = KG_SHORT_ROUNDINGS * KG_EPSILON, size = KG_ABS(s->h);
+  if (size <= limit * KG_MAX(KG_ABS(s->t), KG_ABS(s->t - s->t_start))) {
+    return 1;
+  }
+  if (size > limit * KG_ABS(s->t_end - s->t_start) || size > KG_SHORT_FRACTION * s->longest) {
+    return 0;
+  }
+  for (int i = 0; i < s->ode.n; ++i) {
+    s->scratch[i] = s->y[i] - s->y_old[i];
+  }
+  return kg_stepper_norm(s, s->scratch, s->y) <= KG_C(1.0);
+}
+
 /* Counts steps that hardly change t. Where the right-hand side fails beyond some state, steps can become so short
  * that they change t but no longer y: without a limit the run would practically never end. */
 static inline void kg_stepper_watch(kg_stepper *s, int rejection) {
-  const kg_real span = KG_ABS(s->t_end - s->t_start);
-  if (KG_ABS(s->h) > KG_C(1e4) * KG_EPSILON * KG_MAX(span, KG_ABS(s->t))) {
+  if (!kg_stepper_is_short(s)) {
     s->short_steps = 0;
     s->obstacle = KG_STEP_COLLAPSED;
     return;
@@ -186,6 +202,7 @@ static inline int kg_stepper_adaptive(kg_stepper *s) {
     if (too_small && t_new != s->t_end) {
       return KG_STEP_COLLAPSED;
     }
+    s->longest = KG_MAX(s->longest, KG_ABS(h));
     status = kg_stepper_try(s, h, &error);
     if (status == KG_OK && error <= KG_C(1.0)) {
       s->h_next = kg_stepper_resize(s, KG_ABS(h), error);

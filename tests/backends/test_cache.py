@@ -51,6 +51,14 @@ def test_folder_is_private_and_named_by_the_environment(tmp_path: Path, monkeypa
     assert cache_folder().name == "kanegen"
 
 
+def test_an_unknown_home_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, home in (("~nobody-of-this-name/cache", "/home/me"), ("~/cache", "")):
+        monkeypatch.setenv("KANEGEN_CACHE_DIR", folder)
+        monkeypatch.setenv("HOME", home)
+        with raises(BuildError, folder, "KANEGEN_CACHE_DIR"):
+            cache_folder()
+
+
 def test_a_folder_of_another_user_is_refused(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     other = os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: other)

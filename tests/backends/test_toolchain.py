@@ -10,7 +10,13 @@ from messages import raises
 
 from kanegen.backends.cython import toolchain as toolchain_module
 from kanegen.backends.cython.processes import run
-from kanegen.backends.cython.toolchain import CompilerOptions, cpu_identity, find_toolchain, link_command
+from kanegen.backends.cython.toolchain import (
+    CompilerOptions,
+    compile_object,
+    cpu_identity,
+    find_toolchain,
+    link_command,
+)
 from kanegen.errors import BuildError
 
 
@@ -34,6 +40,8 @@ def test_cc_wins_and_keeps_its_arguments(tmp_path: Path) -> None:
 def test_a_wrong_cc_is_an_error_not_a_reason_to_take_another() -> None:
     with raises(BuildError, "CC", "'/nonexistent'", "apt install gcc"):
         find_toolchain({"CC": "/nonexistent", "PATH": "/usr/bin:/bin"})
+    with raises(BuildError, "CC", "gcc", "quotation"):
+        find_toolchain({"CC": 'gcc "x', "PATH": "/usr/bin:/bin"})
 
 
 def test_no_compiler_tells_what_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +64,14 @@ def test_an_updated_compiler_has_another_stamp(tmp_path: Path) -> None:
     before = find_toolchain({"CC": "cc", "PATH": str(tmp_path)})
     program(tmp_path, "cc", "exit 1")
     assert find_toolchain({"CC": "cc", "PATH": str(tmp_path)}).stamp != before.stamp
+
+
+def test_a_compiler_that_writes_nothing_is_blamed(tmp_path: Path) -> None:
+    source, target = tmp_path / "model.c", tmp_path / "model.o"
+    source.write_text("int x;\n", encoding="utf-8")
+    toolchain = find_toolchain({"CC": str(program(tmp_path, "nothing", "echo a warning")), "PATH": ""})
+    with raises(BuildError, "nothing", "model.o", "CC", "a warning"):
+        compile_object(toolchain, (), source, target, ())
 
 
 @pytest.mark.parametrize("flag", ["-ffast-math", "-Ofast", "-ffinite-math-only"])

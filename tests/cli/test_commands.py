@@ -25,6 +25,7 @@ from kanegen.cli.show import QUANTITIES
 from kanegen.codegen.methods.table import METHODS
 from kanegen.derivation import Equations
 from kanegen.errors import ModelError
+from kanegen.forms import FORMS
 
 FILE = """
 import sympy as sm
@@ -102,6 +103,11 @@ def test_version_and_help(cache: Path) -> None:
     assert __version__ in output(cache, "--version")
     text = output(cache, "--help")
     assert all(command in text for command in ("build", "run", "emit", "show", "bench", "cache"))
+
+
+@pytest.mark.parametrize("command", ["build", "verify"])
+def test_help_lists_every_form(cache: Path, command: str) -> None:
+    says(output(cache, command, "--help"), "auto", *FORMS)
 
 
 def test_help_imports_neither_scipy_nor_matplotlib() -> None:
@@ -197,6 +203,17 @@ def test_a_start_without_states_is_refused(cache: Path, tmp_path: Path) -> None:
     says(result.output, "INITIAL", "i", "z", '"s"')
 
 
+def test_an_incomplete_start_is_refused(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "incomplete.py"
+    text = (EXAMPLES / "elliptic_wire.py").read_text(encoding="utf-8")
+    for start, names in (("{'q': (0.0, 0.0)}", ("INITIAL", "t")), ("(0.0, 0.0)", ("INITIAL", "mapping"))):
+        file.write_text(f"{text}\n\nINITIAL = {start}\n", encoding="utf-8")
+        result = invoke(cache, "run", file)
+        assert result.exit_code == 1
+        says(result.output, *names)
+        assert "Traceback" not in result.output
+
+
 def test_events_that_reset_states_are_listed(cache: Path, tmp_path: Path) -> None:
     file = tmp_path / "counter.py"
     file.write_text(COUNTER, encoding="utf-8")
@@ -258,6 +275,7 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
         (("run", "{file}", "-o", "n"), 2, ("name=value",)),
         (("run", "{file}", "-o", "rod=1", "-o", "rod=2"), 2, ("rod", "twice")),
         (("run", "{file}", "--output", "motion.txt"), 2, (".csv", ".npz", ".nc", ".parquet")),
+        (("run", "{file}", "--plot", "motion.zzz"), 2, ("motion.zzz", ".png", ".pdf")),
         (("show", "{file}", "-o", "n=3"), 1, ("'n'",)),
         (("show", "{file}:absent"), 1, ("'absent'",)),
         (("show", "{file}:wrong"), 1, ("frame", "3")),

@@ -62,6 +62,11 @@ def test_stems_are_identifiers(text: str) -> None:
     assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", stem(text))
 
 
+def test_stems_are_short_enough_for_names_of_files() -> None:
+    assert stem("long name " * 1000).startswith("long_name_long_name")
+    assert len(stem("long name " * 1000)) <= 80
+
+
 def test_stems_resemble_names() -> None:
     assert [stem(name) for name in ("four bar", "4-bar", "double */ x", "")] == [
         "four_bar",

@@ -137,6 +137,21 @@ def test_problem(parts, changes, names):
     says_one(parts.problems(**changes), *names)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        lambda parts, name: {"name": name},
+        lambda parts, name: {"parameters": {name: 1.0}, "outputs": {name: q1}},
+        lambda parts, name: {"inputs": [Input(sm.Symbol(name), 0.0)], "outputs": {"o": sm.Symbol(name)}},
+        lambda parts, name: {"impulses": {name: [(parts.P, parts.N.x)]}},
+        lambda parts, name: {"bodies": [me.Particle(name, parts.P, m)]},
+    ],
+)
+def test_half_characters_in_names_are_refused(parts, changes):
+    with raises(ModelError, "\\ud800", "surrogate"):
+        parts.model(**changes(parts, "half \ud800"))
+
+
 def test_all_problems_at_once(parts):
     problems = parts.problems(
         parameters={m: -1.0, "stiffness": 2.0},

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from messages import raises
+from messages import raises, says_one
 from scipy.integrate import solve_ivp
 from tolerances import CONSISTENT_START, EVALUATION, FINE_INTEGRATION
 
@@ -202,6 +202,7 @@ def test_linear_model_has_three_coordinates_for_each_group() -> None:
 def test_verification_draws_states_on_the_spheres() -> None:
     report = kg.verify(top_and_body())
     assert report.ok
+    says_one(report.notes, "Ae0**2 + Ae1**2 + Ae2**2 + Ae3**2 - 1", "norm of Euler parameters")
     assert {"Lagrange", "Gauss"} <= {check.principle for check in report.checks if check.ok}
 
 

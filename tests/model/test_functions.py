@@ -105,6 +105,14 @@ def test_spline_problems(x_points, y_points, options, names):
         Spline(x_points, y_points, **options)
 
 
+@pytest.mark.parametrize("name", ["", "a\0b", "a\ud800", 3])
+def test_names_that_no_file_can_hold(name):
+    with raises(ModelError, "kg.Function", repr(name)):
+        Function(name, 1, np.sin, "sin(x)")
+    with raises(ModelError, "kg.Spline", repr(name)):
+        Spline([0, 1], [0, 1], "linear", name=name)
+
+
 def test_gains_of_alpha_and_beta():
     G1, G2, G = Baumgarte(alpha=10, beta=5).gains(2, 1)
     assert np.array_equal(G1, -20 * np.eye(2))

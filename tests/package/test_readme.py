@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from checkout import ROOT
 
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -22,6 +23,17 @@ def test_the_examples_run(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "tension" in done.stdout
     assert "impact" in done.stdout
+
+
+def test_the_tension_is_that_of_a_pendulum() -> None:
+    """``m v^2 / l + m g cos(angle)``, in a state of the motion."""
+    first, *_ = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    closed_form = "1.2 * (u @ u / 0.5 - 9.81 * q[1] / 0.5)"
+    program = f"{first}\nq, u = solution.q[-1], solution.u[-1]\nprint({closed_form})\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    (tension,) = re.findall(r"^tension (\S+)$", done.stdout, re.MULTILINE)
+    # The stabilization adds to the multiplier; the violation that it removes is below 1e-8 of the length.
+    assert float(tension) == pytest.approx(float(done.stdout.splitlines()[-1]), rel=1e-6)
 
 
 def test_files_and_links_exist() -> None:

@@ -256,6 +256,31 @@ def test_a_run_does_not_crawl_towards_a_state_it_cannot_reach(host: Host, method
     assert run.statistics.steps < 2000
 
 
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_a_run_does_not_crawl_from_a_state_it_cannot_leave(host: Host, method: str) -> None:
+    start = float(np.nextafter(1000.0, 0.0))
+    for end in (2.0, 1e12):
+        run = host.integrate(method, st.WALL, (start,), 0.0, end, rtol=1e-8, atol=1e-8)
+        assert run.rhs_status == st.SINGULAR
+        assert run.statistics.steps < 2000
+
+
+@pytest.mark.parametrize("end", [1e12, -1e12, 1e100, 1e308])
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_a_span_does_not_limit_the_steps_of_a_fast_motion(host: Host, method: str, end: float) -> None:
+    run = host.integrate(method, st.SMOOTH, START, 0.0, end, rtol=1e-8, atol=1e-8, max_steps=2000)
+    assert run.status == st.TOO_MANY
+    assert abs(run.t[-1]) > 10.0
+    assert run.y[-1] == pytest.approx(exact(run.t[-1]), rel=COARSE_INTEGRATION, abs=COARSE_INTEGRATION)
+
+
+@pytest.mark.parametrize("method", FIXED)
+def test_fixed_steps_keep_their_size_in_a_long_span(host: Host, method: str) -> None:
+    run = host.integrate(method, st.SMOOTH, START, 0.0, 1e12, step=1e-3, max_steps=1000)
+    assert run.status == st.TOO_MANY
+    np.testing.assert_allclose(run.t, 1e-3 * np.arange(1001), rtol=1e-15)
+
+
 def test_repartitions_are_counted(host: Host) -> None:
     run = host.integrate("dopri5", st.REPARTITIONS, (1.0,), 0.0, 2.0)
     assert run.status == st.FINISHED
@@ -286,6 +311,7 @@ def test_an_empty_interval_is_finished_at_once(host: Host, method: str) -> None:
 def test_invalid_options_are_refused(host: Host, method: str, options: dict[str, float]) -> None:
     assert host.integrate(method, st.SMOOTH, START, 0.0, 1.0, **options).status == st.INVALID
     assert host.integrate("dopri5", st.SMOOTH, START, 0.0, float("inf")).status == st.INVALID
+    assert host.integrate("dopri5", st.SMOOTH, START, -1e308, 1e308).status == st.INVALID
 
 
 @pytest.mark.parametrize("method", st.METHODS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import pydoc
 import subprocess
 import sys
 import threading
@@ -13,11 +15,11 @@ import numpy as np
 import pytest
 import sympy
 from handmade_track import CONSTRAINTS, DESCRIPTION, PARAMETERS, acceleration, extension, solver, sources, start
-from messages import raises
+from messages import raises, says
 
 from kanegen.errors import BuildError, ModelError, SolveError
 from kanegen.model import Baumgarte
-from kanegen.program.catalogue import ATTRIBUTES
+from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve import Description, Solver
 
 Q, U = start()
@@ -241,6 +243,26 @@ def test_the_attributes_are_the_compiled_methods() -> None:
     track = Solver(extension(), DESCRIPTION, PARAMETERS)
     assert type(track.rhs).__name__ == "builtin_function_or_method"
     assert type(track.T).__name__ == "builtin_function_or_method"
+
+
+@pytest.mark.parametrize("name", ["rhs", "T", "kinetic_energy"])
+def test_quantities_have_signatures_and_descriptions(name: str) -> None:
+    names = ["t", "q", "u", "r", "s", "out"]
+    for owner, arguments in ((solver(), names), (Solver, ["self", *names])):
+        quantity = getattr(owner, name)
+        signature = inspect.signature(quantity)
+        assert list(signature.parameters) == arguments
+        assert all(signature.parameters[optional].default is None for optional in ("r", "s", "out"))
+        assert inspect.getdoc(quantity)
+    start = (0.0, Q, U, [0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(getattr(Solver, name)(solver(), *start), getattr(solver(), name)(*start))
+
+
+def test_the_help_of_a_solver_describes_every_quantity() -> None:
+    text = pydoc.render_doc(Solver, renderer=pydoc.plaintext)
+    for name in ATTRIBUTES:
+        says(text, f"{name}(self, t, q, u, r=None, s=None, out=None)")
+        assert CATALOGUE[name].summary[1:] in text
 
 
 def test_threads_share_a_solver() -> None:

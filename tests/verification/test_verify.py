@@ -14,7 +14,7 @@ import special_systems
 import sympy.physics.mechanics as me
 from click.testing import CliRunner
 from mechanisms import blocks
-from messages import raises, says
+from messages import raises, says, says_one
 from systems import EXAMPLES, HYBRID, NAMES, SYSTEMS, initial, model_of, names
 from verify_models import cart, gimballed, rolling_wheel, set_velocity, spring_load
 
@@ -309,6 +309,17 @@ def test_functions_of_the_user_are_checked_in_double_precision() -> None:
     assert report.check("compiled functions").ok
     assert report.check("Hamilton").ok is None
     assert any("double precision" in note for note in report.notes)
+
+
+def test_functions_without_derivatives_are_verified_without_jacobians() -> None:
+    N, x = me.ReferenceFrame("N"), me.dynamicsymbols("x")
+    spring = kg.Function("spring", 1, math.tanh, "tanh(x)")
+    model = cart("cart on a spring without slope", frame=N, **spring_load(N, x, spring))
+    report = kg.verify(model, states=2, forms=())
+    assert report.check("Lagrange").ok
+    assert report.check("compiled functions").ok
+    assert report.check("Jacobians of q', u'").ok is None
+    says_one(report.notes, "Jacobians", "spring", "derivatives=")
 
 
 def test_redundant_constraints_are_verified_on_their_manifold() -> None:

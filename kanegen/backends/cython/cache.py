@@ -202,13 +202,25 @@ class Cache:
 
 
 def cache_folder() -> Path:
-    """``KANEGEN_CACHE_DIR``, else the user's cache folder of this operating system (not created here)."""
-    named = os.environ.get("KANEGEN_CACHE_DIR")
-    if named:
-        return Path(named).expanduser().absolute()
-    from platformdirs import user_cache_path
+    """``KANEGEN_CACHE_DIR``, else the user's cache folder of this operating system (not created here).
 
-    return user_cache_path("kanegen", appauthor=False)
+    Raises `BuildError` if the home folder is needed and unknown.
+    """
+    named = os.environ.get("KANEGEN_CACHE_DIR")
+    try:
+        if named and not named.startswith("~"):
+            return Path(named).absolute()
+        if named and os.environ.get("HOME") == "":
+            raise RuntimeError("the environment variable HOME is empty")
+        if named:
+            return Path(named).expanduser().absolute()
+        from platformdirs import user_cache_path
+
+        return user_cache_path("kanegen", appauthor=False).absolute()
+    except (RuntimeError, KeyError) as error:
+        raise BuildError(
+            f"the cache folder {named or ''} cannot be found: {error}. Set KANEGEN_CACHE_DIR to the path of a folder"
+        ) from error
 
 
 def open_cache(folder: Path | None = None) -> Cache:

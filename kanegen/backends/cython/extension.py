@@ -26,6 +26,7 @@ from kanegen.backends.cython.toolchain import (
     cpu_identity,
     find_toolchain,
     link_command,
+    make,
 )
 from kanegen.backends.protocol import Evaluator, Generated, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
@@ -196,7 +197,8 @@ def _compile(job: _Job, sources: Sources, work: Path) -> None:
         compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
         objects = pending.result()
     parts = [str(kernel), *(str(objects / f"{part}.o") for part in (MODULE, *_C_PARTS))]
-    run(link_command(job.toolchain, job.options, parts, str(work / _file_name(sources))), folder=work)
+    library = work / _file_name(sources)
+    make(link_command(job.toolchain, job.options, parts, str(library)), library)
     kernel.unlink()
     # The entry keeps the C code of the model, but not the headers of the runtime, a third of its size.
     for name in sources.files:

@@ -94,7 +94,10 @@ def find_toolchain(environment: Mapping[str, str] | None = None) -> Toolchain:
 
 
 def _toolchain(command: str, search_path: str | None) -> Toolchain | None:
-    words = shlex.split(command)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:  # a quotation mark without its counterpart
+        raise BuildError(f"the command of the C compiler, CC={command!r}, cannot be read: {error}") from error
     path = shutil.which(words[0], path=search_path) if words else None
     if path is None:
         return None
@@ -127,10 +130,22 @@ def compile_object(
 ) -> None:
     """Compile one C file to an object file. Raises `BuildError`."""
     folders = [f"-I{folder}" for folder in include]
-    run((*toolchain.command, *flags, *folders, "-c", str(source), "-o", str(target)), folder=source.parent)
+    make((*toolchain.command, *flags, *folders, "-c", str(source), "-o", str(target)), target)
 
 
 def link_command(toolchain: Toolchain, options: CompilerOptions, parts: Sequence[str], target: str) -> list[str]:
     """The command that links objects (and C files, which it compiles) to a loadable extension."""
     shared = ("-bundle", "-undefined", "dynamic_lookup") if sys.platform == "darwin" else ("-shared",)
     return [*toolchain.command, *shared, *parts, "-o", target, *options.link, "-lm"]
+
+
+def make(command: Sequence[str], target: Path) -> None:
+    """Run a compiler in the folder of ``target``, the file that it writes. Raises `BuildError` if there is no file."""
+    output = run(command, folder=target.parent)
+    if not target.is_file():
+        raise BuildError(
+            f"{Path(command[0]).name} reported success but did not write {target.name}; set CC to a C compiler",
+            command=command,
+            stderr=output,
+            folder=target.parent,
+        )

@@ -72,6 +72,7 @@ def symbol_problems(model: SystemDescription, places: Sequence[Place], unknown_s
     """Problems of duplicated, ambiguous, unknown, misplaced and unused symbols."""
     of_places = (_unknown, _misplaced, _nonlinear_loads, _missing_rates, _constant_inputs, _unused_inputs)
     problems = [*_duplicates(model), *_ambiguous_names(model), *_outputs_named_as_others(model)]
+    problems += _unwritable_names(model)
     problems += [problem for find in of_places for problem in find(model, places)]
     return [*problems, *_unused_parameters(model, unknown_symbols), *_wrong_starts(model)]
 
@@ -108,6 +109,29 @@ def _ambiguous_names(model: SystemDescription) -> Iterator[str]:
                 f"{len(groups)} different symbols have the printed name {name!r} (in {', '.join(groups)}): rename one, "
                 "or use the same symbol (SymPy distinguishes symbols with different assumptions)"
             )
+
+
+def _unwritable_names(model: SystemDescription) -> Iterator[str]:
+    """Problems of names that no file can hold: Python strings can contain halves of characters (surrogates)."""
+    geometry = model.geometry
+    frames = {model.frame, *geometry.parents, *geometry.rate_parents}
+    points = {*geometry.routes, *(point for pair in geometry.positions for point in pair)}
+    names = {
+        model.name: "the model",
+        **{symbol_name(symbol): group for group, members in _groups(model).items() for symbol in members},
+        **{symbol_name(symbol): "parameters" for symbol in model.parameters},
+        **{str(body.name): "bodies" for body in model.bodies},
+        **{str(frame.name): "frames" for frame in frames},
+        **{str(point.name): "points" for point in points},
+        **dict.fromkeys(model.outputs, "outputs"),
+        **dict.fromkeys(model.reactions, "reactions"),
+        **dict.fromkeys(model.impulses, "impulses"),
+        **{contact.name: "contacts" for contact in model.resolved_contacts},
+        **{event.name: "events" for event in model.events},
+    }
+    for name, where in names.items():
+        if any("\ud800" <= letter <= "\udfff" for letter in str(name)):
+            yield f"the name {name!r} ({where}) contains half of a character (a surrogate): choose another name"
 
 
 def _outputs_named_as_others(model: SystemDescription) -> Iterator[str]:

@@ -233,6 +233,8 @@ def test_jacobians_must_be_asked_for() -> None:
     start = initial("rheonomic_particle")
     with raises(kg.SolveError, "jacobian_q", "functions="):
         solver.jacobian(start["t"], start["q"], start["u"])
+    with raises(kg.SolveError, "Jacobians", 'functions=("rhs", "residuals", "jacobians")'):
+        kg.build(model_of("rheonomic_particle")).linearize(start["t"], start["q"], start["u"])
     assert "jacobian_q" not in kg.build(model_of("rheonomic_particle")).description.functions
     assert "jacobian_q" in BuildOptions.of(functions="all").functions
 

@@ -111,7 +111,7 @@ def test_stabilization_makes_a_violation_decay() -> None:
         (
             Q + np.array([0.0, 0.1]),
             U,
-            [("1",), ("y - lift - slope*x", "position level", "residual", "0.1")],
+            [("1", "make_consistent"), ("y - lift - slope*x", "position level", "residual", "0.1")],
         ),
         (
             Q,

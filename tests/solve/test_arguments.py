@@ -1,0 +1,140 @@
+"""Wrong arguments of the public functions and methods: each is an error of kanegen that names the argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from messages import raises
+from systems import initial, model_of, solver_for
+
+import kanegen as kg
+from kanegen.errors import BuildError, KanegenError, ModelError, SolveError
+
+HUGE = 10**5000  # has neither a float nor, in Python, a text
+WRONG = ("abc", ["a"], {"a": 1}, HUGE, [10**400], [None], object(), [[1.0], [1.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    ("error", "options", "names"),
+    [
+        (ModelError, {"stabilization": "baumgarte"}, ("stabilization", "'baumgarte'", "kg.Baumgarte", "kg.Projection")),
+        (BuildError, {"compiler": "gcc"}, ("compiler", "'gcc'", "kanegen.CompilerOptions", "CC")),
+        (BuildError, {"form": ["reduced"]}, ("form", "['reduced']", "reduced")),
+        (BuildError, {"functions": 3}, ("functions", 3)),
+        (BuildError, {"functions": [3]}, ("functions", 3)),
+        (BuildError, {"backend": 3}, ("backend", 3, "cython", "interpreted")),
+    ],
+)
+def test_options_of_a_build_are_checked(error: type[KanegenError], options: Any, names: tuple[Any, ...]) -> None:
+    with raises(error, *names):
+        kg.build(model_of("slider_crank"), **options)
+
+
+@pytest.mark.parametrize("call", [kg.build, kg.derive, kg.verify, lambda model: kg.emit(model, "unused")])
+def test_something_that_is_no_model_is_refused(call: Callable[[Any], Any]) -> None:
+    with raises(ModelError, "'pendulum'", "kanegen.Model"):
+        call("pendulum")
+
+
+def test_the_compiler_options_are_public() -> None:
+    options = kg.CompilerOptions(kernel=("-std=c99", "-O1"))
+    solver, start = kg.build(model_of("elliptic_wire"), compiler=options), initial("elliptic_wire")
+    usual = solver_for("elliptic_wire").rhs(start["t"], start["q"], start["u"])
+    np.testing.assert_allclose(solver.rhs(start["t"], start["q"], start["u"]), usual, rtol=1e-12)
+
+
+def crank(method: str, **changes: Any) -> Any:
+    """A call of a method of the slider-crank at its start, with other arguments."""
+    start = initial("slider_crank")
+    arguments = {"t": start["t"], "q": start["q"], "u": start["u"], **changes}
+    return getattr(solver_for("slider_crank"), method)(**arguments)
+
+
+def run(**changes: Any) -> kg.Solution:
+    start = initial("slider_crank")
+    arguments = {"t_span": (0.0, 1.0), "q0": start["q"], "u0": start["u"], **changes}
+    return solver_for("slider_crank").integrate(**arguments)
+
+
+@pytest.mark.parametrize("t", ["0", 10**400, HUGE, None, np.inf], ids=range(5))
+@pytest.mark.parametrize("method", ["rhs", "energy", "residuals", "make_consistent", "partition"])
+def test_times_are_checked(method: str, t: Any) -> None:
+    with raises(SolveError, "t"):
+        crank(method, t=t)
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"t_span": (0, 10**400)}, ("t1",)),
+        ({"t_span": (0, HUGE)}, ("t1", "int")),
+        ({"t_span": (-1e308, 1e308)}, ("t_span", "-1e+308", "1e+308")),
+        ({"max_steps": 10**20}, ("max_steps", 10**20, "2**63 - 1")),
+        ({"max_steps": HUGE}, ("max_steps", "int")),
+        ({"max_steps": True}, ("max_steps", "True")),
+        ({"rtol": 10**400}, ("rtol",)),
+        ({"modes": 3}, ("contacts", 3, "mapping")),
+        ({"s0": "abc"}, ("s0", "'abc'")),
+        ({"s0": [1.0]}, ("s0", "slider_crank", "no states")),
+    ],
+    ids=range(10),
+)
+def test_options_of_a_run_are_checked(changes: dict[str, Any], names: tuple[Any, ...]) -> None:
+    with raises(SolveError, *names):
+        run(**changes)
+
+
+def test_integers_of_numpy_limit_the_steps() -> None:
+    assert run(max_steps=np.int64(100000)).success
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda solver: solver.with_parameters([1, 2]), ("parameters", "[1, 2]", "mapping")),
+        (lambda solver: solver.with_parameters({"crank": "x"}), ("crank",)),
+        (lambda solver: solver.make_consistent(0, [0], [0], fixed=3), ("fixed", 3)),
+        (lambda solver: solver.linearize(0, [0.0], [0.0], tolerance="x"), ("tolerance", "'x'")),
+    ],
+)
+def test_arguments_of_other_methods_are_checked(call: Callable[[Any], Any], names: tuple[Any, ...]) -> None:
+    with raises(SolveError, *names):
+        call(solver_for("slider_crank"))
+
+
+@pytest.mark.parametrize("stabilization", ["projection", 3, kg.Projection])
+def test_a_stabilization_is_an_object(stabilization: Any) -> None:
+    with raises(ModelError, "stabilization", "kg.Projection()"):
+        solver_for("slider_crank").with_stabilization(stabilization)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=range(len(WRONG)))
+@pytest.mark.parametrize("name", ["q", "u", "r", "s"])
+@pytest.mark.parametrize("method", ["rhs", "make_consistent", "residuals", "outputs", "contacts", "partition"])
+def test_states_and_inputs_are_checked(method: str, name: str, wrong: Any) -> None:
+    start = initial("dc_motor_arm")
+    arguments = {"t": start["t"], "q": start["q"], "u": start["u"], "r": [1.0], "s": start["s"], name: wrong}
+    with pytest.raises(SolveError):
+        getattr(solver_for("dc_motor_arm"), method)(**arguments)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=range(len(WRONG)))
+@pytest.mark.parametrize("name", ["q0", "u0", "r", "s0"])
+def test_starts_of_runs_are_checked(name: str, wrong: Any) -> None:
+    start = initial("dc_motor_arm")
+    arguments = {"q0": start["q"], "u0": start["u"], "s0": start["s"], name: wrong}
+    with pytest.raises(SolveError):
+        solver_for("dc_motor_arm").integrate((0.0, 0.1), **arguments)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=range(len(WRONG)))
+def test_states_of_a_linear_model_are_checked(wrong: Any) -> None:
+    start = initial("dc_motor_arm")
+    solver = kg.build(model_of("dc_motor_arm"), functions=("rhs", "residuals", "jacobians", "momentum", "Q"))
+    with pytest.raises(SolveError):
+        solver.linearize(0.0, start["q"], start["u"], s=wrong)
+    with pytest.raises(SolveError):
+        solver.impulse(0.0, start["q"], start["u"], [1.0], s=wrong)
