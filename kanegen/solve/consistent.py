@@ -149,12 +149,15 @@ def start_state(
     ``given`` are arrays, which are returned unchanged, mappings by name or symbol, or None; ``initial`` and the
     constraints complete them (:func:`completed`). ``r`` are the inputs of the run.
     """
-    d = functions.description
+    d, complete = functions.description, by_array(given[0]) and by_array(given[1])
+    if complete:
+        one_state(t, *given[:2])
+    if complete and not d.states and given[2] is None:
+        return given[0], given[1], np.empty(0)  # the compiled code checks them
     q, u, s = Variables.of(d, "0")
     states = s.array({**initial, **s.read(given[2])})
-    if by_array(given[0]) and by_array(given[1]):
-        one_state(t, *given[:2])
-        return given[0], given[1], states  # the compiled code checks them
+    if complete:
+        return given[0], given[1], states
     named = {**q.read(given[0]), **u.read(given[1])}
     own = {name: value for name, value in initial.items() if name in (*q.names, *u.names)}
     inputs = None

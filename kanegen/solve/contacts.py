@@ -411,6 +411,8 @@ def start_modes(module: Evaluator, modes: Mapping[str, str] | None) -> dict[int,
 
 def check_run(functions: CompiledFunctions, watched: Iterable[int], backwards: bool, control_states: bool) -> None:
     """Raise `SolveError` for contacts and events that do not work backwards in time or with controls in the state."""
+    if not (backwards or control_states):
+        return
     module, labels = functions.module, functions.description.events
     events = [module.EVENTS[k] for k in watched]
     resetting = {event.name for event in labels if event.reset}

@@ -187,8 +187,9 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
 
 
 def _record(solver: Evaluation, span: tuple[float, float], options: Options, control: ControlOptions) -> RunRecord:
-    given = {"t_span": span, "stabilization": solver.stabilization, **options._asdict(), **control._asdict()}
-    return RunRecord.of(solver, {name: value for name, value in given.items() if name not in ("t_eval", "progress")})
+    own = zip(options._fields + control._fields, options + control, strict=True)
+    given = {name: value for name, value in own if value is not None and name not in ("t_eval", "progress")}
+    return RunRecord.of(solver, {"t_span": span, "stabilization": solver.stabilization, **given})
 
 
 def _span(t_span: Any, start: float | None) -> tuple[float, float]:
@@ -225,11 +226,12 @@ def _check_tolerance(value: Any, name: str, zero: bool) -> None:
 
 def _solution(problem: Problem, result: Any) -> Solution:
     module, description = problem.functions.module, problem.functions.description
-    # With control constraints, controls follow in the state.
-    ends = np.cumsum([len(description.coordinates), len(description.speeds), len(description.states)])
+    # Slices take microseconds less than np.split. With control constraints, controls follow in the state.
+    n_q, n_s = len(description.coordinates), len(description.states)
+    n = n_q + len(description.speeds)
     t, y = result.last
-    q, u, s, _ = (np.ascontiguousarray(part) for part in np.split(result.y, ends, axis=1))
-    last = np.split(y, ends)[: 3 if description.states else 2]
+    q, u, s = (np.ascontiguousarray(result.y[:, part]) for part in (slice(n_q), slice(n_q, n), slice(n, n + n_s)))
+    last = (y[:n_q], y[n_q:n], y[n : n + n_s])[: 3 if n_s else 2]
     dense = result.dense if result.dense is None or isinstance(result.dense, Dense) else Dense(*result.dense)
     events, contacts = hybrid_records(module, description, result)
     control = None if problem.loop is None else problem.loop.record(result, dense)

@@ -300,6 +300,6 @@ class RunRecord:
     def of(cls, solver: Any, options: Mapping[str, Any]) -> RunRecord:
         """The record of a run of a solver; options that are None are left out, others become plain values."""
         d = solver.description
-        plain = FrozenMapping((name, plain_value(value)) for name, value in options.items() if value is not None)
+        plain = {name: plain_value(value) for name, value in options.items() if value is not None}
         names = d.coordinates, d.speeds, d.states, d.inputs
-        return cls(d.name, solver.extension.digest, *names, solver.parameters, plain)
+        return cls(d.name, solver.extension.digest, *names, solver.parameters, FrozenMapping(plain))
