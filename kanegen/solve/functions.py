@@ -28,6 +28,7 @@ class CompiledFunctions:
         self.module = module = extension.module
         check_names(module, description)
         self._made_from, self.description = (extension, description, parameters, gains), description
+        self._read: dict[tuple[str, ...], frozenset[int]] = {}
         self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
         defaults = [np.nan if slot.default is None else slot.default for slot in description.input_slots]
         self._defaults: Array = description.input_layout.array(np.array(defaults, dtype=np.float64), states=np.nan)
@@ -57,8 +58,11 @@ class CompiledFunctions:
 
     def inputs_read(self, names: Iterable[str]) -> frozenset[int]:
         """The indices of the inputs that at least one of these functions reads."""
-        functions = self.description.functions
-        return frozenset[int]().union(*(functions[name].inputs for name in names if name in self.module.FUNCTIONS))
+        listed, functions = tuple(names), self.description.functions
+        if listed not in self._read:
+            read = (functions[name].inputs for name in listed if name in self.module.FUNCTIONS)
+            self._read[listed] = frozenset[int]().union(*read)
+        return self._read[listed]
 
     def inputs(self, r: Any, names: Iterable[str]) -> Array:
         """The inputs for several functions at once: ``r``, or the defaults with the hidden inputs, (n_r + n_hidden,).

@@ -187,9 +187,14 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
 
 
 def _record(solver: Evaluation, span: tuple[float, float], options: Options, control: ControlOptions) -> RunRecord:
-    own = zip(options._fields + control._fields, options + control, strict=True)
-    given = {name: value for name, value in own if value is not None and name not in ("t_eval", "progress")}
-    return RunRecord.of(solver, {"t_span": span, "stabilization": solver.stabilization, **given})
+    stabilization = solver.stabilization
+
+    def given() -> dict[str, Any]:
+        own = options._replace(t_eval=None, progress=False)._asdict() | control._asdict()
+        del own["progress"]
+        return {"t_span": span, "stabilization": stabilization, **own}
+
+    return RunRecord.of(solver, given)
 
 
 def _span(t_span: Any, start: float | None) -> tuple[float, float]:
@@ -401,8 +406,9 @@ class Integrable(Evaluation):
         IntegrationInterrupted
             A `KeyboardInterrupt` with the same ``solution``.
         """
-        names = state_components(self.description, control)
-        rtol, atol = tolerances(rtol, "rtol", RTOL, names), tolerances(atol, "atol", ATOL, names)
+        if not (type(rtol) is type(atol) is float):  # names cost more time than the checks of numbers
+            names = state_components(self.description, control)
+            rtol, atol = tolerances(rtol, "rtol", RTOL, names), tolerances(atol, "atol", ATOL, names)
         stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
         options = Options(*stepping, events, modes, dense_output, progress)
         options.check()

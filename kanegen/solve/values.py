@@ -214,7 +214,7 @@ def shown_values(names: Sequence[str], values: Any) -> str:
 
 def by_array(given: Any) -> bool:
     """Whether values are given in order, not by name; compiled functions check such arguments."""
-    return given is not None and not isinstance(given, Mapping)
+    return type(given) is np.ndarray or (given is not None and not isinstance(given, Mapping))
 
 
 def state_arrays(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -297,9 +298,22 @@ class RunRecord:
     options: Mapping[str, Any]
 
     @classmethod
-    def of(cls, solver: Any, options: Mapping[str, Any]) -> RunRecord:
-        """The record of a run of a solver; options that are None are left out, others become plain values."""
+    def of(cls, solver: Any, options: Callable[[], Mapping[str, Any]]) -> RunRecord:
+        """The record of a run of a solver; ``options`` returns the arguments, without those that are None."""
         d = solver.description
-        plain = {name: plain_value(value) for name, value in options.items() if value is not None}
         names = d.coordinates, d.speeds, d.states, d.inputs
-        return cls(d.name, solver.extension.digest, *names, solver.parameters, FrozenMapping(plain))
+        return cls(d.name, solver.extension.digest, *names, solver.parameters, _PlainValues(options))
+
+
+class _PlainValues(FrozenMapping[str, Any]):
+    """A mapping to plain values, made when it is first read: runs of some microseconds make many of them."""
+
+    def __init__(self, given: Callable[[], Mapping[str, Any]]) -> None:
+        self._given = given
+
+    @cached_property
+    def _items(self) -> dict[str, Any]:  # type: ignore[override]
+        return {name: plain_value(value) for name, value in self._given().items() if value is not None}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenMapping, (self._items,)
