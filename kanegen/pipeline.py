@@ -23,7 +23,7 @@ from kanegen.program.assemble import assemble
 from kanegen.program.options import BuildOptions
 from kanegen.progress import activity
 from kanegen.solve import Solver
-from kanegen.solve.values import form_names, form_values, initial_time
+from kanegen.solve.values import file_path, form_names, form_values, initial_time
 
 EMITTED_METHODS = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
 """Integration methods of standalone projects; without verner9, whose coefficients are longer than most models."""
@@ -137,10 +137,11 @@ def emit(
     Raises
     ------
     SolveError
-        For unknown names and for values that are not finite.
+        For unknown names, for values that are not finite, and if ``directory`` is not a path.
     BuildError
         If the folder holds files but no project of this model, or cannot be written.
     """
+    folder = file_path(directory, "directory")
     sources = sources_of(model, form, functions)
     description = Description.from_sources(sources)
     known = form_values(description, model.parameters, model.initial, values or {})
@@ -158,7 +159,7 @@ def emit(
         [known.get(name) for name in form_names(description)] if known else (),
         initial_time(description, known) or 0.0,
     )
-    return write_project(project, Path(directory))
+    return write_project(project, folder)
 
 
 def _emitted_features(description: Description) -> Features:

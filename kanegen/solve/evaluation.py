@@ -161,8 +161,7 @@ class Evaluation:
     def reaction(self, name: str, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> Wrench:
         """Force and torque of the model's reaction ``name``. Raises `SolveError` for unknown names."""
         if name not in self.description.reactions:
-            what = "reaction (reactions= of kanegen.Model) that was built"
-            raise SolveError(unknown(name, self.description.reactions, what))
+            raise SolveError(unknown(name, self.description.reactions, "compiled reaction"))
         values = self._value(REACTION + name, t, q, u, r, s)
         return Wrench(values[..., :3], values[..., 3:])
 

@@ -460,7 +460,7 @@ class Integrable(Evaluation):
         """
         q, u, _ = self._state(q, u)
         names = self.description.input_names(control_constraints(self._functions).states)
-        inputs = other_inputs(self._functions, names, r).at(float(t))
+        inputs = other_inputs(self._functions, names, r).at(number(t, "t"))
         return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)
 
     def inverse_dynamics(

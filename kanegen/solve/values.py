@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,9 @@ def names_in(given: Any, what: str) -> list[str]:
 def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[str, Any]:
     """The mapping with names in place of symbols as keys. Raises `SolveError` for unknown and repeated names."""
     if not isinstance(given, Mapping):
-        raise SolveError(f"values of {what}s are {brief(given)}; expected a mapping from names or symbols to values")
+        raise SolveError(
+            f"the values by name ({what}) are {brief(given)}; expected a mapping from names or symbols to values"
+        )
     result: dict[str, Any] = {}
     problems = []
     for key, value in given.items():
@@ -121,6 +124,14 @@ def positive(value: Any, what: str, expected: str = "a positive number") -> floa
     if not result > 0.0:
         raise SolveError(f"{what} is {brief(value)}; expected {expected}")
     return result
+
+
+def file_path(given: Any, what: str = "path") -> Path:
+    """``given`` as the path of a file or folder. Raises `SolveError` for anything that is not text or a path."""
+    try:
+        return Path(given)
+    except TypeError as error:
+        raise SolveError(f"{what} is {brief(given)}; expected the path of a file or folder") from error
 
 
 def real_array(values: Any, what: str) -> Array:

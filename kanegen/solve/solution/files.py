@@ -45,7 +45,7 @@ EVENT_ARRAYS = {
 """The arrays of an :class:`.EventRecord`, with their dimensions."""
 
 
-def write(path: Any, solution: Any, inputs: Array) -> None:
+def write(path: Path, solution: Any, inputs: Array) -> None:
     """Write a solution; ``inputs`` (n_t, n_r + n_hidden). Raises `OSError` if the file cannot be written."""
     from scipy.io import netcdf_file
 
@@ -56,7 +56,7 @@ def write(path: Any, solution: Any, inputs: Array) -> None:
         labels["contact_row"] = solution.contacts.names
     if solution.control is not None:
         labels |= {"control": solution.control.names, "servo_error": solution.control.constraints}
-    with netcdf_file(Path(path), "w", version=2) as file:
+    with netcdf_file(path, "w", version=2) as file:
         for name, value in attributes.items():
             setattr(file, name, value if isinstance(value, str) else json.dumps(value))
         for name, (dimensions, values) in _variables(solution, inputs).items():
@@ -139,7 +139,7 @@ def _variables(solution: Any, inputs: Array) -> dict[str, tuple[tuple[str, ...],
     return variables
 
 
-def read(path: Any) -> tuple[dict[str, Any], Array]:
+def read(path: Path) -> tuple[dict[str, Any], Array]:
     """The fields of the solution in a file, without its solver, and the inputs (n_t, n_r + n_hidden).
 
     Raises `SolveError` for a file that :func:`write` did not write, `OSError` if it cannot be read.
@@ -147,7 +147,7 @@ def read(path: Any) -> tuple[dict[str, Any], Array]:
     from scipy.io import netcdf_file
 
     try:
-        with netcdf_file(Path(path), "r", mmap=False) as file:
+        with netcdf_file(path, "r", mmap=False) as file:
             stored = {name: x.decode() if isinstance(x, bytes) else str(x) for name, x in file._attributes.items()}
             arrays = {name: np.array(x[:], x[:].dtype.newbyteorder("=")) for name, x in file.variables.items()}
     except (TypeError, ValueError, KeyError, IndexError) as error:

@@ -25,7 +25,7 @@ from kanegen.solve.solution.records import (
     Statistics,
 )
 from kanegen.solve.solution.tables import data_frame, data_set
-from kanegen.solve.values import key_name, shown_values, unknown
+from kanegen.solve.values import file_path, key_name, real_array, shown_values, unknown
 
 QUANTITIES = (*ATTRIBUTES, "rhs", "residuals", "rank", "acceleration_parts")
 """Attributes of a solution that are functions of a solver, evaluated at the stored times."""
@@ -198,10 +198,10 @@ class Solution:
         """Write the solution to a netCDF file (classic format), which :func:`kanegen.load` reads.
 
         The file contains the motion, inputs, events, contacts, controls, dense output, statistics, parameters, options
-        and the digest of the model; not the solver, and not the dense output of a momentum form. Raises `OSError` if
-        the file cannot be written.
+        and the digest of the model; not the solver, and not the dense output of a momentum form. Raises `SolveError`
+        if ``path`` is not a path, `OSError` if the file cannot be written.
         """
-        write(path, self, self._rows)
+        write(file_path(path), self, self._rows)
 
     # -- between the stored times ---------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class Solution:
         and the methods with a fixed step). Raises `SolveError` for times outside the integrated part, and after a run
         with ``dense_output=False``.
         """
-        times = np.asarray(t, dtype=np.float64)
+        times = real_array(t, "t")
         if times.ndim > 1:
             raise SolveError(f"t has shape {times.shape}; expected a number or (n_t,)")
         states = self._states(np.atleast_1d(times))
@@ -261,8 +261,10 @@ def load(path: Any, solver: Any = None) -> Solution:
     SolveError
         For a file of another kind, and if the digest of the solver is not that of the file: the model, the options of
         the build or the version of kanegen differ.
+    OSError
+        If the file cannot be read.
     """
-    values, inputs = read(path)
+    values, inputs = read(file_path(path))
     solution = Solution(**values, all_inputs=MotionInputs(lambda: inputs))
     return solution if solver is None else solution.with_solver(solver)
 

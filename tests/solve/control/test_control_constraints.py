@@ -216,6 +216,8 @@ def test_controls_that_do_not_enter_cannot_be_made_consistent() -> None:
     solver = models.solver_of("steered_particle")
     with raises(kg.SolveError, "control constraints", "residual"):
         solver.consistent_controls(0.0, [2.0, 0.0], [0.0], [0.0, 1.4, 0.0])
+    with raises(kg.SolveError, "'now'"):
+        solver.consistent_controls("now", [2.0, 0.0], [0.0], [0.0, 1.4, 0.0])
 
 
 def test_models_without_control_constraints_say_so() -> None:

@@ -139,6 +139,17 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         stateful().save(tmp_path / "missing" / "motion.nc")
 
 
+@pytest.mark.parametrize("use", [lambda: kg.load(3), lambda: stateful().save(3), lambda: kg.emit(block(), 3)])
+def test_what_is_no_path_is_refused(use: Any) -> None:
+    with raises(kg.SolveError, "3", "path"):
+        use()
+
+
+def test_a_time_that_is_no_number_is_refused() -> None:
+    with raises(kg.SolveError, "'soon'"):
+        stateful()("soon")
+
+
 def test_a_data_frame_has_a_column_for_each_scalar() -> None:
     pytest.importorskip("pandas")
     solution = sliding()
