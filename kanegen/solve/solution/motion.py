@@ -269,20 +269,20 @@ def load(path: Any, solver: Any = None) -> Solution:
     return solution if solver is None else solution.with_solver(solver)
 
 
-class IntegrationError(SolveError):
-    """An integration that did not reach its end; ``solution`` holds the part that was integrated."""
+class _WithSolution(BaseException):
+    """An exception with the part of a motion that was integrated."""
 
     def __init__(self, message: str, solution: Solution) -> None:
         super().__init__(message)
         self.solution = solution
 
-    def __reduce__(self) -> tuple[type[IntegrationError], tuple[str, Solution]]:
+    def __reduce__(self) -> tuple[type[BaseException], tuple[str, Solution]]:
         return (type(self), (str(self), self.solution))
 
 
-class IntegrationInterrupted(KeyboardInterrupt):
-    """Ctrl-C during an integration; ``solution`` holds the part that was integrated."""
+class IntegrationError(_WithSolution, SolveError):
+    """An integration that did not reach its end; ``solution`` holds the part that was integrated."""
 
-    def __init__(self, message: str, solution: Solution) -> None:
-        super().__init__(message)
-        self.solution = solution
+
+class IntegrationInterrupted(_WithSolution, KeyboardInterrupt):
+    """Ctrl-C during an integration; ``solution`` holds the part that was integrated."""

@@ -246,6 +246,7 @@ def test_ctrl_c_keeps_the_results() -> None:
     solution: Solution = caught.value.solution
     assert 0.0 < solution.last[0] < 1000.0
     assert solution.status is Outcome.INTERRUPTED
+    assert pickle.loads(pickle.dumps(caught.value)).solution.last[0] == solution.last[0]
 
 
 def test_repartitions_are_counted() -> None:
