@@ -64,10 +64,10 @@ class Linearization:
 
     ``z`` holds the independent ``coordinates``, the independent ``speeds``, then the ``additional_states`` of a model
     with states; ``inputs`` names the elements of dr, where rates of inputs are separate inputs. ``C`` and ``D`` have a
-    row for every coordinate, speed and additional state, ``C_outputs``
-    and ``D_outputs`` for every output of the model (every component of a matrix): ``dy = C_outputs z + D_outputs dr``,
-    including the accelerations in the outputs. ``steady``: A and B are constant along the motion, to first order. If
-    not, they are valid at this instant only, and the eigenvalues do not determine stability.
+    row for every coordinate, speed and additional state, ``C_outputs`` and ``D_outputs`` for every output of the model
+    (every component of a matrix): ``dy = C_outputs z + D_outputs dr``, including the accelerations in the outputs.
+    ``steady``: A and B are constant along the motion, to first order. If not, they are valid at this instant only, and
+    the eigenvalues do not determine stability.
     """
 
     A: Array
