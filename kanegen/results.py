@@ -9,7 +9,7 @@ from kanegen.solve.contacts import ContactState as ContactState
 from kanegen.solve.contacts import Impulse as Impulse
 from kanegen.solve.evaluation import AccelerationParts as AccelerationParts
 from kanegen.solve.evaluation import Wrench as Wrench
-from kanegen.solve.inverse_dynamics import InverseDynamics as InverseDynamics
+from kanegen.solve.inverse import InverseDynamics as InverseDynamics
 from kanegen.solve.linearize import Jacobian as Jacobian
 from kanegen.solve.linearize import Linearization as Linearization
 from kanegen.solve.servo import Feasibility as Feasibility
