@@ -24,10 +24,11 @@ from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
 from kanegen.program.builder import mass_function
 from kanegen.program.functions.consistency import ENERGY, no_motion, why_not
+from kanegen.program.functions.contacts import contact_table
 from kanegen.program.functions.controls import path_controls
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.lower import reads
-from kanegen.program.records import Program
+from kanegen.program.records import ContactEntry, Program
 
 DESCRIPTION_FILE = "description.json"
 """Path of the description within the sources, so that a cached build needs no derivation."""
@@ -115,11 +116,13 @@ class ConstraintLabels:
 class ContactLabels:
     """Names of the contact rows, and the values of the contact laws with their permitted intervals.
 
-    ``values`` are the entries of the function ``contact_values``; their names are phrases for messages.
+    ``values`` are the entries of the function ``contact_values``; their names are phrases for messages. ``table`` has
+    the kind and the rows of each contact.
     """
 
     rows: tuple[str, ...] = ()
     values: tuple[Value, ...] = ()
+    table: tuple[ContactEntry, ...] = ()
 
     @classmethod
     def of(cls, equations: Equations) -> ContactLabels:
@@ -131,7 +134,7 @@ class ContactLabels:
                 what = value.name if expression == value.name else f"{value.name} = {expression}"
                 name = f"contact {contact.name!r} has {what}"
                 values.append(replace(value, name=name, expression=expression))
-        return cls(equations.model.contact_rows, tuple(values))
+        return cls(equations.model.contact_rows, tuple(values), contact_table(equations.model))
 
 
 @dataclass(frozen=True)
