@@ -2,4 +2,5 @@
 
 from kanegen.plot.drift import drift as drift
 from kanegen.plot.phase import phase as phase
+from kanegen.plot.strobe import strobe as strobe
 from kanegen.plot.work_precision import work_precision as work_precision

@@ -10,7 +10,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.errors import SolveError, brief
 from kanegen.solve.solution import Solution
-from kanegen.solve.solution.drawing import given_axes, label_time, make_axes
+from kanegen.solve.solution.drawing import given_axes, is_figure, label_time, make_axes
 
 
 def drift(solutions: Any, *, ax: Any = None) -> Any:
@@ -51,8 +51,9 @@ def drift(solutions: Any, *, ax: Any = None) -> Any:
                 values = np.where(errors[title] > 0.0, errors[title], np.nan)
                 axis.plot(named[label].t, values, label=label, linewidth=1.0)
         axis.set(ylabel=title, yscale="log")
-        if len(named) > 1:
-            axis.legend(fontsize="small", loc="lower right")
+    if len(named) > 1:
+        place = {"bbox_to_anchor": (1.0, 1.0), "loc": "upper left"} if is_figure(ax) else {"loc": "lower right"}
+        axes[0].legend(fontsize="small", **place)
     label_time(axes)
     return given_axes(ax, axes)
 

@@ -126,3 +126,28 @@ def test_arguments_of_work_precision_are_checked() -> None:
         kg.plot.work_precision(*arguments, tolerances=[-1.0])
     with raises(kg.SolveError, "Solver"):
         kg.plot.work_precision({}, *arguments[1:])
+
+
+def on_the_parabola(x: Any, y: Any) -> list[tuple[Any, Any]]:
+    return [(0.0, 0.0), (x, y)]
+
+
+def test_stroboscopic_picture_draws_the_mechanism_at_the_times() -> None:
+    times = np.array([0.0, 0.3, 0.7])
+    axis = kg.plot.strobe(motion(), on_the_parabola, times=times, ax=Figure())
+    path, *instants = axis.get_lines()
+    np.testing.assert_array_equal([line.get_xdata()[0] for line in instants], 0.0)
+    np.testing.assert_array_equal([line.get_xdata()[1] for line in instants], motion()(times)[0][:, 0])
+    np.testing.assert_allclose(path.get_ydata(), 1.0 - path.get_xdata() ** 2, atol=1e-6)
+    shades = [line.get_alpha() for line in instants]
+    assert shades == sorted(set(shades))
+    assert axis.get_aspect() == 1.0
+
+
+def test_arguments_of_stroboscopic_pictures_are_checked() -> None:
+    with raises(kg.SolveError, "times", 0):
+        kg.plot.strobe(motion(), on_the_parabola, times=0)
+    with raises(kg.SolveError, "points"):
+        kg.plot.strobe(motion(), lambda x, y: [x, y])
+    with raises(kg.SolveError, 30.0):
+        kg.plot.strobe(motion(), on_the_parabola, times=[30.0])

@@ -97,7 +97,7 @@ class Curves:
         return self._panel(names[0] if len(names) == 1 else "", curves)
 
     def _panel(self, title: str, curves: Sequence[Curve]) -> Panel:
-        title = curves[0].label if len(curves) == 1 else title
+        title = curves[0].label if len(curves) == 1 and "[" not in curves[0].label else title
         return Panel(title, tuple(_with_gaps(curve, self._gaps(curve)) for curve in curves))
 
     def named(self, name: str) -> list[Curve]:

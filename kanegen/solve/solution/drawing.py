@@ -24,17 +24,17 @@ MOST_LABELS: Final = 14
 """Entries of a legend."""
 
 
-def plot(solution: Any, items: Sequence[Any], ax: Any) -> Any:
+def plot(solution: Any, items: Sequence[Any], ax: Any, label: str) -> Any:
     """Draw panels over time; see :meth:`kanegen.Solution.plot`."""
     panels = Curves(solution).panels(items)
     axes = make_axes(ax, len(panels), "plot")
     for axis, panel in zip(axes, panels, strict=True):
-        _draw(axis, panel)
+        _draw(axis, panel, label)
     distinct = list(dict.fromkeys(axes))
     for axis in distinct:
         mark_modes(axis, solution)
         mark_events(axis, solution)
-        _legend(axis, outside=ax is None, marks=axis is distinct[0])
+        _legend(axis, outside=is_figure(ax), marks=axis is distinct[0])
     label_time(distinct)
     return given_axes(ax, distinct)
 
@@ -46,13 +46,12 @@ def make_axes(ax: Any, n: int, what: str, height: float = 1.9) -> list[Any]:
     """
     require("matplotlib", what, "plot")
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
 
     if ax is None:
         from matplotlib import pyplot
 
         ax = pyplot.figure(figsize=(8.0, 0.8 + height * n), layout="constrained")
-    if isinstance(ax, FigureBase):
+    if is_figure(ax):
         return list(ax.subplots(n, 1, sharex=True, squeeze=False)[:, 0])
     if isinstance(ax, Axes):
         return [ax] * n
@@ -67,6 +66,13 @@ def make_axes(ax: Any, n: int, what: str, height: float = 1.9) -> list[Any]:
     return given
 
 
+def is_figure(ax: Any) -> bool:
+    """Whether axes are made in a figure, a new one or that of the user."""
+    from matplotlib.figure import FigureBase
+
+    return ax is None or isinstance(ax, FigureBase)
+
+
 def given_axes(ax: Any, axes: Sequence[Any]) -> Any:
     """What a plot returns: the axis that was given, or else an array of axes."""
     from matplotlib.axes import Axes
@@ -75,18 +81,21 @@ def given_axes(ax: Any, axes: Sequence[Any]) -> Any:
 
 
 def label_time(axes: Sequence[Any]) -> None:
-    """Label the time below the last of several axes that share it, otherwise below each."""
+    """Label the time axes, of several that share their times only the last one."""
     for axis in axes:
-        if axis.get_subplotspec() is None or axis.get_subplotspec().is_last_row() or len(axes) == 1:
+        place, shared = axis.get_subplotspec(), axis.get_shared_x_axes().get_siblings(axis)
+        if len(shared) == 1 or place is None or place.is_last_row():
             axis.set_xlabel("t (s)")
 
 
-def _draw(axis: Any, panel: Panel) -> None:
+def _draw(axis: Any, panel: Panel, label: str) -> None:
     for curve in panel.curves:
         style = "steps-post" if curve.held else "default"
-        axis.plot(curve.t, curve.values, label=curve.label, linewidth=1.2, drawstyle=style)
-    label = axis.get_ylabel()
-    axis.set_ylabel(panel.title if label in ("", panel.title) else f"{label}, {panel.title}")
+        alone = label and len(panel.curves) == 1 and panel.title
+        name = label if alone else f"{label}: {curve.label}" if label else curve.label
+        axis.plot(curve.t, curve.values, label=name, linewidth=1.2, drawstyle=style)
+    before = axis.get_ylabel()
+    axis.set_ylabel(panel.title if before in ("", panel.title) else f"{before}, {panel.title}")
 
 
 def mark_modes(axis: Any, solution: Any) -> None:

@@ -206,7 +206,7 @@ class Solution:
 
     # -- plots ----------------------------------------------------------------------------------------------
 
-    def plot(self, *names: Any, ax: Any = None) -> Any:
+    def plot(self, *names: Any, ax: Any = None, label: str = "") -> Any:
         """Draw variables over time with matplotlib, with the events and the modes of contacts.
 
         Events of the model are dashed lines, events of contacts thin gray lines. Intervals in which a contact acts are
@@ -223,6 +223,8 @@ class Solution:
         ax
             Axes of matplotlib, one for all panels or a sequence with one for each; or a figure, in which axes are made.
             None: a new figure of pyplot.
+        label
+            A text in front of the labels, to compare solutions in the same axes.
 
         Returns
         -------
@@ -234,7 +236,7 @@ class Solution:
         SolveError
             For unknown names and wrong axes, and if matplotlib is missing (``pip install 'kanegen[plot]'``).
         """
-        return plot(self, names, ax)
+        return plot(self, names, ax, label)
 
     # -- between the stored times ---------------------------------------------------------------------------
 
