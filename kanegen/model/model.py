@@ -16,6 +16,7 @@ from kanegen.model.checks.bodies import body_problems, reaction_problems
 from kanegen.model.checks.contacts import contact_problems
 from kanegen.model.checks.control import control_constraint_problems, servo_problems
 from kanegen.model.checks.equations import equation_problems, speed_change_problems
+from kanegen.model.checks.feedback import feedback_problems
 from kanegen.model.checks.lagrangian import lagrangian_contradictions, lagrangian_problems
 from kanegen.model.checks.symbols import surplus_message, surplus_parameters, symbol_problems
 from kanegen.model.checks.velocities import motion_problems
@@ -34,6 +35,7 @@ _CHECKS: Final = (
     reaction_problems,
     servo_problems,
     control_constraint_problems,
+    feedback_problems,
 )
 
 
