@@ -84,6 +84,12 @@ def make_consistent(
         state: tuple[Array, Array] = functions.module.checked_state(t, q, u, r)
         return state
     needed = _require(functions)
+    if r is None and not functions.inputs_read(needed).isdisjoint(description.laws):
+        # Laws that constraints read depend on positions, which a second pass does not change any more.
+        for _ in range(2):
+            inputs = functions.with_laws(needed, t, q, u, None, None)
+            q, u = make_consistent(functions, t, q, u, inputs, fixed, tolerance)
+        return q, u
     residuals = functions.get("residuals")
     residuals.value(t, q, u, r)  # checks the arguments
     guess = Guess(functions, float(t), q, u, functions.inputs(r, needed), tolerance)

@@ -150,6 +150,7 @@ class Contacting(Evaluation):
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
+        r = self._functions.with_laws(("contacts", "gaps"), t, q, u, r, s)
         return contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
 
     def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None, s: Any = None) -> Impulse:
@@ -181,10 +182,10 @@ class Contacting(Evaluation):
         functions, description = self._functions, self.description
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
-        r = functions.with_states(r, s)
+        constraints, needed = description.constraints, _functions_of_impulses(description)
+        r = functions.with_states(functions.with_laws(needed, t, q, u, r, s), s)
         before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)
-        constraints, needed = description.constraints, _functions_of_impulses(description)
         functions.require(needed)
         inputs, rows = functions.inputs(r, needed), self._independent_rows(t, q, u, r)
         if len(rows) == len(description.speeds):

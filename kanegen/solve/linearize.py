@@ -10,7 +10,7 @@ the constraints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,11 +25,9 @@ from kanegen.model.records import FrozenMapping
 from kanegen.solve.consistent import violations
 from kanegen.solve.contacts import contacts_at
 from kanegen.solve.evaluation import Evaluation
+from kanegen.solve.feedback.slopes import Evaluate, closed_inputs, in_closed_loop
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.values import listed, names_in, one_state, positive, require_none, shown, unknown
-
-Evaluate = Callable[[str], Array]
-"""The value of a compiled function, by name, at the state of linearization."""
 
 NEGLIGIBLE = 1e-12
 """Entries of A below this fraction of the largest are rounding errors: the coordinate has no influence."""
@@ -172,6 +170,7 @@ class Differentiable(Evaluation):
         coordinates: Sequence[Any] | None = None,
         speeds: Sequence[Any] | None = None,
         tolerance: float = 1e-8,
+        closed_loop: bool = False,
     ) -> Linearization:
         """The linear model in a minimal state about an equilibrium or a steady motion.
 
@@ -185,18 +184,26 @@ class Differentiable(Evaluation):
         tolerance
             Largest violation of a constraint: its residual relative to the largest coordinate (positions) or speed
             (velocities), or to 1 if these are smaller.
+        closed_loop
+            False: inputs with a feedback law are inputs of the linear model, about the value that the law (or ``r``)
+            gives. True: the laws are part of it, ``A + B K``, also within their dead band or saturation; ``inputs`` are
+            those without a law, and values that ``r`` gives for inputs with a law are not read.
 
         Raises
         ------
         SolveError
-            If the state violates constraints (the message names each with its residual), if a contact acts there, whose
+            If, with ``closed_loop=True``, the model has no laws, one is sampled, or the state is at a kink of one;
+            if the state violates constraints (the message names each with its residual), if a contact acts there, whose
             force the Jacobians do not contain, if the named elements are not independent, and if the Jacobians were not
             built.
         """
         tolerance = positive(tolerance, "tolerance")
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
-        _require_open_contacts(self._functions, t, q, u, self._functions.with_states(r, s))
+        if closed_loop:
+            r = closed_inputs(self._functions, t, q, u, r, s)
+        given = self._functions.with_laws(("contacts", "gaps"), t, q, u, r, s)
+        _require_open_contacts(self._functions, t, q, u, self._functions.with_states(given, s))
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
             headline = (
@@ -206,7 +213,11 @@ class Differentiable(Evaluation):
             advice = "solve them first: q, u = solver.make_consistent(t, q, u), with fixed= for values to keep; or "
             raise SolveError(listed(headline, violated, advice + "allow more by tolerance="))
         rates = self.rhs(t, q, u, r, s)
-        return linearize(self._evaluate(t, q, u, r, s), self.description, rates, coordinates, speeds)
+        evaluate = self._evaluate(t, q, u, r, s)
+        if not closed_loop:
+            return linearize(evaluate, self.description, rates, coordinates, speeds)
+        result = linearize(in_closed_loop(evaluate, self.description), self.description, rates, coordinates, speeds)
+        return _without_inputs(result, tuple(self.description.laws))
 
     def _evaluate(self, t: float, q: Any, u: Any, r: Any, s: Any) -> Evaluate:
         return lambda name: np.asarray(self._value(name, t, q, u, r, s))
@@ -272,6 +283,13 @@ def linearize(
         outputs=names,
         additional_states=d.states,
     )
+
+
+def _without_inputs(result: Linearization, slots: tuple[int, ...]) -> Linearization:
+    """The linear model without these inputs, on which nothing depends."""
+    rest = {name: np.delete(getattr(result, name), slots, 1) for name in ("B", "D", "D_outputs")}
+    names = tuple(name for k, name in enumerate(result.inputs) if k not in slots)
+    return replace(result, inputs=names, **rest)
 
 
 def _block_diagonal(a: Array, b: Array) -> Array:

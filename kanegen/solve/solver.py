@@ -220,7 +220,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         """
         one_state(t, q, u, r, s)
         function, description = self._functions.get(self._rhs_name), self.description
-        function.pair(t, q, u, r, s)
+        function.pair(t, q, u, self._functions.with_laws([self._rhs_name], t, q, u, r, s), s)
         if not function.repartitioned:
             return description.dependent_names, description.independent_names
         J = self.J(t, q, u, r, s)

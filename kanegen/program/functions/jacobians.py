@@ -98,7 +98,7 @@ def _residuals(f: Functions, argument: str) -> Fragment:
 
 def _laws(f: Functions, argument: str) -> Fragment:
     slopes = f.sensitivities.laws(argument)
-    return f.fragment().output(slopes.nodes, slopes.shape)
+    return f.fragment().output(slopes.nodes, slopes.shape[:1] if argument == "t" else slopes.shape)
 
 
 def _outputs(f: Functions, argument: str) -> Fragment:
