@@ -82,7 +82,7 @@ class Input:
         of = f"of input {symbol}"
         rates = {key: normalize.scalar(x, f"the {key} {of}", problems) for key, x in derivatives if x is not None}
         default = normalize.number_or_none(self.default, f"the default {of}", problems)
-        fields = {"symbol": symbol, **rates, "default": default, **_law_fields(self, f" {of}", problems)}
+        fields = {"symbol": symbol, **rates, "default": default, **_law_fields(self, f" of input {symbol_name(symbol)}", problems)}
         settle(self, fields, problems)
 
     @property
@@ -135,7 +135,7 @@ def _law_fields(item: Input, of: str, problems: list[str]) -> dict[str, Any]:
     given = [name for name in options if getattr(item, name) is not None]
     if item.law is None:
         if given:
-            problems.append(f"{', '.join(given)}{of} apply to a law: give law= as well, or leave them out")
+            problems.append(f"{', '.join(given)}{of} without a law: give law= as well, or leave {', '.join(given)} out")
         return {}
     if item.default is not None:
         problems.append(f"the value{of} is given by law= and by default=: leave one of them out")
@@ -219,13 +219,13 @@ def _add_rates_of_law(item: Input, slots: dict[Any, Input], problems: list[str])
                 f"the {what} of input {item.name} is {derivative}, but its law determines it: expected a symbol"
             )
             return
+        slot = slots.setdefault(derivative, Input(derivative))
         if given := [*item.limits, *(name for name in ("sample_time", "delay") if getattr(item, name) is not None)]:
             problems.append(
                 f"input {item.name} has the {what} {symbol_name(derivative)}, but {', '.join(given)} leave no {what} "
                 "where the value jumps or has a kink: remove them, or the terms that need the rate"
             )
             return
-        slot = slots.get(derivative, Input(derivative))
         if slot.law is not None or slot.default is not None:
             problems.append(
                 f"{symbol_name(derivative)} is the {what} of input {item.name}, whose law determines it: leave its own "

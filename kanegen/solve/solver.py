@@ -21,6 +21,7 @@ from kanegen.program.kernels import linear
 from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
 from kanegen.solve.evaluation import Quantity, describe_quantities
+from kanegen.solve.feedback.limits import require_limits
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.integrate import Integrable
 from kanegen.solve.linearize import Differentiable
@@ -104,6 +105,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
         functions = CompiledFunctions(extension, description, vector, gains)
         require_decay(functions)
+        require_limits(functions)
         rhs_name = "rhs_stabilized" if gains.any() else "rhs"
         self.__dict__.update(
             extension=extension,

@@ -68,7 +68,7 @@ def _inputs_read(model: SystemDescription, item: Input) -> Iterator[str]:
 def _limit_problems(model: SystemDescription, item: Input) -> Iterator[str]:
     values = {}
     for what, limit in item.limits.items():
-        if limit.has(dynamicsymbols._t):
+        if limit.has(dynamicsymbols._t) and all(symbol.is_Symbol for symbol in atoms((limit,))):
             yield f"the {what} of input {item.name} is {limit}, which depends on time: expected a constant"
         values[what] = known_value(limit, model.known_parameters)
     problem = limit_problem(item.name, values)
