@@ -82,7 +82,12 @@ class Input:
         of = f"of input {symbol}"
         rates = {key: normalize.scalar(x, f"the {key} {of}", problems) for key, x in derivatives if x is not None}
         default = normalize.number_or_none(self.default, f"the default {of}", problems)
-        fields = {"symbol": symbol, **rates, "default": default, **_law_fields(self, f" of input {symbol_name(symbol)}", problems)}
+        fields = {
+            "symbol": symbol,
+            **rates,
+            "default": default,
+            **_law_fields(self, f" of input {symbol_name(symbol)}", problems),
+        }
         settle(self, fields, problems)
 
     @property

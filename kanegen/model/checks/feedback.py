@@ -7,7 +7,6 @@ from typing import Any
 
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.model.control import ControlConstraints
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms, base_symbol, known_value, symbol_name, symbol_names
 from kanegen.model.inputs import Input
@@ -16,39 +15,32 @@ from kanegen.model.inputs import Input
 def feedback_problems(model: SystemDescription) -> Iterator[str]:
     """Problems of feedback laws that become visible only together with the model."""
     laws = tuple(item for item in model.inputs if item.law is not None)
-    if not laws:
-        return
-    yield from _controls_with_laws(model, laws)
+    if laws and model.control_constraints is not None:
+        names = symbol_names(item.symbol for item in laws)
+        yield (
+            f"{names}: inputs with laws cannot be combined with kg.ControlConstraints, which differentiate the "
+            "equations: write the laws as loads"
+        )
+    elif laws and model.servo is not None:
+        yield from _servo_with_laws({model.inputs[k].symbol for k in model.servo.slots(model.inputs)}, laws)
     for item in laws:
         yield from _inputs_read(model, item)
         yield from _limit_problems(model, item)
 
 
-def _controls(model: SystemDescription) -> tuple[Any, ...]:
-    """The symbols of the inputs that the control law of the model determines."""
-    control = model.control
-    if isinstance(control, ControlConstraints):
-        items = control.inputs(model.inputs)
-        owned = (symbol for item in items for symbol in (item.symbol, item.rate, item.acceleration))
-        return tuple(symbol for symbol in owned if symbol is not None)
-    return () if control is None else tuple(model.inputs[k].symbol for k in control.slots(model.inputs))
-
-
-def _controls_with_laws(model: SystemDescription, laws: tuple[Input, ...]) -> Iterator[str]:
-    controls = _controls(model)
+def _servo_with_laws(controls: set[Any], laws: tuple[Input, ...]) -> Iterator[str]:
     twice = [item.symbol for item in laws if item.symbol in controls]
     if twice:
-        kind = type(model.control).__name__
         yield (
-            f"{symbol_names(twice)} has a law and is a control of kg.{kind}: remove law=, or list the other controls "
-            "in controls="
+            f"{symbol_names(twice)} has a law and is a control of kg.Servo: remove law=, or list the other controls in "
+            "controls="
         )
     for item in laws:
-        read = [symbol for symbol in map(base_symbol, atoms((item.law,))) if symbol in controls]
+        read = sorted({symbol for symbol in map(base_symbol, atoms((item.law,))) if symbol in controls}, key=str)
         if read and item.symbol not in controls:
             yield (
-                f"the law of input {item.name} reads the control {symbol_names(dict.fromkeys(read))}, which is "
-                "computed after the laws: expected an expression without controls"
+                f"the law of input {item.name} reads the control {symbol_names(read)}, which is computed after the "
+                "laws: expected an expression without controls"
             )
 
 
