@@ -129,5 +129,5 @@ def test_rate_of_a_law_is_its_derivative_where_that_contains_no_acceleration() -
 
 
 def test_momentum_forms_have_no_speeds_for_laws() -> None:
-    with raises(kg.BuildError, "hamilton", "F"):
+    with raises(kg.BuildError, "hamilton", "laws"):
         kg.build(model(kg.Input(F, law=-x - v)), form="hamilton")
