@@ -2,11 +2,11 @@
 
 The trolley of mass ``m_t`` moves on a horizontal rail, with x to the right and the viscous friction ``b``. The load of
 mass ``m_l`` hangs on a massless rod of length ``l``; theta is its angle from the downward vertical, positive when the
-load is to the right. Gravity ``g`` acts downward, and a constant wind pushes the trolley with the force ``W`` to the left.
-u = (x', theta'), named ``v`` and ``w``; the input is the force ``F`` on the trolley, with ``|F| <= F_max``.
+load is to the right. Gravity ``g`` acts downward, and a constant wind pushes the trolley with the force ``W`` to the
+left. u = (x', theta'), named ``v`` and ``w``; the input is the force ``F`` on the trolley, with ``|F| <= F_max``.
 
-Every millisecond the controller reads the encoder, ``y = res floor(x / res)``, and computes the force that acts until the
-next sample (Astrom and Wittenmark 1997, "Computer-Controlled Systems", section 8.5):
+Every millisecond the controller reads the encoder, ``y = res floor(x / res)``, and computes the force that acts until
+the next sample (Astrom and Wittenmark 1997, "Computer-Controlled Systems", section 8.5):
 
     F = Kp e + I - Kd D          e = x_ref - y
     I <- I + Ki T e              only while F is not at its limit
@@ -17,8 +17,8 @@ calls.
 
 A law without memory can be part of the model: ``model()`` has the PD law ``Kp e - Kd v``, with the encoder and a speed
 sensor, as ``kg.Input(F, law=..., sample_time=T)``, which runs without Python. The script compares the motion under the
-PID controller with equations written by hand and integrated by SciPy from sample to sample, and the compiled PD law with
-the same law in Python.
+PID controller with equations written by hand and integrated by SciPy from sample to sample, and the compiled PD law
+with the same law in Python.
 """
 
 from __future__ import annotations
