@@ -12,6 +12,8 @@ cdef struct Slopes:
     double *memory
     double *block  # one Jacobian before its columns are copied
     double *work
+    double *state  # one that is disturbed to find how the inputs depend on it
+    double *rates
 
 
 cdef int _open_slopes(Slopes *s, Function function, str method, double direction) except -1:
@@ -33,10 +35,12 @@ cdef int _open_slopes(Slopes *s, Function function, str method, double direction
     s.in_s = _find("jacobian_s") if N_S else NULL
     size = <size_t>function.n_out * max(function.n_q, function.n_u, N_S)
     work = max(s.in_q.work, s.in_u.work, s.in_t.work, s.in_s.work if N_S else 0)
-    s.memory = <double *>malloc((size + work + 1) * sizeof(double))
+    s.memory = <double *>malloc((size + work + 2 * function.n_out + 1) * sizeof(double))
     if s.memory == NULL:
         raise MemoryError
-    s.block, s.work, s.direction = s.memory, s.memory + size, direction
+    s.block, s.state, s.direction = s.memory, s.memory + size, direction
+    s.rates = s.state + function.n_out
+    s.work = s.rates + function.n_out
     return 0
 
 
@@ -54,6 +58,41 @@ cdef int _columns(
     return KG_OK
 
 
+cdef bint _has_feedback(Evaluation *e) noexcept nogil:
+    """Whether the inputs at an instant depend on the state then."""
+    cdef ControlLoop *c = <ControlLoop *>e.control
+    if e.source.of_state:
+        return True
+    while c != NULL:
+        if not c.held and (c.law != NULL or c.source.of_state):
+            return True
+        c = c.next
+    return False
+
+
+cdef int _add_feedback(Evaluation *e, double t, const double *y, const double *dydt, int n, double *J) noexcept nogil:
+    """Add df/dr dr/dy to J, as difference quotients in the inputs r of the disturbed states."""
+    cdef Slopes *s = <Slopes *>e.slopes
+    cdef double step
+    cdef int status = KG_OK
+    cdef int i, k
+    memcpy(s.state, y, n * sizeof(double))
+    for k in range(n):
+        step = sqrt(2.2e-16 * max(1e-5, fabs(y[k])))
+        s.state[k] = y[k] + step
+        status = _inputs_at(e, t, s.state)
+        if status >= 0:
+            if N_S:
+                memcpy(e.r + FIRST_STATE, y + e.first_state, N_S * sizeof(double))
+            status = e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, s.rates)
+        if status < 0:
+            return status
+        for i in range(n):
+            J[<size_t>i * n + k] += (s.rates[i] - dydt[i]) / (s.state[k] - y[k])
+        s.state[k] = y[k]
+    return _inputs_at(e, t, y)
+
+
 cdef int _jacobian(
     void *context, double t, const double *y, const double *dydt, double *J, double *dfdt
 ) noexcept nogil:
@@ -67,9 +106,11 @@ cdef int _jacobian(
         status = _columns(e, s.in_u, t, y, n, J + e.n_q)
     if status == KG_OK and s.in_s != NULL:
         status = _columns(e, s.in_s, t, y, n, J + e.first_state)
+    if status >= 0 and _has_feedback(e):
+        status = _add_feedback(e, t, y, dydt, n, J)
     if status < 0:
         return status
-    if e.kind == INPUT_CONSTANT:
+    if e.source.kind == INPUT_CONSTANT and not _has_feedback(e):
         return s.in_t.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, dfdt)
     return _slope_in_time(e, t, y, dydt, n, dfdt)
 

@@ -169,7 +169,8 @@ def start_state(
     inputs = None
     if d.inputs:
         needed = functions.inputs_read(["residuals", "position_level", "velocity_level", "displacements", "Q"])
-        inputs = run_inputs(functions.module, d, r, needed).at(t)
+        source = run_inputs(functions.module, d, r, needed)
+        inputs = source.at(t) if needed or not source.of_state else None
     return *completed(functions, t, own | named, named or own, inputs, allowed), states
 
 
