@@ -32,7 +32,7 @@ from kanegen.errors import ModelError
 from kanegen.model.expressions import symbol_name
 from kanegen.pipeline import build
 from kanegen.solve import Solution, Solver
-from kanegen.solve.closed_loop import own_inputs
+from kanegen.solve.feedback.closed_loop import own_inputs
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution.tables import require
 from kanegen.solve.values import TIME, by_name, number

@@ -458,7 +458,7 @@ def _events(module: Evaluator, description: Description, rows: Array) -> tuple[E
     kinds, contacts, events = EventKind.labels(), module.CONTACTS, module.EVENTS
     names, records = (*description.speeds, *description.states), []
     for (t, code, index), q, u, s, new_u, new_s, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
-        kind = kinds[int(code)]
+        kind = "switches" if code == EventKind.USER and index >= len(description.events) else kinds[int(code)]
         name = (events if code == EventKind.USER else contacts)[int(index)]
         records.append(EventRecord(t, name, kind, q, u, new_u, impulse, s, new_s, names))
     return tuple(records)

@@ -81,6 +81,11 @@ class CompiledFunctions:
             )
         return values
 
+    @property
+    def law_values(self) -> Callable[..., Any] | None:
+        """The function of (t, q, u, r, s) with the values of all feedback laws; None without laws."""
+        return self.get("laws").value if self.description.laws else None
+
     def with_laws(self, names: Iterable[str], t: Any, q: Any, u: Any, r: Any, s: Any) -> Any:
         """``r``; if it is None and one of the functions reads an input with a law, the inputs with the values of laws.
 

@@ -1,1 +1,1 @@
-"""The feedback laws of inputs at a state: linearization of the closed loop, checks of limits."""
+"""Inputs that depend on the state: feedback laws, and runs under the control law of the model."""

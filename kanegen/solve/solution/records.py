@@ -110,9 +110,9 @@ class EventRecord:
     t
         Time, s.
     name
-        Name of the user's event or of the contact.
+        Name of the user's event or of the contact, or of a kink of a feedback law (``"F: highest value"``).
     kind
-        ``"user"`` for the model's events. For contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` after
+        ``"user"`` for the model's events; ``"switches"`` for a feedback law at a limit or another kink. For contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` after
         infinitely many impacts in a finite time; ``"sticks"``, ``"slips"``, ``"reverses"`` (slips the other way);
         ``"penetrates"`` for a violated gap without force; ``"imposed"`` and ``"removed"`` for a latch.
     q

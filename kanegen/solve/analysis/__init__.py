@@ -1,0 +1,1 @@
+"""Linear models of a motion."""
