@@ -16,7 +16,6 @@ from kanegen.errors import SolveError, brief
 from kanegen.forms import FORMS
 from kanegen.model import Projection
 from kanegen.progress import ProgressBar, activity
-from kanegen.solve.feedback.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.consistent import (
     RunStart,
     consistent_controls,
@@ -27,6 +26,7 @@ from kanegen.solve.consistent import (
 )
 from kanegen.solve.contacts import check_contact_values, check_run, hybrid_records, start_modes, watched_events
 from kanegen.solve.evaluation import Evaluation
+from kanegen.solve.feedback.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs, held, run_inputs, sample_times
 from kanegen.solve.inverse_dynamics import InverseDynamics, inverse_dynamics

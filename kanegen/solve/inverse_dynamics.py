@@ -16,8 +16,8 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import REACTION, Description
 from kanegen.errors import DerivationError, SolveError
 from kanegen.graph import Graph, Lowering, Spline, Tangent, evaluate, numpy_context
-from kanegen.solve.feedback.closed_loop import other_inputs
 from kanegen.solve.evaluation import Wrench
+from kanegen.solve.feedback.closed_loop import other_inputs
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.values import beyond, by_name, largest, listed

@@ -22,10 +22,10 @@ from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
 from kanegen.model.records import FrozenMapping
+from kanegen.solve.analysis.closed_loop import Evaluate, closed_inputs, in_closed_loop
 from kanegen.solve.consistent import violations
 from kanegen.solve.contacts import contacts_at
 from kanegen.solve.evaluation import Evaluation
-from kanegen.solve.analysis.closed_loop import Evaluate, closed_inputs, in_closed_loop
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.values import listed, names_in, one_state, positive, require_none, shown, unknown
 

@@ -112,7 +112,8 @@ class EventRecord:
     name
         Name of the user's event or of the contact, or of a kink of a feedback law (``"F: highest value"``).
     kind
-        ``"user"`` for the model's events; ``"switches"`` for a feedback law at a limit or another kink. For contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` after
+        ``"user"`` for the model's events; ``"switches"`` for a feedback law at a limit or another kink.
+        For contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` after
         infinitely many impacts in a finite time; ``"sticks"``, ``"slips"``, ``"reverses"`` (slips the other way);
         ``"penetrates"`` for a violated gap without force; ``"imposed"`` and ``"removed"`` for a latch.
     q
