@@ -74,7 +74,8 @@ class _Motion:
         """The arguments (t, q, u, r, s) of the solver's functions at the ``k``-th time."""
         solution = self.solution
         s = solution.s[k] if self.solver.description.states else None
-        return solution.t[k], solution.q[k], solution.u[k], self.r, s
+        r = solution.inputs[k] if self.solver.description.laws else self.r
+        return solution.t[k], solution.q[k], solution.u[k], r, s
 
 
 @click.command()
@@ -172,6 +173,8 @@ class _Start:
         d, r = solver.description, (self.file.initial or {}).get("r")
         values = dict(zip(d.inputs, r, strict=True)) if r is not None else {}
         values |= by_name(self.inputs, d.inputs, "input")
+        if d.laws and r is None and not control:
+            return None, {"r": values}
         if not values or not control:
             r = run_inputs(solver.extension.module, d, values).at(t) if self.inputs else r
             return r, {"r": r}

@@ -91,6 +91,12 @@ def inverse_dynamics(
     _require_no_states(functions, needed)
     names = d.input_names(d.path_controls)
     inputs = other_inputs(functions, names, r)
+    if inputs.laws is not None:
+        by_law = ", ".join(d.input_names(inputs.laws.slots))
+        raise SolveError(
+            f"inverse dynamics of the model {d.name!r} does not evaluate the feedback laws of {by_law}: give their "
+            "values along the path by r="
+        )
     motion = sampled_path(path, times, d, parameters)
     residuals = ["residuals"] if "residuals" in d.functions else []
     inverse = module.Inverse(d.path_controls)
