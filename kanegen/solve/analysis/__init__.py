@@ -1,1 +1,1 @@
-"""Linear models of a motion."""
+"""Linear models, equilibria and steady motions of a solver."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -10,11 +9,9 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
+from kanegen.solve.analysis.slopes import Evaluate
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.values import numbers
-
-Evaluate = Callable[[str], Array]
-"""The value of a compiled function, by name, at the state of linearization."""
 
 AT_KINK: Final = 1e-9
 """A state is at a kink of a law if the distance is below this fraction of the values of the laws, or of 1."""
@@ -27,6 +24,8 @@ def in_closed_loop(evaluate: Evaluate, description: Description) -> Evaluate:
     def closed(name: str) -> Array:
         kind, _, argument = name.rpartition("_")
         value = evaluate(name)
+        if argument not in ("q", "u", "s", "r", "t"):
+            return value
         through = evaluate(f"{kind}_r")[:, slots]
         if argument == "r":
             value = value.copy()
