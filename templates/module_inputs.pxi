@@ -160,12 +160,12 @@ cdef bint _copy_values(object values, Py_ssize_t n, double *r) noexcept:
     cdef bint is_list = PyList_CheckExact(values)
     if _is_vector(values, n):
         memcpy(r, _data(values), n * sizeof(double))
-    elif n == 1 and PyFloat_CheckExact(values):
+    elif n == 1 and PyFloat_Check(values):  # also numpy.float64
         r[0] = PyFloat_AS_DOUBLE(values)
     elif (is_list and PyList_GET_SIZE(values) == n) or (PyTuple_CheckExact(values) and PyTuple_GET_SIZE(values) == n):
         for i in range(n):
             item = PyList_GET_ITEM(values, i) if is_list else PyTuple_GET_ITEM(values, i)
-            if not PyFloat_CheckExact(<object>item):
+            if not PyFloat_Check(<object>item):
                 return False
             r[i] = PyFloat_AS_DOUBLE(<object>item)
     else:

@@ -83,9 +83,11 @@ class RunInputs:
             return self._known[t]
         if state is None:
             raise SolveError(
-                "r depends on the state, which is not known where these inputs are needed: give functions of the time"
+                "r depends on the state, which is not known where these inputs are needed: give the complete start of "
+                "the run, or functions of the time"
             )
-        return self.function(t, *state[: self.n_arguments - 1])
+        copies = (np.array(part, dtype=np.float64) for part in state)
+        return self.function(t, *list(copies)[: self.n_arguments - 1])
 
 
 def run_inputs(
@@ -123,7 +125,7 @@ def run_inputs(
         return RunInputs(compiled, call, (4 if description.states else 3) if compiled.of_state else 1)
     if callable(r):
         n_arguments = count_arguments(r, "r", bool(description.states))
-        return RunInputs(module.Inputs.python(r, n_arguments), r, n_arguments)
+        return RunInputs(module.Inputs.python(r, n_arguments), partial(_values, r, description.inputs), n_arguments)
     if isinstance(r, (str, bytes)):
         raise SolveError(f"r is {r!r}; expected {ACCEPTED}")
     return _constant(module, r)
@@ -182,6 +184,15 @@ def _of_scalars(module: Evaluator, description: Description, scalars: list[Scala
     if any(map(is_polynomial, scalars)):
         return _piecewise(module, combined(scalars, names), description)
     return _constant(module, scalars)
+
+
+def _values(function: Callable[..., Any], names: Sequence[str], t: float, *state: Any) -> Array:
+    """The inputs (n_r,) that a Python callable returns. Raises `SolveError` for values of another shape."""
+    values = real_array(function(t, *state), f"r at t = {t!r} s")
+    values = values.reshape(1) if values.ndim == 0 and len(names) == 1 else values
+    if values.shape != (len(names),):
+        raise SolveError(f"r has the shape {values.shape} at t = {t!r} s; expected ({len(names)},): {', '.join(names)}")
+    return values
 
 
 def _is_function(scalar: Scalar) -> bool:
@@ -319,13 +330,11 @@ def held(
     laws, (sample_time, delay) = inputs.laws, times
     inputs = inputs.without_laws or inputs
     try:
-        values = inputs.at(t, state)
+        first = np.array(inputs.at(t, state), dtype=np.float64)
+    except SolveError:
+        raise
     except Exception as error:
         raise SolveError(f"r cannot be evaluated at the start, t = {t!r} s: {type(error).__name__}: {error}") from error
-    first = real_array(values, f"r at t = {t!r} s")
-    first = first.reshape(1) if first.ndim == 0 and len(names) == 1 else first
-    if first.shape != (len(names),):
-        raise SolveError(f"r has the shape {first.shape} at t = {t!r} s; expected ({len(names)},): {', '.join(names)}")
     for name, value in zip(names, first.tolist(), strict=True):
         number(value, f"{name} (r at t = {t!r} s)")
     before = [np.nan if slot.default is None else slot.default for slot in description.input_slots]

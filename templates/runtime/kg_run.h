@@ -59,8 +59,11 @@ typedef struct kg_run {
   int (*react)(struct kg_run *);  /* what happens at an event or a stop */
 } kg_run;
 
-static inline kg_real kg_clock_next(const kg_run *r, const kg_clock *c) {
-  return r->t_start + (kg_real)c->taken * c->sample_time;
+/* Instant of sample k. The product is rounded by itself, not in a fused multiply-add, so that the instants are those
+ * that other programs compute. */
+static inline kg_real kg_clock_instant(const kg_run *r, const kg_clock *c, long long k) {
+  const volatile kg_real offset = (kg_real)k * c->sample_time;
+  return r->t_start + offset;
 }
 
 static inline int kg_clock_is_due(const kg_clock *c, kg_real instant, kg_real t) {
@@ -72,7 +75,7 @@ static inline int kg_run_act(kg_run *r, int clock, kg_real t) {
   kg_clock *c = r->clocks + clock;
   int status = KG_OK;
   while (status >= 0 && c->acting < c->taken &&
-         kg_clock_is_due(c, r->t_start + (kg_real)c->acting * c->sample_time + c->delay, t)) {
+         kg_clock_is_due(c, kg_clock_instant(r, c, c->acting) + c->delay, t)) {
     status = r->act ? r->act(r->host, clock, t) : KG_OK;
     ++c->acting;
   }
@@ -84,8 +87,8 @@ static inline void kg_run_find_stop(kg_run *r) {
   r->t_stop = r->t_end;
   for (int k = 0; k < r->n_clocks; ++k) {
     const kg_clock *c = r->clocks + k;
-    const kg_real slack = KG_SAME_INSTANT * c->sample_time, sample = kg_clock_next(r, c);
-    const kg_real act = r->t_start + (kg_real)c->acting * c->sample_time + c->delay;
+    const kg_real slack = KG_SAME_INSTANT * c->sample_time, sample = kg_clock_instant(r, c, c->taken);
+    const kg_real act = kg_clock_instant(r, c, c->acting) + c->delay;
     const kg_real next = c->acting < c->taken && act < sample ? act : sample;
     r->t_stop = next < r->t_stop && next + slack < r->t_end ? next : r->t_stop;
   }
@@ -100,7 +103,7 @@ static inline int kg_run_sample(kg_run *r, kg_real t, const kg_real *y) {
   }
   for (int k = 0; k < r->n_clocks && status >= 0; ++k) {
     kg_clock *c = r->clocks + k;
-    if (kg_clock_is_due(c, kg_clock_next(r, c), t)) {
+    if (kg_clock_is_due(c, kg_clock_instant(r, c, c->taken), t)) {
       status = r->sample(r->host, k, t, y);
       ++c->taken;
       status = status < 0 ? status : kg_run_act(r, k, t);
