@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kanegen._version import __version__
 from kanegen.codegen.sources import (
@@ -68,13 +68,13 @@ class PlacedLaw(NamedTuple):
     clock: int
 
 
-def _clocks(laws: Sequence[Law]) -> tuple[list[LawClock], list[PlacedLaw]]:
-    """The clocks of sampled laws, and the laws with the index of their clock."""
+def _of_laws(laws: Sequence[Law]) -> dict[str, Any]:
+    """What the templates need: the clocks of sampled laws, and the laws with the index of their clock."""
     times = [(law.sample_time, law.delay) for law in laws if law.sample_time is not None]
     clocks = [LawClock(*pair) for pair in dict.fromkeys(times)]
     numbers = {pair: k for k, pair in enumerate(dict.fromkeys(times))}
     placed = [PlacedLaw(law.slot, law.name, numbers.get((law.sample_time or 0.0, law.delay), -1)) for law in laws]
-    return clocks, placed
+    return {"laws": placed, "law_clocks": clocks, "continuous_laws": any(law.clock < 0 for law in placed)}
 
 
 def emit_project(
@@ -118,7 +118,6 @@ def emit_project(
     laws
         The values of the function ``laws``, in order; the example evaluates them continuously or at their samples.
     """
-    law_clocks, placed = _clocks(laws)
     package = f"{sources.name}_model"
     context = {
         "stem": sources.name,
@@ -134,9 +133,7 @@ def emit_project(
         "mass": mass,
         "known": ["?" if value is None else repr(float(value)) for value in known],
         "start_time": start_time,
-        "laws": placed,
-        "law_clocks": law_clocks,
-        "continuous_laws": any(law.clock < 0 for law in placed),
+        **_of_laws(laws),
     }
     example = render("project_example.c.jinja", **context)
     program = {name: sources.text(name) for name in (sources.kernel, sources.header)} | {"example.c": example}

@@ -83,13 +83,7 @@ def inverse_dynamics(
     functions.require(needed)
     _require_no_states(functions, needed)
     names = d.input_names(d.path_controls)
-    inputs = other_inputs(functions, names, r)
-    if inputs.laws is not None:
-        by_law = ", ".join(d.input_names(inputs.laws.slots))
-        raise SolveError(
-            f"inverse dynamics of the model {d.name!r} does not evaluate the feedback laws of {by_law}: give their "
-            "values along the path by r="
-        )
+    inputs = _without_laws(other_inputs(functions, names, r), d)
     motion = _motion_along(functions, values, path, times, inputs, q0)
     residuals = ["residuals"] if "residuals" in d.functions else []
     inverse = module.Inverse(d.path_controls)
@@ -107,6 +101,16 @@ def inverse_dynamics(
         feasible=forces <= FEASIBLE * np.maximum(1.0, scale),
         freedom=len(names) - found["rank"].astype(int),
         **{name: found[name] for name in _RESULTS},
+    )
+
+
+def _without_laws(inputs: RunInputs, d: Description) -> RunInputs:
+    """The inputs, which must not follow feedback laws. Raises `SolveError` that names those that do."""
+    if inputs.laws is None:
+        return inputs
+    raise SolveError(
+        f"inverse dynamics of the model {d.name!r} does not evaluate the feedback laws of "
+        f"{', '.join(d.input_names(inputs.laws.slots))}: give their values along the path by r="
     )
 
 
