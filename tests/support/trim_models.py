@@ -117,3 +117,30 @@ def puck() -> kg.Model:
 @cache
 def puck_solver() -> kg.Solver:
     return kg.build(puck(), functions=FUNCTIONS)
+
+
+def grain() -> kg.Model:
+    """A particle on the parabola ``z = x^2 / 2`` with friction; it rests where the slope |x| is at most mu."""
+    mu, g = sm.symbols("mu g")
+
+    def contacts(q: Any, u: Any, points: Any, N: Any) -> Any:
+        x, z = q
+        along = (u[0] + x * u[1]) / sm.sqrt(1 + x**2)
+        normal = (z - x**2 / 2) / sm.sqrt(1 + x**2)
+        return [kg.Unilateral(normal, kg.Restitution(0), kg.Coulomb(mu), (along,), "bowl")]
+
+    return point_masses(
+        "grain",
+        "x z",
+        "v w",
+        lambda x, z: [(x, 0, z)],
+        (sm.Symbol("m"),),
+        gravity=lambda q, u, points, N: -g * N.z,
+        contacts=contacts,
+        parameters={"m": 0.7, "mu": 0.3, "g": 9.81},
+    )
+
+
+@cache
+def grain_solver() -> kg.Solver:
+    return kg.build(grain(), functions=FUNCTIONS)

@@ -217,14 +217,14 @@ class Differentiable(Evaluation):
             at = contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
             states, r, s = at.states, self._functions.with_forces(r, s, at.forces), None
         slopes = Slopes(self._evaluate(t, q, u, r, s), self.description)
-        contacts = _contacts(slopes, t, states, (q, u), tolerance)
+        contacts = contacts_near(slopes, t, states, (q, u), tolerance)
         return linearize(slopes, self.rhs(t, q, u, r, s), contacts, coordinates, speeds)
 
     def _evaluate(self, t: float, q: Any, u: Any, r: Any, s: Any) -> Evaluate:
         return lambda name: np.asarray(self._value(name, t, q, u, r, s))
 
 
-def _contacts(
+def contacts_near(
     slopes: Slopes, t: float, states: Mapping[str, ContactState], state: tuple[Any, Any], tolerance: float
 ) -> ClosedContacts:
     """The derivatives of the contacts at a state (q, u); those of a model without contacts are empty.
