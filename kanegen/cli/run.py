@@ -96,7 +96,7 @@ class _Motion:
     help="Write t, q, u, s and the controls of a closed loop to FILE.csv or FILE.npz; also inputs and outputs to "
     "FILE.parquet; the whole solution to FILE.nc (kg.load reads it).",
 )
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw q, u and s to FILE (matplotlib).")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE (matplotlib).")
 @click.option("--progress", is_flag=True, help="Show a progress bar.")
 def run(
     file: ModelFile,
@@ -276,31 +276,20 @@ WRITERS: dict[str, Callable[[Path, _Motion], None]] = {
 
 def _check_figure(path: Path) -> None:
     """Raise an error for a figure that cannot be written, before the integration."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-    except ImportError as error:
-        raise click.ClickException(f"--plot {path} needs matplotlib: pip install 'kanegen[plot]'") from error
+    require("matplotlib", f"--plot {path}", "plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     known = FigureCanvasAgg.filetypes
     if path.suffix and path.suffix.removeprefix(".").lower() not in known:
         raise click.UsageError(f"--plot {path}: expected a name that ends in {', '.join(f'.{end}' for end in known)}")
 
 
 def _draw(path: Path, motion: _Motion) -> None:
+    """Write the figure of ``solution.plot()``."""
     from matplotlib.figure import Figure
 
-    solution, description = motion.solution, motion.solver.description
-    figure = Figure(figsize=(9.0, 7.0), layout="constrained")
-    curves = [
-        ("q", solution.q, description.coordinates),
-        ("u", solution.u, description.speeds),
-        ("s", solution.s, description.states),
-    ]
-    drawn = [curve for curve in curves if curve[2]]
-    axes = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
-    for axis, (label, values, names) in zip(axes, drawn, strict=True):
-        axis.plot(solution.t, values, label=list(names))
-        axis.set_ylabel(label)
-        axis.legend()
-    axes[0].set_title(motion.file.model.name)
-    axes[-1].set_xlabel("t (s)")
+    figure = Figure(layout="constrained")
+    axes = motion.solution.plot(ax=figure)
+    figure.set_size_inches(9.0, 1.0 + 1.9 * len(axes))
+    figure.suptitle(motion.file.model.name)
     figure.savefig(path, dpi=120)

@@ -23,7 +23,7 @@ from kanegen.model.inputs import InputLayout
 from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
 from kanegen.program.builder import mass_function
-from kanegen.program.functions.consistency import ENERGY, why_not
+from kanegen.program.functions.consistency import ENERGY, no_motion, why_not
 from kanegen.program.functions.contacts import contact_table
 from kanegen.program.functions.controls import path_controls
 from kanegen.program.passes.count import operation_count
@@ -214,7 +214,8 @@ class Description:
 
     ``dependent`` and ``independent`` are indices of speeds. ``functions`` maps the names of compiled functions to
     entries, ``unavailable`` the names of functions that do not exist for the model to the reason, ``outputs`` names to
-    shapes, ``no_integrals`` outputs and the energy to the reason why a projection cannot preserve them.
+    shapes, ``no_integrals`` outputs and the energy to the reason why a projection cannot preserve them, ``no_motions``
+    outputs to the reason why a path cannot prescribe them.
     ``cyclic_coordinates`` belong to Hamilton's form, ``path_controls`` are the inputs that inverse dynamics solves for,
     ``mass`` is the function of the matrix of the accelerations.
     ``spare_parameters`` names constants of the user's objects that no function reads; values for them are ignored.
@@ -242,6 +243,7 @@ class Description:
     unavailable: Mapping[str, str] = field(default_factory=FrozenMapping)
     outputs: Mapping[str, tuple[int, ...]] = field(default_factory=FrozenMapping)
     no_integrals: Mapping[str, str] = field(default_factory=FrozenMapping)
+    no_motions: Mapping[str, str] = field(default_factory=FrozenMapping)
     cyclic_coordinates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -259,6 +261,7 @@ class Description:
         model = equations.model
         functions = FunctionEntry.of(program)
         no_integrals = {name: why_not(equations, name) for name in (ENERGY, *equations.outputs)}
+        no_motions = {name: no_motion(equations, name) for name in equations.outputs}
         return cls(
             name=model.name,
             form=form,
@@ -282,6 +285,7 @@ class Description:
             unavailable=FrozenMapping(program.unavailable),
             outputs=FrozenMapping((name, quantity.shape) for name, quantity in equations.outputs.items()),
             no_integrals=FrozenMapping((name, reason) for name, reason in no_integrals.items() if reason),
+            no_motions=FrozenMapping((name, reason) for name, reason in no_motions.items() if reason),
             cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
         )
 

@@ -32,6 +32,7 @@ ORDER = (
     "pipeline",
     "verification",
     "bench",
+    "plot",
     "cli",
 )
 LONGEST_FILE = 600

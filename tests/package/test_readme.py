@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -94,3 +95,12 @@ def test_the_architecture_names_existing_files() -> None:
     )
     assert len(named) > 30
     assert [name for name in named if not (ROOT / name).exists() and "NAME" not in name] == []
+
+
+def test_the_page_on_plots_runs(tmp_path: Path) -> None:
+    programs = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "plotting.md").read_text("utf-8"), re.DOTALL)
+    program = "\n".join(programs).replace('"build_examples"', repr(str(ROOT / "build_examples")))
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES
+from kanegen.solve.solution.drawing import plot
 from kanegen.solve.solution.files import read, write
 from kanegen.solve.solution.quantities import Members, MotionInputs, SolverReference, along
 from kanegen.solve.solution.records import (
@@ -202,6 +203,40 @@ class Solution:
         if ``path`` is not a path, `OSError` if the file cannot be written.
         """
         write(file_path(path), self, self._rows)
+
+    # -- plots ----------------------------------------------------------------------------------------------
+
+    def plot(self, *names: Any, ax: Any = None, label: str = "") -> Any:
+        """Draw variables over time with matplotlib, with the events and the modes of contacts.
+
+        Events of the model are dashed lines, events of contacts thin gray lines. Intervals in which a contact acts are
+        shaded in the color of its mode. A jump is a gap between the values before and after it. Coordinates, speeds and
+        states are drawn smoothly from the dense output, other quantities at the stored times.
+
+        Parameters
+        ----------
+        names
+            A panel for each: the name or symbol of a coordinate, speed, state, input, output, contact or reaction; a
+            group, ``"coordinates"``, ``"speeds"``, ``"states"``, ``"controls"``, ``"inputs"``, ``"outputs"``,
+            ``"contact forces"``, ``"multipliers"`` or ``"reactions"``; a quantity such as ``"energy"``; a list of
+            these, drawn in one panel. None: all groups that the model has.
+        ax
+            Axes of matplotlib, one for all panels or a sequence with one for each; or a figure, in which axes are made.
+            None: a new figure of pyplot.
+        label
+            A text in front of the labels, to compare solutions in the same axes.
+
+        Returns
+        -------
+        Axes or numpy.ndarray
+            The axes that were given, or an array with those of the panels, (n,).
+
+        Raises
+        ------
+        SolveError
+            For unknown names and wrong axes, and if matplotlib is missing (``pip install 'kanegen[plot]'``).
+        """
+        return plot(self, names, ax, label)
 
     # -- between the stored times ---------------------------------------------------------------------------
 
