@@ -7,17 +7,31 @@ the tangent of the curve of equilibria, and the correction is perpendicular to i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.arrays import Array
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, brief
+from kanegen.solve.analysis.arclength import Family as EquationFamily
+from kanegen.solve.analysis.arclength import Point, curve
 from kanegen.solve.analysis.equilibrium import Equilibrium, Trimmable
-from kanegen.solve.values import key_name, largest, shown, unknown
+from kanegen.solve.values import (
+    Variables,
+    initial_time,
+    key_name,
+    largest,
+    names_in,
+    number,
+    positive,
+    real_array,
+    require_none,
+    shown,
+    unknown,
+)
 
 _DEEPEST = 10
 """Most halvings of a step of natural continuation."""
@@ -176,16 +190,28 @@ class Continuable(Trimmable):
             If the first equilibrium is not found or not isolated, if a step fails, or if ``max_steps`` steps do not
             reach the limits (the curve can be closed).
         """
-        family = _Family.of(self, "equilibrium", parameter, {"q0": q0, **options})
         if len(limits) != 2:
             raise SolveError(f"limits has {len(limits)} values; expected 2: the start and the other end")
-        start, end = (number(x, "a limit") for x in limits)
-        if start == end:
-            raise SolveError(f"limits are {start!r} and {end!r}; expected two different numbers")
-        steps = whole(max_steps, "max_steps")
-        states = curve(family.problem(start), start, end, positive(step, "step"), steps)
-        values = np.array([value for value, _ in states])
-        return Branch(family.parameter, values, tuple(state for _, state in states))
+        first, end = (number(x, "a limit") for x in limits)
+        if first == end:
+            raise SolveError(f"limits are {first!r} and {end!r}; expected two different numbers")
+        if type(max_steps) is not int or max_steps < 1:
+            raise SolveError(f"max_steps is {brief(max_steps)}; expected a positive integer")
+        d, name = self.description, key_name(parameter)
+        known = (*d.parameters, *d.inputs)
+        require_none([] if name in known else [unknown(name, known, "parameter or input")])
+        family = _Family.of(self, "_rest", name, {"q0": q0, **options})
+        n_y = len(d.coordinates) + len(d.speeds) + len(d.states)
+        tolerance = options.get("tolerance", 1e-10)
+        equations = EquationFamily(
+            name,
+            lambda p: family.solver_at(p)._functions,
+            n_y + d.inputs.index(name) if name in d.inputs else None,
+            tolerance,
+        )
+        points = curve(Point(first, *family.at(first)), equations, end, positive(step, "step"), max_steps)
+        states = [Equilibrium(**family.solver_at(point.p)._record(point.balance, point.root)) for point in points]
+        return Branch(name, np.array([point.p for point in points]), tuple(states))
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,10 +229,12 @@ class _Family:
         """The family from the arguments of the method. Raises `SolveError` for unknown names."""
         d, name = solver.description, key_name(parameter)
         known = (*d.parameters, *d.inputs, *d.coordinates, *d.speeds, *d.states)
-        require_none([unknown(name, known, "parameter, input, coordinate, speed or state")] if name not in known else [])
+        require_none(
+            [unknown(name, known, "parameter, input, coordinate, speed or state")] if name not in known else []
+        )
         t = number(arguments.get("t") or initial_time(d, solver.initial) or 0.0, "t")
         released = names_in(arguments.get("free_inputs", ()), "free_inputs")
-        inputs = solver.inputs_at(t, arguments.pop("r", None), [*released, name])
+        inputs = solver._trim_inputs(t, arguments.pop("r", None), [*released, name])
         start = {"r": dict(zip(d.inputs, inputs.tolist(), strict=True))}
         for variables in Variables.of(d, "0"):
             if variables.argument in arguments or variables.argument == "s0":
@@ -215,9 +243,9 @@ class _Family:
             arguments["fixed"] = [*names_in(arguments.get("fixed", ()), "fixed"), name]
         return cls(solver, method, name, start, arguments)
 
-    def at(self, value: float, values: Mapping[str, float] | None = None) -> Equilibrium:
-        """The steady state at a value of the parameter; ``values``: where the search begins, by name."""
-        solver, d = self.solver, self.solver.description
+    def at(self, value: float, values: Mapping[str, float] | None = None) -> Any:
+        """The result of the method at a value of the parameter; ``values``: where the search begins, by name."""
+        d = self.solver.description
         groups = {"q0": d.coordinates, "u0": d.speeds, "s0": d.states, "r": d.inputs}
         start = {key: dict(given) for key, given in self.start.items()}
         for key, names in groups.items():
@@ -225,57 +253,76 @@ class _Family:
                 start[key] = {name: values[name] for name in names}
             if key in start and self.parameter in names:
                 start[key][self.parameter] = value
-        if self.parameter in d.parameters:
-            solver = solver.with_parameters({self.parameter: value})
-        state: Equilibrium = getattr(solver, self.method)(**start, **self.options)
-        return state
+        return getattr(self.solver_at(value), self.method)(**start, **self.options)
 
-    def problem(self, value: float) -> CurveProblem:
-        """The equations of the equilibria as functions of the parameter, for :func:`.arclength.curve`."""
-        ...
+    def solver_at(self, value: float) -> Any:
+        """The solver with this value of the parameter; the same one if the parameter is an input or a coordinate."""
+        is_parameter = self.parameter in self.solver.description.parameters
+        return self.solver.with_parameters({self.parameter: value}) if is_parameter else self.solver
+
+
+@dataclass(eq=False)
+class _Path:
+    """The states found so far by natural continuation, and the last change that was too large for its step."""
+
+    family: _Family
+    points: list[tuple[float, Equilibrium]]
+    jumped: bool = False
+
+    def go_to(self, value: float, coarse: float | None = None, depth: int = 0) -> None:
+        """Append the states up to ``value``; ``coarse`` is the change over the whole step."""
+        last, state = self.points[-1]
+        try:
+            new = self.family.at(value, self._predicted(value))
+        except SolveError:
+            if depth == _DEEPEST:
+                raise
+            new = None
+        if new is not None:
+            change = float(np.abs(new.q - state.q).max(initial=0.0))
+            coarse = change if coarse is None else coarse
+            is_steady = change <= self._allowed(value)
+            if is_steady or depth == _DEEPEST:
+                self.jumped = self.jumped or (not is_steady and change > _JUMP * coarse)
+                self.points.append((value, new))
+                return
+        self.go_to((last + value) / 2.0, coarse, depth + 1)
+        self.go_to(value, coarse, depth + 1)
+
+    def _allowed(self, value: float) -> float:
+        """The largest change of a coordinate that is a steady one."""
+        small = _SMALL_CHANGE * largest(self.points[-1][1].q)
+        if len(self.points) < 2:
+            return small
+        (p, a), (last, b) = self.points[-2:]
+        return small + _STEADY_CHANGE * float(np.abs(b.q - a.q).max(initial=0.0) * abs((value - last) / (last - p)))
+
+    def _predicted(self, value: float) -> dict[str, float]:
+        """The values at the next state, by linear extrapolation."""
+        last, b = self.points[-1]
+        if len(self.points) < 2 or last == self.points[-2][0]:
+            return dict(b.values)
+        p, a = self.points[-2]
+        factor = (value - last) / (last - p)
+        return {name: x + factor * (x - a.values[name]) for name, x in b.values.items()}
 
 
 def _natural(family: _Family, values: Any) -> Branch:
     """The states at all values, with steps halved where the change is not steady."""
     wanted = real_array(values, "values")
     if wanted.ndim != 1 or not wanted.size or not np.isfinite(wanted).all():
-        raise SolveError(f"values has shape {wanted.shape}; expected (m,), finite numbers")
-    path = [(float(wanted[0]), family.at(float(wanted[0])))]
-    kept, jumps = [path[0][1]], []
+        raise SolveError(f"values is {brief(values)}; expected finite numbers (m,)")
+    path = _Path(family, [(float(wanted[0]), family.at(float(wanted[0])))])
+    kept, jumps = [path.points[0][1]], []
     for k, value in enumerate(wanted[1:].tolist(), 1):
+        path.jumped = False
         try:
-            if _advance(family, path, value):
-                jumps.append(k)
+            if value != path.points[-1][0]:
+                path.go_to(value)
         except SolveError as error:
-            reached = f"{family.parameter} = {path[-1][0]:.6g}"
-            raise SolveError(f"the steady states end between {reached} and {value:.6g}: {error}") from error
-        kept.append(path[-1][1])
+            reached = f"{family.parameter} = {path.points[-1][0]:.6g}"
+            advice = "the branch may turn back at a fold, through which solver.equilibrium_curve follows it"
+            raise SolveError(f"the steady states end between {reached} and {value:.6g}: {error}; {advice}") from error
+        kept.append(path.points[-1][1])
+        jumps += [k] if path.jumped else []
     return Branch(family.parameter, wanted, tuple(kept), tuple(jumps))
-
-
-def _advance(family: _Family, path: list[tuple[float, Equilibrium]], value: float) -> bool:
-    """Append the states up to ``value`` to the path; return whether there is a jump."""
-    jumped, depth = False, 0
-    whole_step = value - path[-1][0]
-    first_change: float | None = None
-    while path[-1][0] != value:
-        last, state = path[-1]
-        step = whole_step * 0.5**depth
-        goal = value if depth == 0 or abs(value - last) <= abs(step) * (1.0 + 1e-9) else last + step
-        try:
-            new = family.at(goal, _predicted(path, goal))
-            change = float(np.abs(new.q - state.q).max(initial=0.0))
-            steady = change <= _allowed(path, goal)
-        except SolveError:
-            if depth == _DEEPEST:
-                raise
-            depth += 1
-            continue
-        first_change = change if first_change is None else first_change
-        if not steady and depth < _DEEPEST:
-            depth += 1
-            continue
-        jumped = jumped or (not steady and change > _JUMP * first_change)
-        path.append((goal, new))
-        depth, whole_step, first_change = max(0, depth - 1), whole_step, None
-    return jumped

@@ -208,11 +208,7 @@ class Trimmable(Differentiable):
             If no equilibrium is found, with the equations that are violated most; if the equations depend on time; for
             unknown names and missing values.
         """
-        d = self.description
-        start = self._trim_start(t, (q0, np.zeros(len(d.speeds)), s0), r, fixed, free_inputs)
-        rates = tuple(range(len(d.coordinates) + len(d.speeds) + len(d.states)))
-        balance, root = steady_state(self._balance(start, rates), start.X, positive(tolerance, "tolerance"))
-        return Equilibrium(**self._record(balance, _at_rest(balance, root, tolerance)))
+        return Equilibrium(**self._record(*self._rest(q0, t, s0, r, fixed, free_inputs, tolerance)))
 
     def steady_motion(
         self,
@@ -265,6 +261,23 @@ class Trimmable(Differentiable):
         if record["linear"] is not None:
             record["linear"] = record["linear"].without_ignorable()
         return SteadyMotion(**record, cyclic=ignored, speeds=constant)
+
+    def _rest(
+        self,
+        q0: Any = None,
+        t: float | None = None,
+        s0: Any = None,
+        r: Any = None,
+        fixed: Any = (),
+        free_inputs: Any = (),
+        tolerance: float = 1e-10,
+    ) -> tuple[Balance, Root]:
+        """The equations and the root of :meth:`equilibrium`, whose arguments these are."""
+        d, tolerance = self.description, positive(tolerance, "tolerance")
+        start = self._trim_start(t, (q0, np.zeros(len(d.speeds)), s0), r, fixed, free_inputs)
+        rates = tuple(range(len(d.coordinates) + len(d.speeds) + len(d.states)))
+        balance, root = steady_state(self._balance(start, rates), start.X, tolerance)
+        return balance, _at_rest(balance, root, tolerance)
 
     # -- the start --------------------------------------------------------------------------------------------
 

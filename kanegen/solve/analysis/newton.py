@@ -34,8 +34,8 @@ _ROUNDING = 1e-12
 class Root:
     """X with F(X), (m,), the largest residuals of a root, ``allowed`` (m,), and the number of evaluations of F.
 
-    ``directions`` (n, k) are the independent changes of the unknowns that leave F zero to first order, and ``step``
-    (n,) is the correction of least norm.
+    ``directions`` (n, k) are the independent changes of the unknowns that leave F zero to first order, ``step`` (n,) is
+    the correction of least norm, and ``scale`` (n,) are the units of the unknowns.
     """
 
     X: Array
@@ -43,6 +43,7 @@ class Root:
     allowed: Array
     directions: Array
     step: Array
+    scale: Array
     evaluations: int
 
     @property
@@ -162,7 +163,7 @@ def evaluated(balance: Balance, X: Array, tolerance: float = 1.0, count: int = 1
     allowed = tolerance * np.maximum(1.0, np.abs(J) @ np.maximum(1.0, np.abs(X[list(balance.free)] / scale)))
     if not J.size:
         n = len(balance.free)
-        return Root(X, F, allowed, np.eye(n) * scale[:, None], np.zeros(n), count)
+        return Root(X, F, allowed, np.eye(n) * scale[:, None], np.zeros(n), scale, count)
     sizes = np.linalg.norm(J, axis=1)
     rows = J / np.where(sizes > 0.0, sizes, 1.0)[:, None]
     U, values, V = np.linalg.svd(rows)
@@ -171,4 +172,4 @@ def evaluated(balance: Balance, X: Array, tolerance: float = 1.0, count: int = 1
     right = U[:, :rank].T @ (F / np.where(sizes > 0.0, sizes, 1.0))
     step = -scale * (V[:rank].T @ (right / values[:rank]))
     directions = scale[:, None] * V[rank:].T
-    return Root(X, F, allowed, directions, step, count)
+    return Root(X, F, allowed, directions, step, scale, count)

@@ -17,7 +17,7 @@ from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.solve.analysis.balance import Balance
 from kanegen.solve.analysis.newton import Root, nearest, solved
-from kanegen.solve.analysis.supports import ONE_SIDED, Normal, revised, undecided
+from kanegen.solve.analysis.supports import ONE_SIDED, Normal, Support, revised, undecided
 from kanegen.solve.values import largest, listed
 
 _ZERO_GAP = 1e-9
@@ -58,9 +58,7 @@ def _settled(balance: Balance, start: Array, tolerance: float) -> tuple[Balance,
             return balance, root, False
         if not any(support.normal is Normal.EITHER for support in balance.supports):
             root = nearest(balance, root, start, tolerance)
-        q, *_, forces = balance.parts(root.X)
-        limits = _ZERO_GAP * largest(q), tolerance * largest(forces)
-        supports = revised(balance.supports, balance.contact_values(root.X), forces, balance.responses, limits)
+        supports = _revised_supports(balance, root, tolerance)
         if supports == balance.supports:
             return balance, root, True
         if supports in seen:
@@ -73,6 +71,17 @@ def _settled(balance: Balance, start: Array, tolerance: float) -> tuple[Balance,
         ]
         balance = replace(balance, supports=supports)
         X = _penetrated(balance, root.X, softened)
+
+
+def is_settled(balance: Balance, root: Root, tolerance: float) -> bool:
+    """Whether the contacts of a root satisfy their laws in their present modes."""
+    return _revised_supports(balance, root, tolerance) == balance.supports
+
+
+def _revised_supports(balance: Balance, root: Root, tolerance: float) -> tuple[Support, ...]:
+    q, *_, forces = balance.parts(root.X)
+    limits = _ZERO_GAP * largest(q), tolerance * largest(forces)
+    return revised(balance.supports, balance.contact_values(root.X), forces, balance.responses, limits)
 
 
 def _penetrated(balance: Balance, X: Array, contacts: Iterable[int]) -> Array:
