@@ -228,7 +228,7 @@ class Differentiable(Evaluation):
             states, r, s = at.states, self._functions.with_forces(r, s, at.forces), None
         evaluate = self._evaluate(t, q, u, r, s)
         slopes = Slopes(in_closed_loop(evaluate, self.description) if closed_loop else evaluate, self.description)
-        contacts = _contacts(slopes, t, states, (q, u), tolerance)
+        contacts = contacts_near(slopes, t, states, (q, u), tolerance)
         result = linearize(slopes, self.rhs(t, q, u, r, s), contacts, coordinates, speeds)
         return _without_inputs(result, tuple(self.description.laws)) if closed_loop else result
 
@@ -236,7 +236,7 @@ class Differentiable(Evaluation):
         return lambda name: np.asarray(self._value(name, t, q, u, r, s))
 
 
-def _contacts(
+def contacts_near(
     slopes: Slopes, t: float, states: Mapping[str, ContactState], state: tuple[Any, Any], tolerance: float
 ) -> ClosedContacts:
     """The derivatives of the contacts at a state (q, u); those of a model without contacts are empty.
