@@ -49,11 +49,13 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
     inputs ``r`` (n_r,), optional when all inputs have defaults, states ``s`` (n_s,), needed by the quantities of a
     model with states that depend on them. Arguments with a row for each of N states, ``t`` (N,), ``q`` (N, n_q), ``u``
     (N, n_u), ``r`` (N, n_r), ``s`` (N, n_s), give results (N, ...), computed in one compiled loop that releases the
-    interpreter lock; an argument without rows applies to all states. Results are new arrays unless ``out`` is given.
-    All functions raise `SolveError` for arguments of the wrong shape or type, for NaN or infinity in an argument, for
-    results that are not finite (for example after a division by zero; the message names the entry, the row and the
-    state), for quantities that were not built, and for parameters without a value. After an error the contents of
-    ``out`` are undefined.
+    interpreter lock; an argument without rows applies to all states. ``q``, ``u``, ``r`` and ``s`` can also be mappings
+    from names or symbols to numbers or arrays (N,). What ``q``, ``u`` and ``s`` leave open, all for None, is taken from
+    :attr:`initial`, missing inputs from their defaults; other missing values are an error. Results are new arrays
+    unless ``out`` is given. All functions raise `SolveError` for arguments of the wrong shape or type, for NaN or
+    infinity in an argument, for results that are not finite (for example after a division by zero; the message names
+    the entry, the row and the state), for quantities that were not built, and for parameters without a value. After an
+    error the contents of ``out`` are undefined.
 
     Threads can share a solver; integrations release the interpreter lock and run in parallel. A pickle holds the
     sources, parameters and stabilization; unpickling takes the compiled code from the cache or builds it again.
@@ -103,7 +105,8 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
         values = parameter_values(parameters or {}, description)
         gains = gain_values(stabilization, description)
         vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
-        functions = CompiledFunctions(extension, description, vector, gains)
+        start = FrozenMapping(initial_values(initial or {}, description))
+        functions = CompiledFunctions(extension, description, vector, gains, start)
         require_decay(functions)
         require_limits(functions)
         rhs_name = "rhs_stabilized" if gains.any() else "rhs"
@@ -112,7 +115,7 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
             description=description,
             parameters=FrozenMapping(values),
             stabilization=stabilization,
-            initial=FrozenMapping(initial_values(initial or {}, description)),
+            initial=start,
             rhs=functions.call(rhs_name, "pair"),
             ode=functions.call(rhs_name, "ode"),
             _functions=functions,
@@ -220,6 +223,7 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
         These are the model's own, ``description.dependent``, unless the constraints are nearly singular in them at this
         state: then compiled code and this method choose others by complete pivoting. The method needs ``J``.
         """
+        q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
         function, description = self._functions.get(self._rhs_name), self.description
         function.pair(t, q, u, self._functions.with_laws([self._rhs_name], t, q, u, r, s), s)
@@ -235,6 +239,7 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
 
     def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Names:
         """Labels of the constraints that depend on the preceding ones at this state; needs ``J``."""
+        q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
         kept = independent_rows(self.J(t, q, u, r, s))
         return tuple(label for i, label in enumerate(self.description.constraints.rows) if i not in kept)

@@ -164,6 +164,10 @@ class Phase:
     t_end: float
     modes: Mapping[str, str]
 
+    def __repr__(self) -> str:
+        modes = shown([f"{name} {mode}" for name, mode in self.modes.items()])
+        return f"<Phase: t = {self.t_start:.6g} .. {self.t_end:.6g} s: {modes}>"
+
 
 @dataclass(frozen=True, eq=False)
 class ContactHistory:
@@ -183,6 +187,9 @@ class ContactHistory:
     phases: tuple[Phase, ...]
     forces: Array
     names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<ContactHistory: {len(self.phases)} phases, {len(self.forces)} times; forces of {shown(self.names)}>"
 
 
 @dataclass(frozen=True)
@@ -229,6 +236,11 @@ class ControlHistory:
     constraints: tuple[str, ...]
     saturation: tuple[Saturation, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        errors = f"; errors of {shown(self.constraints)}" if self.errors is not None else ""
+        limits = f"; {len(self.saturation)} intervals at a limit" if self.saturation else ""
+        return f"<ControlHistory: {shown(self.names)} at {len(self.values)} times{errors}{limits}>"
 
 
 @dataclass(frozen=True, eq=False)
