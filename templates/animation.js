@@ -53,7 +53,7 @@ function stretched(out, a, d, length, r) {
 
 class Motion {
   constructor(data) {
-    this.label = data.label; this.offset = data.offset; this.items = data.items; this.marks = data.marks;
+    this.label = data.label; this.color = data.color; this.center = data.center; this.offset = data.offset; this.items = data.items; this.marks = data.marks;
     this.times = doubles(data.times);
     this.tracks = data.tracks.map((track) => ({ p: floats(track.p), q: track.q ? floats(track.q) : null }));
     this.k = 0; this.w = 0;
@@ -93,7 +93,7 @@ function hasWebGL() {
 }
 
 class Viewer {
-  static async open(scene, home) {
+  static async open(scene) {
     const viewer = new Viewer(), host = Object.assign(document.createElement("div"), { className: "stage" });
     byId("view").prepend(host);
     const code = await inflated("viewer-code");
@@ -138,11 +138,15 @@ class Viewer {
     this.root.add(line);
     return {
       upTo: (count) => geometry.setDrawRange(0, count),
+      put: (position) => line.position.set(...position),
       show: (visible) => { line.visible = visible; },
     };
   }
-  look(camera) {
-    this.k3d.setCamera([...camera.position, ...camera.target, ...camera.up]);
+  look(camera) { this.k3d.setCamera([...camera.position, ...camera.target, ...camera.up]); }
+  shift(d) {
+    const { camera, controls } = this.k3d.getWorld();
+    camera.position.set(...sum(camera.position.toArray(), d));
+    controls.target.set(...sum(controls.target.toArray(), d));
   }
   draw() {  // without the labels of the viewer's own grid, which take longer than all bodies
     const { renderer, scene, camera } = this.k3d.getWorld();
@@ -187,11 +191,16 @@ class Lines {
     return { move: (matrix) => object.matrix.set(matrix), show: (visible) => { object.visible = visible; } };
   }
   addLine(points, color) {
-    const object = { line: points.data, segments: points.segments, count: points.data.length / 3, color, opacity: 1, visible: true };
+    const object = { line: points.data, segments: points.segments, count: points.data.length / 3, color, opacity: 1, visible: true, at: [0, 0, 0] };
     this.objects.push(object);
-    return { upTo: (count) => { object.count = count; }, show: (visible) => { object.visible = visible; } };
+    return {
+      upTo: (count) => { object.count = count; },
+      put: (position) => { object.at = position; },
+      show: (visible) => { object.visible = visible; },
+    };
   }
   look(camera) { this.camera = camera; }
+  shift(d) { this.camera = { ...this.camera, position: sum(this.camera.position, d), target: sum(this.camera.target, d) }; }
   draw() {
     const ratio = window.devicePixelRatio || 1, { canvas, pen, camera } = this;
     const width = (canvas.width = canvas.clientWidth * ratio), height = (canvas.height = canvas.clientHeight * ratio);
@@ -209,7 +218,7 @@ class Lines {
       pen.beginPath();
       if (o.line) {
         for (let k = 0; k < o.count; k++) {
-          const point = put(o.line[3 * k], o.line[3 * k + 1], o.line[3 * k + 2]);
+          const point = put(o.line[3 * k] + o.at[0], o.line[3 * k + 1] + o.at[1], o.line[3 * k + 2] + o.at[2]);
           if (k === 0 || (o.segments && k % 2 === 0)) pen.moveTo(...point); else pen.lineTo(...point);
         }
       } else {
@@ -273,31 +282,34 @@ function makeItem(viewer, scene, motion, item) {
   return { show: line.show, update: () => line.upTo(motion.k + 1) };
 }
 
-// A grid below the scene, with a step of 1, 2 or 5 times a power of ten.
-function addGrid(viewer, scene, home) {
-  const wide = Math.max(scene.size, Math.hypot(...sum(scene.high, scene.low, -1)));
+// A grid below the scene, with a step of 1, 2 or 5 times a power of ten; it moves by steps with the camera.
+function addGrid(viewer, scene) {
+  const box = scene.follow ? scene.near : scene.box;
+  const wide = (scene.follow ? 2.5 : 1) * Math.max(scene.size, Math.hypot(...sum(box[1], box[0], -1)));
   const power = 10 ** Math.floor(Math.log10(wide / 8));
   const step = [1, 2, 5, 10].map((x) => x * power).find((x) => wide / x <= 14);
-  const up = unit(scene.up), x = unit(home.right), y = cross(up, x), center = home.target;
-  const lowest = Math.min(...corners(scene).map((c) => dot(c, up)));
+  const up = unit(scene.up), x = unit(cross(up, Math.abs(up[0]) < 0.5 ? [1, 0, 0] : [0, 1, 0])), y = cross(up, x);
+  const lowest = Math.min(...corners(scene.box).map((c) => dot(c, up)));
   const n = Math.ceil((0.6 * wide) / step), data = [];
-  const origin = [Math.round(dot(center, x) / step) * step, Math.round(dot(center, y) / step) * step];
-  const put = (i, j) => data.push(...sum(sum([up[0] * lowest, up[1] * lowest, up[2] * lowest], x, origin[0] + i * step), y, origin[1] + j * step));
+  const put = (i, j) => data.push(...sum(sum([0, 0, 0], x, i * step), y, j * step));
   for (let i = -n; i <= n; i++)
     for (let j = -n; j < n; j++) { put(i, j); put(i, j + 1); put(j, i); put(j + 1, i); }
-  viewer.addLine({ data: new Float32Array(data), segments: true }, "#cfd4da");
-  return step;
+  const grid = viewer.addLine({ data: new Float32Array(data), segments: true }, "#cfd4da");
+  const snapped = (center, axis) => Math.round(dot(center, axis) / step) * step;
+  const place = (center) => grid.put(sum(sum(sum([0, 0, 0], up, lowest), x, snapped(center, x)), y, snapped(center, y)));
+  return { step, place };
 }
 
-const corners = (scene) => [0, 1, 2, 3, 4, 5, 6, 7].map((k) => [0, 1, 2].map((i) => ((k >> i) & 1 ? scene.high[i] : scene.low[i])));
+const corners = (box) => [0, 1, 2, 3, 4, 5, 6, 7].map((k) => [0, 1, 2].map((i) => box[(k >> i) & 1][i]));
+const middle = (box) => sum(box[0], box[1]).map((x) => x / 2);
 
-function cameraFrom(scene, look, up) {
-  const target = sum(scene.low, scene.high).map((x) => x / 2), back = unit(look);
+function cameraFrom(scene, box, look, up) {
+  const target = middle(box), back = unit(look);
   const upward = Math.abs(dot(unit(up), back)) > 0.99 ? unit(cross(back, [back[1], back[2], -back[0]])) : unit(up);
   const right = unit(cross(upward, back)), above = cross(back, right);
   const view = byId("view"), aspect = view.clientWidth / Math.max(1, view.clientHeight), slope = Math.tan(Math.PI / 9);
   let distance = 1e-6;
-  for (const corner of corners(scene)) {
+  for (const corner of corners(box)) {
     const d = sum(corner, target, -1), depth = dot(d, back);
     distance = Math.max(distance, depth + Math.abs(dot(d, above)) / slope, depth + Math.abs(dot(d, right)) / (slope * aspect));
   }
@@ -305,20 +317,21 @@ function cameraFrom(scene, look, up) {
   return { position: sum(target, back, distance), target, up: above, right };
 }
 
-function namedCamera(scene, name) {
+function namedCamera(scene, box, name) {
   const up = unit(scene.up), flat = sum(scene.look, up, -dot(scene.look, up));
   const front = unit(Math.hypot(...flat) > 0.1 ? flat : cross(up, [up[1], up[2], up[0]]));
   const looks = { start: scene.look, front, right: cross(up, front), top: sum(up, front, 1e-3) };
-  return cameraFrom(scene, looks[name], name === "top" ? sum([0, 0, 0], front, -1) : up);
+  return cameraFrom(scene, box, looks[name], name === "top" ? sum([0, 0, 0], front, -1) : up);
 }
 
 // -- the page ------------------------------------------------------------------------------------------------
 
-const SPEEDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500];
+const SPEEDS = [-6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4].flatMap((k) => [1, 2, 5].map((x) => Number(`${x}e${k}`)));
 
 class Player {
-  constructor(scene, viewer, motions, items) {
-    Object.assign(this, { scene, viewer, motions, items });
+  constructor(scene, viewer, motions, items, grid) {
+    Object.assign(this, { scene, viewer, motions, items, grid });
+    this.follow = scene.follow; this.center = [0, 0, 0];
     this.start = Math.min(...motions.map((m) => m.times[0]));
     this.end = Math.max(...motions.map((m) => m.times[m.times.length - 1]));
     this.playing = false; this.speed = 1; this.frames = 0;
@@ -327,9 +340,27 @@ class Player {
     this.digits = Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(Math.max(1e-9, this.end - this.start)))));
   }
   get duration() { return this.end - this.start; }
+  // The box that the camera shows: the bodies around their present center, or the whole motion.
+  get box() {
+    return this.follow ? this.scene.near.map((corner) => sum(corner, this.center)) : this.scene.box;
+  }
+  look(name) {
+    this.viewer.look(namedCamera(this.scene, this.box, name));
+    return this.viewer.draw();
+  }
+  followCenter() {
+    const n = this.motions.length;
+    let center = [0, 0, 0];
+    for (const motion of this.motions) center = sum(center, sum(motion.position(motion.center), motion.offset), 1 / n);
+    if (this.follow && this.time !== undefined) this.viewer.shift(sum(center, this.center, -1));
+    if (this.follow) this.grid.place(center);
+    this.center = center;
+  }
   seek(t) {
-    this.time = Math.min(this.end, Math.max(this.start, t));
-    for (const motion of this.motions) motion.seek(this.time);
+    const time = Math.min(this.end, Math.max(this.start, t));
+    for (const motion of this.motions) motion.seek(time);
+    this.followCenter();
+    this.time = time;
     for (const item of this.items) item.update();
     byId("scrub").value = this.time;
     byId("time").textContent = `t = ${this.time.toFixed(this.digits)} s`;
@@ -377,11 +408,14 @@ function connect(player) {
   });
   const natural = player.duration > 0 ? SPEEDS.reduce((best, x) => (player.duration / x >= 4 ? x : best), SPEEDS[0]) : 1;
   player.speed = player.duration > 120 ? natural : Math.min(1, natural);
-  for (const x of SPEEDS) byId("speed").add(new Option(`${x} x`, x, false, x === player.speed));
+  const useful = SPEEDS.filter((x) => player.duration / x >= 0.5 && player.duration / x <= 2000);
+  for (const x of useful.length ? useful : [1]) byId("speed").add(new Option(`${x} x`, x, false, x === player.speed));
   byId("speed").addEventListener("change", (event) => { player.speed = Number(event.target.value); });
-  byId("camera").addEventListener("change", (event) => {
-    player.viewer.look(namedCamera(scene, event.target.value));
-    player.viewer.draw();
+  byId("camera").addEventListener("change", (event) => player.look(event.target.value));
+  byId("follow").checked = player.follow;
+  byId("follow").addEventListener("change", (event) => {
+    player.follow = event.target.checked;
+    player.look(byId("camera").value);
   });
   for (const group of ["frames", "traces", "forces"]) {
     if (!player.items.some((item) => item.group === group)) continue;
@@ -402,7 +436,7 @@ function connect(player) {
 
 const FORCES = { contact: "contact forces", reaction: "reactions", control: "controls", load: "loads" };
 
-function describe(player, step, notices) {
+function describe(player, notices) {
   const { scene } = player, entries = new Map();
   for (const motion of player.motions)
     for (const item of motion.items)
@@ -415,9 +449,9 @@ function describe(player, step, notices) {
     byId("legend").append(entry);
   };
   for (const [color, text] of [...entries].slice(0, 14)) add(color, text);
-  if (player.motions.length > 1) add("", player.motions.map((m) => m.label).join(" | "));
+  if (player.motions.length > 1) for (const m of player.motions) add(m.color, m.label);
   const scales = Object.entries(scene.peaks).map(([name, x]) => `longest arrow ${x.toPrecision(3)} ${name}`);
-  add("", [`grid ${Number(step.toPrecision(3))} m`, ...scales].join(", "));
+  add("", [`grid ${Number(player.grid.step.toPrecision(3))} m`, ...scales].join(", "));
   for (const text of notices) byId("notices").append(Object.assign(document.createElement("li"), { textContent: text }));
 }
 
@@ -425,14 +459,15 @@ async function main() {
   const scene = JSON.parse(await inflated("scene-data")), notices = [...scene.notices];
   const motions = scene.motions.map((data) => new Motion(data)), webgl = hasWebGL();
   if (!webgl) notices.unshift("This browser has no WebGL 2: bodies are drawn as lines.");
-  const viewer = await (webgl ? Viewer : Lines).open(scene), home = namedCamera(scene, "start");
-  const step = addGrid(viewer, scene, home);
+  const viewer = await (webgl ? Viewer : Lines).open(scene), grid = addGrid(viewer, scene);
+  grid.place(middle(scene.box));
   const items = motions.flatMap((motion) => motion.items.map((item) => ({ group: item.group, ...makeItem(viewer, scene, motion, item) })));
-  const player = new Player(scene, viewer, motions, items);
-  describe(player, step, notices);
+  const player = new Player(scene, viewer, motions, items, grid);
+  describe(player, notices);
   connect(player);
-  viewer.look(home);
-  await player.seek(player.start);
+  viewer.look(namedCamera(scene, player.box, "start"));
+  player.seek(player.start);
+  player.look("start");
   player.webgl = webgl;
   window.animation = player;  // for other scripts of the page and for tests
   document.body.dataset.state = "ready";

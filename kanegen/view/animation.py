@@ -15,7 +15,8 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from kanegen.errors import SolveError, brief
 from kanegen.view.motion import Motion
 from kanegen.view.page import page, viewer
-from kanegen.view.scene import Wishes, scene
+from kanegen.view.scene import scene
+from kanegen.view.stage import Wishes
 
 INLINE_HEIGHT: Final = 520
 """Height of an animation in a notebook, pixels."""

@@ -19,13 +19,13 @@ COLORS: Final = {"contact": "#d62728", "reaction": "#7b3fa0", "control": "#00a65
 
 @dataclass(frozen=True, eq=False)
 class Arrow:
-    """A force (N) or torque (N m), ``vector`` (n, 3), that acts at ``foot``, a point; inertial components."""
+    """A force or torque, ``vector`` (n, 3) in inertial components, that acts at the point ``foot``; unit N or N m."""
 
     kind: str
     name: str
     foot: Any
     vector: Array
-    is_torque: bool
+    unit: str
 
 
 def arrows(poses: Poses) -> Iterator[Arrow]:
@@ -40,7 +40,7 @@ def arrows(poses: Poses) -> Iterator[Arrow]:
         if not np.isfinite(vector).any():
             poses.notices[f"{name} is not drawn: it depends on accelerations or is not known"] = None
         elif np.nan_to_num(vector).any():
-            yield Arrow(kind, name, foot, np.nan_to_num(vector), not isinstance(place, Point))
+            yield Arrow(kind, name, foot, np.nan_to_num(vector), "N" if isinstance(place, Point) else "N m")
     yield from _reactions(poses)
 
 
@@ -87,7 +87,7 @@ def _reactions(poses: Poses) -> Iterator[Arrow]:
         except NotKnownError as error:
             poses.notices[f"reaction {name!r} is not drawn: {error}"] = None
             continue
-        for values, is_torque in ((force, False), (torque, True)):
+        for values, unit in ((force, "N"), (torque, "N m")):
             if np.nan_to_num(values).any():
                 vector = np.einsum("nij,nj->ni", R, np.nan_to_num(values))
-                yield Arrow("reaction", f"reaction {name!r}", reaction.point, vector, is_torque)
+                yield Arrow("reaction", f"reaction {name!r}", reaction.point, vector, unit)

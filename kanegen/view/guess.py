@@ -14,7 +14,6 @@ import sympy
 from sympy.physics.mechanics import RigidBody
 
 from kanegen.arrays import Array
-from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
     atoms,
     dyadic_frames,
@@ -26,6 +25,7 @@ from kanegen.model.expressions import (
 from kanegen.model.geometry import is_ground
 from kanegen.view.meshes import unit
 from kanegen.view.poses import NotKnownError, Poses
+from kanegen.view.rotations import from_axis
 from kanegen.view.solids import ALIKE, Bar, Solid, placed, same_inertia
 
 BALL: Final = 0.035
@@ -33,6 +33,9 @@ BALL: Final = 0.035
 
 THIN: Final = 0.012
 """Radius of a guessed bar relative to the size of the mechanism."""
+
+SLENDER: Final = 0.1
+"""Largest radius of a guessed bar relative to the distance of its end from the mass center."""
 
 Part = Solid | Bar
 
@@ -77,13 +80,13 @@ class Guess:
 
     def _rigid(self, body: Any) -> Iterator[Part]:
         fixed = self._fixed_points(body)
-        thin = THIN * self._size
-        whole = self._homogeneous(body)
         if not fixed:
+            whole = self._homogeneous(body)
             if whole is not None:
                 yield whole
             return
         spots = np.array(list(fixed.values()))
+        thin = self._thin(spots)
         direction = spots[np.argmax(np.linalg.norm(spots, axis=1))]
         along = spots @ direction / np.linalg.norm(direction)
         straight = np.linalg.norm(np.cross(spots, direction)) <= 1e-6 * float(direction @ direction)
@@ -92,19 +95,21 @@ class Guess:
             reach = [*along, 0.0]
             yield Bar(points[int(np.argmin(reach))], points[int(np.argmax(reach))], thin)
         elif straight:  # a uniform rod of which the user placed one end
-            yield self._rod(body, direction)
+            yield self._rod(body, direction, thin)
         else:
             for point in fixed:
                 yield Bar(body.masscenter, point, thin)
+        grown = 1.4 + 0.15 * (self._model.bodies.index(body) % 4)  # joints of neighbors do not coincide
         for point in fixed:
-            yield Solid(unit("sphere"), placed([1.5 * thin] * 3), point, body.frame)
-        if straight and along.min() >= 0.0 and not self._is_rod(body, float(along.max())) and whole is not None:
-            yield whole
+            yield Solid(unit("sphere"), placed([grown * thin] * 3), point, body.frame)
+        if straight and along.min() >= 0.0 and not self._is_rod(body, float(along.max())):
+            yield Solid(unit("sphere"), placed([0.7 * BALL * self._size] * 3), body.masscenter, body.frame)
 
-    def _rod(self, body: Any, half: Array) -> Solid:
-        from kanegen.view.rotations import from_axis
+    def _thin(self, spots: Array) -> float:
+        """The radius of the bars of a body."""
+        return min(THIN * self._size, SLENDER * float(np.linalg.norm(spots, axis=1).max())) or THIN * self._size
 
-        thin = THIN * self._size
+    def _rod(self, body: Any, half: Array, thin: float) -> Solid:
         local = placed((thin, thin, 2.0 * np.linalg.norm(half)), from_axis(half))
         return Solid(unit("cylinder"), local, body.masscenter, body.frame)
 
@@ -175,9 +180,3 @@ class Guess:
 
     def _number(self, expression: Any) -> float | None:
         return known_value(sympy.sympify(expression), self._values)
-
-
-def typical_size(model: SystemDescription, positions: list[Array], lengths: list[float]) -> float:
-    """The size of a mechanism, m: the largest extent of its points and bodies."""
-    extent = float(np.ptp(np.concatenate(positions), axis=0).max()) if positions else 0.0
-    return max([extent, *lengths]) or 1.0

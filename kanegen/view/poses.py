@@ -7,6 +7,7 @@ the integration with two Gauss points (order 4), which lie inside the intervals,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from kanegen.errors import DerivationError
 from kanegen.graph import Node, evaluate
 from kanegen.graph.interpret import numpy_context
 from kanegen.model.geometry import breadth_first, path, position_path
-from kanegen.view.motion import Motion
+from kanegen.view.motion import Motion, Rows
 from kanegen.view.rotations import gauss_points, integrated, rotated
 
 CHUNK: Final = 20_000
@@ -46,6 +47,8 @@ class Poses:
         self._frames = self._system.frames
         self._tables: dict[int, tuple[Array, Any]] = {}
         self._fixed: dict[Any, Array] = {}
+        self._turns: dict[Any, Array] = {}  # at the times of the pictures
+        self._steps: dict[tuple[Any, Any], Array] = {}
         at_rest = (point for point in self.model.geometry.routes if self._is_fixed(self._source(point)))
         first = next(iter(self.model.geometry.routes), None)
         root = next(at_rest, None)
@@ -58,9 +61,15 @@ class Poses:
         parts = []
         for start in range(0, times.size, CHUNK):
             chunk = times[start : start + CHUNK]
-            columns = evaluate(nodes, self.motion.rows(chunk), numpy_context())
+            rows = self._picture_rows if times is self.motion.times else self.motion.rows(chunk)
+            columns = evaluate(nodes, rows, numpy_context())
             parts.append(np.stack([np.broadcast_to(column, chunk.shape) for column in columns], axis=-1))
         return np.concatenate(parts).astype(np.float64)
+
+    @cached_property
+    def _picture_rows(self) -> Rows:
+        """The values of the input arrays at the times of the pictures, at which most is evaluated."""
+        return self.motion.rows(self.motion.times)
 
     def expressions(self, expressions: Iterable[Any], times: Array) -> Array:
         """Values (n, k) of SymPy expressions. Raises :class:`NotKnownError` for symbols that are not of the model."""
@@ -83,6 +92,13 @@ class Poses:
         """Rotation matrices (n, 3, 3): inertial components = R components in ``frame``."""
         if frame is self.model.frame:
             return np.broadcast_to(np.eye(3), (times.size, 3, 3))
+        if times is not self.motion.times:
+            return self._orientation(frame, times)
+        if frame not in self._turns:
+            self._turns[frame] = self._orientation(frame, times)
+        return self._turns[frame]
+
+    def _orientation(self, frame: Any, times: Array) -> Array:
         if not self._frames.is_oriented(frame):
             return self._known_at(frame, times, lambda nodes: self._turned(frame, nodes), fine=True)
         parent = self.orientation(self._frames.parent(frame), times)
@@ -150,7 +166,12 @@ class Poses:
         """The vector from the first point of a chain to its last one, (n, 3)."""
         total = np.zeros((times.size, 3))
         for before, after in pairwise(points):
-            total += self.vector(after._pos_dict[before], times)
+            if times is not self.motion.times:
+                total += self.vector(after._pos_dict[before], times)
+                continue
+            if (before, after) not in self._steps:
+                self._steps[before, after] = self.vector(after._pos_dict[before], times)
+            total += self._steps[before, after]
         return total
 
     def _routed(self, point: Any, times: Array) -> Array:

@@ -105,8 +105,8 @@ def motion_of(solution: Any, model: Any, label: str, notices: dict[str, None]) -
         nodes = np.unique(np.clip(np.concatenate([solution.t, solution.dense.t_old, [start, end]]), start, end))
     marks = tuple(Mark(float(event.t), event.name, event.kind) for event in solution.events)
     parameters = _parameters(solution, model)
-    wrenches = _wrenches(solution, sampler, times)
-    return Motion(label, model, parameters, times, nodes, sampler, marks, wrenches)
+    known = (_wrenches(solution, sampler, times), _accelerations(solution, model, sampler, times))
+    return Motion(label, model, parameters, times, nodes, sampler, marks, *known)
 
 
 class _Sampler:
@@ -169,6 +169,14 @@ def _parameters(solution: Any, model: SystemDescription) -> Array:
     if missing:
         raise SolveError(f"there is no value of parameter {', '.join(missing)}: give it in Model(parameters=...)")
     return np.array(list(values.values()), dtype=np.float64)
+
+
+def _accelerations(solution: Any, model: SystemDescription, sampler: _Sampler, times: Array) -> Array | None:
+    """u' (n, n_u) if the loads contain accelerations and the form of the equations gives them."""
+    if solution.reference is None or not model.is_accelerated or "rhs" not in solution.solver.description.functions:
+        return None
+    rates = along(solution.solver.rhs, times, *sampler(times))
+    return np.asarray(rates[1])
 
 
 def _wrenches(solution: Any, sampler: _Sampler, times: Array) -> dict[str, tuple[Array, Array]]:
