@@ -49,10 +49,8 @@ class Poses:
         self._fixed: dict[Any, Array] = {}
         self._turns: dict[Any, Array] = {}  # at the times of the pictures
         self._steps: dict[tuple[Any, Any], Array] = {}
-        at_rest = (point for point in self.model.geometry.routes if self._is_fixed(self._source(point)))
-        first = next(iter(self.model.geometry.routes), None)
-        root = next(at_rest, None)
-        self._origin = first if root is None else self._source(root)
+        roots = [route.along[0] for route in self.model.geometry.routes.values()]
+        self._origin = next(filter(self._is_fixed, roots), next(iter(roots), None))
 
     # -- evaluation -----------------------------------------------------------------------------------------
 
@@ -179,13 +177,6 @@ class Poses:
         route = self.model.geometry.routes[point]
         source = route.source
         return self._source_position(source, route, times) + self._along(route.beyond, times)
-
-    def _source(self, point: Any) -> Any:
-        """The point from which the position of a point of the model counts."""
-        try:
-            return self._system.points.placement(point).base
-        except DerivationError:
-            return self.model.geometry.routes[point].source
 
     def _is_fixed(self, point: Any) -> bool:
         return bool(point._vel_dict.get(self.model.frame, None) == 0)
