@@ -36,6 +36,7 @@ from kanegen.solve.feedback.closed_loop import own_inputs
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution.tables import require
 from kanegen.solve.values import TIME, by_name, number
+from kanegen.view.animation import require_viewer, require_writable
 
 SHOWN_EVENTS = 30
 """Largest number of events that are printed; of more events, the first and the last ones are printed."""
@@ -98,6 +99,11 @@ class _Motion:
     "FILE.parquet; the whole solution to FILE.nc (kg.load reads it).",
 )
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE (matplotlib).")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    help="Write the motion in 3-D to a page that works offline (k3d); an existing file is replaced.",
+)
 @click.option("--progress", is_flag=True, help="Show a progress bar.")
 def run(
     file: ModelFile,
@@ -108,6 +114,7 @@ def run(
     points: int | None,
     output: Path | None,
     plot: Path | None,
+    html: Path | None,
     **settings: Any,
 ) -> None:
     """Integrate the motion from the file's INITIAL, or from initial= of its model, and print a summary.
@@ -121,6 +128,9 @@ def run(
             require(package, f"--output {output}")
     if plot is not None:
         _check_figure(plot)
+    if html is not None:
+        require_writable(html)
+        require_viewer()
     motion = _simulate(file, parameters, _Start(file, start, inputs), duration, points, settings)
     console = Console()
     console.print(_summary(motion))
@@ -132,6 +142,11 @@ def run(
     if plot is not None:
         _draw(plot, motion)
         print_line(f"figure: {plot}")
+    if html is not None:
+        page = motion.solution.animate()
+        print_line(f"animation: {page.save(html)}")
+        for notice in page.notices:
+            print_line(f"  {notice}")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import independent_rows
 from kanegen.model import Baumgarte, Projection
+from kanegen.model.description import SystemDescription
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
@@ -76,6 +77,8 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
     description, extension, parameters, stabilization, initial
         The arguments of the constructor; ``parameters`` maps names to values, with None for a missing value, and
         ``initial`` names to values at the start of a motion: of coordinates, speeds, states and the time ``t``.
+    model
+        The model from which the solver was built, for animations; None after unpickling.
 
     The quantities follow with their shapes; energies are in J. The rows of T and V are the constraints, in the order
     of the dependent speeds, followed by the momentum balances, in the order of the independent speeds. The rows of J
@@ -83,6 +86,7 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
 
     """
 
+    model: SystemDescription | None
     rhs: Callable[..., Any] = Quantity(
         "rhs", "Rates (q', u') of a state, (n_q,) and (n_u,), and s' (n_s,) with states."
     )
@@ -101,6 +105,7 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
         parameters: Mapping[Any, float | None] | None = None,
         stabilization: Baumgarte | Projection | None = None,
         initial: Mapping[Any, float] | None = None,
+        model: SystemDescription | None = None,
     ) -> None:
         values = parameter_values(parameters or {}, description)
         gains = gain_values(stabilization, description)
@@ -116,6 +121,7 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
             parameters=FrozenMapping(values),
             stabilization=stabilization,
             initial=start,
+            model=model,
             rhs=functions.call(rhs_name, "pair"),
             ode=functions.call(rhs_name, "ode"),
             _functions=functions,
@@ -157,7 +163,7 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
         numbers = {name: number(value, f"parameter {name}") for name, value in given.items()}
         needed = {name: value for name, value in numbers.items() if name in self.parameters}
         merged = {**self.parameters, **needed}
-        return Solver(self.extension, self.description, merged, self.stabilization, self.initial)
+        return Solver(self.extension, self.description, merged, self.stabilization, self.initial, self.model)
 
     def with_initial(self, values: Mapping[Any, float] | None = None, /, **named: float) -> Solver:
         """Return a solver with another start of the motion; it shares the extension.
@@ -168,14 +174,14 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
         Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
         """
         given = {**initial_values(values or {}, self.description), **named}
-        return Solver(self.extension, self.description, self.parameters, self.stabilization, given)
+        return Solver(self.extension, self.description, self.parameters, self.stabilization, given, self.model)
 
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:
         """Return a solver with another stabilization, or none; it shares the extension.
 
         Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong size.
         """
-        return Solver(self.extension, self.description, self.parameters, stabilization, self.initial)
+        return Solver(self.extension, self.description, self.parameters, stabilization, self.initial, self.model)
 
     # -- at one state ---------------------------------------------------------------------------------------
 
