@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from kanegen import display
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Build
 from kanegen.codegen.description import Description
@@ -37,6 +38,7 @@ from kanegen.solve.values import (
     number,
     one_state,
     parameter_values,
+    short,
     without_surplus,
 )
 
@@ -266,6 +268,24 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
     def operation_count(self) -> int:
         """Operations of one call of ``rhs``, with its linear solve; ``description.functions`` has the other counts."""
         return self.description.functions[self._rhs_name].operations
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: variables, parameters, and the compiled functions with their operation counts."""
+        d = self.description
+        functions = (f"{name} ({entry.operations})" for name, entry in d.functions.items())
+        rows = [
+            *((what, display.names(getattr(d, what))) for what in ("coordinates", "speeds", "states", "inputs")),
+            ("dependent speeds", display.names(d.dependent_names)),
+            *((f"constraint {k}", label) for k, label in enumerate(map(short, d.constraints.rows), start=1)),
+            ("contact rows", display.names(d.contacts.rows)),
+            ("events", display.names(event.name for event in d.events)),
+            *((what, display.names(getattr(d, what))) for what in ("outputs", "reactions")),
+            ("parameters", display.values(self.parameters)),
+            ("start", display.values(self.initial)),
+            ("stabilization", "" if self.stabilization is None else str(self.stabilization)),
+            ("functions (operations)", display.names(functions)),
+        ]
+        return display.facts(f"Solver {d.name} ({d.form} form)", rows).html()
 
     def __repr__(self) -> str:
         d = self.description

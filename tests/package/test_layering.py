@@ -18,6 +18,7 @@ ORDER = (
     "arrays",
     "errors",
     "progress",
+    "display",
     "forms",
     "codes",
     "resources",

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.display import page
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.solution.animation import animate
 from kanegen.solve.solution.drawing import plot
 from kanegen.solve.solution.files import read, write
+from kanegen.solve.solution.overview import Events, event_table, run_table
 from kanegen.solve.solution.quantities import Members, MotionInputs, SolverReference, along
 from kanegen.solve.solution.records import (
     ContactHistory,
@@ -73,6 +75,9 @@ class Solution:
     run: RunRecord | None = None
     all_inputs: MotionInputs | None = field(default=None, repr=False)
     reference: SolverReference | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", Events(self.events))
 
     def __getstate__(self) -> dict[str, Any]:
         return {item.name: getattr(self, item.name) for item in fields(self)}  # without quantities that were read
@@ -291,6 +296,18 @@ class Solution:
         if not self.dense.t_old.size:
             return np.tile(np.concatenate(self.last[1:]), (times.size, 1))
         return self.dense(times)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how the run ended, its steps, the last state and the events."""
+        return page(run_table(self), *([event_table(self.events)] if self.events else []))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Names that IPython offers after ``solution[``."""
+        run = self.run
+        if run is None:
+            return []
+        outputs = () if self.reference is None else tuple(self.outputs)
+        return [*run.coordinates, *run.speeds, *run.states, *run.inputs, *outputs]
 
     def __repr__(self) -> str:
         span = f"t = {self.t[0]:g} .. {self.t[-1]:g} s" if self.t.size else "no times"
