@@ -39,10 +39,10 @@ static inline int kg_contacts_approaching(kg_contacts *c, kg_real t, const kg_re
   for (int m = 0; m < c->model->n_contacts && status >= 0; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
     const int open = !kg_closed(c->mode[m]);
-    if (info->law == KG_LAW_RESTITUTION && open && kg_touches(c, m) && c->s.rate[info->normal] < -c->rate_tolerance) {
+    if (c->law[m] == KG_LAW_RESTITUTION && open && kg_touches(c, m) && c->s.rate[info->normal] < -c->rate_tolerance) {
       return 1;
     }
-    if (info->law == KG_LAW_LATCH && !open && KG_ABS(c->s.rate[info->normal]) > c->rate_tolerance) {
+    if (c->law[m] == KG_LAW_LATCH && !open && KG_ABS(c->s.rate[info->normal]) > c->rate_tolerance) {
       return 1;
     }
   }
@@ -52,7 +52,7 @@ static inline int kg_contacts_approaching(kg_contacts *c, kg_real t, const kg_re
 /* Returns whether contact m can have an impulse: KG_WITH_FORCE, KG_WITHOUT_FORCE or both, as bits. */
 static inline int kg_impact_choices(const kg_contacts *c, int m) {
   const int both = KG_WITH_FORCE | KG_WITHOUT_FORCE;
-  switch (c->model->contacts[m].law) {
+  switch (c->law[m]) {
     case KG_LAW_RESTITUTION:
       return kg_touches(c, m) ? both : KG_WITHOUT_FORCE;
     case KG_LAW_STABILIZED:
@@ -77,10 +77,10 @@ static inline kg_real kg_rebound(const kg_contacts *c, int m) {
 static inline kg_real kg_impact_row(const kg_contacts *c, int m) {
   const int row = c->model->contacts[m].normal;
   const kg_real rate = c->s.rate[row];
-  if (c->model->contacts[m].law == KG_LAW_STABILIZED) {
+  if (c->law[m] == KG_LAW_STABILIZED) {
     return rate - c->rate_before[row];
   }
-  if (c->model->contacts[m].law == KG_LAW_RESTITUTION && !kg_closed(c->mode[m])) {
+  if (c->law[m] == KG_LAW_RESTITUTION && !kg_closed(c->mode[m])) {
     return rate - kg_rebound(c, m);
   }
   return rate;
@@ -115,7 +115,7 @@ static inline kg_real kg_impact_change(const kg_contacts *c, int row) {
 static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
   const kg_contact_info *info = c->model->contacts + m;
   int mode = c->mode[m];
-  if (info->law == KG_LAW_RESTITUTION && kg_touches(c, m)) {
+  if (c->law[m] == KG_LAW_RESTITUTION && kg_touches(c, m)) {
     const kg_real after = c->s.rate[info->normal] + kg_impact_change(c, info->normal);
     const kg_real rest = c->rate_tolerance + (kg_closed(mode) ? KG_ABS(c->rate_before[info->normal]) : KG_C(0.0));
     mode = after > rest && kg_flies(c, m, after) ? KG_OPEN : info->directions > 0 ? KG_SLIP : KG_CLOSED;
@@ -153,6 +153,7 @@ static inline int kg_contacts_impact_after(kg_contacts *c, kg_real t, const kg_r
   c->search.modes = &c->trial;
   kg_impact_problem(c);
   c->at_impact = 1;
+  c->search.choose = 0;
   chosen = kg_choose_modes(&c->search, 0, 0);
   c->culprit = c->search.culprit;
   if (chosen < 0) {
@@ -182,7 +183,7 @@ static inline int kg_contacts_after_impulse(kg_contacts *c, kg_real t, const kg_
   int due = kg_contacts_settle(c, t, q, u_before, r);
   for (int m = 0; m < c->model->n_contacts && due >= 0; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
-    if (info->law == KG_LAW_RESTITUTION && c->s.rate[info->normal] < -c->rate_tolerance) {
+    if (c->law[m] == KG_LAW_RESTITUTION && c->s.rate[info->normal] < -c->rate_tolerance) {
       c->mode[m] = KG_OPEN; /* it does not rest yet, but rebounds */
     }
   }
