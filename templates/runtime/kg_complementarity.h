@@ -77,7 +77,7 @@ static inline int kg_friction_choices(kg_contacts *c, int m) {
     return KG_MAY(KG_CLOSED);
   }
   speed = kg_tangential_size(&c->now, m, c->s.rate);
-  if (speed <= c->rate_tolerance && announced == KG_SLIP) {
+  if (speed <= c->rate_tolerance && announced == KG_SLIP && kg_closed(c->mode[m])) {
     c->mode[m] = KG_STICK; /* it has come to rest, so static friction is tried first */
   }
   stuck = !(creep > KG_C(0.0)) && (c->mode[m] == KG_STICK || announced == KG_STICK);

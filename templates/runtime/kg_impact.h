@@ -132,6 +132,28 @@ static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
   return mode;
 }
 
+/* Brings contacts that were closed to rest if the impact opens them: where flights are too low to be resolved, two
+ * contacts could otherwise open each other in turn forever. The normals are held without friction, those that stick with
+ * it, which can only dissipate energy. */
+static inline void kg_impact_hold(kg_contacts *c, kg_real *impulses) {
+  int opens = 0;
+  for (int i = 0; i < c->model->n_rows; ++i) {
+    c->b[i] = c->s.rate[i] + kg_impact_change(c, i);
+  }
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    const int rests = c->law[m] == KG_LAW_RESTITUTION && kg_closed(c->mode[m]);
+    opens = opens || (rests && c->b[c->model->contacts[m].normal] > c->rate_tolerance);
+    if (rests || kg_closed(c->trial.mode[m])) {
+      c->trial.mode[m] = c->trial.mode[m] == KG_STICK ? KG_STICK : KG_CLOSED;
+    }
+  }
+  c->trial.lambda = c->search.best_w;
+  if (opens && kg_modes_solve(&c->trial) == KG_OK) {
+    kg_add(c->model->n_rows, KG_C(1.0), c->search.best_w, impulses);
+  }
+  c->trial.lambda = impulses;
+}
+
 /* An impact with the speeds u after an impulse, u_before before it (NULL: no impulse). u becomes the speeds after the
  * impact, impulses (n_rows) those of the rows, of least norm for redundant contacts. Modes are changed where contacts
  * separate, persist, stick or slip; kg_contacts_settle() then decides by accelerations. */
@@ -158,6 +180,9 @@ static inline int kg_contacts_impact_after(kg_contacts *c, kg_real t, const kg_r
   c->culprit = c->search.culprit;
   if (chosen < 0) {
     return chosen;
+  }
+  if (c->accumulates) {
+    kg_impact_hold(c, impulses);
   }
   kg_contacts_respond(c, impulses, u);
   for (int m = 0; m < c->model->n_contacts; ++m) {

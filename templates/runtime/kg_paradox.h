@@ -88,19 +88,19 @@ static inline kg_real kg_paradox_acceleration(const kg_contacts *c) {
   return largest;
 }
 
-/* Sets up the impact, with the changes of the speeds in the time `step`. Closed contacts have no normal velocity, those
- * that stick no slip velocity: what is left of them are errors of the state. */
+/* Sets up the impact, with the changes of the speeds in the time `step`. Contacts that rest have no normal velocity,
+ * those that stick no slip velocity: what is left of them are errors of the state. */
 static inline void kg_paradox_rows(kg_contacts *c, kg_real step) {
   for (int m = 0; m < c->model->n_contacts; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
-    if (kg_closed(c->mode[m]) && info->normal >= 0 && kg_normal_unknown(&c->now, m)) {
+    const int rests = info->normal >= 0 && kg_normal_unknown(&c->now, m) && kg_touches(c, m) &&
+                      (kg_closed(c->mode[m]) || KG_ABS(c->s.rate[info->normal]) <= c->rate_tolerance);
+    if (rests) {
       c->b[info->normal] = KG_C(0.0);
     }
     for (int k = 0; k < info->directions; ++k) {
-      const int row = info->tangent + k;
-      c->b[row] = kg_closed(c->mode[m]) && kg_tangential_size(&c->now, m, c->s.rate) <= c->rate_tolerance
-                      ? KG_C(0.0)
-                      : c->s.rate[row];
+      const int row = info->tangent + k, sticks = kg_tangential_size(&c->now, m, c->s.rate) <= c->rate_tolerance;
+      c->b[row] = rests && sticks ? KG_C(0.0) : c->s.rate[row];
     }
   }
   for (int i = 0; i < c->model->n_rows; ++i) {

@@ -127,6 +127,7 @@ static inline void kg_transition_bounces(kg_hybrid *h) {
     }
     if (kg_transition_accumulates(h, m, &left)) {
       c->mode[m] = KG_CLOSED;
+      c->accumulates = 1;
       h->bounces[m].rests = 1;
       h->bounces[m].t_rest = h->t + h->stepper->direction * left;
       h->bounces[m].count = 0;
@@ -137,6 +138,7 @@ static inline void kg_transition_bounces(kg_hybrid *h) {
 /* Impacts until no contact closes any more. `u_before`: the speeds before an impulse, or NULL. */
 static inline int kg_transition_impacts(kg_hybrid *h, const kg_real *u_before) {
   kg_real *q = h->y, *u = h->y + h->model->n_q;
+  h->contacts.accumulates = 0;
   for (int k = 0; k < KG_CHAIN; ++k) {
     int due = u_before ? 1 : kg_contacts_approaching(&h->contacts, h->t, q, u, h->r);
     if (due == 1 && k == 0 && !u_before) {
