@@ -36,6 +36,8 @@ cdef struct ControlLoop:
     double *inputs  # of the source, (n_r,); NULL: none, the controls follow (q, u) in the state
     int n
     const int *slots  # of r
+    const int *places  # of the controls among the values of the law; NULL: it has n values
+    double *values  # of the law, where `places` selects some
     const double *low
     const double *high
     double *before  # values before the first sample acts; NaN: those of the first sample
@@ -81,7 +83,10 @@ cdef int _evaluate_law(Evaluation *e, ControlLoop *c, double t, const double *y)
     """Write the controls of the law or source, clipped to their limits, into tau."""
     cdef int status, k
     if c.law != NULL:
-        status = c.law.evaluate(t, y, y + MODEL.n_q, e.r, e.p, c.work, c.tau)
+        status = c.law.evaluate(t, y, y + MODEL.n_q, e.r, e.p, c.work, c.values)
+        if c.places != NULL:
+            for k in range(c.n):
+                c.tau[k] = c.values[c.places[k]]
     else:
         status = _fill(&c.source, t, y, e.first_state, c.inputs)
         for k in range(c.n):
@@ -145,8 +150,8 @@ cdef class Control:
     ``high``: limits (n,). ``sample_time``: interval (s) between evaluations of the law, which are at multiples of it
     after the start of a run; 0: continuous. ``hidden``: values of the hidden inputs (n_hidden,). ``delay``: time (s)
     from a sample until its values act. ``before``: controls before the first sample acts (n,), NaN for those of the
-    first sample. ``first``: values of the first sample (n,), if they are known. After a run, ``samples`` holds its
-    samples.
+    first sample. ``first``: values of the first sample (n,), if they are known. ``places``: indices of the controls
+    among the values of the law; None: they are all values. After a run, ``samples`` holds its samples.
     """
 
     cdef ControlLoop loop
@@ -156,14 +161,13 @@ cdef class Control:
     cdef object arrays, hidden, inputs, initial
 
     def __cinit__(
-        self, law, slots, low, high, sample_time=0.0, start=(), hidden=None, delay=0.0, before=None, first=None
+        self, law, slots, low, high, sample_time=0.0, start=(), hidden=None, delay=0.0, before=None, first=None,
+        places=None,
     ):
         cdef ControlLoop *c = &self.loop
-        places, c.n = _indices(slots, MODEL.n_r + MODEL.n_hidden, "slots")
+        indices, c.n = _indices(slots, MODEL.n_r + MODEL.n_hidden, "slots")
         self.inputs = law if isinstance(law, Inputs) else None
         c.law = NULL if law is None or self.inputs is not None else _find(law)
-        if c.law != NULL and _length(c.law) != c.n:
-            raise SolveError(f"the law {law!r} has {_length(c.law)} values for {c.n} slots")
         if self.inputs is not None:
             _require_inputs(law)
             _indices(slots, MODEL.n_r, "slots")
@@ -174,10 +178,12 @@ cdef class Control:
         self.initial = numpy.full(c.n, numpy.nan) if before is None else _as_vector(before, controls, "before").copy()
         values, tau, earlier = numpy.zeros(MODEL.n_r), numpy.zeros(c.n), numpy.zeros(c.n)
         work = numpy.zeros((0 if c.law == NULL else c.law.work) + 1)
-        self.arrays = [earlier, places, lowest, highest, tau, work, values]
-        c.slots = <int *>PyArray_DATA(<PyArrayObject *>places)
+        self.arrays = [earlier, indices, lowest, highest, tau, work, values]
+        c.slots = <int *>PyArray_DATA(<PyArrayObject *>indices)
         c.low, c.high, c.tau, c.work, c.before = _data(lowest), _data(highest), _data(tau), _data(work), _data(earlier)
         c.inputs = NULL if self.inputs is None else _data(values)
+        if c.law != NULL:
+            self.select(law, places)
         if first is not None:
             known = numpy.clip(_as_vector(first, controls, "first"), lowest, highest)
             _check_finite(known, controls, "first")
@@ -191,6 +197,22 @@ cdef class Control:
 
     def __dealloc__(self):
         free(self.loop.samples.data)
+
+    cdef int select(self, object law, object places) except -1:
+        """Select the values of the law."""
+        cdef ControlLoop *c = &self.loop
+        c.values = c.tau
+        if places is None and _length(c.law) != c.n:
+            raise SolveError(f"the law {law!r} has {_length(c.law)} values for {c.n} slots")
+        if places is None:
+            return 0
+        chosen, n = _indices(places, _length(c.law), "places")
+        if n != c.n:
+            raise SolveError(f"places has {n} entries for {c.n} slots")
+        values = numpy.zeros(_length(c.law))
+        self.arrays += [chosen, values]
+        c.places, c.values = <int *>PyArray_DATA(<PyArrayObject *>chosen), _data(values)
+        return 0
 
     cdef int read_times(self, object sample_time, object delay) except -1:
         self.sample_time, self.delay = _real(sample_time, "sample_time", 0.0), _real(delay, "delay", 0.0)

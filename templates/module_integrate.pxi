@@ -240,7 +240,8 @@ cdef extern from "Python.h":
     void _decref "Py_DECREF"(object)
 
 
-cdef object _low_level(Function function, object r):
+cdef object _low_level(Function function, object r, tuple controls):
+    cdef Control control
     cdef Run run
     cdef Arguments defaults
     if r is None:
@@ -249,8 +250,12 @@ cdef object _low_level(Function function, object r):
     inputs = r if isinstance(r, Inputs) else Inputs.constant(r)
     if (<Inputs>inputs).kind == INPUT_PYTHON:
         raise SolveError("a C function pointer cannot take inputs that are Python code; pass an array or Inputs in C")
+    for control in controls:
+        if control.loop.law == NULL or control.loop.held:
+            raise SolveError("a C function pointer can take controls only from a law that is not sampled")
     _require_right_hand_side(function)
     run = Run(function, inputs)
+    run.close_loop(controls, run.n)
     capsule = PyCapsule_New(
         <void *>_low_level_function, "int (double, double *, double *, void *)", _free_low_level
     )

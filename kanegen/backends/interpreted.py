@@ -1,8 +1,8 @@
 """The back end ``"interpreted"``: the program of a model evaluated in Python, for machines without a C compiler.
 
 It is about a thousand times slower than compiled code and serves as an independent reference. It integrates with SciPy
-(``dopri5`` as ``RK45``, ``dop853`` as ``DOP853``). It has no contacts, events, compiled control laws, projections,
-impulses or inverse dynamics.
+(``dopri5`` as ``RK45``, ``dop853`` as ``DOP853``). It has no contacts, events, servo-constraints in runs,
+projections, impulses or inverse dynamics, and does not locate the kinks of feedback laws.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def build_model(request: Request, options: Any = None) -> InterpretedModel:
         For models with contacts or events.
     """
     program = request.generated.program
-    names = [*(contact.name for contact in program.contacts), *(event.name for event in program.events)]
+    switches = request.generated.description.switches  # kinks, which the steps of SciPy pass without locating them
+    events = (event.name for event in program.events if event.name not in switches)
+    names = [*(contact.name for contact in program.contacts), *events]
     if names:
         raise BuildError(
             f"backend 'interpreted' supports no contacts and events, but {program.name!r} has {', '.join(names)}: use "
@@ -139,11 +141,13 @@ class Control:
         delay: float = 0.0,
         before: Any = None,
         first: Any = None,
+        places: Sequence[int] | None = None,
     ) -> None:
-        if not isinstance(law, Source):
-            _refuse("compiled control laws in runs")
+        if law is None:
+            _refuse("controls in the state")
         self._law, self._slots, self._limits = law, list(slots), (np.array(low), np.array(high))
-        self._sample_time, self._delay, self._first = sample_time, delay, first
+        self._places = self._slots if isinstance(law, Source) else list(range(len(slots)) if places is None else places)
+        self.sample_time, self._delay, self._first = sample_time, delay, first
         self._before = np.full(len(self._slots), np.nan) if before is None else np.array(before, dtype=np.float64)
         self._rows: list[tuple[float, float, Array]] = []
 
@@ -159,14 +163,14 @@ class Control:
         """Start a run, without samples."""
         self._rows = []
 
-    def sample(self, t0: float, t: float, inputs: Callable[[Source], Array]) -> float:
-        """Take the sample that is due at ``t``; returns the next instant. ``inputs`` evaluates a source (n_r,)."""
-        if self._sample_time == 0.0:
+    def sample(self, t0: float, t: float, inputs: Callable[[Any], Array]) -> float:
+        """Take the sample that is due at ``t``; returns the next instant. ``inputs`` evaluates a source or a law."""
+        if self.sample_time == 0.0:
             return np.inf
-        slack = _SAME_INSTANT * self._sample_time
+        slack = _SAME_INSTANT * self.sample_time
         if self._instant(t0) - t <= slack:
             known = self._first is not None and not self._rows
-            values = np.array(self._first) if known else inputs(self._law)[self._slots]
+            values = np.array(self._first) if known else inputs(self._law)[self._places]
             values = np.clip(values, *self._limits)
             if not self._rows:
                 self._before = np.where(np.isnan(self._before), values, self._before)
@@ -174,14 +178,14 @@ class Control:
         return min([self._instant(t0), *(begins for _, begins, _ in self._rows if begins - t > slack)])
 
     def _instant(self, t0: float) -> float:
-        return t0 + len(self._rows) * self._sample_time
+        return t0 + len(self._rows) * self.sample_time
 
-    def write(self, t: float, inputs: Callable[[Source], Array], r: Array) -> None:
+    def write(self, t: float, inputs: Callable[[Any], Array], r: Array) -> None:
         """Write the values that act at ``t`` into the inputs ``r`` (n_r,)."""
-        if self._sample_time == 0.0:
-            r[self._slots] = np.clip(inputs(self._law)[self._slots], *self._limits)
+        if self.sample_time == 0.0:
+            r[self._slots] = np.clip(inputs(self._law)[self._places], *self._limits)
             return
-        slack = _SAME_INSTANT * self._sample_time
+        slack = _SAME_INSTANT * self.sample_time
         begun = [values for _, begins, values in self._rows if begins - t <= slack]
         r[self._slots] = begun[-1] if begun else self._before
 
@@ -191,13 +195,20 @@ class Function:
 
     repartitioned = 0
 
-    def __init__(self, module: Interpreted, name: str, prepared: Values, inputs: Any = None) -> None:
+    def __init__(
+        self,
+        module: Interpreted,
+        name: str,
+        prepared: Values,
+        inputs: Any = None,
+        named: Callable[..., tuple[Any, ...]] | None = None,
+    ) -> None:
         if name not in module.FUNCTIONS:
             raise SolveError(
                 f"{module.NAME} was built without the function {name!r}; it has {', '.join(module.FUNCTIONS)}"
             )
         self.name, self.prepared, self.shape = name, prepared, module.FUNCTIONS[name]
-        self._module = module
+        self._module, self._named = module, named
         self._defaults = np.array(np.full(len(module.INPUTS), np.nan) if inputs is None else inputs, dtype=np.float64)
 
     def _inputs(self, r: Any, s: Any) -> Array:
@@ -221,6 +232,8 @@ class Function:
     def value(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
         """The value: a float, or an array of ``shape``, a new one or ``out``; with rows in an argument, (N, *shape)."""
         m = self._module
+        if self._named is not None and (q is None or u is None or any(isinstance(x, Mapping) for x in (q, u, r, s))):
+            q, u, r, s = self._named(q, u, r, s)
         if (rows := _rows(t, q, u, r, s)) is not None:
             values = np.empty((len(rows), *self.shape)) if out is None else out
             for k, row in enumerate(rows):
@@ -345,7 +358,7 @@ class Interpreted:
 
     def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any, control: Any = None) -> Array:
         """All inputs of a run at many states, (n_t, n_r + n_hidden), with zeros for hidden inputs, and the states."""
-        at = self._inputs_at(inputs, control)
+        at = self._inputs_at(inputs, control, function.prepared)
         rows = np.array([self.inputs(at(t, y)) for t, y in zip(times, states, strict=True)]).reshape(len(times), -1)
         if self.STATES:
             rows[:, -len(self.STATES) :] = states[:, -len(self.STATES) :]
@@ -355,7 +368,7 @@ class Interpreted:
         self, function: Any, inputs: Any, control: Any, times: Any, states: Any, others: Iterable[Any] = ()
     ) -> list[Array]:
         """Values of functions at many states, NaN where a function cannot be evaluated."""
-        at = self._inputs_at(inputs, control)
+        at = self._inputs_at(inputs, control, function.prepared)
         results = []
         for f in (function, *others):
             rows = np.full((len(times), int(np.prod(f.shape))), np.nan)
@@ -373,13 +386,21 @@ class Interpreted:
         values = np.array(source.at(t, self.split(y)), dtype=np.float64)
         return _finite(values.reshape(1) if values.ndim == 0 and len(self.INPUTS) == 1 else values, self.INPUTS, "r")
 
-    def _inputs_at(self, inputs: Source, control: Any) -> Callable[[float, Array], Array]:
+    def _values(self, law: Any, t: float, y: Array, r: Array, prepared: Values) -> Array:
+        """The inputs (n_r,) from a source, or the values of a law, which reads the inputs ``r``."""
+        if isinstance(law, Source):
+            return self._evaluate(law, t, y)
+        q, u, *s = self.split(y)
+        known = np.nan_to_num(r)  # NaN before the first samples, which laws do not read
+        return np.asarray(self.Function(law, prepared).value(t, q, u, known, *s))
+
+    def _inputs_at(self, inputs: Source, control: Any, prepared: Values) -> Callable[[float, Array], Array]:
         controls = _controls(control)
 
         def at(t: float, y: Array) -> Array:
             r = self._evaluate(inputs, t, y)
             for item in controls:
-                item.write(t, lambda source: self._evaluate(source, t, y), r)
+                item.write(t, lambda law: self._values(law, t, y, r, prepared), r)
             return r
 
         return at
@@ -394,13 +415,16 @@ class Interpreted:
         if options.get("projection") is not None:
             _refuse("projections in runs")
         controls = _controls(options.get("control"))
-        at = self._inputs_at(inputs, controls)
+        at = self._inputs_at(inputs, controls, function.prepared)
         run = _Run(t0, np.concatenate([*self.checked_state(t0, q0, u0), _finite(s0, self.STATES, "s0")]), options)
         for item in controls:
             item.begin()
 
         def next_stop(t: float, y: Array) -> float:
-            stops = [item.sample(t0, t, lambda source: self._evaluate(source, t, y)) for item in controls]
+            def values(law: Any) -> Array:
+                return self._values(law, t, y, at(t, y), function.prepared)
+
+            stops = [item.sample(t0, t, values) for item in controls]
             return min([stop for stop in stops if stop + 1e-9 * (stop - t) < t1], default=t1)
 
         run.follow(METHODS[method], lambda t, y: function.ode(t, y, at(t, y)), t1, next_stop)

@@ -21,6 +21,7 @@ from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
+from kanegen.solve.feedback.laws import ActiveLaws, Values
 from kanegen.solve.values import by_name, number, positive, real_array
 
 Scalar = Any
@@ -46,19 +47,28 @@ class RunInputs:
     """Inputs of a run.
 
     ``compiled``: the module's ``Inputs``. ``function`` gives their values (n_r,); its ``n_arguments`` are t, or t, q,
-    u, or t, q, u, s. ``controls``: sources of inputs that take their place, the module's ``Control``.
+    u, or t, q, u, s. ``controls``: sources of inputs that take their place, the module's ``Control``. ``laws``: the
+    feedback laws that determine inputs, None without; the values are then those of the laws. ``without_laws``: the same
+    inputs with zeros for these.
     """
 
     compiled: Any
     function: Callable[..., Any]
     n_arguments: int = 1
     controls: tuple[Any, ...] = ()
+    laws: ActiveLaws | None = None
+    without_laws: RunInputs | None = None
     _known: dict[float, Any] = field(default_factory=dict)
 
     @property
     def of_state(self) -> bool:
         """Whether the values depend on the state."""
         return self.n_arguments > 1
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether some values act between samples."""
+        return any(control.sample_time > 0.0 for control in self.controls)
 
     def at(self, t: float, state: State | None = None) -> Any:
         """The values (n_r,) at ``t``, where the state is ``state``.
@@ -80,7 +90,13 @@ class RunInputs:
         return self.function(t, *list(copies)[: self.n_arguments - 1])
 
 
-def run_inputs(module: Evaluator, description: Description, r: Any, needed: frozenset[int] | None = None) -> RunInputs:
+def run_inputs(
+    module: Evaluator,
+    description: Description,
+    r: Any,
+    needed: frozenset[int] | None = None,
+    law_values: Values | None = None,
+) -> RunInputs:
     """The inputs that ``r`` describes; inputs with indices in ``needed`` (None: all) must have a value.
 
     ``None``: the defaults; an array (n_r,): constant; ``(times, values)``: linear interpolation of (n,) and
@@ -90,15 +106,15 @@ def run_inputs(module: Evaluator, description: Description, r: Any, needed: froz
     ``r(t, q, u)`` or, in a model with states, ``r(t, q, u, s)``, which is slow; the arguments that it requires decide.
     If the model has one input, all of these can have scalar values. A mapping from names or symbols of inputs gives
     each a number, a table, a spline or a callable with a scalar value: ``{"force": (times, values)}``. An input that is
-    not in the mapping is the derivative of the input whose rate it is, or has its default. `RunInputs` are returned
-    unchanged.
+    not in the mapping is the derivative of the input whose rate it is, or has the value of its law, or its default.
+    ``law_values(t, q, u, r, s)`` are the values of all laws. `RunInputs` are returned unchanged.
 
     Raises `SolveError` for anything else, missing values, unknown names, wrong shapes and values that are not finite.
     """
     if isinstance(r, RunInputs):
         return r
     if r is None or isinstance(r, Mapping):
-        return _by_name(module, description, r or {}, needed)
+        return _by_name(module, description, r or {}, needed, law_values)
     if type(r) is tuple and any(np.ndim(item) for item in r):
         return _piecewise(module, table(r, "the input table"), description)
     if (spline := from_scipy(r, "the input spline")) is not None:
@@ -130,11 +146,30 @@ def _piecewise(module: Evaluator, polynomial: Any, description: Description) -> 
 
 
 def _by_name(
-    module: Evaluator, description: Description, r: Mapping[Any, Any], needed: frozenset[int] | None
+    module: Evaluator,
+    description: Description,
+    r: Mapping[Any, Any],
+    needed: frozenset[int] | None,
+    law_values: Values | None,
 ) -> RunInputs:
     names = description.inputs
     given = {name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}
-    scalars = _filled(given, description, needed)
+    scalars, slots = _filled(given, description, needed)
+    inputs = _of_scalars(module, description, scalars)
+    if not slots or law_values is None:
+        return inputs
+    return _with_laws(module, inputs, ActiveLaws(slots, description, law_values))
+
+
+def _with_laws(module: Evaluator, inputs: RunInputs, laws: ActiveLaws) -> RunInputs:
+    """The inputs with the values of laws, which are computed after the others."""
+    function, n_arguments = laws.function(inputs.function, inputs.n_arguments), 4 if laws.description.states else 3
+    controls = (*inputs.controls, *laws.controls(module))
+    return RunInputs(inputs.compiled, function, n_arguments, controls, laws, inputs)
+
+
+def _of_scalars(module: Evaluator, description: Description, scalars: list[Scalar]) -> RunInputs:
+    names = description.inputs
     if not all(isinstance(scalar, float) or is_polynomial(scalar) for scalar in scalars):
         counts = [
             count_arguments(scalar, f"input {name}", bool(description.states)) if _is_function(scalar) else 1
@@ -202,10 +237,12 @@ def _scalar(value: Any, name: str) -> Scalar:
     return value if callable(value) else number(value, what)
 
 
-def _filled(given: dict[str, Scalar], description: Description, needed: frozenset[int] | None) -> list[Scalar]:
+def _filled(
+    given: dict[str, Scalar], description: Description, needed: frozenset[int] | None
+) -> tuple[list[Scalar], tuple[int, ...]]:
     """A scalar for every input: the given scalar, the derivative of a given scalar, or the default.
 
-    Inputs without these that no function reads are zero.
+    Inputs without these that have a law, or that no function reads, are zero; the indices of the former follow.
     """
     names, slots = description.inputs, description.input_slots
 
@@ -217,17 +254,19 @@ def _filled(given: dict[str, Scalar], description: Description, needed: frozense
         return None if base is None or source is None else _rate(source, names[base], names[k])
 
     values: list[Scalar] = []
-    missing = []
+    missing, by_law = [], []
     for k, (name, slot) in enumerate(zip(names, slots, strict=True)):
         own = find(k)
         value = slot.default if own is None else own
-        if value is None and (needed is None or k in needed):
+        if value is None and slot.law is not None:
+            by_law.append(k)
+        elif value is None and (needed is None or k in needed):
             missing.append(name)
         values.append(0.0 if value is None else value)
     if missing:
         advice = "add them to the mapping r" if given else f"pass r= ({ACCEPTED})"
         raise SolveError(f"the inputs {', '.join(missing)} have no value: {advice}, or give each Input a default")
-    return values
+    return values, tuple(by_law)
 
 
 def _rate(source: Scalar, name: str, rate: str) -> Scalar:
@@ -288,7 +327,8 @@ def held(
         If the first sample cannot be computed, and if it has the wrong shape or is not finite.
     """
     names, (t, state) = description.inputs, start
-    sample_time, delay = times
+    laws, (sample_time, delay) = inputs.laws, times
+    inputs = inputs.without_laws or inputs
     try:
         first = np.array(inputs.at(t, state), dtype=np.float64)
     except SolveError:
@@ -298,11 +338,13 @@ def held(
     for name, value in zip(names, first.tolist(), strict=True):
         number(value, f"{name} (r at t = {t!r} s)")
     before = [np.nan if slot.default is None else slot.default for slot in description.input_slots]
-    slots, infinite = tuple(range(len(names))), np.full(len(names), np.inf)
-    options = {"sample_time": sample_time, "delay": delay, "before": before, "first": first}
+    by_law = () if laws is None else laws.slots
+    slots = [k for k in range(len(names)) if k not in by_law]
+    infinite = np.full(len(slots), np.inf)
+    options = {"sample_time": sample_time, "delay": delay, "before": np.array(before)[slots], "first": first[slots]}
     control = module.Control(inputs.compiled, slots, -infinite, infinite, **options)
     acting = first if delay == 0.0 else np.where(np.isnan(before), first, before)
-    return replace(
+    sampled = replace(
         inputs,
         compiled=module.Inputs.constant(np.zeros(len(names))),
         function=lambda t: acting,
@@ -310,6 +352,7 @@ def held(
         controls=(control,),
         _known={},
     )
+    return sampled if laws is None else _with_laws(module, sampled, laws)
 
 
 def sample_times(sample_time: float | None, delay: float | None) -> tuple[float, float]:

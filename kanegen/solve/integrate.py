@@ -16,7 +16,6 @@ from kanegen.errors import SolveError, brief
 from kanegen.forms import FORMS
 from kanegen.model import Projection
 from kanegen.progress import ProgressBar, activity
-from kanegen.solve.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.consistent import (
     RunStart,
     consistent_controls,
@@ -27,6 +26,7 @@ from kanegen.solve.consistent import (
 )
 from kanegen.solve.contacts import check_contact_values, check_run, hybrid_records, start_modes, watched_events
 from kanegen.solve.evaluation import Evaluation
+from kanegen.solve.feedback.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs, held, run_inputs, sample_times
 from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
@@ -171,6 +171,7 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     events = watched_events(d, options.events)
     if problem.loop is not None:
         problem.loop.check(options.method, start.t, t1)
+    events = (*events, *(() if problem.inputs.laws is None else problem.inputs.laws.switches()))
     check_run(problem.functions, events, t1 < start.t, problem.loop is not None and problem.loop.law is None)
     state, tolerance = start[:3], start.tolerance if d.constraints.levels else None
     needed = (d.inputs or d.states) and (d.contacts.values or tolerance is not None)
@@ -262,7 +263,7 @@ def _solution(problem: Problem, result: Any) -> Solution:
 
 def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> Solution:
     """Return the solution if it reached the end of the span; otherwise raise an error that holds it."""
-    if result.flat_guard is not None:
+    if result.flat_guard is not None and result.flat_guard not in problem.functions.description.switches:
         raise IntegrationError(
             f"the guard of event {result.flat_guard!r} was zero wherever it was evaluated, so that the event has no "
             "instant; correct the guard, or leave the event out by events=; the motion is in .solution of this error",
@@ -286,7 +287,7 @@ def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> S
 
 def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:
     """The message on an entry of the right-hand side or its Jacobian that is not finite; None if all are finite."""
-    if problem.momenta is not None or problem.loop is not None or problem.inputs.controls:
+    if problem.momenta is not None or problem.loop is not None or problem.inputs.is_sampled:
         return None
     t, q, u, *s = last
     try:
@@ -516,11 +517,13 @@ class Integrable(Evaluation):
         from scipy import LowLevelCallable
 
         function = self._functions.get(self._rhs_name)
-        return LowLevelCallable(function.low_level(self._run_inputs(r).compiled))
+        inputs = self._run_inputs(r)
+        return LowLevelCallable(function.low_level(inputs.compiled, inputs.controls))
 
     def _run_inputs(self, r: Any) -> RunInputs:
         """The inputs ``r`` of a run; inputs that no function of the run reads need no value."""
-        return run_inputs(self.extension.module, self.description, r, self._inputs_needed())
+        functions = self._functions
+        return run_inputs(functions.module, self.description, r, self._inputs_needed(), functions.law_values)
 
     def _tolerances(self, rtol: Any, atol: Any, control: bool) -> tuple[Any, Any]:
         if type(rtol) is type(atol) is float:

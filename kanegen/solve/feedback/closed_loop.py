@@ -116,7 +116,8 @@ class ClosedLoop:
     def _along(self, name: str, times: Array, states: Array) -> Array:
         module = self.functions.module
         source = module.Control(None, self.states, *self.limits[:, : len(self.states)], hidden=self.hidden)
-        (values,) = module.along(self.functions.get(name), self.inputs.compiled, source, times, states)
+        controls = (*self.inputs.controls, source)
+        (values,) = module.along(self.functions.get(name), self.inputs.compiled, controls, times, states)
         return np.asarray(values)
 
 
@@ -245,7 +246,8 @@ def other_inputs(functions: CompiledFunctions, names: Sequence[str], r: Any) -> 
     if twice:
         raise SolveError(f"r gives {', '.join(twice)}, which the control law of the model determines: leave it out")
     needed = functions.inputs_read(functions.module.FUNCTIONS)
-    return run_inputs(functions.module, functions.description, {**given, **dict.fromkeys(owned, 0.0)}, needed)
+    values = {**given, **dict.fromkeys(owned, 0.0)}
+    return run_inputs(functions.module, functions.description, values, needed, functions.law_values)
 
 
 def own_inputs(description: Description, names: Sequence[str]) -> list[str]:
