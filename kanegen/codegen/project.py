@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kanegen._version import __version__
 from kanegen.codegen.sources import (
@@ -38,6 +38,23 @@ class Control(NamedTuple):
     high: float
 
 
+class Stabilized(NamedTuple):
+    """The stabilization of the example program: gains (n_g,), or a projection after ``every`` steps (0: none).
+
+    ``integrals``: functions of the integrals of motion that the projection keeps; ``any_rank``: constraints can become
+    dependent during a run.
+    """
+
+    gains: tuple[float, ...] = ()
+    every: int = 0
+    tolerance: float = 0.0
+    integrals: tuple[str, ...] = ()
+    any_rank: bool = False
+
+
+UNSTABILIZED: Final = Stabilized()
+
+
 def emit_project(
     sources: Sources,
     controls: Sequence[Control] = (),
@@ -48,6 +65,7 @@ def emit_project(
     mass: str = "Q",
     known: Sequence[float | None] = (),
     start_time: float = 0.0,
+    stabilization: Stabilized = UNSTABILIZED,
 ) -> Sources:
     """The kernel with an example program (built by ``make``) and a Python package (``pip install``, NumPy only).
 
@@ -75,6 +93,8 @@ def emit_project(
         Values of parameters, coordinates, speeds, inputs and states for the form of the example; None: not known.
     start_time
         The time at which the example starts, s.
+    stabilization
+        Against the drift of constraints in the example.
     """
     package = f"{sources.name}_model"
     context = {
@@ -91,6 +111,7 @@ def emit_project(
         "mass": mass,
         "known": ["?" if value is None else repr(float(value)) for value in known],
         "start_time": start_time,
+        "stabilization": stabilization,
     }
     example = render("project_example.c.jinja", **context)
     program = {name: sources.text(name) for name in (sources.kernel, sources.header)} | {"example.c": example}
