@@ -24,7 +24,7 @@ extern "C" {
 /* Change of speed in the infinitesimal time, as a fraction of the slip velocities, and its accuracy, which must be
  * coarser than KG_MODES_STABLE: where A vanishes, the impulses of stick are at the limit of friction. */
 #define KG_PARADOX_STEP KG_C(1e-4)
-#define KG_PARADOX_ACCURACY KG_C(1e-2)
+#define KG_PARADOX_ACCURACY KG_C(0.2)
 /* Since compression lasts until slip stops, the impulses change speeds by more than this fraction of the smallest slip
  * velocity; finite forces change them by about KG_PARADOX_STEP. */
 #define KG_PARADOX_CHANGE KG_C(0.5)
