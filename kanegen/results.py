@@ -11,7 +11,7 @@ from kanegen.solve.contacts import ContactState as ContactState
 from kanegen.solve.contacts import Impulse as Impulse
 from kanegen.solve.evaluation import AccelerationParts as AccelerationParts
 from kanegen.solve.evaluation import Wrench as Wrench
-from kanegen.solve.inverse_dynamics import InverseDynamics as InverseDynamics
+from kanegen.solve.inverse import InverseDynamics as InverseDynamics
 from kanegen.solve.servo import Feasibility as Feasibility
 from kanegen.solve.servo import Underactuation as Underactuation
 from kanegen.solve.solution import ContactHistory as ContactHistory

@@ -64,6 +64,7 @@ include "module_arguments.pxi"
 include "module_inputs.pxi"
 include "module_control.pxi"
 {% if has.inverse %}
+include "module_assembly.pxi"
 include "module_inverse.pxi"
 {% endif %}
 include "module_function.pxi"

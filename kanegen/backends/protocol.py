@@ -150,6 +150,7 @@ class Evaluator(Protocol):
     Function: Callable[..., ModelFunction]
     Inputs: InputMaker
     Control: Callable[..., Any]
+    Assembly: Callable[..., Any]
     Inverse: Callable[..., Any]
 
     def checked_state(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:

@@ -23,11 +23,12 @@ from kanegen.model.inputs import InputLayout
 from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
 from kanegen.program.builder import mass_function
-from kanegen.program.functions.consistency import ENERGY, why_not
+from kanegen.program.functions.consistency import ENERGY, no_motion, why_not
+from kanegen.program.functions.contacts import contact_table
 from kanegen.program.functions.controls import path_controls
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.lower import reads
-from kanegen.program.records import Program
+from kanegen.program.records import ContactEntry, Program
 
 DESCRIPTION_FILE = "description.json"
 """Path of the description within the sources, so that a cached build needs no derivation."""
@@ -115,11 +116,13 @@ class ConstraintLabels:
 class ContactLabels:
     """Names of the contact rows, and the values of the contact laws with their permitted intervals.
 
-    ``values`` are the entries of the function ``contact_values``; their names are phrases for messages.
+    ``values`` are the entries of the function ``contact_values``; their names are phrases for messages. ``table`` has
+    the kind and the rows of each contact.
     """
 
     rows: tuple[str, ...] = ()
     values: tuple[Value, ...] = ()
+    table: tuple[ContactEntry, ...] = ()
 
     @classmethod
     def of(cls, equations: Equations) -> ContactLabels:
@@ -131,7 +134,7 @@ class ContactLabels:
                 what = value.name if expression == value.name else f"{value.name} = {expression}"
                 name = f"contact {contact.name!r} has {what}"
                 values.append(replace(value, name=name, expression=expression))
-        return cls(equations.model.contact_rows, tuple(values))
+        return cls(equations.model.contact_rows, tuple(values), contact_table(equations.model))
 
 
 @dataclass(frozen=True)
@@ -211,7 +214,8 @@ class Description:
 
     ``dependent`` and ``independent`` are indices of speeds. ``functions`` maps the names of compiled functions to
     entries, ``unavailable`` the names of functions that do not exist for the model to the reason, ``outputs`` names to
-    shapes, ``no_integrals`` outputs and the energy to the reason why a projection cannot preserve them.
+    shapes, ``no_integrals`` outputs and the energy to the reason why a projection cannot preserve them, ``no_motions``
+    outputs to the reason why a path cannot prescribe them.
     ``cyclic_coordinates`` belong to Hamilton's form, ``path_controls`` are the inputs that inverse dynamics solves for,
     ``mass`` is the function of the matrix of the accelerations.
     ``spare_parameters`` names constants of the user's objects that no function reads; values for them are ignored.
@@ -239,6 +243,7 @@ class Description:
     unavailable: Mapping[str, str] = field(default_factory=FrozenMapping)
     outputs: Mapping[str, tuple[int, ...]] = field(default_factory=FrozenMapping)
     no_integrals: Mapping[str, str] = field(default_factory=FrozenMapping)
+    no_motions: Mapping[str, str] = field(default_factory=FrozenMapping)
     cyclic_coordinates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -256,6 +261,7 @@ class Description:
         model = equations.model
         functions = FunctionEntry.of(program)
         no_integrals = {name: why_not(equations, name) for name in (ENERGY, *equations.outputs)}
+        no_motions = {name: no_motion(equations, name) for name in equations.outputs}
         return cls(
             name=model.name,
             form=form,
@@ -279,6 +285,7 @@ class Description:
             unavailable=FrozenMapping(program.unavailable),
             outputs=FrozenMapping((name, quantity.shape) for name, quantity in equations.outputs.items()),
             no_integrals=FrozenMapping((name, reason) for name, reason in no_integrals.items() if reason),
+            no_motions=FrozenMapping((name, reason) for name, reason in no_motions.items() if reason),
             cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
         )
 

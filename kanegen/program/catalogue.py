@@ -15,7 +15,14 @@ from typing import Any, Final
 from kanegen.forms import FORMS
 from kanegen.program.builder import Functions, FunctionSpec, Maker, Members, Reason
 from kanegen.program.functions import consistency, controls, momentum_form, quantities, servo
-from kanegen.program.functions.consistency import displacements, integrals, position_level, residuals, velocity_level
+from kanegen.program.functions.consistency import (
+    displacements,
+    integrals,
+    output_motions,
+    position_level,
+    residuals,
+    velocity_level,
+)
 from kanegen.program.functions.jacobians import jacobian_specs
 from kanegen.program.functions.momentum_form import momenta_quantity
 from kanegen.program.functions.quantities import T, V, multipliers, part_of, plain
@@ -179,6 +186,7 @@ _ON_REQUEST: Final = (
         attribute=False,
     ),
     _members(integrals, "integral:", "[I_u | I] of the integral {}", every_run=True),
+    _members(output_motions, "motion:", "[y_q S, y, y', y'' at u' = 0] of the output y = {}"),
     _plant(
         controls.underactuation,
         "[R c] of R u' = c: equations of motion in the directions without control forces",

@@ -106,6 +106,16 @@ class CompiledFunctions:
         array[..., layout.state_slots] = states
         return array
 
+    def with_forces(self, r: Any, s: Any, forces: Array) -> Array:
+        """The inputs ``r`` and the states ``s`` with the multipliers of the contact rows, (n_r + n_hidden,)."""
+        given, slots = self.with_states(r, s), self.description.input_layout.multiplier_slots
+        values = self._defaults.copy()
+        if given is not None:
+            numbers = real_array(given, "r")
+            values[: len(numbers)] = numbers
+        values[slots] = forces
+        return values
+
     def in_run(self, *names: str) -> tuple[str, ...]:
         """These functions and those that every run of the model calls: contacts, guards of events, impulses."""
         return (*names, *self._every_run)

@@ -29,7 +29,7 @@ from kanegen.solve.contacts import check_contact_values, check_run, hybrid_recor
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs, run_inputs
-from kanegen.solve.inverse_dynamics import InverseDynamics, inverse_dynamics
+from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
 from kanegen.solve.momentum import RunMomenta, state_function
 from kanegen.solve.solution import (
     Dense,
@@ -464,21 +464,26 @@ class Integrable(Evaluation):
         return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)
 
     def inverse_dynamics(
-        self, path: Any, times: Any, r: Any = None, *, path_tolerance: float | None = 1e-6
+        self, path: Any, times: Any, r: Any = None, *, q0: Any = None, path_tolerance: float | None = 1e-6
     ) -> InverseDynamics:
         """Compute the controls, multipliers and reactions of a given motion, at all times in one compiled call.
 
         Parameters
         ----------
         path
-            Motion of all coordinates: a mapping from each coordinate to a SymPy expression of time and parameters, a
-            number, a table ``(times, values)`` or a SciPy spline; or one table (n,), (n, n_q), or one spline, of all
-            coordinates. Splines of degree 5 interpolate tables.
+            A mapping from coordinates and outputs to SymPy expressions of time and parameters, numbers, tables
+            ``(times, values)`` or SciPy splines; a list of these for an output with several components. It contains
+            all coordinates, or as many coordinates and outputs as there are degrees of freedom of the configuration
+            (nonholonomic constraints do not count); the others are then assembled from one time to the next. Or one
+            table (n,), (n, n_q), or one spline, of all coordinates. Splines of degree 5 interpolate tables.
         times
             Times of the evaluation, (n_t,), s.
         r
             The inputs that are not controls: a mapping as for :meth:`integrate`. The controls are those of the
             servo-constraints; in a model without servo-constraints, all inputs that occur in the forces only.
+        q0
+            Guess of the position at the first time, for a path of some coordinates and outputs only: a mapping by name
+            or symbol, completed by ``initial`` and the path, or (n_q,).
         path_tolerance
             Largest violation of the constraints by the path, relative to the largest coordinate, speed or acceleration
             (at least 1); None: not checked.
@@ -491,9 +496,11 @@ class Integrable(Evaluation):
         Raises
         ------
         SolveError
-            For wrong arguments, and for a path that violates constraints; the message names each with its worst time.
+            For wrong arguments, for a path that violates constraints (the message names each with its worst time), and
+            for one that passes a singular position or leaves the workspace.
         """
-        return inverse_dynamics(self._functions, self.parameters, path, times, r, path_tolerance)
+        values = self.parameters, self.initial
+        return inverse_dynamics(self._functions, values, path, times, r, q0, path_tolerance)
 
     def low_level_callable(self, r: Any = None) -> Any:
         """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.

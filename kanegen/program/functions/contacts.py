@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kanegen.derivation import forms
-from kanegen.derivation.contacts import ContactRows, guards, lower_contacts
+from kanegen.derivation.contacts import ContactRows, guards
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.forces.generalized import impulse_rows, require_places
 from kanegen.derivation.geometry.system import System
+from kanegen.derivation.sensitivities import contact_rows as rows_of_contacts
 from kanegen.errors import BuildError
 from kanegen.graph import Node, substitute
 from kanegen.model.contacts import is_multiplier
@@ -102,7 +103,7 @@ def add_contacts(f: Functions) -> None:
     e, model = f.equations, f.equations.model
     _require_impacts(e)
     if model.resolved_contacts:
-        contact_rows = lower_contacts(e.system, e.simplified)
+        contact_rows = e.once(rows_of_contacts)
         require_places(e.system, contact_rows)
         _add(f, "gaps", gap_nodes(contact_rows))
         f.add("contacts", _contacts(f, contact_rows), SUMMARIES["contacts"])

@@ -96,6 +96,10 @@ ENTRIES: dict[str, tuple[tuple[str, Any], ...]] = {
     "Prepared": (("parameters", [2.0, 0.1]), ("gains", None), ("allowed", ())),
     "Function": (("name", "rhs"), ("prepared", prepared), ("inputs", None)),
     "Inverse": (("slots", (0,)),),
+    "Assembly": (
+        *(("prepared", prepared), ("coordinates", (0,)), ("outputs", ("height",)), ("velocities", 1)),
+        ("linear", True),
+    ),
     "Run": (("function", function), ("inputs", constant)),
 }
 
@@ -130,6 +134,19 @@ def test_wrong_types_of_a_path_are_refused(place: int, wrong: Any) -> None:
     path[place] = wrong
     with pytest.raises(SolveError):
         module().Inverse((0,)).along(*path)
+
+
+@pytest.mark.parametrize("wrong", [None, *WRONG], ids=range(len(WRONG) + 1))
+@pytest.mark.parametrize(("method", "place"), [(name, k) for name in ("place", "follow") for k in range(4)])
+def test_wrong_types_in_an_assembly_are_refused(method: str, place: int, wrong: Any) -> None:
+    """Prescribed are x and the output "height", which is y; the constraint determines z."""
+    assembly = module().Assembly(prepared(), (0,), ("height",), 1, True)
+    targets = [[0.1, 0.2, 0.0], [0.0, 0.0, 0.0]]
+    arguments = {"place": [constant(), 0.0, Q, targets], "follow": [constant(), [0.0], [targets], Q]}[method]
+    assert getattr(assembly, method)(*arguments)[0] == 0
+    arguments[place] = wrong
+    with pytest.raises(SolveError):
+        getattr(assembly, method)(*arguments)
 
 
 @pytest.mark.parametrize(
