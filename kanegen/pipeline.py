@@ -13,7 +13,7 @@ from kanegen.backends.protocol import Generated, Request
 from kanegen.backends.registry import backend as backend_named
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import IMPLICIT
-from kanegen.codegen.project import Control, emit_project, write_project
+from kanegen.codegen.project import Control, Law, emit_project, write_project
 from kanegen.codegen.sources import Features, Sources
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.errors import BuildError, brief
@@ -86,7 +86,7 @@ def build(
 
     request = Request(fingerprint(system, repr(options)), derive)
     built = backend_named(backend)(request, compiler)
-    return Solver(built, built.description, model.parameters, stabilization, model.initial)
+    return Solver(built, built.description, model.parameters, stabilization, model.initial, model)
 
 
 @contextmanager
@@ -158,6 +158,7 @@ def emit(
         description.mass,
         [known.get(name) for name in form_names(description)] if known else (),
         initial_time(description, known) or 0.0,
+        [Law(k, description.inputs[k], law.sample_time, law.delay) for k, law in description.laws.items()],
     )
     return write_project(project, folder)
 

@@ -30,11 +30,12 @@ from kanegen.errors import ModelError
 from kanegen.model.expressions import symbol_name
 from kanegen.pipeline import build
 from kanegen.solve import Solution, Solver
-from kanegen.solve.closed_loop import own_inputs
+from kanegen.solve.feedback.closed_loop import own_inputs
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution.overview import event_table
 from kanegen.solve.solution.tables import require
 from kanegen.solve.values import TIME, by_name, number
+from kanegen.view.animation import require_viewer, require_writable
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ class _Motion:
         """The arguments (t, q, u, r, s) of the solver's functions at the ``k``-th time."""
         solution = self.solution
         s = solution.s[k] if self.solver.description.states else None
-        return solution.t[k], solution.q[k], solution.u[k], self.r, s
+        r = solution.inputs[k] if self.solver.description.laws else self.r
+        return solution.t[k], solution.q[k], solution.u[k], r, s
 
 
 @click.command()
@@ -93,6 +95,11 @@ class _Motion:
     "FILE.parquet; the whole solution to FILE.nc (kg.load reads it).",
 )
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE (matplotlib).")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    help="Write the motion in 3-D to a page that works offline (k3d); an existing file is replaced.",
+)
 @click.option("--progress", is_flag=True, help="Show a progress bar.")
 def run(
     file: ModelFile,
@@ -103,6 +110,7 @@ def run(
     points: int | None,
     output: Path | None,
     plot: Path | None,
+    html: Path | None,
     **settings: Any,
 ) -> None:
     """Integrate the motion from the file's INITIAL, or from initial= of its model, and print a summary.
@@ -116,6 +124,9 @@ def run(
             require(package, f"--output {output}")
     if plot is not None:
         _check_figure(plot)
+    if html is not None:
+        require_writable(html)
+        require_viewer()
     motion = _simulate(file, parameters, _Start(file, start, inputs), duration, points, settings)
     console = Console()
     console.print(_summary(motion))
@@ -127,6 +138,11 @@ def run(
     if plot is not None:
         _draw(plot, motion)
         print_line(f"figure: {plot}")
+    if html is not None:
+        page = motion.solution.animate()
+        print_line(f"animation: {page.save(html)}")
+        for notice in page.notices:
+            print_line(f"  {notice}")
 
 
 @dataclass(frozen=True)
@@ -168,6 +184,8 @@ class _Start:
         d, r = solver.description, (self.file.initial or {}).get("r")
         values = dict(zip(d.inputs, r, strict=True)) if r is not None else {}
         values |= by_name(self.inputs, d.inputs, "input")
+        if d.laws and r is None and not control:
+            return None, {"r": values}
         if not values or not control:
             r = run_inputs(solver.extension.module, d, values).at(t) if self.inputs else r
             return r, {"r": r}

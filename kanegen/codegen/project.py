@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kanegen._version import __version__
 from kanegen.codegen.sources import (
@@ -38,6 +39,44 @@ class Control(NamedTuple):
     high: float
 
 
+class Law(NamedTuple):
+    """One value of the function ``laws``: its slot among the inputs, sample time (None: continuous) and delay, s."""
+
+    slot: int
+    name: str
+    sample_time: float | None
+    delay: float
+
+
+class LawClock(NamedTuple):
+    """A clock of sampled laws: sample time and delay, s."""
+
+    sample_time: float
+    delay: float
+
+    @property
+    def waiting(self) -> int:
+        """The largest number of samples that do not act yet, and one more that does."""
+        return math.ceil(self.delay / self.sample_time) + 2
+
+
+class PlacedLaw(NamedTuple):
+    """One value of the function ``laws``: its slot among the inputs, and its clock (-1: continuous)."""
+
+    slot: int
+    name: str
+    clock: int
+
+
+def _of_laws(laws: Sequence[Law]) -> dict[str, Any]:
+    """What the templates need: the clocks of sampled laws, and the laws with the index of their clock."""
+    times = [(law.sample_time, law.delay) for law in laws if law.sample_time is not None]
+    clocks = [LawClock(*pair) for pair in dict.fromkeys(times)]
+    numbers = {pair: k for k, pair in enumerate(dict.fromkeys(times))}
+    placed = [PlacedLaw(law.slot, law.name, numbers.get((law.sample_time or 0.0, law.delay), -1)) for law in laws]
+    return {"laws": placed, "law_clocks": clocks, "continuous_laws": any(law.clock < 0 for law in placed)}
+
+
 def emit_project(
     sources: Sources,
     controls: Sequence[Control] = (),
@@ -48,6 +87,7 @@ def emit_project(
     mass: str = "Q",
     known: Sequence[float | None] = (),
     start_time: float = 0.0,
+    laws: Sequence[Law] = (),
 ) -> Sources:
     """The kernel with an example program (built by ``make``) and a Python package (``pip install``, NumPy only).
 
@@ -75,6 +115,8 @@ def emit_project(
         Values of parameters, coordinates, speeds, inputs and states for the form of the example; None: not known.
     start_time
         The time at which the example starts, s.
+    laws
+        The values of the function ``laws``, in order; the example evaluates them continuously or at their samples.
     """
     package = f"{sources.name}_model"
     context = {
@@ -91,6 +133,7 @@ def emit_project(
         "mass": mass,
         "known": ["?" if value is None else repr(float(value)) for value in known],
         "start_time": start_time,
+        **_of_laws(laws),
     }
     example = render("project_example.c.jinja", **context)
     program = {name: sources.text(name) for name in (sources.kernel, sources.header)} | {"example.c": example}

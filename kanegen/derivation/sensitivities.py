@@ -21,6 +21,7 @@ from typing import Final
 from kanegen.derivation import forms
 from kanegen.derivation.algebra import eliminate
 from kanegen.derivation.contacts import ContactRows, lower_contacts
+from kanegen.derivation.control.feedback import feedback_laws
 from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.forces.generalized import GeneralizedForces
 from kanegen.derivation.forces.reactions import MULTIPLIERS
@@ -76,6 +77,10 @@ class Sensitivities:
         """Derivatives of the residuals of the constraints: phi and invariants, then phi' and psi."""
         equations = self.equations
         return self._quantity("residuals", (*equations.positions.nodes, *equations.velocities.nodes), argument)
+
+    def laws(self, argument: str) -> Quantity:
+        """Derivatives of the feedback laws of inputs, (n, m)."""
+        return self._quantity("laws", self.equations.once(feedback_laws), argument)
 
     def outputs(self, argument: str) -> Quantity:
         """Derivatives of all components of the user's outputs, in order, at given accelerations."""

@@ -17,7 +17,9 @@ from kanegen.model.checks.bodies import body_problems, reaction_problems
 from kanegen.model.checks.contacts import contact_problems
 from kanegen.model.checks.control import control_constraint_problems, servo_problems
 from kanegen.model.checks.equations import equation_problems, speed_change_problems
+from kanegen.model.checks.feedback import feedback_problems
 from kanegen.model.checks.lagrangian import lagrangian_contradictions, lagrangian_problems
+from kanegen.model.checks.shapes import shape_problems
 from kanegen.model.checks.symbols import surplus_message, surplus_parameters, symbol_problems
 from kanegen.model.checks.velocities import motion_problems
 from kanegen.model.description import ControlLaw, SpeedChange, SystemDescription, described
@@ -35,6 +37,8 @@ _CHECKS: Final = (
     reaction_problems,
     servo_problems,
     control_constraint_problems,
+    feedback_problems,
+    shape_problems,
 )
 
 
@@ -115,6 +119,10 @@ class Model(SystemDescription):
     control
         The control law, None for none. :class:`Servo`: servo-constraints, and the inputs that enforce them.
         :class:`ControlConstraints`: constraints in which the controls appear, which make controls part of the state.
+    shapes
+        How animations draw the model (docs/animation.md): a mapping from bodies, by object or name, frames and points
+        to one or more shapes of :mod:`kanegen.shapes`, or to None for a body that is not drawn. Bodies without an entry
+        are drawn in shapes that follow from their points and inertia. The compiled code does not depend on it.
     check_kinematics
         Whether to compare the velocity and angular velocity of every body with the rates of its position and
         orientation, if these are known, at random states that satisfy the constraints.
@@ -167,6 +175,7 @@ class Model(SystemDescription):
         events: Any = (),
         impulses: Mapping[str, Any] | None = None,
         control: ControlLaw | None = None,
+        shapes: Mapping[Any, Any] | None = None,
         check_kinematics: bool = True,
     ) -> None:
         given = locals()  # the arguments by name

@@ -17,6 +17,7 @@ from kanegen.derivation.sensitivities import MULTIPLIER, Rows
 from kanegen.graph import Node, substitute
 from kanegen.program.builder import Fragment, Functions, FunctionSpec, flat, mass_function
 from kanegen.program.functions.consistency import without
+from kanegen.program.functions.feedback import no_laws
 from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
 
 NAMES: Final = {
@@ -33,6 +34,7 @@ def jacobian_specs() -> list[FunctionSpec]:
         ("jacobian", "q' and u'", _rates, _no_rates, ("q", "u", "s", "r", "p", "t", MULTIPLIER)),
         ("residuals", "the residuals", _residuals, _no_residuals, ("q", "u", "r")),
         ("outputs", "the outputs", _outputs, _no_outputs, ("q", "u", "s", "r", MULTIPLIER)),
+        ("laws", "the feedback laws", _laws, _no_laws, ("q", "u", "s", "r", "t")),
         ("contacts", CONTACTS, _contacts, _no_contacts, ("q", "u", "s", "r", "t", MULTIPLIER)),
     )
     return [
@@ -92,12 +94,21 @@ def _outputs_accelerate(f: Functions) -> bool:
     return any(not slope.is_zero for row in f.sensitivities.outputs_in_accelerations for slope in row)
 
 
+def _no_laws(f: Functions, argument: str) -> str | None:
+    return no_laws(f) or _nothing_to_vary(f, argument)
+
+
 # -- the functions ------------------------------------------------------------------------------------------------
 
 
 def _residuals(f: Functions, argument: str) -> Fragment:
     slopes = f.sensitivities.residuals(argument)
     return f.fragment().output(slopes.nodes, slopes.shape)
+
+
+def _laws(f: Functions, argument: str) -> Fragment:
+    slopes = f.sensitivities.laws(argument)
+    return f.fragment().output(slopes.nodes, slopes.shape[:1] if argument == "t" else slopes.shape)
 
 
 def _outputs(f: Functions, argument: str) -> Fragment:

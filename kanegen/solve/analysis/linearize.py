@@ -30,6 +30,7 @@ from kanegen.solve.analysis.closed_contacts import (
     closed_contacts,
     require_regular_modes,
 )
+from kanegen.solve.analysis.closed_loop import closed_inputs, in_closed_loop
 from kanegen.solve.analysis.slopes import Evaluate, Slopes
 from kanegen.solve.consistent import violations
 from kanegen.solve.contacts import ContactState, contacts_at
@@ -199,6 +200,7 @@ class Differentiable(Evaluation):
         coordinates: Sequence[Any] | None = None,
         speeds: Sequence[Any] | None = None,
         tolerance: float = 1e-8,
+        closed_loop: bool = False,
     ) -> Linearization:
         """The linear model in a minimal state about an equilibrium or a steady motion.
 
@@ -215,17 +217,24 @@ class Differentiable(Evaluation):
         tolerance
             Largest violation of a constraint: its residual relative to the largest coordinate (positions) or speed
             (velocities), or to 1 if these are smaller.
+        closed_loop
+            False: inputs with a feedback law are inputs of the linear model, about the value that the law (or ``r``)
+            gives. True: the laws are part of it, ``A + B K``, also within their dead band or saturation; ``inputs`` are
+            those without a law, and values that ``r`` gives for inputs with a law are not read.
 
         Raises
         ------
         SolveError
-            If the state violates constraints (the message names each with its residual), if a contact switches there (a
+            If, with ``closed_loop=True``, the model has no laws, one is sampled, or the state is at a kink of one;
+            if the state violates constraints (the message names each with its residual), if a contact switches there (a
             gap closes, a normal force or a slip velocity vanishes, friction is at its limit; the message names it), if
             the named elements are not independent, and if the Jacobians were not built.
         """
         tolerance = positive(tolerance, "tolerance")
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
+        if closed_loop:
+            r = closed_inputs(self._functions, t, q, u, r, s)
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
             headline = (
@@ -236,17 +245,20 @@ class Differentiable(Evaluation):
             raise SolveError(listed(headline, violated, advice + "allow more by tolerance="))
         states: Mapping[str, ContactState] = {}
         if self.description.contacts.table:
+            r = self._functions.with_laws(("contacts", "gaps"), t, q, u, r, s)
             at = contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
             states, r, s = at.states, self._functions.with_forces(r, s, at.forces), None
-        slopes = Slopes(self._evaluate(t, q, u, r, s), self.description)
-        contacts = _contacts(slopes, t, states, (q, u), tolerance)
-        return linearize(slopes, self.rhs(t, q, u, r, s), contacts, coordinates, speeds)
+        evaluate = self._evaluate(t, q, u, r, s)
+        slopes = Slopes(in_closed_loop(evaluate, self.description) if closed_loop else evaluate, self.description)
+        contacts = contacts_near(slopes, t, states, (q, u), tolerance)
+        result = linearize(slopes, self.rhs(t, q, u, r, s), contacts, coordinates, speeds)
+        return _without_inputs(result, tuple(self.description.laws)) if closed_loop else result
 
     def _evaluate(self, t: float, q: Any, u: Any, r: Any, s: Any) -> Evaluate:
         return lambda name: np.asarray(self._value(name, t, q, u, r, s))
 
 
-def _contacts(
+def contacts_near(
     slopes: Slopes, t: float, states: Mapping[str, ContactState], state: tuple[Any, Any], tolerance: float
 ) -> ClosedContacts:
     """The derivatives of the contacts at a state (q, u); those of a model without contacts are empty.
@@ -316,6 +328,13 @@ def _with_forces(slopes: Slopes, name: str, contacts: ClosedContacts, arguments:
     if not contacts.forces.any():
         return own
     return own + slopes.of(name, MULTIPLIER) @ contacts.forces[:, : own.shape[1]]
+
+
+def _without_inputs(result: Linearization, slots: tuple[int, ...]) -> Linearization:
+    """The linear model without these inputs, on which nothing depends."""
+    rest = {name: np.delete(getattr(result, name), slots, 1) for name in ("B", "D", "D_outputs")}
+    names = tuple(name for k, name in enumerate(result.inputs) if k not in slots)
+    return replace(result, inputs=names, **rest)
 
 
 def _block_diagonal(a: Array, b: Array) -> Array:

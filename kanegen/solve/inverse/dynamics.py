@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.codegen.description import REACTION, Description
 from kanegen.errors import SolveError
-from kanegen.solve.closed_loop import other_inputs
 from kanegen.solve.evaluation import Wrench
+from kanegen.solve.feedback.closed_loop import other_inputs
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.inverse.assembly import assembled
 from kanegen.solve.inverse.path import Path, sampled_path
-from kanegen.solve.values import beyond, largest, listed
+from kanegen.solve.values import beyond, largest, listed, shown_values
 
 FEASIBLE: Final = 1e-9
 """A residual below this fraction of the forces counts as rounding error."""
@@ -59,7 +59,13 @@ class InverseDynamics:
     reactions: Mapping[str, Wrench]
     residual: Array
     feasible: NDArray[np.bool_]
-    freedom: NDArray[np.int_] = field(repr=False)
+    freedom: NDArray[np.int_]
+
+    def __repr__(self) -> str:
+        largest = shown_values([f"|{name}|" for name in self.control_names], np.abs(self.controls).max(axis=0))
+        driven = "feasible" if self.feasible.all() else f"infeasible at {int((~self.feasible).sum())} of these times"
+        span = f"{self.t.size} times, t = {self.t[0]:g} .. {self.t[-1]:g} s"
+        return f"<InverseDynamics: {span}; at most {largest}; {driven}>"
 
 
 def inverse_dynamics(
@@ -83,7 +89,7 @@ def inverse_dynamics(
     functions.require(needed)
     _require_no_states(functions, needed)
     names = d.input_names(d.path_controls)
-    inputs = other_inputs(functions, names, r)
+    inputs = _without_laws(other_inputs(functions, names, r), d)
     motion = _motion_along(functions, values, path, times, inputs, q0)
     residuals = ["residuals"] if "residuals" in d.functions else []
     inverse = module.Inverse(d.path_controls)
@@ -101,6 +107,16 @@ def inverse_dynamics(
         feasible=forces <= FEASIBLE * np.maximum(1.0, scale),
         freedom=len(names) - found["rank"].astype(int),
         **{name: found[name] for name in _RESULTS},
+    )
+
+
+def _without_laws(inputs: RunInputs, d: Description) -> RunInputs:
+    """The inputs, which must not follow feedback laws. Raises `SolveError` that names those that do."""
+    if inputs.laws is None:
+        return inputs
+    raise SolveError(
+        f"inverse dynamics of the model {d.name!r} does not evaluate the feedback laws of "
+        f"{', '.join(d.input_names(inputs.laws.slots))}: give their values along the path by r="
     )
 
 

@@ -29,7 +29,7 @@ AXES = "xyz"
 class Curve:
     """``values`` over the times ``t``, (n,) each, with NaN between the values before and after a jump.
 
-    ``held``: a value lasts until the next time (sampled controls).
+    ``held``: a value lasts until the next time (sampled inputs and controls).
     """
 
     label: str
@@ -153,8 +153,17 @@ class Curves:
 
     def _of_input(self, name: str) -> Curve:
         control, options = self.solution.control, self.run.options
-        held = control is not None and name in control.names and options.get("sample_time") is not None
-        return Curve(name, self.solution.t, self.solution[name], held)
+        sampled = control is None or name in control.names  # the sample time of r, or of a servo
+        held = sampled and options.get("sample_time") is not None
+        return Curve(name, self.solution.t, self.solution[name], held or name in self._sampled_laws)
+
+    @property
+    def _sampled_laws(self) -> tuple[str, ...]:
+        """Names of the inputs whose laws in the model are sampled."""
+        if self.solution.reference is None:
+            return ()
+        d = self.solution.solver.description
+        return d.input_names(tuple(k for k, law in d.laws.items() if law.sample_time is not None))
 
     def _reaction(self, name: str) -> list[Curve]:
         wrench = self.solution.reactions[name]._asdict()

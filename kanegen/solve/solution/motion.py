@@ -14,6 +14,7 @@ from kanegen.arrays import Array
 from kanegen.display import page
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES
+from kanegen.solve.solution.animation import animate
 from kanegen.solve.solution.drawing import plot
 from kanegen.solve.solution.files import read, write
 from kanegen.solve.solution.overview import Events, event_table, run_table
@@ -29,6 +30,7 @@ from kanegen.solve.solution.records import (
 )
 from kanegen.solve.solution.tables import data_frame, data_set
 from kanegen.solve.values import file_path, key_name, real_array, shown_values, unknown
+from kanegen.view.animation import Animation
 
 QUANTITIES = (*ATTRIBUTES, "rhs", "residuals", "rank", "acceleration_parts")
 """Attributes of a solution that are functions of a solver, evaluated at the stored times."""
@@ -115,7 +117,7 @@ class Solution:
     @property
     def inputs(self) -> Array:
         """The inputs at the stored times, (n_t, n_r), with the controls of a closed loop."""
-        return self._rows[:, : len(self._record.inputs)]
+        return self.all_rows[:, : len(self._record.inputs)]
 
     @cached_property
     def outputs(self) -> Members:
@@ -169,17 +171,33 @@ class Solution:
         return self.run
 
     @property
-    def _rows(self) -> Array:
+    def all_rows(self) -> Array:
+        """The array r of compiled functions at the stored times, (n_t, n_r + n_hidden): inputs, contact forces, ..."""
         if self.all_inputs is None:
             raise SolveError("the solution has no record of its inputs: integrate again")
         return self.all_inputs.values
 
     def _along(self, function: Any) -> Any:
-        return along(function, self.t, self.q, self.u, self._rows)
+        return along(function, self.t, self.q, self.u, self.all_rows)
 
     def _members(self, method: str, names: tuple[str, ...]) -> Members:
         evaluate = getattr(self.solver, method)
         return Members(names, lambda name: self._along(lambda *state: evaluate(name, *state)))
+
+    def animate(
+        self,
+        *,
+        title: str | None = None,
+        frames: Any = False,
+        traces: Any = False,
+        forces: bool = True,
+        model: Any = None,
+    ) -> Animation:
+        """The motion in 3-D as a page of HTML, which a notebook shows inline; ``animate().save("motion.html")``.
+
+        The arguments are those of :func:`kanegen.animate`, which shows several motions at once. Raises `SolveError`.
+        """
+        return animate(self, title=title, frames=frames, traces=traces, forces=forces, model=model)
 
     # -- tables and files -----------------------------------------------------------------------------------
 
@@ -207,7 +225,7 @@ class Solution:
         and the digest of the model; not the solver, and not the dense output of a momentum form. Raises `SolveError`
         if ``path`` is not a path, `OSError` if the file cannot be written.
         """
-        write(file_path(path), self, self._rows)
+        write(file_path(path), self, self.all_rows)
 
     # -- plots ----------------------------------------------------------------------------------------------
 

@@ -111,8 +111,9 @@ def inputs_of_run(
     ``problem``: what was integrated, with its functions, inputs and control loop; ``state``: q, u, s at the ``times``.
     """
     d, layout = problem.functions.description, problem.functions.description.input_layout
+    inputs = problem.inputs
     rows: Array = problem.functions.module.inputs_along(
-        problem.function, problem.inputs.compiled, times, np.hstack(state)
+        problem.function, inputs.compiled, times, np.hstack(state), inputs.controls
     )
     if problem.loop is not None:
         rows[:, layout.free_slots] = problem.loop.hidden[len(layout.contact_rows) :][: len(layout.free_controls)]
