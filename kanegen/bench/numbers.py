@@ -30,6 +30,7 @@ from kanegen.bench.pair import (
     make_pair,
 )
 from kanegen.bench.peers import PeerError, apply_kanes_method, build_from_kane
+from kanegen.bench.sampling import sample_cost
 from kanegen.bench.tables import make_table, number_text, seconds_text
 from kanegen.bench.timing import timed
 from kanegen.codegen.description import Description
@@ -140,6 +141,7 @@ class Benchmark:
             ("counting operations", self._operations),
             ("evaluating right-hand sides", self._evaluations),
             ("calling from Python", self._call),
+            ("sampling inputs", self._samples),
             ("starting up", self._startup),
             ("integrating the rolling disk", self._integration),
         )
@@ -210,6 +212,15 @@ class Benchmark:
             Result("solver.rhs(..., out=...) above the C evaluation", extra, Target(150.0, 60.0, "ns"), detail),
             Result(f"solver.energy at {ROWS} states", rows / kernel, Target(3.0, 1.5, "times the C time"), against),
         ]
+
+    def _samples(self) -> list[Result]:
+        cost = sample_cost(self._file("cart_pole"), self.rounds)
+        against = (
+            f"cart_pole: {seconds_text(cost.python)} with a callable that takes {seconds_text(cost.callable)}, against "
+            f"{seconds_text(cost.constant)} with constant inputs"
+        )
+        what = "a sample at 1 kHz by a Python callable, above the callable and a compiled input"
+        return [Result(what, 1e6 * cost.overhead, Target(2.0, 0.5, "us"), against)]
 
     def _startup(self) -> list[Result]:
         disk, crank = (self.examples / f"{name}.py" for name in ("rolling_disk", "slider_crank"))
