@@ -91,7 +91,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    columns = figure.subplots(3, len(runs), sharex="col").T
+    columns = figure.subplots(3, len(runs), sharex="col", squeeze=False).T
     for (name, (_, solution)), column in zip(runs.items(), columns, strict=True):
         solution.plot("speeds", "controls", "K", ax=column)
         column[0].set_title(name)

@@ -86,7 +86,7 @@ def build(
 
     request = Request(fingerprint(system, repr(options)), derive)
     built = backend_named(backend)(request, compiler)
-    return Solver(built, built.description, model.parameters, stabilization, model.initial)
+    return Solver(built, built.description, model.parameters, stabilization, model.initial, model)
 
 
 @contextmanager

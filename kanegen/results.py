@@ -21,3 +21,4 @@ from kanegen.solve.solution import Phase as Phase
 from kanegen.solve.solution import RunRecord as RunRecord
 from kanegen.solve.solution import Saturation as Saturation
 from kanegen.solve.solution import Statistics as Statistics
+from kanegen.view.animation import Animation as Animation

@@ -7,6 +7,7 @@ This file does not depend on the model, which describes itself through ``kg_get_
 COORDINATES, SPEEDS, STATES, INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) describe the compiled model.
 """
 
+from collections.abc import Mapping as _Mapping
 from operator import index as _index
 
 import numpy

@@ -59,7 +59,7 @@ cdef extern from "module_steppers.h" nogil:
         int normal
         int tangent
         int directions
-        int closed
+        int flags
     ctypedef struct kg_event_info:
         const char *name
         int direction

@@ -28,6 +28,7 @@ cdef extern from "module_runtime.h" nogil:
     int kg_module_hybrid_start(kg_run *, kg_hybrid *, const kg_stepper_options *, double *, double *)
     int kg_module_hybrid_forces(kg_hybrid *, const int *, const double *, double, const double *, double *)
     int kg_module_hybrid_flat_guard(const kg_hybrid *)
+    int kg_module_hybrid_mode(const kg_hybrid *, int)
 
 EVENTS = tuple([MODEL.events[i].name.decode() for i in range(MODEL.n_events)])
 EVENT_KINDS = tuple([kg_module_record_name(i).decode() for i in range(KG_RECORD_KINDS)])
@@ -68,7 +69,7 @@ cdef int _begin_phase(void *host) noexcept nogil:
         return STATUS_NO_MEMORY
     row[0] = h.stepper.t
     for i in range(n):
-        row[1 + i] = contacts.mode[i]
+        row[1 + i] = kg_module_hybrid_mode(<kg_hybrid *>h.hybrid, i)
     if n:
         memcpy(row + 1 + n, contacts.direction, 2 * n * sizeof(double))
     if h.n_phases and memcmp(row + 1, row - 3 * n, 3 * n * sizeof(double)) == 0:

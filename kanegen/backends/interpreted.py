@@ -195,13 +195,20 @@ class Function:
 
     repartitioned = 0
 
-    def __init__(self, module: Interpreted, name: str, prepared: Values, inputs: Any = None) -> None:
+    def __init__(
+        self,
+        module: Interpreted,
+        name: str,
+        prepared: Values,
+        inputs: Any = None,
+        named: Callable[..., tuple[Any, ...]] | None = None,
+    ) -> None:
         if name not in module.FUNCTIONS:
             raise SolveError(
                 f"{module.NAME} was built without the function {name!r}; it has {', '.join(module.FUNCTIONS)}"
             )
         self.name, self.prepared, self.shape = name, prepared, module.FUNCTIONS[name]
-        self._module = module
+        self._module, self._named = module, named
         self._defaults = np.array(np.full(len(module.INPUTS), np.nan) if inputs is None else inputs, dtype=np.float64)
 
     def _inputs(self, r: Any, s: Any) -> Array:
@@ -225,6 +232,8 @@ class Function:
     def value(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
         """The value: a float, or an array of ``shape``, a new one or ``out``; with rows in an argument, (N, *shape)."""
         m = self._module
+        if self._named is not None and (q is None or u is None or any(isinstance(x, Mapping) for x in (q, u, r, s))):
+            q, u, r, s = self._named(q, u, r, s)
         if (rows := _rows(t, q, u, r, s)) is not None:
             values = np.empty((len(rows), *self.shape)) if out is None else out
             for k, row in enumerate(rows):

@@ -31,6 +31,7 @@ from kanegen.bench.pair import (
     make_pair,
 )
 from kanegen.bench.peers import PeerError, apply_kanes_method, build_from_kane
+from kanegen.bench.sampling import sample_cost
 from kanegen.bench.tables import make_table, number_text, seconds_text
 from kanegen.bench.timing import timed
 from kanegen.codegen.description import Description
@@ -143,6 +144,7 @@ class Benchmark:
             ("evaluating right-hand sides", self._evaluations),
             ("calling from Python", self._call),
             ("evaluating a feedback law", self._law),
+            ("sampling inputs", self._samples),
             ("starting up", self._startup),
             ("integrating the rolling disk", self._integration),
         )
@@ -219,6 +221,15 @@ class Benchmark:
         detail = f"lqr_cart_pole, rk4: {seconds_text(law)} against {seconds_text(constant)} with a constant input"
         what = "an evaluation in a run under a law u = -K x"
         return [Result(what, law / constant, Target(1.05, 1.03, "times"), detail)]
+
+    def _samples(self) -> list[Result]:
+        cost = sample_cost(self._file("cart_pole"), self.rounds)
+        against = (
+            f"cart_pole: {seconds_text(cost.python)} with a callable that takes {seconds_text(cost.callable)}, against "
+            f"{seconds_text(cost.constant)} with constant inputs"
+        )
+        what = "a sample at 1 kHz by a Python callable, above the callable and a compiled input"
+        return [Result(what, 1e6 * cost.overhead, Target(2.0, 0.5, "us"), against)]
 
     def _startup(self) -> list[Result]:
         disk, crank = (self.examples / f"{name}.py" for name in ("rolling_disk", "slider_crank"))

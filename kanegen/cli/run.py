@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,6 @@ from rich.table import Table
 
 from kanegen.arrays import Array
 from kanegen.bench.modelfile import ModelFile
-from kanegen.bench.tables import make_table
 from kanegen.bench.timing import timed
 from kanegen.cli.arguments import (
     assignments_option,
@@ -34,11 +32,10 @@ from kanegen.pipeline import build
 from kanegen.solve import Solution, Solver
 from kanegen.solve.feedback.closed_loop import own_inputs
 from kanegen.solve.inputs import run_inputs
+from kanegen.solve.solution.overview import event_table
 from kanegen.solve.solution.tables import require
 from kanegen.solve.values import TIME, by_name, number
-
-SHOWN_EVENTS = 30
-"""Largest number of events that are printed; of more events, the first and the last ones are printed."""
+from kanegen.view.animation import require_viewer, require_writable
 
 
 @dataclass(frozen=True)
@@ -98,6 +95,11 @@ class _Motion:
     "FILE.parquet; the whole solution to FILE.nc (kg.load reads it).",
 )
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE (matplotlib).")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    help="Write the motion in 3-D to a page that works offline (k3d); an existing file is replaced.",
+)
 @click.option("--progress", is_flag=True, help="Show a progress bar.")
 def run(
     file: ModelFile,
@@ -108,6 +110,7 @@ def run(
     points: int | None,
     output: Path | None,
     plot: Path | None,
+    html: Path | None,
     **settings: Any,
 ) -> None:
     """Integrate the motion from the file's INITIAL, or from initial= of its model, and print a summary.
@@ -121,17 +124,25 @@ def run(
             require(package, f"--output {output}")
     if plot is not None:
         _check_figure(plot)
+    if html is not None:
+        require_writable(html)
+        require_viewer()
     motion = _simulate(file, parameters, _Start(file, start, inputs), duration, points, settings)
     console = Console()
     console.print(_summary(motion))
     if motion.solution.events:
-        console.print(_events(motion.solution.events))
+        console.print(event_table(motion.solution.events).rich())
     if output is not None:
         WRITERS[output.suffix](output, motion)
         print_line(f"written: {output}")
     if plot is not None:
         _draw(plot, motion)
         print_line(f"figure: {plot}")
+    if html is not None:
+        page = motion.solution.animate()
+        print_line(f"animation: {page.save(html)}")
+        for notice in page.notices:
+            print_line(f"  {notice}")
 
 
 @dataclass(frozen=True)
@@ -232,21 +243,6 @@ def _summary(motion: _Motion) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def _events(events: Sequence[Any]) -> Table:
-    """Time, name, kind and jumps of each event; of many events the first and last ones."""
-    kinds = Counter(event.kind for event in events)
-    title = f"{len(events)} events: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}"
-    headings = ["t (s)", "name", "kind", "change of u", *(["change of s"] if events[0].s_before.size else [])]
-    rows = []
-    for event in events:
-        jumps = (event.u_after - event.u_before, event.s_after - event.s_before)[: len(headings) - 3]
-        changes = [f"{np.abs(jump).max(initial=0.0):.6g}" if np.any(jump) else "" for jump in jumps]
-        rows.append((f"{event.t:.9g}", event.name, event.kind, *changes))
-    if len(rows) > SHOWN_EVENTS:
-        rows[SHOWN_EVENTS // 2 : -(SHOWN_EVENTS // 2)] = [("...", *("" for _ in headings[1:]))]
-    return make_table(title, headings, rows)
 
 
 def _write_csv(path: Path, motion: _Motion) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description, EventLabel
-from kanegen.codes import EventKind, Status
+from kanegen.codes import REGULARIZED, EventKind, Status
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import independent_rows
 from kanegen.model.contacts import Event, normalized_events
@@ -469,7 +469,7 @@ def _phases(contacts: tuple[str, ...], rows: Array, end: float) -> tuple[Phase, 
     phases: list[Phase] = []
     ends = [*rows[1:, 0].tolist(), end]
     for row, t_end in zip(rows, ends, strict=True):
-        modes = FrozenMapping(zip(contacts, (MODES[int(code)] for code in row[1:]), strict=True))
+        modes = FrozenMapping(zip(contacts, (MODES[int(code) & ~REGULARIZED] for code in row[1:]), strict=True))
         if phases and dict(phases[-1].modes) == dict(modes):
             phases[-1] = Phase(phases[-1].t_start, t_end, modes)
         elif t_end != row[0] or len(rows) == 1:

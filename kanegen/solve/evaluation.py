@@ -124,6 +124,7 @@ class Evaluation:
         """
         constraints = self.description.constraints
         if not constraints.levels:
+            q, u, s = self._state(q, u, s)
             checked, _ = self.extension.module.checked_state(t, q, u, self._functions.with_states(r, s))
             none = np.empty((*checked.shape[:-1], 0))
             return none, none.copy()

@@ -63,8 +63,8 @@ class Options(NamedTuple):
     dense_output: bool
     progress: bool | Callable[[float], None]
 
-    def check(self) -> None:
-        """Raise `SolveError` for step options that contradict the method, and for invalid values."""
+    def checked(self) -> Options:
+        """These options. Raises `SolveError` for step options that contradict the method, and for invalid values."""
         if self.method not in FIXED_STEP + ADAPTIVE:
             raise SolveError(
                 f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or {', '.join(ADAPTIVE)} "
@@ -88,6 +88,7 @@ class Options(NamedTuple):
             raise SolveError(f"max_steps is {brief(steps)}; expected an integer from 1 to 2**63 - 1, or None")
         _check_tolerance(self.rtol, "rtol", zero=False)
         _check_tolerance(self.atol, "atol", zero=True)
+        return self
 
 
 RTOL: Final = 1e-8
@@ -411,20 +412,16 @@ class Integrable(Evaluation):
         IntegrationInterrupted
             A `KeyboardInterrupt` with the same ``solution``.
         """
-        if not (type(rtol) is type(atol) is float):  # names cost more time than the checks of numbers
-            names = state_components(self.description, control)
-            rtol, atol = tolerances(rtol, "rtol", RTOL, names), tolerances(atol, "atol", ATOL, names)
+        rtol, atol = self._tolerances(rtol, atol, control)
         stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
-        options = Options(*stepping, events, modes, dense_output, progress)
-        options.check()
+        options = Options(*stepping, events, modes, dense_output, progress).checked()
         t0, t1 = _span(t_span, initial_time(self.description, self.initial))
         if start_tolerance is not None:
             positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
-        if sample_time is not None and r is not None and control is False:
-            r = self._run_inputs(r)  # once, because a callable may count its samples
+        closing = ControlOptions(control, sample_time, delay, limits, y, tau0)
+        r = self._read_once(closing, r)
         q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, start_tolerance)
         start = RunStart(t0, q0, u0, start_tolerance)
-        closing = ControlOptions(control, sample_time, delay, limits, y, tau0)
         return integrate(self._problem(closing, options, start, t1, r, s0), start, t1, options)
 
     def _problem(
@@ -527,6 +524,17 @@ class Integrable(Evaluation):
         """The inputs ``r`` of a run; inputs that no function of the run reads need no value."""
         functions = self._functions
         return run_inputs(functions.module, self.description, r, self._inputs_needed(), functions.law_values)
+
+    def _tolerances(self, rtol: Any, atol: Any, control: bool) -> tuple[Any, Any]:
+        if type(rtol) is type(atol) is float:
+            return rtol, atol  # names cost more time than the checks of numbers
+        names = state_components(self.description, control)
+        return tolerances(rtol, "rtol", RTOL, names), tolerances(atol, "atol", ATOL, names)
+
+    def _read_once(self, control: ControlOptions, r: Any) -> Any:
+        """``r``, or the inputs that it describes: a callable that is sampled is called once at the start of a run."""
+        is_sampled = control.sample_time is not None and r is not None and control.control is False
+        return self._run_inputs(r) if is_sampled else r
 
     def _open_inputs(self, control: ControlOptions, start: RunStart, r: Any, s0: Array) -> RunInputs:
         """The inputs of a run without the control law of the model, held between samples if a sample time is given."""

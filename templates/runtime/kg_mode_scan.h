@@ -2,6 +2,7 @@
  *
  * Where normal forces depend on friction there may be no solution or several (Painleve 1895): both cases are found by
  * trying every set of modes. Where there is no solution, the contacts that contradict each other are found as well.
+ * Of several solutions one can be chosen: see kg_search_best().
  */
 #ifndef KG_MODE_SCAN_H
 #define KG_MODE_SCAN_H
@@ -24,7 +25,7 @@ static inline int kg_mode_variants(const kg_mode_search *f, int m, int mode) {
   if (mode != KG_SLIP) {
     return 1;
   }
-  return ((f->may[m] & KG_MAY_START) != 0 && info->directions == 1 ? 2 : 1) * (info->law == KG_LAW_BILATERAL ? 2 : 1);
+  return ((f->may[m] & KG_MAY_START) != 0 && info->directions == 1 ? 2 : 1) * (f->modes->law[m] == KG_LAW_BILATERAL ? 2 : 1);
 }
 
 static inline int kg_mode_options(const kg_mode_search *f, int m) {
@@ -52,7 +53,7 @@ static inline void kg_mode_option(kg_mode_search *f, int m, int k) {
     s->direction[2 * m + 1] = KG_C(0.0);
     k /= s->info[m].directions == 1 ? 2 : 1;
   }
-  if (mode == KG_SLIP && s->info[m].law == KG_LAW_BILATERAL) {
+  if (mode == KG_SLIP && s->law[m] == KG_LAW_BILATERAL) {
     s->sign[m] = k == 0 ? KG_C(1.0) : KG_C(-1.0);
   }
 }
@@ -168,17 +169,99 @@ static inline int kg_search_scan(kg_mode_search *f, int found, int unique) {
   return status;
 }
 
+/* Whether the present modes, which agree with the laws, are stable against a compliance of each contact: the gap of a
+ * closed contact must accelerate in the direction of an increase of its own normal force while the other contacts keep
+ * their modes. For a single contact this is A = D_nn - mu_k D_nt d > 0. Where A < 0, the penetration of a contact with
+ * any normal compliance grows exponentially (Genot and Brogliato 1999). */
+static inline int kg_scan_stable(kg_mode_search *f) {
+  kg_modes *s = f->modes;
+  const kg_real *b = s->b, *load = s->load;
+  int stable = 1;
+  s->b = f->unit;
+  s->load = f->none;
+  for (int m = 0; m < s->n_contacts && stable; ++m) {
+    const int row = s->info[m].normal;
+    if (kg_closed(s->mode[m]) && kg_normal_unknown(s, m) && s->law[m] != KG_LAW_BILATERAL) {
+      f->unit[row] = KG_C(-1.0);
+      /* Redundant normals do not yield to a unit load, and no compliance can change that. */
+      stable = kg_modes_solve_signed(s) != KG_OK || s->lambda[row] > KG_C(0.0);
+      f->unit[row] = KG_C(0.0);
+    }
+  }
+  s->b = b;
+  s->load = load;
+  kg_modes_solve(s);
+  return stable;
+}
+
+/* The sum of the normal forces, in the units of the rows. */
+static inline kg_real kg_scan_pressure(const kg_mode_search *f) {
+  const kg_modes *s = f->modes;
+  kg_real sum = KG_C(0.0);
+  for (int m = 0; m < s->n_contacts; ++m) {
+    const int row = s->info[m].normal;
+    if (kg_closed(s->mode[m]) && row >= 0) {
+      sum += KG_ABS(s->lambda[row]) * kg_modes_unit(s, row);
+    }
+  }
+  return sum;
+}
+
+/* Whether a contact starts to slip without moving: this is the limit of stick, where solutions can meet and vanish. */
+static inline int kg_scan_at_limit(const kg_mode_search *f) {
+  const kg_modes *s = f->modes;
+  int limit = 0;
+  for (int m = 0; m < s->n_contacts; ++m) {
+    limit = limit || (s->mode[m] == KG_SLIP && (f->may[m] & KG_MAY_START) != 0 &&
+                      kg_tangential_size(s, m, f->w) <=
+                          KG_MODE_DIFFERENCE * f->size * kg_modes_unit(s, s->info[m].tangent));
+  }
+  return limit;
+}
+
+/* Chooses among all sets of modes that agree with the laws: the one in place, if the contacts are already in it
+ * (`present`), it is stable and not about to vanish; else the stable one with the least normal forces, so that a contact
+ * that can detach does. `found`: a set that agrees is in place; it is kept if none is stable. */
+KG_COLD
+static inline int kg_search_best(kg_mode_search *f, int found, int present) {
+  int stable = found && kg_scan_stable(f), more = 1;
+  kg_real least = found ? kg_scan_pressure(f) : KG_C(0.0);
+  if (stable && present && !kg_scan_at_limit(f)) {
+    return KG_OK;
+  }
+  if (found) {
+    kg_scan_keep(f);
+  }
+  for (int m = 0; m < f->modes->n_contacts; ++m) {
+    f->counter[m] = 0;
+    kg_mode_option(f, m, 0);
+  }
+  for (; more; more = kg_scan_next(f)) {
+    if (kg_search_solve(f) == KG_OK && kg_search_pivot(f, 1).contact < 0) {
+      const kg_real pressure = kg_scan_pressure(f);
+      const int safe = kg_scan_stable(f), less = pressure < least - KG_MODE_DIFFERENCE * (least + f->size);
+      if (safe ? !stable || less : !found) {
+        stable = safe;
+        found = 1;
+        least = pressure;
+        kg_scan_keep(f);
+      }
+    }
+  }
+  return found ? kg_scan_restore(f) : KG_NO_MODE;
+}
+
 /* Whether friction changes a normal force on which friction depends: without that the modes are those of a convex
  * problem, and the accelerations are unique. */
 static inline int kg_search_coupled(const kg_mode_search *f) {
   const kg_modes *s = f->modes;
   for (int m = 0; m < s->n_contacts; ++m) {
-    const int depends = kg_normal_unknown(s->info + m) && (kg_may(f, m, KG_SLIP) || kg_may(f, m, KG_STICK));
+    const int depends = kg_normal_unknown(s, m) && (kg_may(f, m, KG_SLIP) || kg_may(f, m, KG_STICK));
     for (int i = 0; depends && i < s->info[m].directions; ++i) {
       const int row = s->info[m].tangent + i;
       for (int k = 0; k < s->n_contacts; ++k) {
         const int normal = s->info[k].normal;
-        if (normal >= 0 && kg_normal_unknown(s->info + k) &&
+        if (normal >= 0 && kg_normal_unknown(s, k) &&
             KG_ABS(s->D[row * (ptrdiff_t)s->n_rows + normal]) >
                 KG_MODE_COUPLING * kg_modes_unit(s, row) * kg_modes_unit(s, normal)) {
           return 1;
@@ -304,7 +387,7 @@ static inline int kg_find_modes(kg_mode_search *f, int unique, int trusted) {
   }
   unique = unique && !(found && trusted && pivots == 0) && kg_search_coupled(f);
   if ((!found || unique) && kg_scan_combinations(f) <= KG_MODE_COMBINATIONS) {
-    status = kg_search_scan(f, found, unique);
+    status = f->choose ? kg_search_best(f, found, pivots == 0) : kg_search_scan(f, found, unique);
   }
   if (status == KG_OK) {
     kg_search_stick(f);

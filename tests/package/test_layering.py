@@ -18,15 +18,18 @@ ORDER = (
     "arrays",
     "errors",
     "progress",
+    "display",
     "forms",
     "codes",
     "resources",
     "graph",
+    "shapes",
     "model",
     "derivation",
     "program",
     "codegen",
     "backends",
+    "view",
     "solve",
     "results",
     "pipeline",
@@ -51,7 +54,7 @@ LONGEST_C_FUNCTION = 60
 """Lines of a function in the C runtime; those that are rendered from tableaux are longer."""
 
 SOURCE_SUFFIXES = {".py", ".jinja", ".h", ".c", ".pyx", ".pxi", ".pxd"}
-HEAVY = ("scipy", "matplotlib", "Cython", "rich", "click", "setuptools")
+HEAVY = ("scipy", "matplotlib", "k3d", "Cython", "rich", "click", "setuptools")
 
 
 def layer_of(path: Path) -> str:

@@ -33,12 +33,11 @@ def test_drift_is_the_violation_of_the_constraint() -> None:
     (x, y), (u1, u2) = solution.q.T, solution.u.T
     for axis, error in ((position, y + x**2 - 1.0), (velocity, u2 + 2.0 * x * u1)):
         (line,) = axis.get_lines()
-        shown = np.nan_to_num(line.get_ydata())  # zeros are gaps
-        np.testing.assert_allclose(shown, np.abs(error), atol=1e-14)
+        np.testing.assert_allclose(line.get_ydata(), np.abs(error), atol=1e-14)
         assert axis.get_yscale() == "log"
     total = 0.5 * (u1**2 + u2**2) - 9.81 * y
     change = np.abs(total - total[0])
-    np.testing.assert_allclose(np.nan_to_num(energy.get_lines()[0].get_ydata()), change, atol=1e-13)
+    np.testing.assert_allclose(energy.get_lines()[0].get_ydata(), change, atol=1e-13)
     assert energy.get_xlabel() == "t (s)"
 
 
@@ -46,7 +45,7 @@ def test_drifts_of_several_solutions_are_compared() -> None:
     axes = kg.plot.drift({"none": motion(), "projection": motion(projected=True)}, ax=Figure())
     free, kept = axes[0].get_lines()
     assert [free.get_label(), kept.get_label()] == ["none", "projection"]
-    assert np.nanmax(free.get_ydata()) > 1e3 * np.nanmax(kept.get_ydata())
+    assert free.get_ydata().max() > 1e3 * kept.get_ydata().max()
 
 
 def test_drift_refuses_what_is_no_solution() -> None:

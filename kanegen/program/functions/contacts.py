@@ -49,6 +49,7 @@ def contact_table(model: SystemDescription) -> tuple[ContactEntry, ...]:
             tangent=contact.first_row + (contact.gap is not None) if contact.slip else -1,
             directions=len(contact.slip),
             closed=contact.closed,
+            paradox=contact.paradox,
         )
         for contact in model.resolved_contacts
     )

@@ -64,7 +64,7 @@ class ContactValues(NamedTuple):
         return cls(*np.split(gaps, ends[:-1]))
 
 
-class _Slopes(NamedTuple):
+class RowSlopes(NamedTuple):
     """Derivatives of the rows (acceleration ... target) and of the contacts (load, mu_k), (n, columns) each."""
 
     acceleration: Array
@@ -73,6 +73,11 @@ class _Slopes(NamedTuple):
     target: Array
     load: Array
     mu_k: Array
+
+    @classmethod
+    def of(cls, matrix: Array, d: Description) -> RowSlopes:
+        """The sections of the derivatives of "contacts"."""
+        return cls(*np.split(matrix, np.cumsum([*[len(d.contacts.rows)] * 4, len(d.contacts.table)])))
 
 
 def acting_contacts(states: Mapping[str, ContactState]) -> dict[str, ContactState]:
@@ -92,8 +97,7 @@ def closed_contacts(
     if not acting_contacts(states):
         columns = sum(slopes.columns[argument] for argument in COLUMNS)
         return ClosedContacts(*(np.zeros((n, columns)) for n in (0, 0, n_k)))
-    ends = np.cumsum([*[n_k] * 4, len(d.contacts.table)])
-    own = _Slopes(*np.split(slopes.matrix("contacts", COLUMNS), ends))
+    own = RowSlopes.of(slopes.matrix("contacts", COLUMNS), d)
     positions, velocities = [], []
     for row, is_gap in held_rows(d, states):
         if abs(values.value[row]) <= limits[0] and abs(values.rate[row]) <= limits[1]:
@@ -118,7 +122,7 @@ def held_rows(d: Description, states: Mapping[str, ContactState]) -> Iterator[tu
 
 
 def _equations(
-    d: Description, states: Mapping[str, ContactState], values: ContactValues, own: _Slopes, D: Array
+    d: Description, states: Mapping[str, ContactState], values: ContactValues, own: RowSlopes, D: Array
 ) -> tuple[Array, Array]:
     """E (n_k, n_k) and R (n_k, columns) of ``E dlambda = R dx``; forces of contacts that do not act remain zero."""
     E, R = np.eye(len(D)), np.zeros_like(own.acceleration)
@@ -135,7 +139,7 @@ def _equations(
 
 
 def _slip_equations(
-    E: Array, R: Array, m: int, contact: ContactEntry, state: ContactState, values: ContactValues, own: _Slopes
+    E: Array, R: Array, m: int, contact: ContactEntry, state: ContactState, values: ContactValues, own: RowSlopes
 ) -> None:
     """The equations of a slipping contact: ``dlambda_t = -d(mu_k N) e - mu_k N de`` with ``e = v / |v|``."""
     rows = range(contact.tangent, contact.tangent + contact.directions)

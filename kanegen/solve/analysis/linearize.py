@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.derivation.sensitivities import MULTIPLIER
+from kanegen.display import Table, page
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
 from kanegen.model.records import FrozenMapping
@@ -38,6 +39,9 @@ from kanegen.solve.values import largest, listed, names_in, one_state, positive,
 
 NEGLIGIBLE = 1e-12
 """Entries of A below this fraction of the largest are rounding errors: the coordinate has no influence."""
+
+MOST_COLUMNS = 16
+"""Columns of a matrix that a notebook shows."""
 
 STEADY = 1e-8
 """Accelerations and their rates below this fraction of the terms of the Jacobian count as zero."""
@@ -97,6 +101,14 @@ class Linearization:
         steady = "steady" if self.steady else "not steady: valid at this instant only"
         return f"<Linearization: states {shown(self.states)}{inputs}{outputs}; eigenvalues {eigenvalues} 1/s; {steady}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the eigenvalues, and the matrices A and B with the names of rows and columns."""
+        rows = [(f"{x.real:.6g}", f"{x.imag:.6g}") for x in self.eigenvalues.tolist()]
+        note = "" if self.steady else "not steady: valid at this instant only"
+        eigenvalues = Table.of("Eigenvalues", ("real (1/s)", "imaginary (1/s)"), rows, notes=(note,) if note else ())
+        matrices = [("A", self.A, self.states), *([("B", self.B, self.inputs)] if self.inputs else [])]
+        return page(eigenvalues, *(_matrix_table(*matrix, self.states) for matrix in matrices))
+
     @property
     def states(self) -> tuple[str, ...]:
         """The names of z."""
@@ -132,6 +144,16 @@ class Linearization:
             coordinates=tuple(names[:n]),
             speeds=tuple(names[n:end]),
         )
+
+
+def _matrix_table(title: str, matrix: Array, columns: Sequence[str], rows: Sequence[str]) -> Table:
+    """A matrix with names; of many columns the first ones."""
+    shown = columns[:MOST_COLUMNS]
+    left_out = len(columns) - len(shown)
+    kept = matrix[:, : len(shown)].tolist()
+    entries = [(f"{name}'", *(f"{x:.5g}" for x in row)) for name, row in zip(rows, kept, strict=True)]
+    notes = (f"{left_out} further columns",) if left_out else ()
+    return Table.of(title, ("", *shown), entries, right=shown, notes=notes)
 
 
 class Differentiable(Evaluation):
@@ -228,7 +250,7 @@ class Differentiable(Evaluation):
             states, r, s = at.states, self._functions.with_forces(r, s, at.forces), None
         evaluate = self._evaluate(t, q, u, r, s)
         slopes = Slopes(in_closed_loop(evaluate, self.description) if closed_loop else evaluate, self.description)
-        contacts = _contacts(slopes, t, states, (q, u), tolerance)
+        contacts = contacts_near(slopes, t, states, (q, u), tolerance)
         result = linearize(slopes, self.rhs(t, q, u, r, s), contacts, coordinates, speeds)
         return _without_inputs(result, tuple(self.description.laws)) if closed_loop else result
 
@@ -236,7 +258,7 @@ class Differentiable(Evaluation):
         return lambda name: np.asarray(self._value(name, t, q, u, r, s))
 
 
-def _contacts(
+def contacts_near(
     slopes: Slopes, t: float, states: Mapping[str, ContactState], state: tuple[Any, Any], tolerance: float
 ) -> ClosedContacts:
     """The derivatives of the contacts at a state (q, u); those of a model without contacts are empty.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.inverse.assembly import assembled
 from kanegen.solve.inverse.path import Path, sampled_path
-from kanegen.solve.values import beyond, largest, listed
+from kanegen.solve.values import beyond, largest, listed, shown_values
 
 FEASIBLE: Final = 1e-9
 """A residual below this fraction of the forces counts as rounding error."""
@@ -59,7 +59,13 @@ class InverseDynamics:
     reactions: Mapping[str, Wrench]
     residual: Array
     feasible: NDArray[np.bool_]
-    freedom: NDArray[np.int_] = field(repr=False)
+    freedom: NDArray[np.int_]
+
+    def __repr__(self) -> str:
+        largest = shown_values([f"|{name}|" for name in self.control_names], np.abs(self.controls).max(axis=0))
+        driven = "feasible" if self.feasible.all() else f"infeasible at {int((~self.feasible).sum())} of these times"
+        span = f"{self.t.size} times, t = {self.t[0]:g} .. {self.t[-1]:g} s"
+        return f"<InverseDynamics: {span}; at most {largest}; {driven}>"
 
 
 def inverse_dynamics(

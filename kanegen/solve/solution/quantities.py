@@ -92,6 +92,9 @@ class Members(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._names)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._names)
+
     def __repr__(self) -> str:
         return f"<values by name: {', '.join(self._names) or 'none'}>"
 
