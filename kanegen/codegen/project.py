@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kanegen._version import __version__
 from kanegen.codegen.sources import (
@@ -77,6 +77,23 @@ def _of_laws(laws: Sequence[Law]) -> dict[str, Any]:
     return {"laws": placed, "law_clocks": clocks, "continuous_laws": any(law.clock < 0 for law in placed)}
 
 
+class Stabilized(NamedTuple):
+    """The stabilization of the example program: gains (n_g,), or a projection after ``every`` steps (0: none).
+
+    ``integrals``: functions of the integrals of motion that the projection keeps; ``any_rank``: constraints can become
+    dependent during a run.
+    """
+
+    gains: tuple[float, ...] = ()
+    every: int = 0
+    tolerance: float = 0.0
+    integrals: tuple[str, ...] = ()
+    any_rank: bool = False
+
+
+UNSTABILIZED: Final = Stabilized()
+
+
 def emit_project(
     sources: Sources,
     controls: Sequence[Control] = (),
@@ -88,6 +105,7 @@ def emit_project(
     known: Sequence[float | None] = (),
     start_time: float = 0.0,
     laws: Sequence[Law] = (),
+    stabilization: Stabilized = UNSTABILIZED,
 ) -> Sources:
     """The kernel with an example program (built by ``make``) and a Python package (``pip install``, NumPy only).
 
@@ -117,6 +135,8 @@ def emit_project(
         The time at which the example starts, s.
     laws
         The values of the function ``laws``, in order; the example evaluates them continuously or at their samples.
+    stabilization
+        Against the drift of constraints in the example.
     """
     package = f"{sources.name}_model"
     context = {
@@ -134,6 +154,7 @@ def emit_project(
         "known": ["?" if value is None else repr(float(value)) for value in known],
         "start_time": start_time,
         **_of_laws(laws),
+        "stabilization": stabilization,
     }
     example = render("project_example.c.jinja", **context)
     program = {name: sources.text(name) for name in (sources.kernel, sources.header)} | {"example.c": example}

@@ -115,3 +115,13 @@ def test_the_controllers_of_the_page_on_control_run() -> None:
     position, *_, end = done.stdout.splitlines()
     assert abs(float(re.findall(r"[\d.]+", position)[0]) - 1.0) < 5e-3  # the integral decays slowly
     assert end == "True True"
+
+
+def test_the_page_on_equilibria_runs() -> None:
+    programs = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "equilibrium.md").read_text("utf-8"), re.DOTALL)
+    program = "import matplotlib\nmatplotlib.use('Agg')\n" + "\n".join(programs)
+    program = program.replace('"build_examples"', repr(str(ROOT / "build_examples")))
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "tire closed; isolated; stable" in done.stdout
+    assert "('phi', 'psi', 'X', 'Y')" in done.stdout

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.values import key_name, unknown
@@ -155,7 +156,15 @@ class Curves:
         control, options = self.solution.control, self.run.options
         sampled = control is None or name in control.names  # the sample time of r, or of a servo
         held = sampled and options.get("sample_time") is not None
-        return Curve(name, self.solution.t, self.solution[name], held)
+        return Curve(name, self.solution.t, self.solution[name], held or name in self._sampled_laws)
+
+    @property
+    def _sampled_laws(self) -> tuple[str, ...]:
+        """Names of the inputs whose laws in the model are sampled."""
+        if self.solution.reference is None:
+            return ()
+        d: Description = self.solution.solver.description
+        return d.input_names(tuple(k for k, law in d.laws.items() if law.sample_time is not None))
 
     def _reaction(self, name: str) -> list[Curve]:
         wrench = self.solution.reactions[name]._asdict()
