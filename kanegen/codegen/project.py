@@ -94,6 +94,17 @@ class Stabilized(NamedTuple):
 UNSTABILIZED: Final = Stabilized()
 
 
+def _identity(sources: Sources, package: str) -> dict[str, Any]:
+    """What the templates need: the names of the project, and where it comes from."""
+    return {
+        "stem": sources.name,
+        "package": package,
+        "distribution": package.replace("_", "-").lower(),
+        "digest": sources.digest,
+        "version": __version__,
+    }
+
+
 def emit_project(
     sources: Sources,
     controls: Sequence[Control] = (),
@@ -140,11 +151,7 @@ def emit_project(
     """
     package = f"{sources.name}_model"
     context = {
-        "stem": sources.name,
-        "package": package,
-        "distribution": package.replace("_", "-").lower(),
-        "digest": sources.digest,
-        "version": __version__,
+        **_identity(sources, package),
         "controls": controls,
         "control_states": control_states,
         "path_controls": path_controls,
