@@ -11,7 +11,6 @@ from kanegen.arrays import Array
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 from kanegen.errors import SolveError, brief
 from kanegen.solve import Solver
-from kanegen.solve.solution.drawing import make_axes
 from kanegen.solve.values import names_in, positive, require_none, unknown
 
 WORK: Final[Mapping[str, str]] = {
@@ -78,6 +77,8 @@ def work_precision(
     SolveError
         For unknown methods and wrong arguments, if the run of the reference fails, and if matplotlib is missing.
     """
+    from kanegen.solve.solution.drawing import make_axes
+
     named = _solvers(solvers)
     if work not in WORK:
         raise SolveError(unknown(str(work), tuple(WORK), "kind of work"))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.values import key_name, unknown
@@ -162,7 +163,7 @@ class Curves:
         """Names of the inputs whose laws in the model are sampled."""
         if self.solution.reference is None:
             return ()
-        d = self.solution.solver.description
+        d: Description = self.solution.solver.description
         return d.input_names(tuple(k for k, law in d.laws.items() if law.sample_time is not None))
 
     def _reaction(self, name: str) -> list[Curve]:
