@@ -16,6 +16,8 @@ import numpy as np
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from PIL import Image
 
+import kanegen as kg
+
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "build_examples"
 PLOTS = HERE / "plots"
@@ -62,6 +64,16 @@ def draw_disk(module: Any, solution: Any) -> Any:
     return figure
 
 
+def draw_modes(module: Any) -> Any:
+    """The eigenvalues of the bicycle over its speed, from the family of steady motions."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.0, 5.0), layout="constrained")
+    branch = module.solver().steady_motions("u_x", np.linspace(0.2, 10.0, 99), *module.upright(0.2))
+    kg.plot.modes(branch, ax=figure)
+    return figure
+
+
 def main(names: list[str]) -> None:
     sys.path.insert(0, str(EXAMPLES))
     report: Any = importlib.import_module("_report")
@@ -73,6 +85,8 @@ def main(names: list[str]) -> None:
         save(report.draw(module.plot, runs), PLOTS / f"{name}.png")
         if name == "rolling_disk":
             save(draw_disk(module, runs["Kane"][1]), PLOTS / "motion.png", dpi=100)
+        if name == "whipple_bicycle":
+            save(draw_modes(module), PLOTS / "bicycle_modes.png")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,9 @@ They are read, never constructed, by users: for annotations and ``isinstance`` o
 """
 
 from kanegen.codegen.description import Description as Description
+from kanegen.solve.analysis.continuation import Branch as Branch
+from kanegen.solve.analysis.equilibrium import Equilibrium as Equilibrium
+from kanegen.solve.analysis.equilibrium import SteadyMotion as SteadyMotion
 from kanegen.solve.analysis.linearize import Jacobian as Jacobian
 from kanegen.solve.analysis.linearize import Linearization as Linearization
 from kanegen.solve.contacts import Contacts as Contacts

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from messages import raises
-from systems import initial, solver_for
+from systems import example, initial, solver_for
 
 import kanegen as kg
 
@@ -123,6 +123,12 @@ def test_arguments_of_work_precision_are_checked() -> None:
         kg.plot.work_precision(*arguments, work="time")
     with raises(kg.SolveError, "tolerances", -1.0):
         kg.plot.work_precision(*arguments, tolerances=[-1.0])
+    with raises(kg.SolveError, "reference", 3, 4):
+        kg.plot.work_precision(*arguments, reference=([1.0, 0.0], [0.0]))
+    with raises(kg.SolveError, "reference"):
+        kg.plot.work_precision(*arguments, reference=3.0)
+    with raises(kg.SolveError, "max_steps"):
+        kg.plot.work_precision(*arguments, reference=([1.0, 0.0], [0.0, 0.0]), max_steps=1)
     with raises(kg.SolveError, "Solver"):
         kg.plot.work_precision({}, *arguments[1:])
 
@@ -150,3 +156,33 @@ def test_arguments_of_stroboscopic_pictures_are_checked() -> None:
         kg.plot.strobe(motion(), lambda x, y: [x, y])
     with raises(kg.SolveError, 30.0):
         kg.plot.strobe(motion(), on_the_parabola, times=[30.0])
+
+
+def test_modes_over_the_speed_are_shaded_where_the_bicycle_is_unstable() -> None:
+    bicycle = example("whipple_bicycle")
+    branch = bicycle.solver().steady_motions("u_x", np.linspace(3.0, 7.0, 9), *bicycle.upright(3.0))
+    real, imaginary = kg.plot.modes(branch, ax=Figure())
+    assert imaginary.get_xlabel() == "u_x"
+    assert len(real.get_lines()) == branch.eigenvalues.shape[1] + 1
+    drawn = np.array([line.get_ydata() for line in real.get_lines()[:-1]])
+    np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(branch.eigenvalues.real.T, axis=0))
+    borders = sorted({x for patch in real.patches for x in (patch.get_x(), patch.get_x() + patch.get_width())})
+    # Weave and capsize speed (Meijaard and others 2007), interpolated between the speeds.
+    assert np.abs(np.array(borders) - 4.292).min() < 0.02
+    assert np.abs(np.array(borders) - 6.024).min() < 0.02
+    axis = kg.plot.modes([state.linear for state in branch.states], branch.values, kind="plane", ax=Figure())[0]
+    assert axis.get_xlabel() == "real part (1/s)"
+    (one,) = kg.plot.modes(branch.states[0], ax=Figure())
+    (line,) = [line for line in one.get_lines() if len(line.get_xdata()) > 2]
+    np.testing.assert_allclose(np.sort(line.get_xdata()), np.sort(branch.states[0].eigenvalues.real))
+
+
+def test_modes_need_eigenvalues() -> None:
+    with raises(kg.SolveError, "3.0", "Branch"):
+        kg.plot.modes(3.0)
+    bicycle = example("whipple_bicycle")
+    linear = bicycle.linear(5.0, bicycle.solver())
+    with raises(kg.SolveError, "values", "(2,)", "(1,)"):
+        kg.plot.modes([linear], [1.0, 2.0])
+    with raises(kg.SolveError, "kind", "'locus'", "'parts'", "'plane'"):
+        kg.plot.modes([linear], [1.0], kind="locus")
