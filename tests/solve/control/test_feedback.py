@@ -50,6 +50,9 @@ LAWS: dict[str, Any] = {
     "number": lambda t, q, u, s: law(t, q, u, s)[0],
     "mapping": {"f": lambda t, q, u, s: law(t, q, u, s)[0]},
     "C": LowLevelCallable(law_in_c),
+    "C with const": LowLevelCallable(
+        law_in_c, signature="void (double, const double *, double const *, double *, void *)"
+    ),
 }
 
 
@@ -464,6 +467,12 @@ def test_wrong_values_are_refused(value: Any, names: tuple[str, ...], later: boo
 def test_callables_with_other_arguments_are_refused(r: Any, names: tuple[str, ...]) -> None:
     with raises(kg.SolveError, *names):
         block().integrate((0.0, 1.0), [0.0, 0.0], [0.0, 0.0], r)
+
+
+def test_c_functions_with_another_signature_are_refused() -> None:
+    signature = "void (double, double *, double *, void *)"
+    with raises(kg.SolveError, signature, "void (double, double *, void *)", "const double *"):
+        block().integrate((0.0, 1.0), [0.0] * 2, [0.0] * 2, LowLevelCallable(law_in_c, signature=signature))
 
 
 @pytest.mark.parametrize(
