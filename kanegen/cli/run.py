@@ -124,7 +124,7 @@ def run(
         for package in ("pandas", "pyarrow"):
             require(package, f"--output {output}")
     if plot is not None:
-        _check_figure(plot)
+        check_figure(plot)
     motion = _simulate(file, parameters, _Start(file, start, inputs), duration, points, settings)
     console = Console()
     console.print(_summary(motion))
@@ -283,7 +283,7 @@ WRITERS: dict[str, Callable[[Path, _Motion], None]] = {
 """How to write the files of ``--output``, by their suffix."""
 
 
-def _check_figure(path: Path) -> None:
+def check_figure(path: Path) -> None:
     """Raise an error for a figure that cannot be written, before the integration."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.solution.files import read, write
 from kanegen.solve.solution.quantities import Members, MotionInputs, SolverReference, along
@@ -96,6 +96,10 @@ class Solution:
 
         Raises `SolveError` if the solver is of another model, or was built with other options or by another version.
         """
+        if not hasattr(solver, "extension"):
+            raise SolveError(
+                f"solver is {brief(solver)}; expected the kanegen.Solver of the model {self._record.model!r}"
+            )
         record, digest = self._record, solver.extension.digest
         if digest != record.digest:
             raise SolveError(
