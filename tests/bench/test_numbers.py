@@ -12,7 +12,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from ccompile import host_source
-from checkout import ROOT
+from checkout import EXAMPLES
 from messages import raises
 
 import kanegen as kg
@@ -375,6 +375,6 @@ def test_a_file_without_a_start_or_that_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_sample_is_timed_with_constant_inputs_and_with_a_callable() -> None:
-    cost = sample_cost(read_model_file(ROOT / "build_examples" / "cart_pole.py"), 1)
+    cost = sample_cost(read_model_file(EXAMPLES / "cart_pole.py"), 1)
     assert min(cost.constant, cost.python, cost.callable) > 0.0
     assert cost.overhead == pytest.approx(cost.python - cost.constant - cost.callable)
