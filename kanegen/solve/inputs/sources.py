@@ -101,7 +101,8 @@ def run_inputs(
     If the model has one input, all of these can have scalar values. A mapping from names or symbols of inputs gives
     each a number, a table, a spline or a callable with a scalar value: ``{"force": (times, values)}``. An input that is
     not in the mapping is the derivative of the input whose rate it is, or has the value of its law, or its default.
-    ``law_values(t, q, u, r, s)`` are the values of all laws. `RunInputs` are returned unchanged.
+    ``law_values(t, q, u, r, s)`` are the values of all laws; None: laws are refused. `RunInputs` are returned
+    unchanged.
 
     Raises `SolveError` for anything else, missing values, unknown names, wrong shapes and values that are not finite.
     """
@@ -150,8 +151,14 @@ def _by_name(
     given = {name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}
     scalars, slots = _filled(given, description, needed)
     inputs = replace(of_scalars(module, description, scalars), scalars=tuple(scalars))
-    if not slots or law_values is None:
+    if not slots:
         return inputs
+    if law_values is None:
+        by_law = description.input_names(slots)
+        raise SolveError(
+            f"the feedback laws of {', '.join(by_law)} are not evaluated here: give values, r={{{by_law[0]!r}: ...}}, "
+            "or name them in free_inputs= if the method has it"
+        )
     return with_laws(module, inputs, ActiveLaws(slots, description, law_values))
 
 
