@@ -61,6 +61,12 @@ class Support:
         return list(range(self.contact.tangent, self.contact.tangent + self.contact.directions))
 
     @property
+    def held(self) -> list[int]:
+        """The rows whose accelerations are zero."""
+        normal = [self.contact.normal] if self.normal is Normal.HELD else []
+        return normal + (self.tangents if self.grip in (Grip.STICK, Grip.LIMIT) else [])
+
+    @property
     def is_closed(self) -> bool:
         """Whether the contact can exert forces."""
         return self.normal is not Normal.OPEN

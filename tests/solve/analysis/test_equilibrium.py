@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from math import cos, sqrt, tan
+from math import cos, sin, sqrt, tan
 
 import numpy as np
 import pytest
@@ -40,6 +40,8 @@ def test_car_settles_on_its_tire_from_the_air_and_from_below(start: list[float])
     np.testing.assert_allclose(found.contacts["tire"].force, [(m1 + m2) * g], rtol=SOLVE)
     np.testing.assert_allclose(found.eigenvalues, car().linearize(0.0, found.q, found.u).eigenvalues, rtol=SOLVE)
     assert found["z1"] == found.q[0]
+    start = car().with_initial(found.initial)
+    np.testing.assert_allclose(start.integrate((0.0, 0.1)).q[-1], settled_car(), atol=1e-9)
     with raises(kg.SolveError, "'z3'", "z1"):
         found["z3"]
 
@@ -106,8 +108,8 @@ def test_trailing_arm_on_its_tire() -> None:
 
     def moment(phi: float, rate: float) -> float:
         """About the pivot, with the arm at phi below the horizontal; positive lowers the wheel."""
-        x, z = a * cos(phi), h - a * np.sin(phi)
-        along = np.array([-a * np.sin(phi), -a * cos(phi)])
+        x, z = a * cos(phi), h - a * sin(phi)
+        along = np.array([-a * sin(phi), -a * cos(phi)])
         spring = np.array([x - a / 2, z - h - 0.5])
         length = np.linalg.norm(spring)
         unit = spring / length
@@ -117,7 +119,7 @@ def test_trailing_arm_on_its_tire() -> None:
 
     phi = brentq(lambda x: moment(x, 0.0), 0.34, 0.8, xtol=1e-15)
     found = arm_solver().equilibrium({"x": 0.5, "z": 0.35})
-    np.testing.assert_allclose(found.q, [a * cos(phi), h - a * np.sin(phi)], atol=POSITION)
+    np.testing.assert_allclose(found.q, [a * cos(phi), h - a * sin(phi)], atol=POSITION)
     d = 1e-6
     of_phi = (moment(phi + d, 0.0) - moment(phi - d, 0.0)) / (2 * d)
     of_rate = (moment(phi, d) - moment(phi, -d)) / (2 * d)
@@ -180,6 +182,22 @@ def test_disk_rolls_in_a_circle() -> None:
     free = built("rolling_disk").steady_motion(start["q"], start["u"])
     assert free.family == found.family == 2
     np.testing.assert_allclose(free["theta"], theta, atol=1e-6)  # the nearest of the family
+
+
+def test_disk_that_sticks_to_the_plane_rolls_as_with_rolling_constraints() -> None:
+    """Contact and stick hold three accelerations; u4' and u5' are not zero."""
+    R, g, theta, phi, u2, u3 = 0.3, 9.81, 1.2, 0.3, 0.4, -19.0
+    disk = kg.build(model_of("rolling_disk", friction=0.6), functions=("rhs", "residuals", "jacobians"))
+    q = [theta, phi, 0.0, 0.0, 0.0, R * sin(theta)]
+    found = disk.steady_motion(q, [0.0, u2, u3, -R * cos(phi) * u3, -R * sin(phi) * u3, 0.0], fixed=("theta", "u2"))
+    assert found.contacts["plane"].mode == "stick"
+    np.testing.assert_allclose(found["u3"], (u2**2 / tan(theta) - 4 * g / R * cos(theta)) / (6 * u2), rtol=SOLVE)
+    rolling = built("rolling_disk").steady_motion(
+        q[:5], [0.0, u2, u3, -R * cos(phi) * u3, -R * sin(phi) * u3], fixed=("theta", "u2")
+    )
+    order = np.lexsort((rolling.eigenvalues.real, rolling.eigenvalues.imag))
+    other = np.lexsort((found.eigenvalues.real, found.eigenvalues.imag))
+    np.testing.assert_allclose(found.eigenvalues[other], rolling.eigenvalues[order], atol=1e-6)
 
 
 @pytest.mark.parametrize(("speed", "stability"), [(3.0, "unstable"), (5.0, "stable"), (7.0, "unstable")])
