@@ -334,13 +334,17 @@ class Trimmable(Differentiable):
         Inputs that are unknowns and have neither a value nor a default begin at zero; their laws do not act.
         """
         d = self.description
-        if not d.inputs:
+        if not d.inputs and r is None:
             return np.empty(0), ()
         if r is None or isinstance(r, Mapping):
             r = by_name(r or {}, d.inputs, "input")
             unset = [slot.name for slot in d.input_slots if slot.default is None and slot.name in released]
             r = dict.fromkeys(unset, 0.0) | r
-        source = run_inputs(self._functions.module, d, r, None, self._functions.law_values)
+        try:
+            source = run_inputs(self._functions.module, d, r, None, self._functions.law_values)
+        except SolveError as error:
+            by_names = isinstance(r, Mapping) and d.inputs
+            raise SolveError(f"{error}; or name unknown inputs in free_inputs=" if by_names else str(error)) from error
         others = source.without_laws or source
         if others.of_state:
             raise SolveError(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from messages import raises
 from scipy.optimize import brentq
 from state_models import VALUES, cart
-from systems import example, initial, model_of
+from systems import example, initial, model_of, solver_for
 from tolerances import SOLVE
 from trim_models import ARM, BELT, CAR, arm_solver, belt, car, grain_solver, hoop_solver, puck_solver
 
@@ -46,6 +46,20 @@ def test_car_settles_on_its_tire_from_the_air_and_from_below(start: list[float])
         found["z3"]
 
 
+POSITIVE = st.floats(0.2, 5.0)
+
+
+@settings(max_examples=8, deadline=None)
+@given(factors=st.tuples(*[POSITIVE] * 6), start=st.tuples(st.floats(-0.5, 0.5), st.floats(-0.1, 0.5)))
+def test_cars_of_all_sizes_settle(factors: tuple[float, ...], start: tuple[float, float]) -> None:
+    values = {name: CAR[name] * factor for name, factor in zip(CAR, factors, strict=False)}
+    m1, m2, k1, _, k2, _ = values.values()
+    z2 = -(m1 + m2) * CAR["g"] / k2
+    found = car().with_parameters(values).equilibrium(start)
+    np.testing.assert_allclose(found.q, [z2 - m1 * CAR["g"] / k1, z2], rtol=1e-9)
+    assert found.stability == "stable"
+
+
 def test_input_holds_a_given_height() -> None:
     """The force on the body is the weight less the spring force; the tire carries both masses less it."""
     m1, m2, k1, _, k2, _, g = CAR.values()
@@ -67,6 +81,8 @@ def test_what_nothing_balances_is_named() -> None:
         car().equilibrium([0.0, 0.0], fixed=("z3",))
     with raises(kg.SolveError, "tolerance", "-1"):
         car().equilibrium([0.0, 0.0], tolerance=-1)
+    with raises(kg.SolveError, "F", "free_inputs"):
+        solver_for("cart_pole").equilibrium([0.1, 3.0])
     with raises(kg.SolveError, "z2", "quarter_car"):
         car().equilibrium({"z1": 0.0})
 
