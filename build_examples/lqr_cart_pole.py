@@ -43,8 +43,8 @@ SMALL = np.array([1e-3, -2e-3, 1e-3, 0.0])
 """A start at which the linear model holds to six digits."""
 
 
-def model() -> kg.Model:
-    """The cart-pole with the law of its force, which is also the output ``force``."""
+def model(limited: bool = True) -> kg.Model:
+    """The cart-pole with the law of its force, which is also the output ``force``; ``limited``: with saturation."""
     x, theta, v, w, F = me.dynamicsymbols("x theta v w F")
     m_c, m_p, l, g, F_max = sm.symbols("m_c m_p l g F_max")
     gains = sm.symbols(GAINS)
@@ -71,9 +71,9 @@ def model() -> kg.Model:
         bodies=(me.Particle("cart", cart, m_c), me.Particle("tip", tip, m_p)),
         gravity=-g * N.y,
         loads=((cart, F * N.x),),
-        inputs=(kg.Input(F, law=law, saturation=(-F_max, F_max)),),
+        inputs=(kg.Input(F, law=law, saturation=(-F_max, F_max) if limited else None),),
         outputs={"force": F},
-        parameters=DEFAULTS,
+        parameters={name: value for name, value in DEFAULTS.items() if limited or name != "F_max"},
     )
 
 
@@ -127,15 +127,16 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    axes = figure.subplots(3, 1, sharex=True)
-    for solver, solution in runs.values():
-        for axis, name, label in zip(axes, ("x", "theta", "F"), ("x (m)", "theta (rad)", "F (N)"), strict=True):
-            axis.plot(solution.t, solution[name])
-            axis.set_ylabel(label)
-        for event in solution.events:
-            axes[-1].axvline(event.t, color="k", linewidth=0.5)
-        axes[-1].axhline(solver.parameters["F_max"], color="k", linestyle=":")
-    axes[-1].set(xlabel="t (s)", xlim=(0.0, 6.0))
+    ((solver, solution),) = runs.values()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    axes = solution.plot("x", "theta", "F", ax=left)
+    axes[-1].axhline(solver.parameters["F_max"], color="k", linestyle=":")
+    axes[-1].set_xlim(0.0, 6.0)
+    kg.plot.strobe(solution, _cart_and_tip, times=np.linspace(0.0, 1.5, 11), ax=right).set_title("0 to 1.5 s")
+
+
+def _cart_and_tip(x: Any, theta: Any) -> list[tuple[Any, Any]]:
+    return [(x, 0.0), (x + DEFAULTS["l"] * np.sin(theta), DEFAULTS["l"] * np.cos(theta))]
 
 
 if __name__ == "__main__":

@@ -151,13 +151,15 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    axes = figure.subplots(3, 1, sharex=True)
-    for solver, solution in runs.values():
-        for axis, name, label in zip(axes, ("x", "theta", "F"), ("x (m)", "theta (rad)", "F (N)"), strict=True):
-            axis.plot(solution.t, solution[name], linewidth=0.8)
-            axis.set_ylabel(label)
-        axes[0].axhline(solver.parameters["x_ref"], color="k", linewidth=0.5)
-    axes[-1].set_xlabel("t (s)")
+    ((solver, solution),) = runs.values()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    axes = solution.plot("x", "theta", "F", ax=left)
+    axes[0].axhline(solver.parameters["x_ref"], color="k", linewidth=0.5)
+    kg.plot.strobe(solution, _trolley_and_load, times=np.linspace(0.0, 2.0, 13), ax=right).set_title("0 to 2 s")
+
+
+def _trolley_and_load(x: Any, theta: Any) -> list[tuple[Any, Any]]:
+    return [(x, 0.0), (x + DEFAULTS["l"] * np.sin(theta), -DEFAULTS["l"] * np.cos(theta))]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ MOST_LINES = 8
 LARGEST = 1500
 """Operands and operations of all entries that are shown; each entry has an equal share."""
 
-SHARES = (12, 100)
+SHARES = (12, 160)
 """The smallest and the largest share of an entry: longer ones would be wider than a page."""
 
 

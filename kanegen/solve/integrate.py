@@ -63,12 +63,12 @@ class Options(NamedTuple):
     dense_output: bool
     progress: bool | Callable[[float], None]
 
-    def check(self) -> None:
-        """Raise `SolveError` for step options that contradict the method, and for invalid values."""
-        if self.method not in FIXED_STEP + ADAPTIVE:
+    def checked(self) -> Options:
+        """These options. Raises `SolveError` for step options that contradict the method, and for invalid values."""
+        if not isinstance(self.method, str) or self.method not in FIXED_STEP + ADAPTIVE:
             raise SolveError(
-                f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or {', '.join(ADAPTIVE)} "
-                "(adaptive)"
+                f"method is {brief(self.method)}; expected {', '.join(FIXED_STEP)} (fixed step) or "
+                f"{', '.join(ADAPTIVE)} (adaptive)"
             )
         fixed = self.method in FIXED_STEP
         if fixed and self.step is None:
@@ -86,8 +86,13 @@ class Options(NamedTuple):
         whole = isinstance(steps, (int, np.integer)) and not isinstance(steps, bool)
         if steps is not None and not (whole and 1 <= steps <= _MOST_STEPS):
             raise SolveError(f"max_steps is {brief(steps)}; expected an integer from 1 to 2**63 - 1, or None")
+        if not isinstance(self.dense_output, (bool, np.bool_)):
+            raise SolveError(f"dense_output is {brief(self.dense_output)}; expected True or False")
+        if not (isinstance(self.progress, (bool, np.bool_)) or callable(self.progress)):
+            raise SolveError(f"progress is {brief(self.progress)}; expected True, False or a function of the time")
         _check_tolerance(self.rtol, "rtol", zero=False)
         _check_tolerance(self.atol, "atol", zero=True)
+        return self
 
 
 RTOL: Final = 1e-8
@@ -207,7 +212,7 @@ def _span(t_span: Any, start: float | None) -> tuple[float, float]:
             raise SolveError(f"t_span is {brief(t_span)}; expected a pair (t0, t1) in seconds") from error
         if start is None:
             raise SolveError(
-                f"t_span is {t_span!r}, the end of the run, and the start has no time: give (t0, t1), or t in "
+                f"t_span is {brief(t_span)}, the end of the run, and the start has no time: give (t0, t1), or t in "
                 "Model(initial=...) or solver.with_initial(...)"
             ) from error
         t0, t1 = start, t_span
@@ -411,20 +416,16 @@ class Integrable(Evaluation):
         IntegrationInterrupted
             A `KeyboardInterrupt` with the same ``solution``.
         """
-        if not (type(rtol) is type(atol) is float):  # names cost more time than the checks of numbers
-            names = state_components(self.description, control)
-            rtol, atol = tolerances(rtol, "rtol", RTOL, names), tolerances(atol, "atol", ATOL, names)
+        rtol, atol = self._tolerances(rtol, atol, control)
         stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
-        options = Options(*stepping, events, modes, dense_output, progress)
-        options.check()
+        options = Options(*stepping, events, modes, dense_output, progress).checked()
         t0, t1 = _span(t_span, initial_time(self.description, self.initial))
         if start_tolerance is not None:
             positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
-        if sample_time is not None and r is not None and control is False:
-            r = self._run_inputs(r)  # once, because a callable may count its samples
+        closing = ControlOptions(control, sample_time, delay, limits, y, tau0)
+        r = self._read_once(closing, r)
         q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, start_tolerance)
         start = RunStart(t0, q0, u0, start_tolerance)
-        closing = ControlOptions(control, sample_time, delay, limits, y, tau0)
         return integrate(self._problem(closing, options, start, t1, r, s0), start, t1, options)
 
     def _problem(
@@ -528,6 +529,17 @@ class Integrable(Evaluation):
         functions = self._functions
         return run_inputs(functions.module, self.description, r, self._inputs_needed(), functions.law_values)
 
+    def _tolerances(self, rtol: Any, atol: Any, control: bool) -> tuple[Any, Any]:
+        if type(rtol) is type(atol) is float:
+            return rtol, atol  # names cost more time than the checks of numbers
+        names = state_components(self.description, control)
+        return tolerances(rtol, "rtol", RTOL, names), tolerances(atol, "atol", ATOL, names)
+
+    def _read_once(self, control: ControlOptions, r: Any) -> Any:
+        """``r``, or the inputs that it describes: a callable that is sampled is called once at the start of a run."""
+        is_sampled = control.sample_time is not None and r is not None and control.control is False
+        return self._run_inputs(r) if is_sampled else r
+
     def _open_inputs(self, control: ControlOptions, start: RunStart, r: Any, s0: Array) -> RunInputs:
         """The inputs of a run without the control law of the model, held between samples if a sample time is given."""
         d, inputs = self.description, self._run_inputs(r)
@@ -543,7 +555,7 @@ class Integrable(Evaluation):
         if not times[0]:
             return inputs
         q, u = self.extension.module.checked_state(*start[:3])
-        return held(self.extension.module, d, inputs, times, (start.t, (q, u, s0)))
+        return held(self.extension.module, d, inputs, times, (start.t, (q, u, s0)), self._inputs_needed())
 
     def _state_function(self) -> str:
         return state_function(self.description.form, self._rhs_name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 
+from kanegen.display import escape
 from kanegen.errors import SolveError, brief
 from kanegen.view.motion import Motion
 from kanegen.view.page import page, viewer
@@ -47,9 +47,9 @@ class Animation:
         return target
 
     def _repr_html_(self) -> str:
-        text = html.escape(self.html, quote=True)
+        text = escape(self.html)
         return (
-            f'<iframe srcdoc="{text}" title="{html.escape(self.title, quote=True)}" '
+            f'<iframe srcdoc="{text}" title="{escape(self.title)}" '
             f'style="width: 100%; height: {INLINE_HEIGHT}px; border: 1px solid #d5d8dd"></iframe>'
         )
 

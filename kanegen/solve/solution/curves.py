@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.errors import SolveError
+from kanegen.codegen.description import Description
+from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.values import key_name, unknown
 
@@ -93,7 +94,10 @@ class Curves:
         names = [key_name(part) for part in item] if isinstance(item, (list, tuple)) else [key_name(item)]
         curves = [curve for name in names for curve in self.named(name)]
         if not curves:
-            raise SolveError(f"the solution of {self.run.model!r} has no {' and no '.join(names)} to plot")
+            what = f"no {' and no '.join(names)}" if names else "nothing"
+            raise SolveError(
+                f"a panel is empty: the solution of {self.run.model!r} has {what} to plot for {brief(item)}"
+            )
         return self._panel(names[0] if len(names) == 1 else "", curves)
 
     def _panel(self, title: str, curves: Sequence[Curve]) -> Panel:
@@ -155,7 +159,15 @@ class Curves:
         control, options = self.solution.control, self.run.options
         sampled = control is None or name in control.names  # the sample time of r, or of a servo
         held = sampled and options.get("sample_time") is not None
-        return Curve(name, self.solution.t, self.solution[name], held)
+        return Curve(name, self.solution.t, self.solution[name], held or name in self._sampled_laws)
+
+    @property
+    def _sampled_laws(self) -> tuple[str, ...]:
+        """Names of the inputs whose laws in the model are sampled."""
+        if self.solution.reference is None:
+            return ()
+        d: Description = self.solution.solver.description
+        return d.input_names(tuple(k for k, law in d.laws.items() if law.sample_time is not None))
 
     def _reaction(self, name: str) -> list[Curve]:
         wrench = self.solution.reactions[name]._asdict()

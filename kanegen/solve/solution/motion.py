@@ -12,10 +12,9 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.display import page
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.solution.animation import animate
-from kanegen.solve.solution.drawing import plot
 from kanegen.solve.solution.files import read, write
 from kanegen.solve.solution.overview import Events, event_table, run_table
 from kanegen.solve.solution.quantities import Members, MotionInputs, SolverReference, along
@@ -104,6 +103,10 @@ class Solution:
 
         Raises `SolveError` if the solver is of another model, or was built with other options or by another version.
         """
+        if not hasattr(solver, "extension"):
+            raise SolveError(
+                f"solver is {brief(solver)}; expected the kanegen.Solver of the model {self._record.model!r}"
+            )
         record, digest = self._record, solver.extension.digest
         if digest != record.digest:
             raise SolveError(
@@ -259,6 +262,8 @@ class Solution:
         SolveError
             For unknown names and wrong axes, and if matplotlib is missing (``pip install 'kanegen[plot]'``).
         """
+        from kanegen.solve.solution.drawing import plot
+
         return plot(self, names, ax, label)
 
     # -- between the stored times ---------------------------------------------------------------------------
