@@ -15,7 +15,19 @@ from scipy.optimize import brentq
 from state_models import VALUES, cart
 from systems import example, initial, model_of, solver_for
 from tolerances import SOLVE
-from trim_models import ARM, BELT, CAR, arm_solver, belt, car, grain_solver, hoop_solver, puck_solver
+from trim_models import (
+    ARM,
+    BELT,
+    CAR,
+    CONVEYOR,
+    arm_solver,
+    belt,
+    car,
+    conveyor,
+    grain_solver,
+    hoop_solver,
+    puck_solver,
+)
 
 import kanegen as kg
 
@@ -154,6 +166,15 @@ def test_belt_drags_the_block_as_far_as_kinetic_friction() -> None:
     assert found.contacts["belt"].mode == "slip"
     np.testing.assert_allclose(found.eigenvalues, [1j * sqrt(k / m), -1j * sqrt(k / m)], atol=1e-6)
     assert found.stability == "marginal"
+
+
+@pytest.mark.parametrize("height", [0.0, 0.4])
+def test_block_falls_on_the_conveyor_and_is_dragged_along(height: float) -> None:
+    m, k, mu, _, g = CONVEYOR.values()
+    found = kg.build(conveyor()).equilibrium([0.0, height])
+    np.testing.assert_allclose(found.q, [mu * m * g / k, 0.0], atol=POSITION)
+    assert found.contacts["belt"].mode == "slip"
+    np.testing.assert_allclose(found.contacts["belt"].force, [m * g, mu * m * g], rtol=1e-9)
 
 
 def test_states_are_at_rest_too() -> None:
