@@ -63,7 +63,8 @@ def conflict_message(module: Evaluator, conflict: Any) -> str:
     if conflict.friction:
         return (
             f"{who}: no modes are consistent with the {what} that follow from them, but without friction such modes "
-            "exist (Painleve's paradox): reduce the friction, or give a contact a compliant law"
+            "exist (Painleve's paradox): reduce the friction, give a contact a compliant law, or continue with "
+            'kg.Coulomb(mu, paradox="impact") or paradox="regularize"'
         )
     these = "this contact" if len(names) == 1 else "these contacts"
     return (
