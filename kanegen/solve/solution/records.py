@@ -115,7 +115,8 @@ class EventRecord:
     kind
         ``"user"`` for the model's events. For contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` after
         infinitely many impacts in a finite time; ``"sticks"``, ``"slips"``, ``"reverses"`` (slips the other way);
-        ``"penetrates"`` for a violated gap without force; ``"imposed"`` and ``"removed"`` for a latch.
+        ``"penetrates"`` for a violated gap without force; ``"paradox"`` where friction has no solution with finite
+        forces (:class:`kanegen.Coulomb`); ``"imposed"`` and ``"removed"`` for a latch.
     q
         Coordinates, (n_q,); they do not jump.
     u_before, u_after

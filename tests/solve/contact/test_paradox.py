@@ -64,8 +64,8 @@ def test_the_impact_is_the_limit_of_stiff_floors() -> None:
     assert errors[1] < 0.1 * errors[0]
     assert solution.contacts is not None
     assert solution.contacts.phases[0].modes["tip"] == "stick"
-    lost = np.diff(rod("impact").energy(solution.t, solution.q, solution.u))
-    assert lost.max() < 1e-9
+    energy = (solution.u**2 @ [1.0, 1.0, 1.0 / 3.0]) / 2 + 10.0 * solution.q[:, 1]
+    assert np.diff(energy).max() < 1e-9
 
 
 def test_a_regularized_contact_obeys_its_law_until_it_opens() -> None:
@@ -113,7 +113,7 @@ def test_the_error_names_the_choices() -> None:
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(friction: kg.Coulomb, names: tuple[str, ...]) -> None:
-    with raises(ModelError, "tip", *names):
+    with raises(ModelError, *names):
         painleve(friction)
 
 
