@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import kanegen as kg
+from kanegen.cli.run import check_figure
 
 Run = tuple[kg.Solver, kg.Solution]
 Check = tuple[str, float, float]
@@ -55,12 +56,14 @@ def command(
     @click.command(help=doc)
     @click.option("--plot", "file", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE.")
     def run(file: Path | None) -> None:
+        if file is not None:
+            check_figure(file)
         console = Console()
         console.print(f"[bold]{doc.strip().splitlines()[0]}[/bold]\n", soft_wrap=True)
         runs = _simulate_all(console, simulate, cases or {"value": {}})
         passed = _print_checks(console, {name: list(checks(*run)) for name, run in runs.items()})
         if file is not None:
-            _save_figure(plot, runs, file)
+            draw(plot, runs).savefig(file, dpi=120)
             console.print(f"figure: {file}", soft_wrap=True)
         sys.exit(0 if passed else 1)
 
@@ -109,9 +112,10 @@ def _print_checks(console: Console, results: Mapping[str, list[Check]]) -> bool:
     return passed
 
 
-def _save_figure(plot: Callable[[Any, Mapping[str, Run]], None], runs: Mapping[str, Run], file: Path) -> None:
+def draw(plot: Callable[[Any, Mapping[str, Run]], None], runs: Mapping[str, Run]) -> Any:
+    """The figure of an example."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 7.0), layout="constrained")
     plot(figure, runs)
-    figure.savefig(file, dpi=120)
+    return figure

@@ -116,7 +116,7 @@ cdef class HybridRun(Run):
         cdef int status
         self.host.hybrid, self.run.begin_phase = h, _begin_phase
         h.model, h.p, h.stepper, h.plain, h.r = MODEL, self.evaluation.p, &self.stepper, self.ode, self.evaluation.r
-        if self.inputs.kind != INPUT_CONSTANT or self.control is not None or N_S:
+        if self.inputs.kind != INPUT_CONSTANT or self.controls or N_S:
             h.inputs = _hybrid_inputs
         h.accept, h.record, h.host = self.run.accept, _hybrid_record, &self.host
         h.watched = <int *>PyArray_DATA(<PyArrayObject *>self.watched)
@@ -160,14 +160,6 @@ cdef class HybridRun(Run):
             result.culprit = f"event {EVENTS[self.hybrid.culprit_event]!r}"
         return result
 
-    cdef object samples_of(self, times):
-        """Index of the sample that is in effect at each time; None without samples."""
-        if self.host.samples.count == 0:
-            return None
-        width = (<ControlLoop *>self.evaluation.control).n + 1
-        begins = _to_array(&self.host.samples, (self.host.samples.count // width, width))[:, 0]
-        return (numpy.searchsorted(begins, times, side="right") - 1).astype(numpy.float64)
-
     cdef object forces(self, times, states, phases):
         """Multipliers of the contact rows (n_t, n_rows) at the stored times, in the modes of the run."""
         cdef size_t i, n_t = times.size, width = phases.shape[1], place
@@ -175,17 +167,14 @@ cdef class HybridRun(Run):
         cdef const double *row
         cdef const double *y = _data(states)
         cdef double *rows
-        cdef ControlLoop *c
-        result, held = numpy.zeros((n_t, n_rows)), self.samples_of(times)
+        result = numpy.zeros((n_t, n_rows))
         modes = numpy.zeros(n_c + 1, dtype=numpy.intc)
         cdef int *mode = <int *>PyArray_DATA(<PyArrayObject *>modes)
         if n_rows == 0 or self.hybrid_memory == NULL:
             return result
         rows = <double *>_data(result)
         for i in range(n_t):
-            if held is not None:
-                c = <ControlLoop *>self.evaluation.control
-                memcpy(c.tau, self.host.samples.data + <size_t>_data(held)[i] * (c.n + 1) + 1, c.n * sizeof(double))
+            self.recall(_data(times)[i])
             place = <size_t>self.host.places.data[i]
             row = _data(phases) + place * width
             for k in range(n_c):

@@ -52,7 +52,7 @@ def scalar(value: Any, where: str, problems: list[str]) -> Any:
             "expected the expression that must be zero"
         )
         return sympy.S.Zero
-    if not isinstance(expr, sympy.Expr):
+    if not isinstance(expr, sympy.Expr) or expr.is_Matrix:
         problems.append(f"{where} is {value!r}: expected a scalar SymPy expression, found {type(value).__name__}")
         return sympy.S.Zero
     # Derivatives of expressions, such as Derivative(sin(q), t), are evaluated.
@@ -81,7 +81,7 @@ def sequence(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
 
 def is_sequence(value: Any) -> bool:
     """Whether a value has entries: a list, tuple or matrix, not a string or an expression."""
-    is_scalar = isinstance(value, str | sympy.Expr) or not isinstance(value, Iterable)
+    is_scalar = isinstance(value, str | sympy.Expr) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0
     return isinstance(value, sympy.MatrixBase) or not is_scalar
 
 

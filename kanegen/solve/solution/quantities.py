@@ -12,6 +12,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.solve.solution.records import ContactHistory, ControlHistory
+from kanegen.solve.values import key_name
 
 
 class SolverReference:
@@ -78,19 +79,23 @@ class Members(Mapping[str, Any]):
         self._names, self._compute = names, compute
         self._values: dict[str, Any] = {}
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, key: Any) -> Any:
+        name = key_name(key)
         if name not in self._values:
             self._values[name] = self._compute(name)  # raises SolveError for unknown names
         return self._values[name]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
+    def __contains__(self, key: object) -> bool:
+        return key_name(key) in self._names
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
     def __len__(self) -> int:
         return len(self._names)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._names)
 
     def __repr__(self) -> str:
         return f"<values by name: {', '.join(self._names) or 'none'}>"
@@ -108,8 +113,9 @@ def inputs_of_run(
     ``problem``: what was integrated, with its functions, inputs and control loop; ``state``: q, u, s at the ``times``.
     """
     d, layout = problem.functions.description, problem.functions.description.input_layout
+    inputs = problem.inputs
     rows: Array = problem.functions.module.inputs_along(
-        problem.function, problem.inputs.compiled, times, np.hstack(state)
+        problem.function, inputs.compiled, times, np.hstack(state), inputs.controls
     )
     if problem.loop is not None:
         rows[:, layout.free_slots] = problem.loop.hidden[len(layout.contact_rows) :][: len(layout.free_controls)]
