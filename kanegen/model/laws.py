@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Final
 
 import sympy
 
+from kanegen.errors import brief
+
 QUANTITIES = ("force", "acceleration")
 
 
@@ -115,9 +117,9 @@ class CompliantLaw(ContactLaw):
         return self.response(x, rate) if self.gives_force else sympy.S.Zero
 
     def option_problem(self) -> str:
-        if self.quantity in QUANTITIES:
+        if isinstance(self.quantity, str) and self.quantity in QUANTITIES:
             return ""
-        return f"has quantity={self.quantity!r}: expected {' or '.join(map(repr, QUANTITIES))}"
+        return f"has quantity={brief(self.quantity)}: expected {' or '.join(map(repr, QUANTITIES))}"
 
     def level_problem(self, gap: Any, level: int) -> str:
         if level == 2:

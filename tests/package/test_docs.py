@@ -38,7 +38,11 @@ PROGRAMS = [name for name, code in BLOCKS.items() if "import kanegen" in code an
 def calls(tree: ast.AST) -> Iterator[tuple[Any, ast.Call]]:
     """The calls of functions and methods of kanegen in an excerpt."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+        ):
             owner = OWNERS.get(node.func.value.id)
             if owner is not None:
                 yield getattr(owner, node.func.attr), node
