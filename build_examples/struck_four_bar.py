@@ -54,6 +54,7 @@ def model() -> kg.Model:
     O.set_vel(N, 0)
     P1 = O.locatenew("P1", L1 * (sm.cos(q1) * N.x + sm.sin(q1) * N.y))
     P2 = O.locatenew("P2", q2 * N.x + (L4 + q3) * N.y)
+    pivot = O.locatenew("pivot", L4 * N.y)
     rod = P2.pos_from(P1)
 
     return kg.Model(
@@ -69,6 +70,11 @@ def model() -> kg.Model:
         impulses={"blow": [(P2, IMPULSE[0] * N.x + IMPULSE[1] * N.y)]},
         events=(kg.Event("struck", time - T_BLOW, direction=1, impulse="blow"),),
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
+        shapes={
+            "P1": [kg.shapes.Sphere(0.05), kg.shapes.Link(O, P1)],
+            "P2": [kg.shapes.Sphere(0.05), kg.shapes.Link(pivot, P2)],
+            N: kg.shapes.Link(P1, P2),
+        },
     )
 
 
@@ -94,14 +100,16 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     ((_, solution),) = runs.values()
-    places, speeds = figure.subplots(2, 1, sharex=True)
-    microseconds = 1e6 * solution.t
-    places.plot(microseconds, solution.q, label=("q1 (rad)", "q2 (m)", "q3 (m)"))
-    places.legend()
-    speeds.plot(microseconds, solution.u / 1e3, label=("u1", "u2", "u3"))
-    speeds.plot([1e6 * T_BLOW] * 3, np.array(THESIS) / 1e3, "k+", label="thesis")
-    speeds.set(xlabel="t (microseconds)", ylabel="speeds (km/s)")
-    speeds.legend()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    _, speeds = solution.plot("coordinates", "speeds", ax=left)
+    speeds.plot([T_BLOW] * 3, THESIS, "k+", label="thesis")
+    speeds.legend(fontsize="small")
+    kg.plot.strobe(solution, _joints, times=np.linspace(T_BLOW, T_END, 8), ax=right).set_title("after the blow")
+
+
+def _joints(q1: Any, q2: Any, q3: Any) -> list[tuple[Any, Any]]:
+    L1, L4 = DEFAULTS["L1"], DEFAULTS["L4"]
+    return [(0.0, 0.0), (L1 * np.cos(q1), L1 * np.sin(q1)), (q2, L4 + q3), (0.0, L4)]
 
 
 if __name__ == "__main__":

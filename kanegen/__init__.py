@@ -1,6 +1,8 @@
 """kanegen: constrained mechanical systems in SymPy, compiled to fast C solvers by Kane's method."""
 
+from kanegen import plot as plot
 from kanegen import results as results
+from kanegen import shapes as shapes
 from kanegen._version import __version__ as __version__
 from kanegen.backends.cython.toolchain import CompilerOptions as CompilerOptions
 from kanegen.derivation import Equations as Equations
@@ -40,5 +42,6 @@ from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve import Outcome as Outcome
 from kanegen.solve import Solution as Solution
 from kanegen.solve import Solver as Solver
+from kanegen.solve import animate as animate
 from kanegen.solve import load as load
 from kanegen.verification import verify as verify

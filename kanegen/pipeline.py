@@ -13,7 +13,7 @@ from kanegen.backends.protocol import Generated, Request
 from kanegen.backends.registry import backend as backend_named
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import IMPLICIT
-from kanegen.codegen.project import Control, Stabilized, emit_project, write_project
+from kanegen.codegen.project import Control, Example, Law, Stabilized, emit_project, write_project
 from kanegen.codegen.sources import Features, Sources
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.errors import BuildError, SolveError, brief
@@ -93,7 +93,7 @@ def build(
 
     request = Request(fingerprint(system, repr(options)), derive)
     built = backend_named(backend)(request, compiler)
-    return Solver(built, built.description, model.parameters, stabilization, model.initial)
+    return Solver(built, built.description, model.parameters, stabilization, model.initial, model)
 
 
 def _options(
@@ -171,19 +171,18 @@ def emit(
     known = form_values(description, model.parameters, model.initial, {} if values is None else values)
     constraints = description.control_constraints
     control_states = () if constraints is None else constraints.states
-    features = _emitted_features(description)
-    project = emit_project(
-        sources,
-        _sampled_controls(description),
-        [(description.inputs[slot], slot) for slot in control_states],
-        [(description.inputs[slot], slot) for slot in description.path_controls],
-        features,
-        description.states,
-        description.mass,
-        [known.get(name) for name in form_names(description)] if known else (),
-        initial_time(description, known) or 0.0,
-        _stabilized(description, stabilization),
+    example = Example(
+        controls=_sampled_controls(description),
+        control_states=[(description.inputs[slot], slot) for slot in control_states],
+        path_controls=[(description.inputs[slot], slot) for slot in description.path_controls],
+        states=description.states,
+        mass=description.mass,
+        known=[known.get(name) for name in form_names(description)] if known else (),
+        start_time=initial_time(description, known) or 0.0,
+        laws=[Law(k, description.inputs[k], law.sample_time, law.delay) for k, law in description.laws.items()],
+        stabilization=_stabilized(description, stabilization),
     )
+    project = emit_project(sources, example, _emitted_features(description))
     return write_project(project, folder)
 
 

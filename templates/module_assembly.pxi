@@ -91,7 +91,7 @@ cdef class Assembly:
 
         Returns (status, q, index of the coordinate that is not determined or changes most).
         """
-        cdef Run run = Run(Function("kinematics", self.prepared), inputs)
+        cdef Run run = Run(Function("kinematics", self.prepared), _of_time(inputs, "a path"))
         cdef kg_assembly_time x
         cdef int worst = 0, status
         targets = _as_matrix(target, kg_module_assembly_prescribed(&self.model), 3, "target")
@@ -107,7 +107,7 @@ cdef class Assembly:
         the prescribed outputs. Returns (status, number of times reached, coordinate that is not determined or changes
         most, motion (3, n_t, n_q) with q, q', q'').
         """
-        cdef Run run = Run(Function("kinematics", self.prepared), inputs)
+        cdef Run run = Run(Function("kinematics", self.prepared), _of_time(inputs, "a path"))
         cdef kg_assembly_time x
         cdef kg_assembly_state states[2]
         cdef int worst = 0, status = 0, n = kg_module_assembly_prescribed(&self.model), k
@@ -143,6 +143,6 @@ cdef class Assembly:
         x.a, x.w, x.p, x.r, x.target, x.t = (
             &self.model, &self.arrays, (<Prepared>self.prepared).values, run.evaluation.r, target, t
         )
-        if _fill_inputs(&run.evaluation, t) == STATUS_PYTHON:
+        if _fill(&run.evaluation.source, t, NULL, 0, run.evaluation.r) == STATUS_PYTHON:
             raise run.error
         return 0

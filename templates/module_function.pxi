@@ -219,14 +219,15 @@ cdef class Function:
             self._report(status, &a, _data(result))
         return result
 
-    def low_level(self, r=None):
+    def low_level(self, r=None, control=None):
         """A PyCapsule with the C function ``int (double t, double *y, double *dydt, void *user_data)``.
 
         y = (q, u, s); the result is a status of kg_codes.h; if it is negative, dydt must not be used. ``user_data``, the
         context of the capsule, holds a copy of the parameters, work space and the inputs: ``r`` (n_r,), the defaults,
-        or Inputs that are not Python code. It exists as long as the capsule; only one thread at a time can use it.
+        or Inputs that are not Python code, and ``control``, Controls that are continuous laws. It exists as long as the
+        capsule; only one thread at a time can use it.
         """
-        return _low_level(self, r)
+        return _low_level(self, r, _controls(control))
 
     cdef object _read(self, object t, object q, object u, object r, object s, Arguments *a):
         """Fill ``a`` from the arguments; returns what must stay alive while ``a`` is used.

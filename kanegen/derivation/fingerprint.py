@@ -28,7 +28,7 @@ from kanegen.model.description import SystemDescription
 from kanegen.model.geometry import Geometry
 from kanegen.resources import template_folder
 
-_NOT_GENERATING = frozenset({"__pycache__", "backends", "bench", "cli", "verification"})
+_NOT_GENERATING = frozenset({"__pycache__", "backends", "bench", "cli", "verification", "view"})
 """Folders of the package that do not influence the generated code."""
 
 
@@ -110,9 +110,10 @@ class Reader:
 
     def _description(self, description: SystemDescription) -> Iterator[str]:
         values = description.field_values()
-        # The values of parameters and the start are left out, since compiled code receives them at run time.
+        # The values of parameters and the start are left out, since compiled code receives them at run time; so are
+        # shapes, which only animations use.
         values |= {"parameters": tuple(description.parameters), "loads": description.effective_loads}
-        del values["initial"]
+        del values["initial"], values["shapes"]
         for name, value in values.items():
             yield name
             yield from self.tokens(value)

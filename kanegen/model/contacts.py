@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import sympy
 
+from kanegen.codes import Paradox
 from kanegen.errors import ModelError, brief
 from kanegen.model import normalize
 from kanegen.model.expressions import symbol_name
@@ -61,12 +62,19 @@ def _law(value: Any, where: str, problems: list[str]) -> Any:
 
 def _coulomb(value: Any, where: str, problems: list[str]) -> Any:
     known = normalize.expect(value, Coulomb, where, "a friction law, kg.Coulomb", problems)
-    return _with_expressions(value if known else Coulomb(0), where, problems)
+    if known and value.mu_s is None:
+        problems.append(f"{where} mu_s is None: expected a number or an expression")
+        known = False
+    law = value if known else Coulomb(0)
+    if law.option_problem():
+        problems.append(f"{where} {law.option_problem()}")
+        law = replace(law, paradox=Paradox.ERROR.label, compliance=None)
+    return _with_expressions(law, where, problems)
 
 
 def _with_expressions(law: Law, where: str, problems: list[str]) -> Any:
     values = {x.name: normalize.scalar(x.expression, f"{where} {x.name}", problems) for x in law.values()}
-    return replace(law, **values)  # type: ignore[type-var]
+    return law.with_values(values)
 
 
 def _friction_or_none(value: Any, where: str, problems: list[str]) -> Any:
@@ -104,12 +112,15 @@ def _contact_name(value: Any, where: str, problems: list[str]) -> str | None:
     return value if normalize.expect(value, str | None, where, "a string", problems) else None
 
 
-def _event_name(value: Any, where: str, problems: list[str]) -> str:
+def _given_name(value: Any, where: str, problems: list[str]) -> str:
     return normalize.name(value, where, problems)
 
 
 def _direction(value: Any, where: str, problems: list[str]) -> int:
-    return value if normalize.expect(value, int, where, "+1 (rising), -1 (falling) or 0 (both)", problems) else 0
+    if isinstance(value, int) and -1 <= value <= 1:
+        return value
+    problems.append(f"{where} is {brief(value)}: expected +1 (rising), -1 (falling) or 0 (both)")
+    return 0
 
 
 def _impulse_name(value: Any, where: str, problems: list[str]) -> str | None:
@@ -225,7 +236,7 @@ class Latch:
         As for :class:`Unilateral`.
     """
 
-    name: str
+    name: str = field(metadata={"read": _given_name})
     constraint: Any = field(metadata=_SCALAR)
     closed: bool = field(default=False, metadata={"read": _flag})
     decay_rate: Any = field(default=10.0, metadata=_SCALAR)
@@ -256,7 +267,7 @@ class Event:
         another in the order of the events.
     """
 
-    name: str = field(metadata={"read": _event_name})
+    name: str = field(metadata={"read": _given_name})
     guard: Any = field(metadata=_SCALAR)
     direction: int = field(default=0, metadata={"read": _direction})
     terminal: bool = field(default=False, metadata={"read": _flag})
@@ -363,6 +374,11 @@ class Contact:
         """Newton's coefficient of restitution."""
         return sympy.S.Zero if self.law is None else self.law.restitution
 
+    @property
+    def paradox(self) -> Paradox:
+        """What happens where friction has no stable solution with finite forces."""
+        return Paradox.ERROR if self.friction is None else Paradox[self.friction.paradox.upper()]
+
     def target(self, gap: Any, rate: Any) -> Any:
         """The prescribed acceleration of the closed normal row; zero if the law gives a force."""
         if self.law is None:
@@ -370,9 +386,11 @@ class Contact:
         return self.law.target(gap, rate, self.level)
 
     def force(self, gap: Any, rate: Any) -> Any:
-        """The normal force, N, from the law or the user; zero if the normal force is a multiplier."""
+        """The normal force, N, from the law or the user; zero if the normal force is always a multiplier."""
         if self.load is not None:
             return self.load
+        if self.friction is not None and self.friction.compliance is not None:
+            return self.friction.compliance.force(-gap, -rate)
         return sympy.S.Zero if self.law is None else self.law.force(-gap, -rate)
 
     def values(self) -> tuple[Value, ...]:

@@ -91,7 +91,7 @@ class Servo:
         fields = {
             "constraints": psi,
             "theta": _dynamics(theta, len(psi), problems),
-            "controls": None if controls is None else normalize.sequence(controls, "controls", problems),
+            "controls": None if controls is None else _symbols(controls, problems),
             "resolution": _resolution(resolution, weight, damping, problems),
             "weight": None if weight is None else _weight(weight, problems),
             "y": None if y is None else normalize.scalars(y, "y", problems),
@@ -291,12 +291,17 @@ class ControlConstraints:
         yield "servo law", "ControlConstraints y", self.y, 0
 
 
-def _controls(value: Any, problems: list[str]) -> tuple[Any, ...]:
-    listed = (value,) if isinstance(value, Input) else normalize.sequence(value, "controls", problems)
-    given = tuple(item.symbol if isinstance(item, Input) else item for item in listed)
+def _symbols(value: Any, problems: list[str]) -> tuple[Any, ...]:
+    """The symbols of the controls."""
+    given = normalize.sequence(value, "controls", problems)
     wrong = [item for item in given if not isinstance(item, sympy.Expr)]
     problems.extend(f"controls contains {brief(item)}: expected inputs of the model" for item in wrong)
-    symbols = tuple(item for item in given if isinstance(item, sympy.Expr))
+    return tuple(item for item in given if isinstance(item, sympy.Expr))
+
+
+def _controls(value: Any, problems: list[str]) -> tuple[Any, ...]:
+    listed = (value,) if isinstance(value, Input) else normalize.sequence(value, "controls", problems)
+    symbols = _symbols([item.symbol if isinstance(item, Input) else item for item in listed], problems)
     twice = sorted({symbol_name(x) for x in symbols if symbols.count(x) > 1})
     problems.extend(f"controls contains {name} twice: list each control once" for name in twice)
     return symbols
@@ -327,4 +332,8 @@ def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ..
 
 def largest_exponent(coefficients: Sequence[Any]) -> float:
     """Largest real part (1/s) of the roots of ``s^k = Theta1 s^(k-1) + ... + Thetak``; errors decay if it is < 0."""
-    return float(np.roots([1.0, *(-float(x) for x in coefficients)]).real.max(initial=-math.inf))
+    try:
+        roots = np.roots([1.0, *(-float(x) for x in coefficients)])
+    except (OverflowError, np.linalg.LinAlgError):  # larger than the largest floating-point number
+        return math.inf
+    return float(roots.real.max(initial=-math.inf))

@@ -26,6 +26,7 @@ from kanegen.model.geometry import Geometry, is_ground
 from kanegen.model.inputs import Input, InputLayout, normalized_inputs
 from kanegen.model.reactions import Reaction, normalized_reactions
 from kanegen.model.records import FrozenMapping, Loads, Output, read_fields
+from kanegen.shapes import Shape, normalized_shapes
 
 ControlLaw: TypeAlias = Servo | ControlConstraints
 
@@ -61,10 +62,10 @@ class SystemDescription:
     """The normalized fields of a :class:`~kanegen.model.model.Model`, and properties that follow from them.
 
     The metadata of a field contain the function that reads the argument of ``Model``. ``initial`` maps time,
-    coordinates, speeds and states to their values at the start of a motion. The last three fields are empty
-    until the frames and points have been surveyed: ``parameters``, all constant symbols with their values or None;
-    ``geometry``, the frames and points that the model uses; ``euler_parameters``, the groups of four coordinates that
-    an orientation uses as Euler parameters.
+    coordinates, speeds and states to their values at the start of a motion; ``shapes``, for animations only, maps
+    bodies, frames and points to their shapes. The last three fields are empty until the frames and points have been
+    surveyed: ``parameters``, all constant symbols with their values or None; ``geometry``, the frames and points that
+    the model uses; ``euler_parameters``, the groups of four coordinates that an orientation uses as Euler parameters.
     """
 
     name: str = field(metadata={"read": normalize.name})
@@ -93,6 +94,7 @@ class SystemDescription:
     control: ControlLaw | None = field(metadata={"read": _control})
     speed_change: SpeedChange | None = None
     initial: Mapping[Any, float] = field(default_factory=FrozenMapping)
+    shapes: Mapping[Any, tuple[Shape, ...]] = field(default_factory=FrozenMapping)
     parameters: Mapping[Any, float | None] = field(default_factory=FrozenMapping)
     geometry: Geometry = field(default_factory=Geometry)
     euler_parameters: tuple[tuple[Any, Any, Any, Any], ...] = ()
@@ -165,6 +167,16 @@ class SystemDescription:
         return resolved_contacts(self.contacts, self.level)
 
     @cached_property
+    def inputs_with_law(self) -> tuple[int, ...]:
+        """The indices of the inputs with a feedback law."""
+        return tuple(k for k, item in enumerate(self.inputs) if item.law is not None)
+
+    @cached_property
+    def switches(self) -> Mapping[str, Any]:
+        """The kinks of all continuous laws (:attr:`Input.switches`); the runtime treats them as further events."""
+        return FrozenMapping(pair for item in self.inputs for pair in item.switches.items())
+
+    @cached_property
     def contact_rows(self) -> tuple[str, ...]:
         """The names of the contact rows."""
         return tuple(name for contact in self.resolved_contacts for name in contact.row_names)
@@ -232,4 +244,5 @@ def described(given: Mapping[str, Any], problems: list[str]) -> SystemDescriptio
     energy = normalize.potential_energy(given.get("potential_energy"), bodies, with_gravity, problems)
     in_motion = (*values["coordinates"], *values["speeds"], *values["states"])
     initial = normalize.initial_values(given.get("initial"), in_motion, problems)
-    return SystemDescription(**values, potential_energy=energy, initial=initial)
+    shapes = FrozenMapping(normalized_shapes(given.get("shapes"), "shapes", problems))
+    return SystemDescription(**values, potential_energy=energy, initial=initial, shapes=shapes)

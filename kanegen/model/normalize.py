@@ -47,6 +47,9 @@ def scalar(value: Any, where: str, problems: list[str]) -> Any:
     if expr is None:
         problems.append(f"{where} is None: expected a SymPy expression or a number")
         return sympy.S.Zero
+    if isinstance(expr, sympy.Rational) and max(int(expr.p).bit_length(), int(expr.q).bit_length()) > 1023:
+        problems.append(f"{where} is {brief(value)}: expected a number within the range of floating-point numbers")
+        return sympy.S.Zero
     if isinstance(expr, sympy.Equality):
         expr = expr.lhs - expr.rhs
     if expr in (sympy.true, sympy.false):
@@ -55,7 +58,7 @@ def scalar(value: Any, where: str, problems: list[str]) -> Any:
             "expected the expression that must be zero"
         )
         return sympy.S.Zero
-    if not isinstance(expr, sympy.Expr):
+    if not isinstance(expr, sympy.Expr) or expr.is_Matrix:
         problems.append(f"{where} is {brief(value)}: expected a scalar SymPy expression, found {type(value).__name__}")
         return sympy.S.Zero
     # Derivatives of expressions, such as Derivative(sin(q), t), are evaluated.

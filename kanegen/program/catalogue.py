@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kanegen.forms import FORMS
 from kanegen.program.builder import Functions, FunctionSpec, Maker, Members, Reason
-from kanegen.program.functions import consistency, controls, momentum_form, quantities, servo
+from kanegen.program.functions import consistency, controls, feedback, momentum_form, quantities, servo
 from kanegen.program.functions.consistency import (
     displacements,
     integrals,
@@ -157,6 +157,8 @@ _DEFAULT: Final = (
         "rank of the equations of the controls, residual, smallest singular value, 1 if a solution exists",
         servo.feasibility,
     ),
+    FunctionSpec("laws", "inputs with a feedback law", feedback.laws, requires=feedback.no_laws, every_run=True),
+    FunctionSpec("law_limits", "limits of the feedback laws", feedback.law_limits, requires=feedback.no_limits),
     _plant(controls.control_forces, "generalized forces of unit controls, a row for each"),
     _plant(controls.kinematics, "[C D c] of q' = C u + D and q'' = C u' + c"),
 )

@@ -7,5 +7,6 @@ from kanegen.solve.solution import IntegrationError as IntegrationError
 from kanegen.solve.solution import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve.solution import Outcome as Outcome
 from kanegen.solve.solution import Solution as Solution
+from kanegen.solve.solution import animate as animate
 from kanegen.solve.solution import load as load
 from kanegen.solve.solver import Solver as Solver

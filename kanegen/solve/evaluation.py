@@ -107,7 +107,7 @@ class Evaluation:
         raise AttributeError(f"a Solver has no attribute {name!r}{hint}", name=name, obj=None)
 
     def _value(self, name: str, t: Any, q: Any, u: Any, r: Any, s: Any = None) -> Any:
-        return self._functions.get(name).value(t, q, u, r, s)
+        return self._functions.get(name).value(t, q, u, self._functions.with_laws([name], t, q, u, r, s), s)
 
     def _state(self, q: Any, u: Any, s: Any = None) -> tuple[Any, Any, Any]:
         """The state as arrays, from arrays or from mappings and ``initial``."""

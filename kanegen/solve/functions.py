@@ -100,6 +100,33 @@ class CompiledFunctions:
             )
         return values
 
+    @property
+    def law_values(self) -> Callable[..., Any] | None:
+        """The function of (t, q, u, r, s) with the values of all feedback laws; None without laws."""
+        return self.get("laws").value if self.description.laws else None
+
+    def with_laws(self, names: Iterable[str], t: Any, q: Any, u: Any, r: Any, s: Any) -> Any:
+        """``r``; if it is None and one of the functions reads an input with a law, the inputs with the values of laws.
+
+        The result has a row for each state. Raises `SolveError` where one of the functions, or a law, reads an input
+        without a default.
+        """
+        laws, listed = self.description.laws, tuple(names)
+        if r is not None or self.inputs_read(listed).isdisjoint(laws):
+            return r
+        values = self._values_by_default(listed)[: len(self.description.inputs)]
+        law_values = np.asarray(self.get("laws").value(t, q, u, None, s))
+        array: Array = np.empty((*law_values.shape[:-1], values.size))
+        array[:] = values
+        array[..., list(laws)] = law_values
+        missing = [name for name, x in zip(self.description.inputs, array.T, strict=True) if np.isnan(x).any()]
+        if missing:
+            raise SolveError(
+                f"{', '.join(listed)} need values of inputs without a default: {', '.join(missing)}; pass r=, or give "
+                "each Input a default or a law"
+            )
+        return array
+
     def with_states(self, r: Any, s: Any) -> Any:
         """The inputs ``r`` followed by the hidden inputs with the states ``s``; ``r`` if no states are given.
 
@@ -126,6 +153,16 @@ class CompiledFunctions:
         array[..., :width] = given
         array[..., layout.state_slots] = states
         return array
+
+    def with_forces(self, r: Any, s: Any, forces: Array) -> Array:
+        """The inputs ``r`` and the states ``s`` with the multipliers of the contact rows, (n_r + n_hidden,)."""
+        given, slots = self.with_states(r, s), self.description.input_layout.multiplier_slots
+        values = self._defaults.copy()
+        if given is not None:
+            numbers = real_array(given, "r")
+            values[: len(numbers)] = numbers
+        values[slots] = forces
+        return values
 
     def in_run(self, *names: str) -> tuple[str, ...]:
         """These functions and those that every run of the model calls: contacts, guards of events, impulses."""
@@ -193,7 +230,27 @@ class CompiledFunctions:
         if (problem := self.problem(name)) is not None:
             return refusal(problem)
         call: Callable[..., Any] = getattr(self.get(name), method)
-        return call
+        if not self.description.laws or self.inputs_read([name]).isdisjoint(self.description.laws):
+            return call
+        return self._ode_with_laws(name, call) if method == "ode" else self._call_with_laws(name, call)
+
+    def _call_with_laws(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of a state whose inputs are those of the laws, unless they are given."""
+
+        def value(t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
+            return call(t, q, u, self.with_laws([name], t, q, u, r, s), s, out)
+
+        return value
+
+    def _ode_with_laws(self, name: str, ode: Callable[..., Any]) -> Callable[..., Any]:
+        d = self.description
+        ends = len(d.coordinates), len(d.coordinates) + len(d.speeds)
+
+        def value(t: Any, y: Any, r: Any = None) -> Any:
+            q, u, s = np.split(real_array(y, "y"), ends)
+            return ode(t, y, self.with_laws([name], t, q, u, r, s if d.states else None))
+
+        return value
 
 
 def check_names(module: Evaluator, description: Description) -> None:

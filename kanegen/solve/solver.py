@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from kanegen import display
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Build
 from kanegen.codegen.description import Description
@@ -15,15 +16,17 @@ from kanegen.codes import Status
 from kanegen.errors import SolveError, brief
 from kanegen.graph.ranks import independent_rows
 from kanegen.model import Baumgarte, Projection
+from kanegen.model.description import SystemDescription
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
+from kanegen.solve.analysis.continuation import Continuable
 from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
 from kanegen.solve.evaluation import Quantity, describe_quantities
+from kanegen.solve.feedback.limits import require_limits
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.integrate import Integrable
-from kanegen.solve.linearize import Differentiable
 from kanegen.solve.momentum import functions_of_momenta
 from kanegen.solve.servo import Controlled, servo_attributes
 from kanegen.solve.values import (
@@ -35,13 +38,14 @@ from kanegen.solve.values import (
     number,
     one_state,
     parameter_values,
+    short,
     without_surplus,
 )
 
 Names = tuple[str, ...]
 
 
-class Solver(Contacting, Controlled, Differentiable, Integrable):
+class Solver(Contacting, Controlled, Continuable, Integrable):
     """A compiled model with values of its parameters; immutable. Solvers with other values share the compiled code.
 
     Every quantity is a function of ``(t, q, u, r=None, s=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
@@ -75,6 +79,8 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
     description, extension, parameters, stabilization, initial
         The arguments of the constructor; ``parameters`` maps names to values, with None for a missing value, and
         ``initial`` names to values at the start of a motion: of coordinates, speeds, states and the time ``t``.
+    model
+        The model from which the solver was built, for animations; None after unpickling.
 
     The quantities follow with their shapes; energies are in J. The rows of T and V are the constraints, in the order
     of the dependent speeds, followed by the momentum balances, in the order of the independent speeds. The rows of J
@@ -82,6 +88,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     """
 
+    model: SystemDescription | None
     rhs: Callable[..., Any] = Quantity(
         "rhs", "Rates (q', u') of a state, (n_q,) and (n_u,), and s' (n_s,) with states."
     )
@@ -100,6 +107,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         parameters: Mapping[Any, float | None] | None = None,
         stabilization: Baumgarte | Projection | None = None,
         initial: Mapping[Any, float] | None = None,
+        model: SystemDescription | None = None,
     ) -> None:
         values = parameter_values(parameters or {}, description)
         gains = gain_values(stabilization, description)
@@ -107,6 +115,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         start = FrozenMapping(initial_values(initial or {}, description))
         functions = CompiledFunctions(extension, description, vector, gains, start)
         require_decay(functions)
+        require_limits(functions)
         rhs_name = "rhs_stabilized" if gains.any() else "rhs"
         self.__dict__.update(
             extension=extension,
@@ -114,6 +123,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
             parameters=FrozenMapping(values),
             stabilization=stabilization,
             initial=start,
+            model=model,
             rhs=functions.call(rhs_name, "pair"),
             ode=functions.call(rhs_name, "ode"),
             _functions=functions,
@@ -155,7 +165,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         numbers = {name: number(value, f"parameter {name}") for name, value in given.items()}
         needed = {name: value for name, value in numbers.items() if name in self.parameters}
         merged = {**self.parameters, **needed}
-        return Solver(self.extension, self.description, merged, self.stabilization, self.initial)
+        return Solver(self.extension, self.description, merged, self.stabilization, self.initial, self.model)
 
     def with_initial(self, values: Mapping[Any, float] | None = None, /, **named: float) -> Solver:
         """Return a solver with another start of the motion; it shares the extension.
@@ -166,14 +176,14 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
         """
         given = {**initial_values({} if values is None else values, self.description), **named}
-        return Solver(self.extension, self.description, self.parameters, self.stabilization, given)
+        return Solver(self.extension, self.description, self.parameters, self.stabilization, given, self.model)
 
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:
         """Return a solver with another stabilization, or none; it shares the extension.
 
         Raises `SolveError` for a model without constraints to stabilize, `ModelError` for gains of the wrong size.
         """
-        return Solver(self.extension, self.description, self.parameters, stabilization, self.initial)
+        return Solver(self.extension, self.description, self.parameters, stabilization, self.initial, self.model)
 
     # -- at one state ---------------------------------------------------------------------------------------
 
@@ -224,7 +234,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
         function, description = self._functions.get(self._rhs_name), self.description
-        function.pair(t, q, u, r, s)
+        function.pair(t, q, u, self._functions.with_laws([self._rhs_name], t, q, u, r, s), s)
         if not function.repartitioned:
             return description.dependent_names, description.independent_names
         J = self.J(t, q, u, r, s)
@@ -258,6 +268,24 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
     def operation_count(self) -> int:
         """Operations of one call of ``rhs``, with its linear solve; ``description.functions`` has the other counts."""
         return self.description.functions[self._rhs_name].operations
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: variables, parameters, and the compiled functions with their operation counts."""
+        d = self.description
+        functions = (f"{name} ({entry.operations})" for name, entry in d.functions.items())
+        rows = [
+            *((what, display.names(getattr(d, what))) for what in ("coordinates", "speeds", "states", "inputs")),
+            ("dependent speeds", display.names(d.dependent_names)),
+            *((f"constraint {k}", label) for k, label in enumerate(map(short, d.constraints.rows), start=1)),
+            ("contact rows", display.names(d.contacts.rows)),
+            ("events", display.names(event.name for event in d.events)),
+            *((what, display.names(getattr(d, what))) for what in ("outputs", "reactions")),
+            ("parameters", display.values(self.parameters)),
+            ("start", display.values(self.initial)),
+            ("stabilization", "" if self.stabilization is None else str(self.stabilization)),
+            ("functions (operations)", display.names(functions)),
+        ]
+        return display.facts(f"Solver {d.name} ({d.form} form)", rows).html()
 
     def __repr__(self) -> str:
         d = self.description

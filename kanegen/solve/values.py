@@ -87,13 +87,13 @@ def listed(headline: str, problems: Sequence[str], advice: str) -> str:
 def beyond(labels: Iterable[str], residuals: Array, limit: float) -> list[str]:
     """One message for each row whose residual exceeds the limit or is NaN."""
     return [
-        f"{_short(label)}: residual {value:.6g}, allowed {limit:.3g}"
+        f"{short(label)}: residual {value:.6g}, allowed {limit:.3g}"
         for label, value in zip(labels, residuals.tolist(), strict=True)
         if not abs(value) <= limit
     ]
 
 
-def _short(label: str) -> str:
+def short(label: str) -> str:
     """The label, or its beginning and end: constraints of spatial systems can be pages long."""
     return label if len(label) <= 120 else f"{label[:75]} ... {label[-40:]}"
 

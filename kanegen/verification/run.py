@@ -17,7 +17,7 @@ from kanegen.program.assemble import assemble
 from kanegen.program.catalogue import group
 from kanegen.program.options import BuildOptions
 from kanegen.solve import Solver
-from kanegen.verification import compiled, differences, principles
+from kanegen.verification import compiled, differences, feedback, principles
 from kanegen.verification.report import Check, Report, Worst, judge
 from kanegen.verification.states import draw_states
 from kanegen.verification.subject import DIGITS, DOUBLE, Subject
@@ -39,6 +39,7 @@ PRINCIPLES: Final[tuple[tuple[str, Callable[[Subject, Worst], str], float | None
     ("momenta and energies", differences.momenta, None),
     ("servo-constraints", differences.servo_constraints, None),
     ("Jacobians of q', u'", differences.rate_jacobians, DOUBLE),
+    ("feedback laws", feedback.feedback_laws, DOUBLE),
 )
 """Name of each principle, function that compares it, and tolerance; None means the tolerance of graph identities."""
 

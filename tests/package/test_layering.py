@@ -17,21 +17,25 @@ ORDER = (
     "_version",
     "arrays",
     "errors",
+    "display",
     "progress",
     "forms",
     "codes",
     "resources",
     "graph",
+    "shapes",
     "model",
     "derivation",
     "program",
     "codegen",
     "backends",
+    "view",
     "solve",
     "results",
     "pipeline",
     "verification",
     "bench",
+    "plot",
     "cli",
 )
 LONGEST_FILE = 600
@@ -50,7 +54,7 @@ LONGEST_C_FUNCTION = 60
 """Lines of a function in the C runtime; those that are rendered from tableaux are longer."""
 
 SOURCE_SUFFIXES = {".py", ".jinja", ".h", ".c", ".pyx", ".pxi", ".pxd"}
-HEAVY = ("scipy", "matplotlib", "Cython", "rich", "click", "setuptools")
+HEAVY = ("scipy", "matplotlib", "k3d", "Cython", "rich", "click", "setuptools")
 
 
 def layer_of(path: Path) -> str:

@@ -81,6 +81,11 @@ def _friction_problems(model: SystemDescription, contact: Contact, law: Coulomb,
             f"{title} has friction and {len(contact.slip)} components of slip velocity: expected slip=(v1,) or "
             "slip=(v1, v2), along orthonormal directions"
         )
+    if contact.paradox and (contact.kind != "restitution" or contact.level != 2):
+        yield (
+            f"{title} has paradox={law.paradox!r}, which is for rigid contacts: expected a kg.Unilateral with a gap in "
+            "positions and the law kg.Restitution"
+        )
     for expr in contact.slip:
         moving = derivatives(expr, model.all_speeds, 0) | derivatives(expr, model.coordinates, 1)
         if model.level(expr) == 2:
@@ -93,8 +98,6 @@ def _event_problems(model: SystemDescription, contacts: Sequence[Contact], k: in
     title = f"event {event.name!r} (events[{k}])"
     if not event.guard.free_symbols and not atoms((event.guard,)):
         yield f"{title} has the constant guard {event.guard}: expected an expression that changes its sign in a run"
-    if event.direction not in (-1, 0, 1):
-        yield f"{title} has direction={event.direction!r}: expected +1 (rising), -1 (falling) or 0 (both)"
     if event.impulse is not None and event.impulse not in model.impulses:
         yield f"{title} has impulse={event.impulse!r}: expected one of the model's impulses, {_listed(model.impulses)}"
     known = [contact.name for contact in contacts if contact.kind == "latch"]

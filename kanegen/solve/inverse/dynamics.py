@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.codegen.description import REACTION, Description
 from kanegen.errors import SolveError
-from kanegen.solve.closed_loop import other_inputs
 from kanegen.solve.evaluation import Wrench
+from kanegen.solve.feedback.closed_loop import other_inputs
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.inverse.assembly import assembled
@@ -89,7 +89,7 @@ def inverse_dynamics(
     functions.require(needed)
     _require_no_states(functions, needed)
     names = d.input_names(d.path_controls)
-    inputs = other_inputs(functions, names, r)
+    inputs = _without_laws(other_inputs(functions, names, r), d)
     motion = _motion_along(functions, values, path, times, inputs, q0)
     residuals = ["residuals"] if "residuals" in d.functions else []
     inverse = module.Inverse(d.path_controls)
@@ -108,6 +108,16 @@ def inverse_dynamics(
         feasible=forces <= FEASIBLE * np.maximum(1.0, scale),
         freedom=len(names) - found["rank"].astype(int),
         **{name: found[name] for name in _RESULTS},
+    )
+
+
+def _without_laws(inputs: RunInputs, d: Description) -> RunInputs:
+    """The inputs, which must not follow feedback laws. Raises `SolveError` that names those that do."""
+    if inputs.laws is None:
+        return inputs
+    raise SolveError(
+        f"inverse dynamics of the model {d.name!r} does not evaluate the feedback laws of "
+        f"{', '.join(d.input_names(inputs.laws.slots))}: give their values along the path by r="
     )
 
 

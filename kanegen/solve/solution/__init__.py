@@ -1,5 +1,6 @@
 """The result of an integration: the motion, what happened, quantities along it, tables and files."""
 
+from kanegen.solve.solution.animation import animate as animate
 from kanegen.solve.solution.motion import IntegrationError as IntegrationError
 from kanegen.solve.solution.motion import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve.solution.motion import Solution as Solution

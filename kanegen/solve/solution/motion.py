@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.display import page
 from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import ATTRIBUTES
+from kanegen.solve.solution.animation import animate
 from kanegen.solve.solution.files import read, write
+from kanegen.solve.solution.overview import Events, event_table, run_table
 from kanegen.solve.solution.quantities import Members, MotionInputs, SolverReference, along
 from kanegen.solve.solution.records import (
     ContactHistory,
@@ -26,6 +29,7 @@ from kanegen.solve.solution.records import (
 )
 from kanegen.solve.solution.tables import data_frame, data_set
 from kanegen.solve.values import file_path, key_name, real_array, shown_values, unknown
+from kanegen.view.animation import Animation
 
 QUANTITIES = (*ATTRIBUTES, "rhs", "residuals", "rank", "acceleration_parts")
 """Attributes of a solution that are functions of a solver, evaluated at the stored times."""
@@ -71,6 +75,9 @@ class Solution:
     all_inputs: MotionInputs | None = field(default=None, repr=False)
     reference: SolverReference | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", Events(self.events))
+
     def __getstate__(self) -> dict[str, Any]:
         return {item.name: getattr(self, item.name) for item in fields(self)}  # without quantities that were read
 
@@ -113,7 +120,7 @@ class Solution:
     @property
     def inputs(self) -> Array:
         """The inputs at the stored times, (n_t, n_r), with the controls of a closed loop."""
-        return self._rows[:, : len(self._record.inputs)]
+        return self.all_rows[:, : len(self._record.inputs)]
 
     @cached_property
     def outputs(self) -> Members:
@@ -167,17 +174,33 @@ class Solution:
         return self.run
 
     @property
-    def _rows(self) -> Array:
+    def all_rows(self) -> Array:
+        """The array r of compiled functions at the stored times, (n_t, n_r + n_hidden): inputs, contact forces, ..."""
         if self.all_inputs is None:
             raise SolveError("the solution has no record of its inputs: integrate again")
         return self.all_inputs.values
 
     def _along(self, function: Any) -> Any:
-        return along(function, self.t, self.q, self.u, self._rows)
+        return along(function, self.t, self.q, self.u, self.all_rows)
 
     def _members(self, method: str, names: tuple[str, ...]) -> Members:
         evaluate = getattr(self.solver, method)
         return Members(names, lambda name: self._along(lambda *state: evaluate(name, *state)))
+
+    def animate(
+        self,
+        *,
+        title: str | None = None,
+        frames: Any = False,
+        traces: Any = False,
+        forces: bool = True,
+        model: Any = None,
+    ) -> Animation:
+        """The motion in 3-D as a page of HTML, which a notebook shows inline; ``animate().save("motion.html")``.
+
+        The arguments are those of :func:`kanegen.animate`, which shows several motions at once. Raises `SolveError`.
+        """
+        return animate(self, title=title, frames=frames, traces=traces, forces=forces, model=model)
 
     # -- tables and files -----------------------------------------------------------------------------------
 
@@ -205,7 +228,43 @@ class Solution:
         and the digest of the model; not the solver, and not the dense output of a momentum form. Raises `SolveError`
         if ``path`` is not a path, `OSError` if the file cannot be written.
         """
-        write(file_path(path), self, self._rows)
+        write(file_path(path), self, self.all_rows)
+
+    # -- plots ----------------------------------------------------------------------------------------------
+
+    def plot(self, *names: Any, ax: Any = None, label: str = "") -> Any:
+        """Draw variables over time with matplotlib, with the events and the modes of contacts.
+
+        Events of the model are dashed lines, events of contacts thin gray lines. Intervals in which a contact acts are
+        shaded in the color of its mode. A jump is a gap between the values before and after it. Coordinates, speeds and
+        states are drawn smoothly from the dense output, other quantities at the stored times.
+
+        Parameters
+        ----------
+        names
+            A panel for each: the name or symbol of a coordinate, speed, state, input, output, contact or reaction; a
+            group, ``"coordinates"``, ``"speeds"``, ``"states"``, ``"controls"``, ``"inputs"``, ``"outputs"``,
+            ``"contact forces"``, ``"multipliers"`` or ``"reactions"``; a quantity such as ``"energy"``; a list of
+            these, drawn in one panel. None: all groups that the model has.
+        ax
+            Axes of matplotlib, one for all panels or a sequence with one for each; or a figure, in which axes are made.
+            None: a new figure of pyplot.
+        label
+            A text in front of the labels, to compare solutions in the same axes.
+
+        Returns
+        -------
+        Axes or numpy.ndarray
+            The axes that were given, or an array with those of the panels, (n,).
+
+        Raises
+        ------
+        SolveError
+            For unknown names and wrong axes, and if matplotlib is missing (``pip install 'kanegen[plot]'``).
+        """
+        from kanegen.solve.solution.drawing import plot
+
+        return plot(self, names, ax, label)
 
     # -- between the stored times ---------------------------------------------------------------------------
 
@@ -242,6 +301,18 @@ class Solution:
         if not self.dense.t_old.size:
             return np.tile(np.concatenate(self.last[1:]), (times.size, 1))
         return self.dense(times)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how the run ended, its steps, the last state and the events."""
+        return page(run_table(self), *([event_table(self.events)] if self.events else []))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Names that IPython offers after ``solution[``."""
+        run = self.run
+        if run is None:
+            return []
+        outputs = () if self.reference is None else tuple(self.outputs)
+        return [*run.coordinates, *run.speeds, *run.states, *run.inputs, *outputs]
 
     def __repr__(self) -> str:
         span = f"t = {self.t[0]:g} .. {self.t[-1]:g} s" if self.t.size else "no times"

@@ -14,6 +14,7 @@ from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codes import Mode, Status
 from kanegen.model.records import FrozenMapping
+from kanegen.solve.solution.overview import event_table
 from kanegen.solve.values import plain_value, shown
 
 MODES = Mode.labels()
@@ -110,9 +111,10 @@ class EventRecord:
     t
         Time, s.
     name
-        Name of the user's event or of the contact.
+        Name of the user's event or of the contact, or of a kink of a feedback law (``"F: highest value"``).
     kind
-        ``"user"`` for the model's events. For contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` after
+        ``"user"`` for the model's events; ``"switches"`` for a feedback law at a limit or another kink.
+        For contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` after
         infinitely many impacts in a finite time; ``"sticks"``, ``"slips"``, ``"reverses"`` (slips the other way);
         ``"penetrates"`` for a violated gap without force; ``"imposed"`` and ``"removed"`` for a latch.
     q
@@ -147,6 +149,9 @@ class EventRecord:
         names = self.names or tuple(map(str, range(before.size)))
         jumps = [f"{names[k]} {old:.6g} -> {new:.6g}" for k, (old, new) in pairs if old != new]
         return f"<Event {self.name!r}, {self.kind}, at t = {self.t:.9g} s{': ' if jumps else ''}{shown(jumps)}>"
+
+    def _repr_html_(self) -> str:
+        return event_table([self]).html()
 
     @property
     def jumps(self) -> bool:

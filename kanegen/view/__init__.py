@@ -1,0 +1,1 @@
+"""Animations: motions of a model as pages of HTML."""
