@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Self
 import sympy
 
 from kanegen.codes import Paradox
+from kanegen.errors import brief
 
 QUANTITIES = ("force", "acceleration")
 
@@ -113,7 +114,7 @@ class CompliantLaw(ContactLaw):
 
     @property
     def gives_force(self) -> bool:
-        return self.quantity == "force"
+        return isinstance(self.quantity, str) and self.quantity == "force"
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
         return sympy.S.Zero if self.gives_force else self.response(-gap, -rate)
@@ -122,9 +123,9 @@ class CompliantLaw(ContactLaw):
         return self.response(x, rate) if self.gives_force else sympy.S.Zero
 
     def option_problem(self) -> str:
-        if self.quantity in QUANTITIES:
+        if isinstance(self.quantity, str) and self.quantity in QUANTITIES:
             return ""
-        return f"has quantity={self.quantity!r}: expected {' or '.join(map(repr, QUANTITIES))}"
+        return f"has quantity={brief(self.quantity)}: expected {' or '.join(map(repr, QUANTITIES))}"
 
     def level_problem(self, gap: Any, level: int) -> str:
         if level == 2:
