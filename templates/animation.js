@@ -277,7 +277,7 @@ function makeItem(viewer, scene, motion, item) {
       },
     };
   }
-  const p = motion.tracks[item.track].p, data = new Float32Array(p.length + 3);  // a trace; its last point moves
+  const p = motion.tracks[item.track].p, data = new Float32Array(p.length);  // of a trace
   for (let k = 0; k < p.length; k++) data[k] = p[k] + motion.offset[k % 3];
   const line = viewer.addLine({ data }, item.color);
   return { show: line.show, update: () => line.upTo(motion.k + 1) };
