@@ -2,6 +2,7 @@
 # make test    the test suite
 # make test-sympy    the models of SymPy's own test suite against kanegen (about two minutes; see docs/sympy.md)
 # make lint    ruff and mypy --strict
+# make pictures    the pictures of the examples in docs/plots
 # make bench   the table of numbers (several minutes; see docs/benchmark.md)
 #
 # Everything runs in .venv, which is made on first use. PYTHON names the interpreter it is made with (3.11 or newer).
@@ -11,7 +12,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-sympy lint format bench clean
+.PHONY: demo test test-sympy lint format bench pictures clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python build_examples/rolling_disk.py
@@ -34,6 +35,9 @@ format: $(VENV)/dev.stamp
 
 bench: $(VENV)/demo.stamp
 	$(BIN)/kanegen bench --full
+
+pictures: $(VENV)/dev.stamp
+	$(BIN)/python docs/make_pictures.py
 
 # A stamp newer than pyproject.toml means that the environment holds what pyproject.toml asks for.
 $(VENV)/pip.stamp:

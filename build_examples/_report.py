@@ -60,7 +60,7 @@ def command(
         runs = _simulate_all(console, simulate, cases or {"value": {}})
         passed = _print_checks(console, {name: list(checks(*run)) for name, run in runs.items()})
         if file is not None:
-            _save_figure(plot, runs, file)
+            draw(plot, runs).savefig(file, dpi=120)
             console.print(f"figure: {file}", soft_wrap=True)
         sys.exit(0 if passed else 1)
 
@@ -109,9 +109,10 @@ def _print_checks(console: Console, results: Mapping[str, list[Check]]) -> bool:
     return passed
 
 
-def _save_figure(plot: Callable[[Any, Mapping[str, Run]], None], runs: Mapping[str, Run], file: Path) -> None:
+def draw(plot: Callable[[Any, Mapping[str, Run]], None], runs: Mapping[str, Run]) -> Any:
+    """The figure of an example."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 7.0), layout="constrained")
     plot(figure, runs)
-    figure.savefig(file, dpi=120)
+    return figure

@@ -111,26 +111,16 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    """Figures 3 to 9 of the thesis (nonlinear constraints) and 10 (energy deviation with both sets of constraints)."""
+    """Figures 3 to 9 of the thesis (nonlinear constraints), and the drift with both sets of constraints (10)."""
     _, solution = runs["nonlinear"]
-    t, (x, y, z, theta, phi), u = solution.t, solution.q.T, solution.u.T
-    curves = (
-        (t, theta, "t (s)", "theta (rad)"),
-        (t, phi, "t (s)", "phi (rad)"),
-        (t, u[0], "t (s)", "theta' (rad/s)"),
-        (t, u[1], "t (s)", "phi' (rad/s)"),
-        (phi, u[0], "phi (rad)", "theta' (rad/s)"),
-        (x, y, "x (m)", "y (m)"),
-        (t, z, "t (s)", "z (m)"),
-    )
-    axes = figure.subplots(4, 2).flat
-    for axis, (abscissa, ordinate, xlabel, ylabel) in zip(axes, curves, strict=False):
-        axis.plot(abscissa, ordinate)
-        axis.set(xlabel=xlabel, ylabel=ylabel)
-    for name, (solver, run) in runs.items():
-        axes[7].plot(run.t, energy_drift(solver, run), label=f"{name} constraints")
-    axes[7].set(xlabel="t (s)", ylabel="energy deviation (J)")
-    axes[7].legend()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    panels = left.subplots(4, 2)
+    for axis, name in zip(panels.flat, ("theta", "phi", "u1", "u2", "z"), strict=False):
+        solution.plot(name, ax=axis)
+    kg.plot.phase(solution, "phi", "u1", ax=panels[2, 1])
+    kg.plot.phase(solution, "x", "y", ax=panels[3, 0])
+    kg.plot.phase(solution, "theta", "z", ax=panels[3, 1])
+    kg.plot.drift({name: run for name, (_, run) in runs.items()}, ax=right.subplots(3, 1, sharex=True))
 
 
 if __name__ == "__main__":

@@ -94,16 +94,11 @@ def _lost(event: kg.results.EventRecord) -> float:
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     ((_, solution),) = runs.values()
-    times = np.linspace(solution.t[0], solution.t[-1], 2000)
-    height, speed, force = figure.subplots(3, 1, sharex=True)
-    height.plot(times, [solution(t)[0][0] for t in times])
-    height.set_ylabel("z (m)")
-    speed.plot(solution.t, solution.u)
-    speed.set_ylabel("z' (m/s)")
-    force.plot(solution.t, solution.contacts.forces)
-    force.set(xlabel="t (s)", ylabel="contact force (N)")
-    for axis in (height, speed, force):
-        axis.axvline(zeno_time(), color="0.6", linestyle=":")
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    axes = solution.plot("z", "u1", "contact forces", ax=left)
+    for axis in axes:
+        axis.axvline(zeno_time(), color="k", linestyle=":")
+    kg.plot.phase(solution, "z", "u1", ax=right)
 
 
 if __name__ == "__main__":

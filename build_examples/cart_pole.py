@@ -128,15 +128,15 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    panels = figure.subplots(3, len(runs), sharex="col")
-    for column, (name, (_, solution)) in zip(panels.T, runs.items(), strict=True):
-        for axis, values, label in zip(
-            column, (*solution.q.T, solution.control.values[:, 0]), ("x (m)", "theta (rad)", "F (N)"), strict=True
-        ):
-            axis.plot(solution.t, values)
-            axis.set_ylabel(label)
-        column[0].set_title(f"servo-constraint on the {name}")
-        column[-1].set_xlabel("t (s)")
+    panels = figure.subplots(4, len(runs), height_ratios=(2, 1, 1, 1))
+    for (top, *column), (name, (_, solution)) in zip(panels.T, runs.items(), strict=True):
+        times = np.linspace(0.0, 3.0, 16)
+        kg.plot.strobe(solution, _cart_and_tip, times=times, ax=top).set_title(f"servo-constraint on the {name}")
+        solution.plot("x", "theta", "F", ax=column)
+
+
+def _cart_and_tip(x: Any, theta: Any) -> list[tuple[Any, Any]]:
+    return [(x, 0.0), (x + DEFAULTS["l"] * np.sin(theta), DEFAULTS["l"] * np.cos(theta))]
 
 
 if __name__ == "__main__":

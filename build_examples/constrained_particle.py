@@ -110,16 +110,14 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    ((solver, solution),) = runs.values()
-    motion, forces = figure.subplots(2, 1, sharex=True)
-    motion.plot(solution.t, solution.q, label=["r (m)", "theta (rad)", "phi (rad)"])
-    motion.set_ylabel("coordinates")
-    motion.legend()
-    states = zip(solution.t, solution.q, solution.u, strict=True)
-    Fc = np.array([solver.constraint_force(t, q, u) for t, q, u in states])
-    forces.plot(solution.t, Fc, label=["on i", "on j", "on k"])
-    forces.set(xlabel="t (s)", ylabel="constraint force (N)")
-    forces.legend()
+    ((_, solution),) = runs.values()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    solution.plot("coordinates", "speeds", "constraint_force", ax=left)
+    kg.plot.strobe(solution, _projection, times=9, ax=right).set_title("seen from above")
+
+
+def _projection(r: Any, theta: Any, phi: Any) -> list[tuple[Any, Any]]:
+    return [(0.0, 0.0), (r * np.sin(phi) * np.cos(theta), r * np.sin(phi) * np.sin(theta))]
 
 
 if __name__ == "__main__":

@@ -116,17 +116,20 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    axes = figure.subplots(4, 1, sharex=True)
-    labels = ("theta (rad)", "V (V)", "i (A)", "z (rad s)")
-    for name, (solver, solution) in runs.items():
-        states = zip(solution.t, solution.q, solution.u, solution.s, strict=True)
-        voltage = [solver.output("V", t, q, u, None, s) for t, q, u, s in states]
-        for axis, values, label in zip(axes, (solution.q, voltage, *solution.s.T), labels, strict=True):
-            axis.plot(solution.t, values, label=name)
-            axis.set_ylabel(label)
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    axes = left.subplots(4, 1, sharex=True)
+    for name, (_, solution) in runs.items():
+        solution.plot("theta", "V", "i", "z", ax=axes, label=name)
     axes[0].axhline(DEFAULTS["theta_ref"], color="k", linewidth=0.5)
-    axes[0].legend()
-    axes[-1].set(xlabel="t (s)", xlim=(0.0, 4.0))
+    for axis in axes[1:]:
+        axis.get_legend().remove()
+    axes[-1].set_xlim(0.0, 4.0)
+    arm = kg.plot.strobe(runs["24 V"][1], _arm, times=np.linspace(0.0, 1.0, 21), ax=right)
+    arm.set_title("24 V, 0 to 1 s")
+
+
+def _arm(theta: Any) -> list[tuple[Any, Any]]:
+    return [(0.0, 0.0), (DEFAULTS["l"] * np.cos(theta), DEFAULTS["l"] * np.sin(theta))]
 
 
 if __name__ == "__main__":

@@ -102,18 +102,12 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    """Figures 12 (coordinates), 13 (speeds) and 14 (constraint forces) of the thesis."""
-    ((solver, solution),) = runs.values()
-    panels = (
-        (solution.q, ("x", "y"), "coordinates (m)"),
-        (solution.u, ("u1", "u2"), "speeds (m/s)"),
-        (_reactions(solver, solution), ("on x", "on y"), "reaction of the wire (N)"),
-    )
-    for axis, (curves, labels, ylabel) in zip(figure.subplots(3, 1, sharex=True), panels, strict=True):
-        axis.plot(solution.t, curves, label=labels)
-        axis.set_ylabel(ylabel)
-        axis.legend()
-    axis.set_xlabel("t (s)")
+    """Figures 12 (coordinates), 13 (speeds) and 14 (constraint forces) of the thesis, and the path on the wire."""
+    ((_, solution),) = runs.values()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    solution.plot("coordinates", "speeds", "outputs", ax=left)
+    path = kg.plot.strobe(solution, lambda x, y: [(0.0, 0.0), (x, y)], times=np.linspace(0.0, 1.0, 9), ax=right)
+    path.set_title("bead and spring, 0 to 1 s")
 
 
 if __name__ == "__main__":

@@ -123,19 +123,9 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     """Figures 41 (error of the energy) to 44 (controls) of the thesis, for every choice of the controls."""
     panels = figure.subplots(4, len(runs), sharex=True)
     for column, (name, (_, solution)) in zip(panels.T, runs.items(), strict=True):
-        rows = (
-            (solution.control.errors[:, :1], "E - E_f", "J"),
-            (solution.q, "theta", "rad"),
-            (solution.u, "u", "rad/s"),
-            (solution.control.values, "tau", "N m"),
-        )
-        for axis, (values, label, unit) in zip(column, rows, strict=True):
-            axis.plot(solution.t, values, label=[f"{label}{k + 1}" for k in range(values.shape[1])])
-            axis.set_ylabel(f"{label} ({unit})")
+        solution.plot("energy", "coordinates", "speeds", "controls", ax=column)
         column[0].set_title(name)
-        column[-1].set_xlabel("t (s)")
-    for axis in panels[1:, -1]:
-        axis.legend(loc="right")
+        column[0].axhline(solution.run.parameters["E_f"], color="k", linewidth=0.5)
 
 
 if __name__ == "__main__":

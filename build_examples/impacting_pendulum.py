@@ -130,18 +130,24 @@ def _ends_of_bouncing(solution: kg.Solution) -> set[float]:
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     """Figures 31 to 34 (motion), 35 and 36 (penetration) of the thesis, with one curve for each law."""
-    panels = figure.subplots(3, 2).ravel()
-    labels = ("theta1 (rad)", "theta1' (rad/s)", "theta2 (rad)", "theta2' (rad/s)", "x (m)", "x (m), small scale")
-    for law, (solver, solution) in runs.items():
-        states = list(zip(solution.t, solution.q, solution.u, strict=True))
-        x = [solver.output("x", *state) for state in states]
-        (theta1, theta2), (rate1, rate2) = solution.q.T, solution.u.T
-        for axis, curve in zip(panels, (theta1, rate1, theta2, rate2, x, x), strict=True):
-            axis.plot(solution.t, curve, label=law, linewidth=0.9)
-    for number, (axis, label) in enumerate(zip(panels, labels, strict=True), start=31):
-        axis.set(title=f"figure {number}", xlabel="t (s)", ylabel=label)
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    panels = left.subplots(3, 2).ravel()
+    names = ("theta1", "u1", "theta2", "u2", "x", "x")
+    for law, (_, solution) in runs.items():
+        for number, (axis, name) in enumerate(zip(panels, names, strict=True), start=31):
+            axis.plot(solution.t, solution[name], label=law, linewidth=0.9)
+            axis.set(title=f"figure {number}", xlabel="t (s)", ylabel=name)
     panels[-1].set_ylim(-0.002, 0.003)
-    panels[0].legend()
+    panels[0].legend(fontsize="x-small")
+    solution = runs["restitution"][1]
+    kg.plot.strobe(solution, _pendulum, times=np.linspace(0.0, 1.5, 10), ax=right).set_title("restitution, 0 to 1.5 s")
+
+
+def _pendulum(theta1: Any, theta2: Any) -> list[tuple[Any, Any]]:
+    """Center and hinge of the disc, tip of the bar; x points down."""
+    R, L = DEFAULTS["R"], DEFAULTS["L"]
+    hinge = R * np.sin(theta1), -R * np.cos(theta1)
+    return [(0.0, 0.0), hinge, (hinge[0] + L * np.sin(theta2), hinge[1] - L * np.cos(theta2))]
 
 
 if __name__ == "__main__":

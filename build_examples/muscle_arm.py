@@ -191,30 +191,24 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     """The arm at equal intervals of time; angles, activations with excitations, and tendon forces."""
-    ((solver, solution),) = runs.values()
+    ((_, solution),) = runs.values()
     panels = figure.subplots(2, 2)
     (arm, angle), (activation, force) = panels
-    names = list(EXCITATIONS)
-    for t in np.linspace(0.0, 0.7, 8):
-        angles = np.cumsum(solution(t)[0]) - np.pi / 2
-        joints = np.cumsum([0.0, *((DEFAULTS["l_1"], DEFAULTS["l_2"]) * np.exp(1j * angles))])
-        arm.plot(joints.real, joints.imag, "o-", color=str(0.8 - t))
-    arm.set(xlabel="x (m)", ylabel="y (m)", aspect="equal", title="0 to 0.7 s")
-    angle.plot(solution.t, solution.q, label=["theta1", "theta2"])
-    angle.set(ylabel="rad")
-    inputs = excitations()
-    for k, name in enumerate(names):
-        (line,) = activation.plot(solution.t, solution.s[:, 1 + k], label=f"a_{name}")
-        activation.plot(solution.t, inputs[f"e_{name}"](solution.t), ":", color=line.get_color())
-    activation.plot(solution.t, solution.s[:, 0], "k", label="l_M_tilde_biceps")
-    activation.set(xlabel="t (s)", title="states; excitations dotted")
-    states = zip(solution.t, solution.q, solution.u, solution.s, strict=True)
-    outputs = [solver.outputs(t, q, u, INITIAL["r"], s) for t, q, u, s in states]
-    for name in names:
-        force.plot(solution.t, [output[f"F_{name}"] for output in outputs], label=name)
-    force.set(xlabel="t (s)", ylabel="tendon force (N)")
-    for axis in (angle, activation, force):
-        axis.legend()
+    kg.plot.strobe(solution, _arm, times=np.linspace(0.0, 0.7, 8), ax=arm).set_title("0 to 0.7 s")
+    solution.plot("coordinates", ax=angle)
+    solution.plot([f"a_{name}" for name in EXCITATIONS] + ["l_M_tilde_biceps"], ax=activation)
+    for name, line in zip(EXCITATIONS, activation.get_lines(), strict=False):
+        activation.plot(solution.t, solution[f"e_{name}"], ":", color=line.get_color())
+    activation.set_title("states; excitations dotted")
+    solution.plot([f"F_{name}" for name in EXCITATIONS], ax=force)
+    force.set_title("tendon forces (N)")
+
+
+def _arm(theta1: Any, theta2: Any) -> list[tuple[Any, Any]]:
+    upper, lower = theta1 - np.pi / 2, theta1 + theta2 - np.pi / 2
+    elbow = DEFAULTS["l_1"] * np.cos(upper), DEFAULTS["l_1"] * np.sin(upper)
+    hand = elbow[0] + DEFAULTS["l_2"] * np.cos(lower), elbow[1] + DEFAULTS["l_2"] * np.sin(lower)
+    return [(0.0, 0.0), elbow, hand]
 
 
 if __name__ == "__main__":

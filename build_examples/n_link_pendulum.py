@@ -9,6 +9,7 @@ angles keep it simple.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from math import pi
 from typing import Any
 
@@ -76,14 +77,20 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    ((_, solution),) = runs.values()
-    x, theta = solution.q[:, 0], solution.q[:, 1:]
-    cart, angles = figure.subplots(2, 1, sharex=True)
-    cart.plot(solution.t, x)
-    cart.set_ylabel("cart x (m)")
-    angles.plot(solution.t, theta + pi / 2, label=[f"link {i + 1}" for i in range(theta.shape[1])])
-    angles.set(xlabel="t (s)", ylabel="angle from the vertical (rad)")
-    angles.legend()
+    ((solver, solution),) = runs.values()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    solution.plot("x", list(solver.description.coordinates[1:]), ["kinetic_energy", "potential_energy"], ax=left)
+    times = np.linspace(0.0, 0.6, 7)
+    kg.plot.strobe(solution, partial(_chain, solver), times=times, ax=right).set_title("0 to 0.6 s")
+
+
+def _chain(solver: kg.Solver, x: Any, *angles: Any) -> list[tuple[Any, Any]]:
+    """Cart and masses."""
+    points = [(x, 0.0 * x)]
+    for i, theta in enumerate(angles, start=1):
+        length = solver.parameters[f"l_{i}"]
+        points.append((points[-1][0] + length * np.cos(theta), points[-1][1] + length * np.sin(theta)))
+    return points
 
 
 if __name__ == "__main__":

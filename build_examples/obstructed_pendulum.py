@@ -108,24 +108,27 @@ def _energy_less_work(solver: kg.Solver, t: float, q: np.ndarray, u: np.ndarray)
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     """Figures 25 and 26 (motion), 27 and 28 (contact forces), 29 and 30 (first contact) of the thesis."""
     ((_, solution),) = runs.values()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
     forces = generalized_forces(solution)
-    panels = figure.subplots(2, 3)
     acting = [phase for phase in solution.contacts.phases if phase.modes[CONTACT] == "closed"]
-    for k, (motion, force, start) in enumerate(panels, start=1):
-        motion.plot(solution.t, solution.q[:, k - 1], label=f"theta{k} (rad)")
-        motion.plot(solution.t, solution.u[:, k - 1], label=f"theta{k}' (rad/s)")
-        motion.set_title(f"figure {24 + k}")
-        motion.legend()
+    first = acting[0].t_start
+    for k, (motion, force, start) in enumerate(left.subplots(2, 3), start=1):
+        solution.plot(f"theta{k}", f"u{k}", ax=motion)
+        motion.set(title=f"figure {24 + k}", ylabel="")
+        motion.legend(handles=motion.get_lines(), fontsize="x-small")
         force.plot(solution.t, forces[:, k - 1])
-        force.set(title=f"figure {26 + k}", ylabel=f"F{k}c (N m)")
-        first = acting[0].t_start
+        force.set(title=f"figure {26 + k}", ylabel=f"F{k}c (N m)", xlabel="t (s)")
         shown = (solution.t > first - 0.005) & (solution.t < first + 0.045)
         start.plot(solution.t[shown], forces[shown, k - 1])
-        start.set(title=f"figure {28 + k}: first contact", xlim=(first - 0.005, first + 0.045))
-        for axis in (motion, force, start):
-            axis.set_xlabel("t (s)")
-            for phase in acting:
-                axis.axvspan(phase.t_start, phase.t_end, color="0.9", zorder=0)
+        start.set(title=f"figure {28 + k}", xlim=(first - 0.005, first + 0.045), xlabel="t (s)")
+    kg.plot.strobe(solution, _pendulum, times=np.linspace(0.0, first, 10), ax=right).set_title("until the contact")
+
+
+def _pendulum(theta1: Any, theta2: Any) -> list[tuple[Any, Any]]:
+    """Center and hinge of the disc, tip of the bar; x points down."""
+    R, L = DEFAULTS["R"], DEFAULTS["L"]
+    hinge = R * np.sin(theta1), -R * np.cos(theta1)
+    return [(0.0, 0.0), hinge, (hinge[0] + L * np.sin(theta2), hinge[1] - L * np.cos(theta2))]
 
 
 if __name__ == "__main__":

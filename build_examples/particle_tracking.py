@@ -92,15 +92,14 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     ((solver, solution),) = runs.values()
-    distance, angles, force = figure.subplots(3, 1, sharex=True)
-    distance.plot(solution.t, solution.q[:, 0])
-    distance.set_ylabel("r (m)")
-    angles.plot(solution.t, solution.q[:, 1:], label=["theta", "phi"])
-    angles.axhline(solver.parameters["k"], color="gray", linestyle="dotted", label="k")
-    angles.set_ylabel("angles (rad)")
-    angles.legend()
-    force.plot(solution.t, solution.control.values)
-    force.set(xlabel="t (s)", ylabel="F_theta (N)")
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    axes = solution.plot("r", ["theta", "phi"], "controls", ax=left)
+    axes[1].axhline(solver.parameters["k"], color="gray", linestyle="dotted")
+    kg.plot.strobe(solution, _projection, times=9, ax=right).set_title("seen from above")
+
+
+def _projection(r: Any, theta: Any, phi: Any) -> list[tuple[Any, Any]]:
+    return [(0.0, 0.0), (r * np.sin(phi) * np.cos(theta), r * np.sin(phi) * np.sin(theta))]
 
 
 if __name__ == "__main__":

@@ -77,13 +77,9 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     ((_, solution),) = runs.values()
-    coordinates, speeds = figure.subplots(2, 1, sharex=True)
-    coordinates.plot(solution.t, solution.q, label=["x", "y", "z"])
-    coordinates.set_ylabel("coordinates (m)")
-    coordinates.legend()
-    speeds.plot(solution.t, solution.u, label=["x'", "z'", "y'"])
-    speeds.set(xlabel="t (s)", ylabel="speeds (m/s)")
-    speeds.legend()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    solution.plot("coordinates", "speeds", "multipliers", ax=left)
+    kg.plot.phase(solution, "x", "z", ax=right)
 
 
 if __name__ == "__main__":

@@ -278,20 +278,21 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     titles = {"Kane": "always rolling", "friction": "on a rough plane"}
     for (path, history), (name, title) in zip(panels, titles.items(), strict=True):
         _, solution = runs[name]
-        theta, phi, _, X, Y = solution.q[:, :5].T
-        tilt = DEFAULTS["R"] * np.cos(theta)
-        path.plot(X, Y, label="mass center")
-        path.plot(X + tilt * np.sin(phi), Y - tilt * np.cos(phi), label="contact")
-        path.set(xlabel="X (m)", ylabel="Y (m)", aspect="equal", title=title)
-        path.legend()
-        history.plot(solution.t, theta, label="theta (rad)")
-        history.set(xlabel="t (s)", title=title)
+        times = solution.t[0] + (solution.t[-1] - solution.t[0]) * np.linspace(0.0, 0.6, 25)
+        kg.plot.strobe(solution, _contact_and_center, times=times, ax=path).set_title(f"{title}, seen from above")
+        solution.plot("theta", ax=history)
+        history.set_title(title)
     _, solution = runs["friction"]
     normal, *friction = solution.contacts.forces.T
     history.plot(solution.t, _slip_speeds(runs["Kane"][0], solution), label="slip (m/s)")
     history.plot(solution.t, np.hypot(*friction) / normal, label="friction / normal force")
-    for _, history in panels:
-        history.legend()
+    history.set_ylabel("")
+    history.legend(fontsize="small")
+
+
+def _contact_and_center(theta: Any, phi: Any, psi: Any, X: Any, Y: Any, *height: Any) -> list[tuple[Any, Any]]:
+    tilt = DEFAULTS["R"] * np.cos(theta)
+    return [(X, Y), (X + tilt * np.sin(phi), Y - tilt * np.cos(phi))]
 
 
 def _slip_speeds(reference: kg.Solver, solution: kg.Solution) -> list[float]:

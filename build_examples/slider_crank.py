@@ -13,7 +13,7 @@ with Newton's and Euler's equations of the separate bodies.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import acos, cos, sin, sqrt
+from math import acos, cos, sin
 from typing import Any
 
 import numpy as np
@@ -134,18 +134,20 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    ((solver, solution),) = runs.values()
-    states = zip(solution.t, solution.q, solution.u, strict=True)
-    outputs = [solver.outputs(*state) for state in states]
-    motion, forces = figure.subplots(2, 1, sharex=True)
-    motion.plot(solution.t, solution.q, label=["theta (rad)", "beta (rad)", "x (m)"])
-    motion.set_ylabel("coordinates")
-    motion.legend()
+    ((_, solution),) = runs.values()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    *panels, forces = left.subplots(3, 1, sharex=True)
+    solution.plot("coordinates", "speeds", ax=panels)
     for name in ("ground_pin", "crank_pin", "slider_pin"):
-        size = [sqrt(output[f"{name}_x"] ** 2 + output[f"{name}_y"] ** 2) for output in outputs]
+        size = np.hypot(solution[f"{name}_x"], solution[f"{name}_y"])
         forces.plot(solution.t, size, label=name.replace("_", " "))
     forces.set(xlabel="t (s)", ylabel="pin forces (N)")
-    forces.legend()
+    forces.legend(fontsize="small")
+    kg.plot.strobe(solution, _crank_and_rod, times=np.linspace(0.0, 1.0, 13), ax=right).set_title("0 to 1 s")
+
+
+def _crank_and_rod(theta: Any, beta: Any, x: Any) -> list[tuple[Any, Any]]:
+    return [(0.0, 0.0), (DEFAULTS["l1"] * np.cos(theta), DEFAULTS["l1"] * np.sin(theta)), (x, 0.0)]
 
 
 if __name__ == "__main__":

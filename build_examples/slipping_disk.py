@@ -78,14 +78,15 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     ((_, solution),) = runs.values()
-    angles, speeds = figure.subplots(2, 1, sharex=True)
-    angles.plot(solution.t, solution.q[:, 0], label="theta (lean)")
-    angles.plot(solution.t, solution.q[:, 1], label="phi (yaw)")
-    angles.set_ylabel("angles (rad)")
-    angles.legend()
-    speeds.plot(solution.t, solution.u[:, :3], label=["u1", "u2", "u3"])
-    speeds.set(xlabel="t (s)", ylabel="angular velocity (rad/s)")
-    speeds.legend()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    solution.plot(["theta", "phi"], ["u1", "u2", "u3"], ["kinetic_energy", "potential_energy"], ax=left)
+    times = np.linspace(solution.t[0], solution.t[-1], 25)
+    kg.plot.strobe(solution, _contact_and_center, times=times, ax=right).set_title("seen from above")
+
+
+def _contact_and_center(theta: Any, phi: Any, psi: Any, X: Any, Y: Any) -> list[tuple[Any, Any]]:
+    tilt = DEFAULTS["R"] * np.cos(theta)
+    return [(X, Y), (X + tilt * np.sin(phi), Y - tilt * np.cos(phi))]
 
 
 if __name__ == "__main__":

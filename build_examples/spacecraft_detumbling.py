@@ -91,14 +91,10 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    rows = figure.subplots(2, len(runs), squeeze=False)
-    for (name, (_, solution)), speeds, controls in zip(runs.items(), *rows, strict=True):
-        speeds.plot(solution.t, solution.u, label=["w1", "w2", "w3"])
-        speeds.set(title=name, ylabel="angular velocity (rad/s)")
-        speeds.legend()
-        controls.plot(solution.t, solution.control.values, label=["tau1", "tau2", "tau3"])
-        controls.set(xlabel="t (s)", ylabel="controls (rad/s^2)")
-        controls.legend()
+    columns = figure.subplots(3, len(runs), sharex="col", squeeze=False).T
+    for (name, (_, solution)), column in zip(runs.items(), columns, strict=True):
+        solution.plot("speeds", "controls", "K", ax=column)
+        column[0].set_title(name)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ degrees of freedom. Symbolic derivations of its equations suffer from expression
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -81,15 +82,26 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    ((_, solution),) = runs.values()
-    angles, speeds = figure.subplots(2, 1, sharex=True)
-    names = [f"q_{k + 1}" for k in range(solution.q.shape[1])]
-    angles.plot(solution.t, solution.q, label=names)
-    angles.set_ylabel("joint angles (rad)")
-    angles.legend()
-    speeds.plot(solution.t, solution.u, label=[name.replace("q", "u") for name in names])
-    speeds.set(xlabel="t (s)", ylabel="joint rates (rad/s)")
-    speeds.legend()
+    ((solver, solution),) = runs.values()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    solution.plot("coordinates", "speeds", ["kinetic_energy", "potential_energy"], ax=left)
+    times = np.linspace(0.0, 1.0, 9)
+    side = kg.plot.strobe(solution, partial(_joints, solver), times=times, ax=right)
+    side.set(title="seen along y, 0 to 1 s", ylabel="z (m)")
+
+
+def _joints(solver: kg.Solver, *angles: Any) -> list[tuple[Any, Any]]:
+    """x and z of the joints, from the rotations of the links about x and y one after the other."""
+    zero, one = np.zeros_like(angles[0]), np.ones_like(angles[0])
+    frame, place, points = np.broadcast_to(np.eye(3), (zero.size, 3, 3)), np.zeros((zero.size, 3)), [(zero, zero)]
+    for i in range(len(angles) // 2):
+        (cx, sx), (cy, sy) = ((np.cos(angle), np.sin(angle)) for angle in angles[2 * i : 2 * i + 2])
+        about_x = np.moveaxis(np.array([[one, zero, zero], [zero, cx, -sx], [zero, sx, cx]]), -1, 0)
+        about_y = np.moveaxis(np.array([[cy, zero, sy], [zero, one, zero], [-sy, zero, cy]]), -1, 0)
+        frame = frame @ about_x @ about_y
+        place = place - solver.parameters[f"l_{i + 1}"] * frame[:, :, 2]
+        points.append((place[:, 0], place[:, 2]))
+    return points
 
 
 if __name__ == "__main__":

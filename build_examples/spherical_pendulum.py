@@ -130,13 +130,14 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     ((_, solution),) = runs.values()
-    theta, phi = solution.q.T
-    path, angle = figure.subplots(1, 2)
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    solution.plot("theta", "speeds", ["kinetic_energy", "potential_energy"], ax=left)
+    kg.plot.strobe(solution, _projection, times=np.linspace(0.0, 2.0, 13), ax=right).set_title("seen from above")
+
+
+def _projection(theta: Any, phi: Any) -> list[tuple[Any, Any]]:
     radius = DEFAULTS["l"] * np.sin(theta)
-    path.plot(radius * np.cos(phi), radius * np.sin(phi))
-    path.set(xlabel="x (m)", ylabel="y (m)", aspect="equal", title="seen from above")
-    angle.plot(solution.t, theta)
-    angle.set(xlabel="t (s)", ylabel="theta (rad)")
+    return [(0.0, 0.0), (radius * np.cos(phi), radius * np.sin(phi))]
 
 
 if __name__ == "__main__":

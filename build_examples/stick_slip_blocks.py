@@ -89,17 +89,12 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     """Figures 38 (block 1) and 39 (block 2) of the thesis: displacement and velocity."""
     panels = figure.subplots(4, 1, sharex=True)
     for name, (_, solution) in runs.items():
-        times = np.linspace(solution.t[0], solution.t[-1], 2000)
-        states = [solution(t) for t in times]
-        curves = [[state[level][block] for state in states] for block in (0, 1) for level in (0, 1)]
-        for axis, curve in zip(panels, curves, strict=True):
-            axis.plot(times, curve, label=name, linewidth=1.0, linestyle="--" if name == "creep" else "-")
-    for axis, label in zip(panels, ("q1 (m)", "u1 (m/s)", "q2 (m)", "u2 (m/s)"), strict=True):
-        axis.set_ylabel(label)
+        solution.plot("q1", "u1", "q2", "u2", ax=panels, label=name)
+    for axis in panels:
+        axis.get_lines()[-1].set_linestyle("--")
+        axis.legend(handles=axis.get_lines(), loc="upper right", fontsize="small")
     panels[0].set_title("figure 38: block 1")
     panels[2].set_title("figure 39: block 2")
-    panels[0].legend()
-    panels[-1].set_xlabel("t (s)")
 
 
 if __name__ == "__main__":

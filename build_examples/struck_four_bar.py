@@ -100,14 +100,16 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     ((_, solution),) = runs.values()
-    places, speeds = figure.subplots(2, 1, sharex=True)
-    microseconds = 1e6 * solution.t
-    places.plot(microseconds, solution.q, label=("q1 (rad)", "q2 (m)", "q3 (m)"))
-    places.legend()
-    speeds.plot(microseconds, solution.u / 1e3, label=("u1", "u2", "u3"))
-    speeds.plot([1e6 * T_BLOW] * 3, np.array(THESIS) / 1e3, "k+", label="thesis")
-    speeds.set(xlabel="t (microseconds)", ylabel="speeds (km/s)")
-    speeds.legend()
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    _, speeds = solution.plot("coordinates", "speeds", ax=left)
+    speeds.plot([T_BLOW] * 3, THESIS, "k+", label="thesis")
+    speeds.legend(fontsize="small")
+    kg.plot.strobe(solution, _joints, times=np.linspace(T_BLOW, T_END, 8), ax=right).set_title("after the blow")
+
+
+def _joints(q1: Any, q2: Any, q3: Any) -> list[tuple[Any, Any]]:
+    L1, L4 = DEFAULTS["L1"], DEFAULTS["L4"]
+    return [(0.0, 0.0), (L1 * np.cos(q1), L1 * np.sin(q1)), (q2, L4 + q3), (0.0, L4)]
 
 
 if __name__ == "__main__":

@@ -95,13 +95,11 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    """Constraint violation (figures 17 and 20) and energy deviation (19 and 22)."""
-    axes = figure.subplots(2, len(runs), sharex=True, squeeze=False)
-    for column, (name, (solver, solution)) in enumerate(runs.items()):
-        axes[0, column].plot(solution.t, violation(solution), linewidth=0.5)
-        axes[0, column].set(title=name, ylabel="constraint violation (m)")
-        axes[1, column].plot(solution.t, energy_drift(solver, solution), linewidth=0.5)
-        axes[1, column].set(xlabel="t (s)", ylabel="energy deviation (J)")
+    """Constraint violation (figures 17 and 20) and energy deviation (19 and 22), and the motion on the parabola."""
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    kg.plot.drift({name: run for name, (_, run) in runs.items()}, ax=left.subplots(3, 1, sharex=True))
+    _, solution = next(iter(runs.values()))
+    kg.plot.strobe(solution, lambda x, y: [(0.0, 0.0), (x, y)], times=np.linspace(0.0, 0.8, 9), ax=right)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import sympy as sm
 import sympy.physics.mechanics as me
+from make_pictures import save
 from matplotlib.figure import Figure
 
 import kanegen as kg
@@ -163,40 +164,37 @@ def print_integrals() -> None:
 
 def draw_figures(solvers: Mapping[str, kg.Solver]) -> Figure:
     """Figures 16 to 20 and 22, with the projection beside them."""
-    figure = Figure(figsize=(9.5, 10.0), layout="constrained")
-    axes = figure.subplots(5, 2, sharex=True)
-    times = np.linspace(0.0, 500.0, 5001)
-    rows = (("none", 0.01, "16, 18"), ("none", 0.001, "17, 19"), ("Baumgarte", 0.001, "20, 22"))
-    for k, (kind, step, number) in enumerate((*rows, ("projection", 0.001, "new"), ("with energy", 0.001, "new"))):
-        solution = solvers[kind].integrate((0.0, 500.0), *START, method="kutta_merson", step=step, t_eval=times)
-        name = f"{kind}, step {step:g} s ({'figures ' if number != 'new' else ''}{number})"
-        axes[k, 0].plot(times, position_violation(solution), linewidth=0.4, color=COLORS[kind])
-        axes[k, 0].set(title=name, ylabel="violation (m)")
-        axes[k, 1].plot(times, energy_error(solution), linewidth=0.4, color=COLORS[kind])
-        axes[k, 1].set(title=name, ylabel="energy error (J)")
-    for ax in axes[-1]:
-        ax.set(xlabel="t (s)")
+    figure = Figure(figsize=(9.5, 7.5), layout="constrained")
+    times = np.linspace(0.0, 500.0, 1001)
+    rows = (("none", 0.01, " (16, 18)"), ("none", 0.001, " (17, 19)"), ("Baumgarte", 0.001, " (20, 22)"))
+    runs = {}
+    for kind, step, number in (*rows, ("projection", 0.001, ""), ("with energy", 0.001, "")):
+        run = solvers[kind].integrate((0.0, 500.0), *START, method="kutta_merson", step=step, t_eval=times)
+        runs[f"{kind}, step {step:g} s{number}"] = run
+    kg.plot.drift(runs, ax=figure)
     return figure
 
 
 def draw_hour(solvers: Mapping[str, kg.Solver], exact: kg.Solver) -> Figure:
     """Figure 21: y at the end of one hour with the step 0.1 s."""
     figure = Figure(figsize=(9.5, 5.5), layout="constrained")
-    long, short = figure.subplots(2, 1)
+    panels = figure.subplots(2, 1)
     times = np.linspace(3590.0, 3600.0, 2001)
     coarse = {"method": "kutta_merson", "step": 0.1}
-    runs = {"minimal": exact.integrate((0.0, 3600.0), (1.0,), (0.0,), t_eval=times, **coarse)}
-    runs |= {kind: s.integrate((0.0, 3600.0), *START, t_eval=times, **coarse) for kind, s in solvers.items()}
-    for kind, run in runs.items():
-        y = 1.0 - run.q[:, 0] ** 2 if kind == "minimal" else run.q[:, 1]
-        print(f"  {kind}: y between {y.min():.4f} and {y.max():.4f}")
-        for ax in (long, short):
-            ax.plot(
-                times, y, label=kind, color=COLORS[kind], linewidth=1.2, linestyle=":" if kind == "minimal" else "-"
-            )
-    long.set(title="y after one hour, step 0.1 s (figure 21)", ylabel="y (m)")
-    short.set(ylim=(-0.25, 1.1), xlabel="t (s)", ylabel="y (m), enlarged")
-    long.legend(ncols=4, fontsize="small")
+    runs = {kind: s.integrate((0.0, 3600.0), *START, t_eval=times, **coarse) for kind, s in solvers.items()}
+    minimal_run = exact.integrate((0.0, 3600.0), (1.0,), (0.0,), t_eval=times, **coarse)
+    y = {"minimal": 1.0 - minimal_run["x"] ** 2} | {kind: run["y"] for kind, run in runs.items()}
+    for kind, values in y.items():
+        print(f"  {kind}: y between {values.min():.4f} and {values.max():.4f}")
+    for ax in panels:
+        for kind, run in runs.items():
+            run.plot("y", ax=ax, label=kind)
+            ax.get_lines()[-1].set_color(COLORS[kind])
+        ax.plot(times, y["minimal"], label="minimal", color=COLORS["minimal"], linestyle=":")
+    panels[0].set(title="y after one hour, step 0.1 s (figure 21)", xlim=(3590.0, 3600.0))
+    panels[1].set(ylim=(-0.25, 1.1), ylabel="y, enlarged", xlim=(3590.0, 3600.0))
+    panels[0].legend(ncols=5, fontsize="small")
+    panels[1].get_legend().remove()
     return figure
 
 
@@ -227,9 +225,9 @@ def main() -> None:
     plots = HERE / "plots"
     plots.mkdir(exist_ok=True)
     print("\nAfter one hour, step 0.1 s")
-    draw_hour(solvers, minimal()).savefig(plots / "stabilization_hour.png", dpi=80)
-    draw_figures(solvers).savefig(plots / "stabilization_drift.png", dpi=80)
-    draw_cost(results).savefig(plots / "stabilization_cost.png", dpi=80)
+    save(draw_hour(solvers, minimal()), plots / "stabilization_hour.png")
+    save(draw_figures(solvers), plots / "stabilization_drift.png")
+    save(draw_cost(results), plots / "stabilization_cost.png")
 
 
 if __name__ == "__main__":

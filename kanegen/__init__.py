@@ -1,5 +1,6 @@
 """kanegen: constrained mechanical systems in SymPy, compiled to fast C solvers by Kane's method."""
 
+from kanegen import plot as plot
 from kanegen import results as results
 from kanegen import shapes as shapes
 from kanegen._version import __version__ as __version__

@@ -1,4 +1,4 @@
-"""Numbers that the C runtime and Python share: statuses, contact modes, contact laws and kinds of events.
+"""Numbers that the C runtime and Python share: statuses, contact modes, contact laws, paradoxes, kinds of events.
 
 This module is their only definition: ``kg_codes.h`` is generated from these tables, C code uses its ``KG_...`` names,
 and Python code uses the members of the enumerations.
@@ -146,6 +146,10 @@ class Mode(Code):
     SLIP = (4, "slip")
 
 
+REGULARIZED = 8
+"""Flag beside the mode of a rigid contact that is compliant until it opens, in the records of phases."""
+
+
 class ContactLaw(Code):
     """How the forces of a closed contact are determined. The label is the kind of the contact in a model."""
 
@@ -155,6 +159,14 @@ class ContactLaw(Code):
     BILATERAL = (3, "bilateral", "always closed, in both directions: friction in a joint")
     LATCH = (4, "latch", "open, or closed in both directions; events switch it")
     LOAD = (5, "load", "no normal row: friction under the normal force `load`")
+
+
+class Paradox(Code):
+    """What happens where a friction law has no stable solution with finite forces: ``Coulomb(paradox=...)``."""
+
+    ERROR = (0, "error", "the run stops")
+    IMPACT = (1, "impact", "an impact without collision; where several solutions exist, the stable one of least force")
+    REGULARIZE = (2, "regularize", "the contact is compliant from then on until it opens")
 
 
 class EventKind(Code):
@@ -171,3 +183,4 @@ class EventKind(Code):
     IMPOSED = (8, "imposed")
     REMOVED = (9, "removed")
     RESTS = (10, "rests", "infinitely many impacts accumulate (Zeno)")
+    PARADOX = (11, "paradox", "friction has no solution with finite forces: an impulse or a compliant law follows")

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import Any, Final
 
 DELAY: Final = 1.0
@@ -171,7 +172,8 @@ _QUIET_SECONDS = 0.5
 class ProgressBar:
     """A context manager, called with the current time of a run from ``t0`` to ``t1``, that shows a progress bar.
 
-    It writes to standard error if this is a terminal, or to ``console``, a ``rich.console.Console``.
+    It writes to standard error if this is a terminal, to the output of the cell in a notebook, or to ``console``, a
+    ``rich.console.Console``.
     """
 
     def __init__(
@@ -181,28 +183,38 @@ class ProgressBar:
         self._clock, self._start = clock, clock()
         self._console = console
         self._bar: Any = None
-        self._task: Any = None
 
     def __enter__(self) -> ProgressBar:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
-            self._bar.stop()
+            self._bar.close()
 
     def __call__(self, t: float) -> None:
         if self._bar is None:
             if self._clock() - self._start < _QUIET_SECONDS:
                 return
             self._open()
-        self._bar.update(self._task, completed=abs(t - self._t0), time=t)
+        self._bar.show(t)
 
     def _open(self) -> None:
+        if self._console is None and "ipykernel" in sys.modules:
+            self._bar = _NotebookBar(self._title, self._t0, self._t1)
+            return
         from rich.console import Console
+
+        self._bar = _TerminalBar(self._title, self._t0, self._t1, self._console or Console(stderr=True))
+
+
+class _TerminalBar:
+    """A bar that disappears at the end; not shown if the console is no terminal."""
+
+    def __init__(self, title: str, t0: float, t1: float, console: Any) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        console = self._console or Console(stderr=True)
-        self._bar = Progress(
+        self.t0 = t0
+        self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("t = {task.fields[time]:.4g} s"),
@@ -211,5 +223,52 @@ class ProgressBar:
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task(self._title, total=abs(self._t1 - self._t0), time=self._t0)
-        self._bar.start()
+        self.task = self.progress.add_task(title, total=abs(t1 - t0), time=t0)
+        self.progress.start()
+
+    def show(self, t: float) -> None:
+        self.progress.update(self.task, completed=abs(t - self.t0), time=t)
+
+    def close(self) -> None:
+        self.progress.stop()
+
+
+_NOTEBOOK_SECONDS = 0.2
+"""Seconds between two messages to a notebook, which draws each of them."""
+
+
+class _NotebookBar:
+    """A bar of HTML in the output of a notebook's cell, without widgets, which disappears at the end."""
+
+    def __init__(self, title: str, t0: float, t1: float) -> None:
+        self.title, self.t0, self.t1 = title, t0, t1
+        self.shown = time.monotonic() - _NOTEBOOK_SECONDS
+        self.first: tuple[float, float] | None = None
+        self.handle: Any = _jupyter().display(_html(""), display_id=True)
+
+    def show(self, t: float) -> None:
+        now = time.monotonic()
+        self.first = self.first or (now, t)
+        if now - self.shown >= _NOTEBOOK_SECONDS:
+            self.shown = now
+            self.handle.update(_html(self._text(now, t)))
+
+    def close(self) -> None:
+        self.handle.update(_html(""))
+
+    def _text(self, now: float, t: float) -> str:
+        started, origin = self.first or (now, t)
+        done, all_ = abs(t - self.t0), abs(self.t1 - self.t0)
+        left = f", {(now - started) * (all_ - done) / abs(t - origin):.0f} s left" if t != origin else ""
+        bar = f'<progress value="{done:.6g}" max="{all_:.6g}"></progress>'
+        return f"<div>{escape(self.title)} {bar} t = {t:.4g} s{left}</div>"
+
+
+def _jupyter() -> Any:
+    import IPython.display
+
+    return IPython.display
+
+
+def _html(text: str) -> Any:
+    return _jupyter().HTML(text)

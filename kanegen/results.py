@@ -4,14 +4,17 @@ They are read, never constructed, by users: for annotations and ``isinstance`` o
 """
 
 from kanegen.codegen.description import Description as Description
+from kanegen.solve.analysis.continuation import Branch as Branch
+from kanegen.solve.analysis.equilibrium import Equilibrium as Equilibrium
+from kanegen.solve.analysis.equilibrium import SteadyMotion as SteadyMotion
+from kanegen.solve.analysis.linearize import Jacobian as Jacobian
+from kanegen.solve.analysis.linearize import Linearization as Linearization
 from kanegen.solve.contacts import Contacts as Contacts
 from kanegen.solve.contacts import ContactState as ContactState
 from kanegen.solve.contacts import Impulse as Impulse
 from kanegen.solve.evaluation import AccelerationParts as AccelerationParts
 from kanegen.solve.evaluation import Wrench as Wrench
-from kanegen.solve.inverse_dynamics import InverseDynamics as InverseDynamics
-from kanegen.solve.linearize import Jacobian as Jacobian
-from kanegen.solve.linearize import Linearization as Linearization
+from kanegen.solve.inverse import InverseDynamics as InverseDynamics
 from kanegen.solve.servo import Feasibility as Feasibility
 from kanegen.solve.servo import Underactuation as Underactuation
 from kanegen.solve.solution import ContactHistory as ContactHistory

@@ -7,6 +7,7 @@ This file does not depend on the model, which describes itself through ``kg_get_
 COORDINATES, SPEEDS, STATES, INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) describe the compiled model.
 """
 
+from collections.abc import Mapping as _Mapping
 from operator import index as _index
 
 import numpy
@@ -64,6 +65,7 @@ include "module_arguments.pxi"
 include "module_inputs.pxi"
 include "module_control.pxi"
 {% if has.inverse %}
+include "module_assembly.pxi"
 include "module_inverse.pxi"
 {% endif %}
 include "module_function.pxi"

@@ -1,35 +1,77 @@
-# Closed loops: a compiled law computes the controls, continuously or at samples, or the controls are part of the state
-# (control constraints).
+# Closed loops: groups of inputs that a compiled law, a C function or Python code computes from the state, continuously or
+# at samples, or that are part of the state (control constraints).
+
+from libc.math cimport INFINITY
+
+
+cdef struct Buffer:
+    double *data
+    size_t count, capacity
+
+
+cdef double *_grow(Buffer *buffer, size_t n) noexcept nogil:
+    """Memory for n more values, which count as used; NULL if memory is exhausted."""
+    cdef size_t capacity = buffer.capacity
+    cdef double *data
+    if buffer.count + n > capacity:
+        capacity = 2 * capacity + n + 1024
+        data = <double *>realloc(buffer.data, capacity * sizeof(double))
+        if data == NULL:
+            return NULL
+        buffer.data, buffer.capacity = data, capacity
+    buffer.count += n
+    return buffer.data + buffer.count - n
+
+
+cdef object _to_array(const Buffer *buffer, tuple shape):
+    array = numpy.empty(shape)
+    if buffer.count:
+        memcpy(_data(array), buffer.data, buffer.count * sizeof(double))
+    return array
+
 
 cdef struct ControlLoop:
-    const kg_function *law  # NULL: the controls follow (q, u) in the state
+    const kg_function *law  # NULL: `source`
+    Source source
+    double *inputs  # of the source, (n_r,); NULL: none, the controls follow (q, u) in the state
     int n
     const int *slots  # of r
+    const int *places  # of the controls among the values of the law; NULL: it has n values
+    double *values  # of the law, where `places` selects some
     const double *low
     const double *high
+    double *before  # values before the first sample acts; NaN: those of the first sample
+    const double *first  # values of the first sample, if they are known; else NULL
     double *tau
     double *work
-    bint held  # tau holds the values of the last sample
+    bint held  # tau is the sample that acts
+    double same_instant  # instants that differ by less (s) are the same
+    Buffer samples  # rows of the time, the time from which it acts (infinite: not yet), and the controls
+    ControlLoop *next  # the next group, or NULL
 
 
 cdef int _inputs_at(Evaluation *e, double t, const double *y) noexcept nogil:
-    """Write the inputs at t into e.r, then the states of y, then the controls for the state y."""
-    if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
+    """Write the inputs at t into e.r, then the states of y, then the controls of each group for the state y."""
+    cdef ControlLoop *c = <ControlLoop *>e.control
+    cdef int status = KG_OK
+    if e.source.kind != INPUT_CONSTANT and _fill(&e.source, t, y, e.first_state, e.r) < 0:
         return STATUS_PYTHON
     if N_S:
         memcpy(e.r + FIRST_STATE, y + e.first_state, N_S * sizeof(double))
-    return KG_OK if e.control == NULL else _control(e, t, y)
+    while c != NULL and status >= 0:
+        status = _control(e, c, t, y)
+        c = c.next
+    return status
 
 
-cdef int _control(Evaluation *e, double t, const double *y) noexcept nogil:
-    cdef ControlLoop *c = <ControlLoop *>e.control
+cdef int _control(Evaluation *e, ControlLoop *c, double t, const double *y) noexcept nogil:
     cdef int k, status
-    if c.law == NULL:
+    if c.law == NULL and c.inputs == NULL:
         for k in range(c.n):
             e.r[c.slots[k]] = y[MODEL.n_q + MODEL.n_u + k]
         return KG_OK
     if not c.held:
-        status = _evaluate_law(e, t, y)
+        status = _evaluate_law(e, c, t, y)
         if status < 0:
             return status
     for k in range(c.n):
@@ -37,67 +79,207 @@ cdef int _control(Evaluation *e, double t, const double *y) noexcept nogil:
     return KG_OK
 
 
-cdef int _evaluate_law(Evaluation *e, double t, const double *y) noexcept nogil:
-    """Write the controls of the law, clipped to their limits, into tau."""
-    cdef ControlLoop *c = <ControlLoop *>e.control
-    cdef int status = c.law.evaluate(t, y, y + MODEL.n_q, e.r, e.p, c.work, c.tau)
-    cdef int k
+cdef int _evaluate_law(Evaluation *e, ControlLoop *c, double t, const double *y) noexcept nogil:
+    """Write the controls of the law or source, clipped to their limits, into tau."""
+    cdef int status, k
+    if c.law != NULL:
+        status = c.law.evaluate(t, y, y + MODEL.n_q, e.r, e.p, c.work, c.values)
+        if c.places != NULL:
+            for k in range(c.n):
+                c.tau[k] = c.values[c.places[k]]
+    else:
+        status = _fill(&c.source, t, y, e.first_state, c.inputs)
+        for k in range(c.n):
+            c.tau[k] = c.inputs[c.slots[k]]
     if status >= 0:
         for k in range(c.n):
             c.tau[k] = min(max(c.tau[k], c.low[k]), c.high[k])
     return status
 
 
-cdef class Control:
-    """The source of the controls of a run.
+cdef int _take_sample(Evaluation *e, ControlLoop *c, double t, const double *y) noexcept nogil:
+    """Append a sample for this state to the record; it does not act yet."""
+    cdef int k, status
+    cdef double *row
+    cdef bint first = c.samples.count == 0
+    # A law reads other inputs, a source does not.
+    status = _inputs_at(e, t, y) if c.law != NULL else KG_OK
+    row = _grow(&c.samples, c.n + 2) if status >= 0 else NULL
+    if row == NULL:
+        return status if status < 0 else STATUS_NO_MEMORY
+    row[0], row[1] = t, INFINITY
+    memcpy(row + 2, c.tau, c.n * sizeof(double))  # what acts now
+    if first and c.first != NULL:
+        memcpy(c.tau, c.first, c.n * sizeof(double))
+    else:
+        status = _evaluate_law(e, c, t, y)
+    if status < 0:
+        c.samples.count -= c.n + 2
+        return status
+    for k in range(c.n):
+        row[2 + k], c.tau[k] = c.tau[k], row[2 + k]
+        if first and c.before[k] != c.before[k]:
+            c.tau[k] = c.before[k] = row[2 + k]
+    return KG_OK
 
-    ``law``: name of the compiled function of the controls; None: they are part of the state after (q, u), with the
-    initial values ``start``. ``slots``: their indices in r. ``low``, ``high``: limits (n,). ``sample_time``: interval
-    (s) between evaluations of the law; 0: continuous. ``hidden``: values of the hidden inputs (n_hidden,).
+
+cdef void _start_to_act(ControlLoop *c, size_t index, double t) noexcept nogil:
+    """The sample with this index acts from t on."""
+    cdef double *row = c.samples.data + index * (c.n + 2)
+    row[1] = t
+    memcpy(c.tau, row + 2, c.n * sizeof(double))
+
+
+cdef void _recall(ControlLoop *c, double t) noexcept nogil:
+    """Set tau to the sample of a completed run that acts from t on, where t may have a rounding error."""
+    cdef size_t width = c.n + 2, low = 0, high = c.samples.count // width, middle
+    while low < high:
+        middle = (low + high) // 2
+        if c.samples.data[middle * width + 1] - t <= c.same_instant:
+            low = middle + 1
+        else:
+            high = middle
+    memcpy(c.tau, c.samples.data + (low - 1) * width + 2 if low else c.before, c.n * sizeof(double))
+
+
+cdef class Control:
+    """The source of a group of inputs, the controls, during a run.
+
+    ``law``: name of the compiled function of the controls; or Inputs, whose values at the slots are the controls; None:
+    they are part of the state after (q, u), with the initial values ``start``. ``slots``: their indices in r. ``low``,
+    ``high``: limits (n,). ``sample_time``: interval (s) between evaluations of the law, which are at multiples of it
+    after the start of a run; 0: continuous. ``hidden``: values of the hidden inputs (n_hidden,). ``delay``: time (s)
+    from a sample until its values act. ``before``: controls before the first sample acts (n,), NaN for those of the
+    first sample. ``first``: values of the first sample (n,), if they are known. ``places``: indices of the controls
+    among the values of the law; None: they are all values. After a run, ``samples`` holds its samples.
     """
 
     cdef ControlLoop loop
-    cdef double sample_time
+    cdef double delay
+    cdef readonly double sample_time
     cdef readonly object start
-    cdef object arrays, hidden
+    cdef object arrays, hidden, inputs, initial
 
-    def __cinit__(self, law, slots, low, high, sample_time=0.0, start=(), hidden=None):
+    def __cinit__(
+        self, law, slots, low, high, sample_time=0.0, start=(), hidden=None, delay=0.0, before=None, first=None,
+        places=None,
+    ):
         cdef ControlLoop *c = &self.loop
-        places, c.n = _indices(slots, MODEL.n_r + MODEL.n_hidden, "slots")
-        c.law = NULL if law is None else _find(law)
-        if c.law != NULL and _length(c.law) != c.n:
-            raise SolveError(f"the law {law!r} has {_length(c.law)} values for {c.n} slots")
+        indices, c.n = _indices(slots, MODEL.n_r + MODEL.n_hidden, "slots")
+        self.inputs = law if isinstance(law, Inputs) else None
+        c.law = NULL if law is None or self.inputs is not None else _find(law)
+        if self.inputs is not None:
+            _require_inputs(law)
+            _indices(slots, MODEL.n_r, "slots")
         controls = tuple([f"control {i}" for i in range(c.n)])
         lowest, highest = _as_vector(low, controls, "low").copy(), _as_vector(high, controls, "high").copy()
         if not (lowest <= highest).all():
             raise SolveError(f"low is {_shown(low)} and high {_shown(high)}; expected low <= high for every control")
-        tau = numpy.zeros(c.n)
+        self.initial = numpy.full(c.n, numpy.nan) if before is None else _as_vector(before, controls, "before").copy()
+        values, tau, earlier = numpy.zeros(MODEL.n_r), numpy.zeros(c.n), numpy.zeros(c.n)
         work = numpy.zeros((0 if c.law == NULL else c.law.work) + 1)
-        self.arrays = (places, lowest, highest, tau, work)
-        c.slots = <int *>PyArray_DATA(<PyArrayObject *>places)
-        c.low, c.high, c.tau, c.work = _data(lowest), _data(highest), _data(tau), _data(work)
-        self.sample_time = _real(sample_time, "sample_time", 0.0)
-        c.held = self.sample_time > 0.0
+        self.arrays = [earlier, indices, lowest, highest, tau, work, values]
+        c.slots = <int *>PyArray_DATA(<PyArrayObject *>indices)
+        c.low, c.high, c.tau, c.work, c.before = _data(lowest), _data(highest), _data(tau), _data(work), _data(earlier)
+        c.inputs = NULL if self.inputs is None else _data(values)
+        if c.law != NULL:
+            self.select(law, places)
+        if first is not None:
+            known = numpy.clip(_as_vector(first, controls, "first"), lowest, highest)
+            _check_finite(known, controls, "first")
+            self.arrays.append(known)
+            c.first = _data(known)
+        self.read_times(sample_time, delay)
         self.start = _as_array(start, "start")
         if self.start.ndim != 1 or not numpy.isfinite(self.start).all():
             raise SolveError(f"start is {_shown(start)}; expected finite controls (n,)")
-        self.hidden = numpy.zeros(len(HIDDEN)) if hidden is None else _as_vector(hidden, HIDDEN, "hidden inputs").copy()
+        self.hidden = None if hidden is None else _as_vector(hidden, HIDDEN, "hidden inputs").copy()
 
-    cdef int attach(self, Evaluation *e, int width) except -1:
-        """Make this the source of the controls of an evaluation; only one run or call at a time can use it.
+    def __dealloc__(self):
+        free(self.loop.samples.data)
 
-        ``width``: length of the state. Raises SolveError for a state that is too short for the controls in it.
-        """
-        if self.loop.law == NULL and width < MODEL.n_q + MODEL.n_u + N_S + self.loop.n:
-            raise SolveError(f"the state has {width} values, without {self.loop.n} controls after q and u")
-        e.control = &self.loop
-        memcpy(e.r + MODEL.n_r, _data(self.hidden), (FIRST_STATE - MODEL.n_r) * sizeof(double))
+    cdef int select(self, object law, object places) except -1:
+        """Select the values of the law."""
+        cdef ControlLoop *c = &self.loop
+        c.values = c.tau
+        if places is None and _length(c.law) != c.n:
+            raise SolveError(f"the law {law!r} has {_length(c.law)} values for {c.n} slots")
+        if places is None:
+            return 0
+        chosen, n = _indices(places, _length(c.law), "places")
+        if n != c.n:
+            raise SolveError(f"places has {n} entries for {c.n} slots")
+        values = numpy.zeros(_length(c.law))
+        self.arrays += [chosen, values]
+        c.places, c.values = <int *>PyArray_DATA(<PyArrayObject *>chosen), _data(values)
         return 0
 
+    cdef int read_times(self, object sample_time, object delay) except -1:
+        self.sample_time, self.delay = _real(sample_time, "sample_time", 0.0), _real(delay, "delay", 0.0)
+        self.loop.held, self.loop.same_instant = self.sample_time > 0.0, KG_SAME_INSTANT * self.sample_time
+        if self.delay > 0.0 and not self.loop.held:
+            raise SolveError(
+                f"delay is {self.delay!r} s, but sample_time is 0: only sampled values can be delayed, because a "
+                "continuous delay would make y' depend on earlier states"
+            )
+        if self.loop.held and self.loop.law == NULL and self.inputs is None:
+            raise SolveError(f"sample_time is {self.sample_time!r}, but controls that are part of the state are not sampled")
+        return 0
 
-cdef object _require_control(object value):
-    if value is not None:
-        _require_type(value, Control, "control", "Control(law, slots, low, high), or None")
+    cdef object attach(self, Run run, int width):
+        """Make this a source of controls of an evaluation; only one run or call at a time can use it.
+
+        ``width``: length of the state. Returns what must be kept alive. Raises SolveError for a state that is too short
+        for the controls in it.
+        """
+        cdef ControlLoop *c = &self.loop
+        cdef void **last = &run.evaluation.control
+        kept = None
+        if c.law == NULL and c.inputs == NULL and width < MODEL.n_q + MODEL.n_u + N_S + c.n:
+            raise SolveError(f"the state has {width} values, without {c.n} controls after q and u")
+        while last[0] != NULL:
+            if last[0] == c:
+                raise SolveError("a control is given twice")
+            last = <void **>&(<ControlLoop *>last[0]).next
+        last[0] = c
+        c.next = NULL
+        if self.inputs is not None:
+            kept = (<Inputs>self.inputs).fill(&c.source, run, c.inputs)
+        if self.hidden is not None:
+            memcpy(run.evaluation.r + MODEL.n_r, _data(self.hidden), (FIRST_STATE - MODEL.n_r) * sizeof(double))
+        return kept
+
+    cdef void forget(self):
+        """Start a run, without samples."""
+        cdef ControlLoop *c = &self.loop
+        cdef int k
+        c.samples.count = 0
+        memcpy(c.before, _data(self.initial), c.n * sizeof(double))
+        for k in range(c.n):
+            c.tau[k] = c.before[k] if c.before[k] == c.before[k] else 0.0
+
+    @property
+    def samples(self):
+        """The samples of the last run, (n_samples, 2 + n): time, time from which it acts, and values of the controls.
+
+        A sample that has not acted has an infinite time. With a delay, a row of NaN, -infinity and the values before the
+        first sample acts comes first.
+        """
+        cdef ControlLoop *c = &self.loop
+        rows = _to_array(&c.samples, (c.samples.count // (c.n + 2), c.n + 2))
+        if self.delay > 0.0:
+            before = numpy.concatenate([[numpy.nan, -numpy.inf], self.arrays[0]])
+            rows = numpy.vstack([before, rows])
+        return rows
+
+
+cdef tuple _controls(object value):
+    """A tuple of controls from None, one control, or a sequence."""
+    advice = "Control(law, slots, low, high), a sequence of them, or None"
+    controls = () if value is None else tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    for control in controls:
+        _require_type(control, Control, "control", advice)
+    return controls
 
 
 cdef tuple _as_states(object times, object states):
@@ -111,30 +293,37 @@ cdef tuple _as_states(object times, object states):
     return t, y
 
 
-def inputs_along(function, inputs, times, states):
+def inputs_along(function, inputs, times, states, control=None):
     """All inputs of a run at many states, (n_t, n_r + n_hidden): the inputs, zeros for hidden inputs, and the states.
 
-    ``times`` (n_t,), ``states`` (n_t, n_q + n_u + n_s). Exceptions of Python inputs are raised.
+    ``times`` (n_t,), ``states`` (n_t, n_q + n_u + n_s). ``control``: the controls of the run, None, one or several;
+    those that are sampled have the values that acted in their last run. Exceptions of Python inputs are raised.
     """
     cdef Run run = Run(function, inputs)
     cdef size_t i, n_t, width
+    cdef int status
     t, y = _as_states(times, states)
     n_t, width = y.shape[0], y.shape[1]
+    run.close_loop(_controls(control), <int>width)
     run.evaluation.first_state = <int>width - N_S
     result = numpy.empty((n_t, run.function.n_r))
     for i in range(n_t):
-        if _inputs_at(&run.evaluation, _data(t)[i], _data(y) + i * width) == STATUS_PYTHON:
+        run.recall(_data(t)[i])
+        status = _inputs_at(&run.evaluation, _data(t)[i], _data(y) + i * width)
+        if status == STATUS_PYTHON:
             raise run.error
         memcpy(_data(result) + i * run.function.n_r, run.evaluation.r, run.function.n_r * sizeof(double))
+        if status < 0:
+            result[i, :MODEL.n_r] = numpy.nan
     return result
 
 
 def along(function, inputs, control, times, states, others=()):
     """Values of compiled functions at many states: one array (n_t, n_out) for each of (function, *others).
 
-    ``times`` (n_t,), ``states`` (n_t, n_q + n_u + n_s, and the controls if they are part of the state). ``control``: source of
-    the controls; None: ``inputs``. Rows are NaN where a function cannot be evaluated. Exceptions of Python inputs are
-    raised.
+    ``times`` (n_t,), ``states`` (n_t, n_q + n_u + n_s, and the controls if they are part of the state). ``control``:
+    the controls, as for `inputs_along`. Rows are NaN where a function cannot be evaluated. Exceptions of Python inputs
+    are raised.
     """
     cdef list functions = [function, *_listed(others, "others")]
     cdef Run run = Run(function, inputs)
@@ -143,14 +332,14 @@ def along(function, inputs, control, times, states, others=()):
     cdef int status
     for item in functions:
         _require_function(item)
-    _require_control(control)
+    controls = _controls(control)
     t, y = _as_states(times, states)
     n_t, width = y.shape[0], y.shape[1]
-    if control is not None:
-        (<Control>control).attach(&run.evaluation, <int>width)
+    run.close_loop(controls, <int>width)
     run.evaluation.first_state = <int>width - N_S
     results = [numpy.full((n_t, (<Function>item).n_out), numpy.nan) for item in functions]
     for i in range(n_t):
+        run.recall(_data(t)[i])
         state = _data(y) + i * width
         status = _inputs_at(&run.evaluation, _data(t)[i], state)
         if status == STATUS_PYTHON:

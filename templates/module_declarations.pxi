@@ -2,7 +2,7 @@
 # (The .pxd of NumPy would add a second to the compile time.)
 
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check, PyFloat_CheckExact
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.pycapsule cimport (
     PyCapsule_CheckExact, PyCapsule_GetContext, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_New,
@@ -59,7 +59,7 @@ cdef extern from "module_steppers.h" nogil:
         int normal
         int tangent
         int directions
-        int closed
+        int flags
     ctypedef struct kg_event_info:
         const char *name
         int direction
@@ -132,6 +132,11 @@ cdef extern from "module_steppers.h" nogil:
     bint kg_module_method_is_implicit(int)
     const char *kg_module_record_name(int)
     size_t kg_module_work(int, int)
+    double KG_SAME_INSTANT
+    ctypedef struct kg_clock:
+        double sample_time
+        double delay
+        long long acting
     ctypedef struct kg_run:
         kg_stepper *stepper
         double *state
@@ -141,9 +146,10 @@ cdef extern from "module_steppers.h" nogil:
         int (*accept)(void *, int) noexcept nogil
         int (*renew)(void *) noexcept nogil
         int (*begin_phase)(void *) noexcept nogil
-        int (*sample)(void *, double, const double *) noexcept nogil
-        int (*store_sample)(void *, double) noexcept nogil
-        double sample_time
+        int n_clocks
+        kg_clock *clocks
+        int (*sample)(void *, int, double, const double *) noexcept nogil
+        int (*act)(void *, int, double) noexcept nogil
         const double *t_eval
         size_t n_eval
     int kg_module_run_begin(kg_run *, double, const double *, double)

@@ -81,6 +81,8 @@ cdef class Function:
     ``t`` (N,), ``q`` (N, n_q) and so on, give results with N rows; an argument without rows applies to all. Invalid
     arguments and results that are NaN or infinite raise SolveError, which names the entry and the row; the contents of
     ``out`` are then undefined.
+
+    ``named(q, u, r, s)``, optional, returns the arrays of a state of which q or u is None or one of them a mapping.
     """
 
     cdef const kg_function *function
@@ -98,12 +100,13 @@ cdef class Function:
     cdef readonly object inputs
     cdef object all_inputs  # with the hidden ones, zero, and the states
     cdef object given  # the inputs and states of the present call
+    cdef object named
 
-    def __cinit__(self, name, prepared, inputs=None):
+    def __cinit__(self, name, prepared, inputs=None, named=None):
         _require_prepared(prepared)
         self.function = _find(name)
         self.evaluate = self.function.evaluate
-        self.name, self.prepared, self.shape = name, prepared, _shape(self.function)
+        self.name, self.prepared, self.shape, self.named = name, prepared, _shape(self.function), named
         self.p = self.prepared.values
         self.n_q, self.n_u, self.n_r = MODEL.n_q, MODEL.n_u, MODEL.n_r + MODEL.n_hidden
         self.dimensions = len(self.shape)
@@ -135,6 +138,8 @@ cdef class Function:
         if n_u < 0 or self.dimensions != 1:
             raise SolveError(f"{self.name} has shape {self.shape}; only a right-hand side is a pair (q', u')")
         converted = self._read(t, q, u, r, s, &a)
+        if converted is NAMED:
+            return self.pair(t, *self.named(q, u, r, s), out)
         if converted is ROWS:
             return _pair_rows(self, t, q, u, r, s, out)
         if out is None:
@@ -171,6 +176,8 @@ cdef class Function:
         """The function's value: a float, or an array of ``shape``, a new one or ``out``."""
         cdef Arguments a
         converted = self._read(t, q, u, r, s, &a)
+        if converted is NAMED:
+            return self.value(t, *self.named(q, u, r, s), out)
         if converted is ROWS:
             return _evaluate_rows(self, t, q, u, r, s, out)
         if self.dimensions == 0:
@@ -212,20 +219,28 @@ cdef class Function:
             self._report(status, &a, _data(result))
         return result
 
-    def low_level(self, r=None):
+    def low_level(self, r=None, control=None):
         """A PyCapsule with the C function ``int (double t, double *y, double *dydt, void *user_data)``.
 
         y = (q, u, s); the result is a status of kg_codes.h; if it is negative, dydt must not be used. ``user_data``, the
         context of the capsule, holds a copy of the parameters, work space and the inputs: ``r`` (n_r,), the defaults,
-        or Inputs that are not Python code. It exists as long as the capsule; only one thread at a time can use it.
+        or Inputs that are not Python code, and ``control``, Controls that are continuous laws. It exists as long as the
+        capsule; only one thread at a time can use it.
         """
-        return _low_level(self, r)
+        return _low_level(self, r, _controls(control))
 
     cdef object _read(self, object t, object q, object u, object r, object s, Arguments *a):
-        """Fill ``a`` from the arguments; returns what must stay alive while ``a`` is used, or ROWS for many states."""
+        """Fill ``a`` from the arguments; returns what must stay alive while ``a`` is used.
+
+        Returns NAMED for values by name, and ROWS for many states; ``a`` is then undefined.
+        """
         cdef object kept = None
         cdef bint vectors = _is_vector(q, self.n_q) and _is_vector(u, self.n_u)
         if r is not None or s is not None or not vectors or not PyFloat_CheckExact(t):
+            if self.named is not None and (
+                q is None or u is None or _is_mapping(q) or _is_mapping(u) or _is_mapping(r) or _is_mapping(s)
+            ):
+                return NAMED
             if _has_rows(t, q, u, r, s):
                 return ROWS
         a.t = PyFloat_AS_DOUBLE(t) if PyFloat_CheckExact(t) else <double>_time(t)
@@ -324,6 +339,15 @@ cdef class Function:
         raise SolveError(
             f"{self.name} cannot be evaluated: {kg_module_status_message(status).decode()} ({_state(self, a)})"
         )
+
+
+cdef object NAMED = object()  # returned by Function._read for values by name
+
+
+cdef inline bint _is_mapping(object value):
+    if value is None or PyArray_CheckExact(value) or isinstance(value, (list, tuple)):
+        return False
+    return isinstance(value, _Mapping)
 
 
 cdef object _as_outputs(object out):

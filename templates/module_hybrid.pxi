@@ -28,6 +28,7 @@ cdef extern from "module_runtime.h" nogil:
     int kg_module_hybrid_start(kg_run *, kg_hybrid *, const kg_stepper_options *, double *, double *)
     int kg_module_hybrid_forces(kg_hybrid *, const int *, const double *, double, const double *, double *)
     int kg_module_hybrid_flat_guard(const kg_hybrid *)
+    int kg_module_hybrid_mode(const kg_hybrid *, int)
 
 EVENTS = tuple([MODEL.events[i].name.decode() for i in range(MODEL.n_events)])
 EVENT_KINDS = tuple([kg_module_record_name(i).decode() for i in range(KG_RECORD_KINDS)])
@@ -68,7 +69,7 @@ cdef int _begin_phase(void *host) noexcept nogil:
         return STATUS_NO_MEMORY
     row[0] = h.stepper.t
     for i in range(n):
-        row[1 + i] = contacts.mode[i]
+        row[1 + i] = kg_module_hybrid_mode(<kg_hybrid *>h.hybrid, i)
     if n:
         memcpy(row + 1 + n, contacts.direction, 2 * n * sizeof(double))
     if h.n_phases and memcmp(row + 1, row - 3 * n, 3 * n * sizeof(double)) == 0:
@@ -115,7 +116,7 @@ cdef class HybridRun(Run):
         cdef int status
         self.host.hybrid, self.run.begin_phase = h, _begin_phase
         h.model, h.p, h.stepper, h.plain, h.r = MODEL, self.evaluation.p, &self.stepper, self.ode, self.evaluation.r
-        if self.inputs.kind != INPUT_CONSTANT or self.control is not None or N_S:
+        if self.inputs.kind != INPUT_CONSTANT or self.controls or N_S:
             h.inputs = _hybrid_inputs
         h.accept, h.record, h.host = self.run.accept, _hybrid_record, &self.host
         h.watched = <int *>PyArray_DATA(<PyArrayObject *>self.watched)
@@ -159,14 +160,6 @@ cdef class HybridRun(Run):
             result.culprit = f"event {EVENTS[self.hybrid.culprit_event]!r}"
         return result
 
-    cdef object samples_of(self, times):
-        """Index of the sample that is in effect at each time; None without samples."""
-        if self.host.samples.count == 0:
-            return None
-        width = (<ControlLoop *>self.evaluation.control).n + 1
-        begins = _to_array(&self.host.samples, (self.host.samples.count // width, width))[:, 0]
-        return (numpy.searchsorted(begins, times, side="right") - 1).astype(numpy.float64)
-
     cdef object forces(self, times, states, phases):
         """Multipliers of the contact rows (n_t, n_rows) at the stored times, in the modes of the run."""
         cdef size_t i, n_t = times.size, width = phases.shape[1], place
@@ -174,17 +167,14 @@ cdef class HybridRun(Run):
         cdef const double *row
         cdef const double *y = _data(states)
         cdef double *rows
-        cdef ControlLoop *c
-        result, held = numpy.zeros((n_t, n_rows)), self.samples_of(times)
+        result = numpy.zeros((n_t, n_rows))
         modes = numpy.zeros(n_c + 1, dtype=numpy.intc)
         cdef int *mode = <int *>PyArray_DATA(<PyArrayObject *>modes)
         if n_rows == 0 or self.hybrid_memory == NULL:
             return result
         rows = <double *>_data(result)
         for i in range(n_t):
-            if held is not None:
-                c = <ControlLoop *>self.evaluation.control
-                memcpy(c.tau, self.host.samples.data + <size_t>_data(held)[i] * (c.n + 1) + 1, c.n * sizeof(double))
+            self.recall(_data(times)[i])
             place = <size_t>self.host.places.data[i]
             row = _data(phases) + place * width
             for k in range(n_c):

@@ -18,7 +18,8 @@ def integrate(
     ``progress``: called with the current t about every 20 ms. ``projection``: (every, tolerance, integrals, any_rank)
     to project the state onto the constraints and the named integrals of motion after ``every`` steps; any_rank:
     constraints can become dependent during the run. ``events``: indices of the model's events to detect; None: all.
-    ``modes``: index of contact to mode at the start. Wrong arguments raise SolveError; later failures are reported by
+    ``modes``: index of contact to mode at the start. ``control``: a Control, or several, which
+    compute inputs in place of ``inputs``; one is evaluated after those before it. Wrong arguments raise SolveError; later failures are reported by
     the RunResult, which holds all results up to the failure.
     """
     cdef kg_stepper_options options
@@ -27,11 +28,11 @@ def integrate(
     cdef double start, end
     _require_function(function)
     _require_inputs(inputs)
-    _require_control(control)
+    controls = _controls(control)
     start, end = _span(t0, t1)
-    (<Inputs>inputs).check_range(start, end)
     _require_right_hand_side(function)
-    y0 = _state_at_start(function, control, q0, u0, s0)
+    _check_inputs(function, inputs, start, end)
+    y0 = _state_at_start(function, controls, q0, u0, s0)
     _read_options(&options, method, step, first_step, max_step, max_steps)
     if progress is not None and not callable(progress):
         raise SolveError(f"progress is {_shown(progress)}; expected something to call as progress(t), or None")
@@ -56,9 +57,10 @@ def integrate(
     options.rtol, options.atol = _data(relative), _data(absolute)
     if times is not None:
         run.run.t_eval, run.run.n_eval = _data(times), times.size
-    if control is not None:
-        _check_sample_time(control, start, end)
-        run.close_loop(control)
+    for control in controls:
+        _check_samples(function, control, start, end)
+    run.close_loop(controls, run.n)
+    run.sample()
 {% if has.events %}
     if isinstance(run, HybridRun):
         (<HybridRun>run).watch(events, modes or {})
@@ -92,7 +94,7 @@ cdef object _span(object t0, object t1):
     return start, end
 
 
-cdef object _state_at_start(Function function, object control, object q0, object u0, object s0):
+cdef object _state_at_start(Function function, tuple controls, object q0, object u0, object s0):
     """The state of a run, with the controls that are part of it."""
     # The reduced form has fewer momenta than speeds.
     speeds = SPEEDS[:function.n_out - function.n_q - N_S] if function.name == "momentum_rhs" else SPEEDS
@@ -100,7 +102,7 @@ cdef object _state_at_start(Function function, object control, object q0, object
     _check_finite(q, COORDINATES, "q0")
     _check_finite(u, speeds, "u0")
     _check_finite(s, STATES, "s0")
-    y0 = numpy.concatenate([q, u, s] if control is None else [q, u, s, (<Control>control).start])
+    y0 = numpy.concatenate([q, u, s, *[(<Control>control).start for control in controls]])
     if y0.size != function.n_out:
         raise SolveError(
             f"the state of {function.name} has {function.n_out} values; q0, u0, s0 and the start of control have {y0.size}"
@@ -135,13 +137,26 @@ cdef object _project_as(Run run, object projection):
     )
 
 
-cdef object _check_sample_time(Control control, double start, double end):
-    """Raise SolveError for samples that do not change t."""
-    if control.loop.held and not control.sample_time > 1e-14 * max(abs(start), abs(end)):
+cdef object _check_inputs(Function function, Inputs inputs, double start, double end):
+    """Raise SolveError for inputs that are not defined during the run."""
+    inputs.check_range(start, end)
+    if function.name.startswith("momentum"):
+        _of_time(inputs, "a run in momenta")
+
+
+cdef object _check_samples(Function function, Control control, double start, double end):
+    """Raise SolveError for samples that do not change t, and for samples backwards in time."""
+    if control.inputs is not None:
+        _check_inputs(function, control.inputs, start, end)
+    if not control.loop.held:
+        return
+    if not control.sample_time > 1e-14 * max(abs(start), abs(end)):
         raise SolveError(
             f"sample_time is {control.sample_time!r}; expected more seconds than the rounding errors of t from "
             f"{start!r} to {end!r}"
         )
+    if end < start:
+        raise SolveError(f"sampled controls cannot run backwards, from t = {start!r} to {end!r} s: leave out sample_time")
 
 
 cdef object _refuse_start(Evaluation *e, int status, object error):
@@ -216,7 +231,7 @@ cdef int _low_level_function(double t, double *y, double *dydt, void *user_data)
 
 cdef void _free_low_level(object capsule) noexcept:
     # The context is the Evaluation inside a Run to which the capsule holds a reference.
-    run = <Run>(<Evaluation *>PyCapsule_GetContext(capsule)).run
+    run = <Run>(<Evaluation *>PyCapsule_GetContext(capsule)).source.run
     _decref(run)
 
 
@@ -225,7 +240,8 @@ cdef extern from "Python.h":
     void _decref "Py_DECREF"(object)
 
 
-cdef object _low_level(Function function, object r):
+cdef object _low_level(Function function, object r, tuple controls):
+    cdef Control control
     cdef Run run
     cdef Arguments defaults
     if r is None:
@@ -234,8 +250,12 @@ cdef object _low_level(Function function, object r):
     inputs = r if isinstance(r, Inputs) else Inputs.constant(r)
     if (<Inputs>inputs).kind == INPUT_PYTHON:
         raise SolveError("a C function pointer cannot take inputs that are Python code; pass an array or Inputs in C")
+    for control in controls:
+        if control.loop.law == NULL or control.loop.held:
+            raise SolveError("a C function pointer can take controls only from a law that is not sampled")
     _require_right_hand_side(function)
     run = Run(function, inputs)
+    run.close_loop(controls, run.n)
     capsule = PyCapsule_New(
         <void *>_low_level_function, "int (double, double *, double *, void *)", _free_low_level
     )

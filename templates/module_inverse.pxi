@@ -57,7 +57,7 @@ cdef class Inverse:
         ``controls`` (n_t, n_tau), ``multipliers``, ``violation`` (n_t, n_c), ``slip`` (n_t, n_q), ``rank`` (n_t,), and
         each function named in ``others``, (n_t, its length), evaluated with the controls of the motion.
         """
-        cdef Run run = Run(Function("control_forces", prepared), inputs)
+        cdef Run run = Run(Function("control_forces", prepared), _of_time(inputs, "inverse dynamics"))
         cdef const double *p = (<Prepared>prepared).values
         cdef kg_inverse_result result
         cdef int n_c = 0 if self.model.jacobian == NULL else self.model.jacobian.rows
@@ -89,7 +89,7 @@ cdef class Inverse:
             result.violation = _data(arrays["violation"]) + i * n_c
             result.residual = _data(arrays["residual"]) + i * MODEL.n_u
             result.slip = _data(arrays["slip"]) + i * MODEL.n_q
-            status = _fill_inputs(&run.evaluation, t)
+            status = _fill(&run.evaluation.source, t, NULL, 0, run.evaluation.r)
             if status == STATUS_PYTHON:
                 raise run.error
             status = kg_module_inverse_speeds(

@@ -8,15 +8,24 @@ cdef struct Slopes:
     const kg_function *in_u
     const kg_function *in_s  # NULL: no states
     const kg_function *in_t
+    const kg_function *laws  # these six: if the feedback laws of inputs are compiled with their derivatives, else NULL
+    const kg_function *in_r
+    const kg_function *law_in_q
+    const kg_function *law_in_u
+    const kg_function *law_in_s  # NULL: no states
+    const kg_function *law_in_t
     double direction  # of the run, in which differences in time are taken
     double *memory
     double *block  # one Jacobian before its columns are copied
     double *work
+    double *state  # one that is disturbed to find how the inputs depend on it
+    double *rates
+    double *law_block
 
 
 cdef int _open_slopes(Slopes *s, Function function, str method, double direction) except -1:
     """Find the Jacobians of a right-hand side and allocate memory; ``method`` is named in messages."""
-    cdef size_t size
+    cdef size_t size, entries = 0
     if function.name not in ("rhs", "rhs_stabilized"):
         raise SolveError(
             f"method {method!r} needs the Jacobian of the right-hand side, and {function.name} has none: choose an "
@@ -31,12 +40,22 @@ cdef int _open_slopes(Slopes *s, Function function, str method, double direction
         )
     s.in_q, s.in_u, s.in_t = _find("jacobian_q"), _find("jacobian_u"), _find("jacobian_t")
     s.in_s = _find("jacobian_s") if N_S else NULL
-    size = <size_t>function.n_out * max(function.n_q, function.n_u, N_S)
+    size = <size_t>function.n_out * max(function.n_q, function.n_u, N_S, MODEL.n_r)
     work = max(s.in_q.work, s.in_u.work, s.in_t.work, s.in_s.work if N_S else 0)
-    s.memory = <double *>malloc((size + work + 1) * sizeof(double))
+    of_laws = ("jacobian_r", "laws_q", "laws_u", "laws_t") + (("laws_s",) if N_S else ())
+    if set(of_laws) <= FUNCTIONS.keys():
+        s.laws, s.in_r = _find("laws"), _find("jacobian_r")
+        s.law_in_q, s.law_in_u, s.law_in_t = _find("laws_q"), _find("laws_u"), _find("laws_t")
+        s.law_in_s = _find("laws_s") if N_S else NULL
+        work = max(work, max([_find(name).work for name in of_laws]))
+        entries = s.law_in_t.rows * max(function.n_q, function.n_u, N_S)
+    s.memory = <double *>malloc((size + work + 2 * function.n_out + entries + 1) * sizeof(double))
     if s.memory == NULL:
         raise MemoryError
-    s.block, s.work, s.direction = s.memory, s.memory + size, direction
+    s.block, s.state, s.direction = s.memory, s.memory + size, direction
+    s.rates = s.state + function.n_out
+    s.law_block = s.rates + function.n_out
+    s.work = s.law_block + entries
     return 0
 
 
@@ -54,6 +73,92 @@ cdef int _columns(
     return KG_OK
 
 
+cdef bint _has_feedback(Evaluation *e) noexcept nogil:
+    """Whether the inputs at an instant depend on the state then."""
+    cdef ControlLoop *c = <ControlLoop *>e.control
+    if e.source.of_state:
+        return True
+    while c != NULL:
+        if not c.held and (c.law != NULL or c.source.of_state):
+            return True
+        c = c.next
+    return False
+
+
+cdef bint _has_compiled_slopes(Evaluation *e) noexcept nogil:
+    """Whether all feedback follows the laws of inputs whose derivatives are compiled."""
+    cdef Slopes *s = <Slopes *>e.slopes
+    cdef ControlLoop *c = <ControlLoop *>e.control
+    if s.laws == NULL or e.source.of_state:
+        return False
+    while c != NULL:
+        if not c.held and c.law != s.laws:
+            return False
+        c = c.next
+    return True
+
+
+cdef int _add_law_columns(
+    Evaluation *e, const kg_function *law, double t, const double *y, int n, int columns, int stride, double *J
+) noexcept nogil:
+    """Add df/dr dlaw/dx to columns of a matrix with rows of length stride; J points to the first of them.
+
+    The derivatives of the right-hand side in the inputs are in the block.
+    """
+    cdef Slopes *s = <Slopes *>e.slopes
+    cdef ControlLoop *c = <ControlLoop *>e.control
+    cdef int status = law.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, s.law_block)
+    cdef int i, j, k, place
+    cdef double slope
+    while c != NULL and status >= 0:
+        for k in range(0 if c.held else c.n):
+            place = k if c.places == NULL else c.places[k]
+            for i in range(n):
+                slope = s.block[<size_t>i * MODEL.n_r + c.slots[k]]
+                for j in range(columns):
+                    J[<size_t>i * stride + j] += slope * s.law_block[place * columns + j]
+        c = c.next
+    return min(status, KG_OK)
+
+
+cdef int _add_laws(Evaluation *e, double t, const double *y, int n, double *J, double *dfdt) noexcept nogil:
+    """Add the effect of the laws of inputs, df/dr dlaw/dy and df/dr dlaw/dt, to the derivatives at constant inputs."""
+    cdef Slopes *s = <Slopes *>e.slopes
+    cdef int status = s.in_r.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, s.block)
+    if status >= 0:
+        status = _add_law_columns(e, s.law_in_q, t, y, n, e.n_q, n, J)
+    if status >= 0:
+        status = _add_law_columns(e, s.law_in_u, t, y, n, s.in_u.cols, n, J + e.n_q)
+    if status >= 0 and s.law_in_s != NULL:
+        status = _add_law_columns(e, s.law_in_s, t, y, n, N_S, n, J + e.first_state)
+    if status >= 0:
+        status = _add_law_columns(e, s.law_in_t, t, y, n, 1, 1, dfdt)
+    return status
+
+
+cdef int _add_feedback(Evaluation *e, double t, const double *y, const double *dydt, int n, double *J) noexcept nogil:
+    """Add df/dr dr/dy to J, as difference quotients in the inputs r of the disturbed states."""
+    cdef Slopes *s = <Slopes *>e.slopes
+    cdef double step
+    cdef int status = KG_OK
+    cdef int i, k
+    memcpy(s.state, y, n * sizeof(double))
+    for k in range(n):
+        step = sqrt(2.2e-16 * max(1e-5, fabs(y[k])))
+        s.state[k] = y[k] + step
+        status = _inputs_at(e, t, s.state)
+        if status >= 0:
+            if N_S:
+                memcpy(e.r + FIRST_STATE, y + e.first_state, N_S * sizeof(double))
+            status = e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, s.rates)
+        if status < 0:
+            return status
+        for i in range(n):
+            J[<size_t>i * n + k] += (s.rates[i] - dydt[i]) / (s.state[k] - y[k])
+        s.state[k] = y[k]
+    return _inputs_at(e, t, y)
+
+
 cdef int _jacobian(
     void *context, double t, const double *y, const double *dydt, double *J, double *dfdt
 ) noexcept nogil:
@@ -69,9 +174,15 @@ cdef int _jacobian(
         status = _columns(e, s.in_s, t, y, n, J + e.first_state)
     if status < 0:
         return status
-    if e.kind == INPUT_CONSTANT:
-        return s.in_t.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, dfdt)
-    return _slope_in_time(e, t, y, dydt, n, dfdt)
+    if _has_feedback(e) and not _has_compiled_slopes(e):
+        status = _add_feedback(e, t, y, dydt, n, J)
+        return status if status < 0 else _slope_in_time(e, t, y, dydt, n, dfdt)
+    status = s.in_t.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, dfdt)
+    if status >= 0 and _has_feedback(e):
+        status = _add_laws(e, t, y, n, J, dfdt)
+    if status >= 0 and e.source.kind != INPUT_CONSTANT:
+        status = _slope_in_time(e, t, y, dydt, n, dfdt)
+    return status
 
 
 cdef int _slope_in_time(

@@ -1,31 +1,5 @@
 # The state of one integration (kg_run.h): memory, callbacks and the conversion of the results.
 
-cdef struct Buffer:
-    double *data
-    size_t count, capacity
-
-
-cdef double *_grow(Buffer *buffer, size_t n) noexcept nogil:
-    """Memory for n more values, which count as used; NULL if memory is exhausted."""
-    cdef size_t capacity = buffer.capacity
-    cdef double *data
-    if buffer.count + n > capacity:
-        capacity = 2 * capacity + n + 1024
-        data = <double *>realloc(buffer.data, capacity * sizeof(double))
-        if data == NULL:
-            return NULL
-        buffer.data, buffer.capacity = data, capacity
-    buffer.count += n
-    return buffer.data + buffer.count - n
-
-
-cdef object _to_array(const Buffer *buffer, tuple shape):
-    array = numpy.empty(shape)
-    if buffer.count:
-        memcpy(_data(array), buffer.data, buffer.count * sizeof(double))
-    return array
-
-
 cdef object _require_right_hand_side(Function function):
     """Raise SolveError for a function that is not a right-hand side."""
     most = function.n_q + function.n_u + N_S
@@ -41,8 +15,10 @@ cdef struct RunHost:
     kg_projection *projection
     kg_stepper *stepper
     void *hybrid  # kg_hybrid of a run with contacts or events, else NULL
+    ControlLoop **held  # for each clock, the controls that it samples
+    kg_clock *clocks
     int n, dense_rows
-    Buffer t, y, dense, steps, samples
+    Buffer t, y, dense, steps
     Buffer records, phases, places  # places: the phase of each state that is stored
     size_t n_phases
 
@@ -77,24 +53,14 @@ cdef int _store_dense(void *host) noexcept nogil:
     return KG_OK
 
 
-cdef int _sample(void *host, double t, const double *y) noexcept nogil:
-    """Hold the controls of this state from now on."""
-    cdef Evaluation *e = (<RunHost *>host).evaluation
-    if e.kind != INPUT_CONSTANT and _fill_inputs(e, t) < 0:
-        return STATUS_PYTHON
-    if N_S:
-        memcpy(e.r + FIRST_STATE, y + e.first_state, N_S * sizeof(double))
-    return _evaluate_law(e, t, y)
-
-
-cdef int _store_sample(void *host, double t) noexcept nogil:
+cdef int _sample(void *host, int clock, double t, const double *y) noexcept nogil:
     cdef RunHost *h = <RunHost *>host
-    cdef ControlLoop *c = <ControlLoop *>h.evaluation.control
-    cdef double *row = _grow(&h.samples, c.n + 1)
-    if row == NULL:
-        return STATUS_NO_MEMORY
-    row[0] = t
-    memcpy(row + 1, c.tau, c.n * sizeof(double))
+    return _take_sample(h.evaluation, h.held[clock], t, y)
+
+
+cdef int _act(void *host, int clock, double t) noexcept nogil:
+    cdef RunHost *h = <RunHost *>host
+    _start_to_act(h.held[clock], <size_t>h.clocks[clock].acting, t)
     return KG_OK
 
 
@@ -139,8 +105,8 @@ cdef class Run:
     cdef int n
     cdef Function function
     cdef Inputs inputs
-    cdef object error, kept
-    cdef Control control  # of a closed loop, else None
+    cdef object error, kept, callers
+    cdef tuple controls  # of a closed loop
 
     def __cinit__(self, function_, inputs_, int method=-1):
         cdef Evaluation *e = &self.evaluation
@@ -161,8 +127,7 @@ cdef class Run:
         e.n_out, e.first_state = function.n_out, function.n_out - N_S
         e.work = self.memory
         e.r = e.work + function.function.work
-        e.run = <void *>self
-        inputs.fill(e)
+        self.callers, self.controls = [inputs.fill(&e.source, self, e.r)], ()
         self.ode.n, self.ode.context = self.n, e
         constant = inputs.kind == INPUT_CONSTANT and N_S == 0
         self.ode.rhs = _with_constant_inputs if constant else _right_hand_side
@@ -184,7 +149,8 @@ cdef class Run:
         free(h.y.data)
         free(h.dense.data)
         free(h.steps.data)
-        free(h.samples.data)
+        free(h.held)
+        free(h.clocks)
         free(h.records.data)
         free(h.phases.data)
         free(h.places.data)
@@ -229,14 +195,39 @@ cdef class Run:
         self.run.accept, self.run.renew = _project, _renew
         return 0
 
-    cdef int close_loop(self, Control control) except -1:
-        """Make ``control`` the source of the controls."""
-        self.control = control
-        control.attach(&self.evaluation, self.n)
-        self.ode.rhs = _right_hand_side
-        if control.loop.held:
-            self.run.sample, self.run.store_sample, self.run.sample_time = _sample, _store_sample, control.sample_time
+    cdef int close_loop(self, tuple controls, int width) except -1:
+        """Make ``controls`` the sources of inputs; ``width``: length of the states."""
+        self.controls = controls
+        for control in controls:
+            self.callers.append((<Control>control).attach(self, width))
+        if controls:
+            self.ode.rhs = _right_hand_side
         return 0
+
+    cdef int sample(self) except -1:
+        """Prepare the clocks of the controls that are held."""
+        cdef RunHost *h = &self.host
+        cdef Control control
+        cdef int k = 0
+        if not self.controls:
+            return 0
+        h.held = <ControlLoop **>calloc(len(self.controls), sizeof(ControlLoop *))
+        h.clocks = <kg_clock *>calloc(len(self.controls), sizeof(kg_clock))
+        if h.held == NULL or h.clocks == NULL:
+            raise MemoryError
+        for control in self.controls:
+            control.forget()
+            if control.loop.held:
+                h.held[k], h.clocks[k].sample_time, h.clocks[k].delay = &control.loop, control.sample_time, control.delay
+                k += 1
+        self.run.n_clocks, self.run.clocks, self.run.sample, self.run.act = k, h.clocks, _sample, _act
+        return 0
+
+    cdef void recall(self, double t) noexcept:
+        """Let the samples act that acted at this time of the last run."""
+        for control in self.controls:
+            if (<Control>control).loop.held:
+                _recall(&(<Control>control).loop, t)
 
     cdef int keep_dense_output(self, int rows) except -1:
         self.host.dense_rows, self.run.store_dense = rows, _store_dense
@@ -292,8 +283,7 @@ cdef class Run:
             culprit=None,
             conflict=None,
             flat_guard=None,
-            samples=None if self.control is None
-            else _to_array(&h.samples, (h.samples.count // (self.control.loop.n + 1), self.control.loop.n + 1)),
+            samples=tuple([(<Control>control).samples for control in self.controls]),
         )
 
 
@@ -304,8 +294,7 @@ class RunResult:
     ``dense``: None or (t_old (m,), h (m,), coefficients (m, k, n_q + n_u + n_s)) of every step, for `interpolate`;
     ``status``, ``message``: kg_codes.h; ``rhs_status``: that of the right-hand side when it failed, else 0;
     ``statistics``: dict of counts and step sizes; ``error``: the exception that stopped the run (Ctrl-C, an error
-    in a Python input or in ``progress``, no memory), else None; ``samples``: the times (first column) and controls of a
-    sampled closed loop, without rows for a continuous one, None without control.
+    in a Python input or in ``progress``, no memory), else None; ``samples``: `Control.samples` of each control.
     """
 
     def __init__(self, **fields):

@@ -61,6 +61,25 @@ int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q,
   return kg_inverse_dynamics(m, t, q, u, udot, r, p, work, out);
 }
 
+size_t kg_module_assembly_place(const kg_assembly *a, kg_real *work, kg_assembly_work_arrays *w) {
+  return kg_assembly_place_arrays(a, work, w);
+}
+
+int kg_module_assembly_prescribed(const kg_assembly *a) { return kg_assembly_prescribed(a); }
+
+int kg_module_assembly_first(const kg_assembly_time *x, kg_real *q, int *worst) {
+  return kg_assembly_first(x, q, worst);
+}
+
+int kg_module_assembly_start(const kg_assembly_time *x, const kg_assembly_state *state, int *worst) {
+  return kg_assembly_start(x, state, worst);
+}
+
+int kg_module_assembly_step(const kg_assembly_time *x, kg_real h, const kg_assembly_state *from,
+                            const kg_assembly_state *to, int *worst) {
+  return kg_assembly_step(x, h, from, to, worst);
+}
+
 {% endif %}
 {% if has.events %}
 size_t kg_module_hybrid_memory(kg_hybrid *hybrid) { return kg_hybrid_memory(hybrid); }
@@ -90,4 +109,6 @@ int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *
 }
 
 int kg_module_hybrid_flat_guard(const kg_hybrid *hybrid) { return kg_hybrid_flat_guard(hybrid); }
+
+int kg_module_hybrid_mode(const kg_hybrid *hybrid, int contact) { return kg_contacts_code(&hybrid->contacts, contact); }
 {% endif %}

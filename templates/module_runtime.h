@@ -1,4 +1,4 @@
-/* Consistent states, impulses, contacts, events and inverse dynamics as the Cython module sees them. */
+/* Consistent states, impulses, contacts, events, inverse dynamics and assembly as the Cython module sees them. */
 #ifndef KG_MODULE_RUNTIME_H
 #define KG_MODULE_RUNTIME_H
 
@@ -7,6 +7,7 @@
 #include "kg_impulse.h"
 {% endif %}
 {% if has.inverse %}
+#include "kg_assembly.h"
 #include "kg_inverse.h"
 {% endif %}
 #include "kg_model.h"
@@ -44,6 +45,12 @@ int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, c
 int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *u,
                                const kg_real *udot, kg_real *r, const kg_real *p, kg_real *work,
                                kg_inverse_result *out);
+size_t kg_module_assembly_place(const kg_assembly *a, kg_real *work, kg_assembly_work_arrays *w);
+int kg_module_assembly_prescribed(const kg_assembly *a);
+int kg_module_assembly_first(const kg_assembly_time *x, kg_real *q, int *worst);
+int kg_module_assembly_start(const kg_assembly_time *x, const kg_assembly_state *state, int *worst);
+int kg_module_assembly_step(const kg_assembly_time *x, kg_real h, const kg_assembly_state *from,
+                            const kg_assembly_state *to, int *worst);
 
 {% endif %}
 {% if has.events %}
@@ -54,6 +61,7 @@ int kg_module_hybrid_start(kg_run *run, kg_hybrid *hybrid, const kg_stepper_opti
 int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *directions, kg_real t, const kg_real *y,
                             kg_real *forces);
 int kg_module_hybrid_flat_guard(const kg_hybrid *hybrid);
+int kg_module_hybrid_mode(const kg_hybrid *hybrid, int contact);
 
 {% endif %}
 #endif

@@ -1,8 +1,8 @@
 """The back end ``"interpreted"``: the program of a model evaluated in Python, for machines without a C compiler.
 
 It is about a thousand times slower than compiled code and serves as an independent reference. It integrates with SciPy
-(``dopri5`` as ``RK45``, ``dop853`` as ``DOP853``). It has no contacts, events, control loops, projections, impulses or
-inverse dynamics.
+(``dopri5`` as ``RK45``, ``dop853`` as ``DOP853``). It has no contacts, events, servo-constraints in runs,
+projections, impulses or inverse dynamics, and does not locate the kinks of feedback laws.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ from kanegen.program.records import Program
 METHODS: Final[Mapping[str, str]] = MappingProxyType({"dopri5": "RK45", "dop853": "DOP853"})
 """Methods of :meth:`kanegen.Solver.integrate` and the corresponding solvers of SciPy."""
 
+_SAME_INSTANT: Final = 1e-9
+"""Instants that differ by less than this fraction of the sample time are the same, as in kg_run.h."""
+
 
 def build_model(request: Request, options: Any = None) -> InterpretedModel:
     """Derive a model and wrap its program. ``options`` (of a compiler) are ignored.
@@ -39,7 +42,9 @@ def build_model(request: Request, options: Any = None) -> InterpretedModel:
         For models with contacts or events.
     """
     program = request.generated.program
-    names = [*(contact.name for contact in program.contacts), *(event.name for event in program.events)]
+    switches = request.generated.description.switches  # kinks, which the steps of SciPy pass without locating them
+    events = (event.name for event in program.events if event.name not in switches)
+    names = [*(contact.name for contact in program.contacts), *events]
     if names:
         raise BuildError(
             f"backend 'interpreted' supports no contacts and events, but {program.name!r} has {', '.join(names)}: use "
@@ -82,21 +87,33 @@ class Values:
     complaint: str = "divide by something that is zero for these parameters, or an expression has no value; give others"
 
 
+@dataclass(frozen=True)
+class Source:
+    """Inputs of a run: a function of (t), (t, q, u) or (t, q, u, s) with values (n_r,), for 1, 3 or 4 arguments."""
+
+    function: Callable[..., Any]
+    n_arguments: int = 1
+
+    def at(self, t: float, state: Sequence[Array]) -> Any:
+        """The values at ``t`` in the state (q, u), or (q, u, s), of which the function gets copies."""
+        return self.function(t, *(part.copy() for part in state[: self.n_arguments - 1]))
+
+
 class Inputs:
-    """Makes the inputs of a run: functions of time with values (n_r,)."""
+    """Makes the inputs of a run."""
 
     @staticmethod
-    def constant(values: Any) -> Callable[[float], Array]:
+    def constant(values: Any) -> Source:
         """The same values at all times."""
         array = np.array(values, dtype=np.float64)
-        return lambda t: array
+        return Source(lambda t: array)
 
     @staticmethod
-    def piecewise(breakpoints: Any, coefficients: Any) -> Any:
+    def piecewise(breakpoints: Any, coefficients: Any) -> Source:
         """Polynomials: coefficients (order, pieces, n_r), highest power first."""
         from scipy.interpolate import PPoly
 
-        return PPoly(coefficients, breakpoints)
+        return Source(PPoly(coefficients, breakpoints))
 
     @staticmethod
     def compiled(source: Any) -> NoReturn:
@@ -104,9 +121,73 @@ class Inputs:
         _refuse("inputs in C")
 
     @staticmethod
-    def python(source: Callable[[float], Any]) -> Callable[[float], Any]:
-        """A callable ``r(t)``."""
-        return source
+    def python(source: Callable[..., Any], n_arguments: int = 1) -> Source:
+        """A callable ``r(t)``, ``r(t, q, u)`` or ``r(t, q, u, s)``."""
+        return Source(source, n_arguments)
+
+
+class Control:
+    """Inputs that are sampled during a run; the arguments are those of ``Control`` of a compiled module."""
+
+    def __init__(
+        self,
+        law: Any,
+        slots: Sequence[int],
+        low: Any,
+        high: Any,
+        sample_time: float = 0.0,
+        start: Any = (),
+        hidden: Any = None,
+        delay: float = 0.0,
+        before: Any = None,
+        first: Any = None,
+        places: Sequence[int] | None = None,
+    ) -> None:
+        if law is None:
+            _refuse("controls in the state")
+        self._law, self._slots, self._limits = law, list(slots), (np.array(low), np.array(high))
+        self._places = self._slots if isinstance(law, Source) else list(range(len(slots)) if places is None else places)
+        self.sample_time, self._delay, self._first = sample_time, delay, first
+        self._before = np.full(len(self._slots), np.nan) if before is None else np.array(before, dtype=np.float64)
+        self._rows: list[tuple[float, float, Array]] = []
+
+    @property
+    def samples(self) -> Array:
+        """Time, time from which it acts, and values of each sample; before them the values before the first acts."""
+        rows = [[t, begins, *values] for t, begins, values in self._rows]
+        if self._delay > 0.0:
+            rows.insert(0, [np.nan, -np.inf, *self._before])
+        return np.array(rows).reshape(-1, 2 + len(self._slots))
+
+    def begin(self) -> None:
+        """Start a run, without samples."""
+        self._rows = []
+
+    def sample(self, t0: float, t: float, inputs: Callable[[Any], Array]) -> float:
+        """Take the sample that is due at ``t``; returns the next instant. ``inputs`` evaluates a source or a law."""
+        if self.sample_time == 0.0:
+            return np.inf
+        slack = _SAME_INSTANT * self.sample_time
+        if self._instant(t0) - t <= slack:
+            known = self._first is not None and not self._rows
+            values = np.array(self._first) if known else inputs(self._law)[self._places]
+            values = np.clip(values, *self._limits)
+            if not self._rows:
+                self._before = np.where(np.isnan(self._before), values, self._before)
+            self._rows.append((t, self._instant(t0) + self._delay, values))
+        return min([self._instant(t0), *(begins for _, begins, _ in self._rows if begins - t > slack)])
+
+    def _instant(self, t0: float) -> float:
+        return t0 + len(self._rows) * self.sample_time
+
+    def write(self, t: float, inputs: Callable[[Any], Array], r: Array) -> None:
+        """Write the values that act at ``t`` into the inputs ``r`` (n_r,)."""
+        if self.sample_time == 0.0:
+            r[self._slots] = np.clip(inputs(self._law)[self._places], *self._limits)
+            return
+        slack = _SAME_INSTANT * self.sample_time
+        begun = [values for _, begins, values in self._rows if begins - t <= slack]
+        r[self._slots] = begun[-1] if begun else self._before
 
 
 class Function:
@@ -114,13 +195,20 @@ class Function:
 
     repartitioned = 0
 
-    def __init__(self, module: Interpreted, name: str, prepared: Values, inputs: Any = None) -> None:
+    def __init__(
+        self,
+        module: Interpreted,
+        name: str,
+        prepared: Values,
+        inputs: Any = None,
+        named: Callable[..., tuple[Any, ...]] | None = None,
+    ) -> None:
         if name not in module.FUNCTIONS:
             raise SolveError(
                 f"{module.NAME} was built without the function {name!r}; it has {', '.join(module.FUNCTIONS)}"
             )
         self.name, self.prepared, self.shape = name, prepared, module.FUNCTIONS[name]
-        self._module = module
+        self._module, self._named = module, named
         self._defaults = np.array(np.full(len(module.INPUTS), np.nan) if inputs is None else inputs, dtype=np.float64)
 
     def _inputs(self, r: Any, s: Any) -> Array:
@@ -144,6 +232,8 @@ class Function:
     def value(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
         """The value: a float, or an array of ``shape``, a new one or ``out``; with rows in an argument, (N, *shape)."""
         m = self._module
+        if self._named is not None and (q is None or u is None or any(isinstance(x, Mapping) for x in (q, u, r, s))):
+            q, u, r, s = self._named(q, u, r, s)
         if (rows := _rows(t, q, u, r, s)) is not None:
             values = np.empty((len(rows), *self.shape)) if out is None else out
             for k, row in enumerate(rows):
@@ -217,6 +307,7 @@ class Interpreted:
     IRREVERSIBLE_CONTACTS: tuple[str, ...] = ()
     IRREVERSIBLE_EVENTS: tuple[str, ...] = ()
     Inputs = Inputs
+    Control = Control
 
     def __init__(self, program: Program, digest: str) -> None:
         symbols = program.symbols
@@ -265,9 +356,10 @@ class Interpreted:
         parts = np.split(y, [len(self.COORDINATES), y.shape[-1] - len(self.STATES)], axis=-1)
         return tuple(parts) if self.STATES else tuple(parts[:2])
 
-    def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any) -> Array:
+    def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any, control: Any = None) -> Array:
         """All inputs of a run at many states, (n_t, n_r + n_hidden), with zeros for hidden inputs, and the states."""
-        rows = np.array([self.inputs(inputs(t)) for t in times]).reshape(len(times), -1)
+        at = self._inputs_at(inputs, control, function.prepared)
+        rows = np.array([self.inputs(at(t, y)) for t, y in zip(times, states, strict=True)]).reshape(len(times), -1)
         if self.STATES:
             rows[:, -len(self.STATES) :] = states[:, -len(self.STATES) :]
         return rows
@@ -276,19 +368,42 @@ class Interpreted:
         self, function: Any, inputs: Any, control: Any, times: Any, states: Any, others: Iterable[Any] = ()
     ) -> list[Array]:
         """Values of functions at many states, NaN where a function cannot be evaluated."""
-        if control is not None:
-            _refuse("control loops")
+        at = self._inputs_at(inputs, control, function.prepared)
         results = []
         for f in (function, *others):
             rows = np.full((len(times), int(np.prod(f.shape))), np.nan)
             for row, t, y in zip(rows, times, states, strict=True):
                 try:
                     q, u, *s = self.split(y)
-                    row[:] = np.ravel(f.value(t, q, u, inputs(t), *s))
+                    row[:] = np.ravel(f.value(t, q, u, at(t, y), *s))
                 except SolveError:
                     continue
             results.append(rows)
         return results
+
+    def _evaluate(self, source: Source, t: float, y: Array) -> Array:
+        """Inputs (n_r,) from a source. Raises `SolveError` for a wrong number of values."""
+        values = np.array(source.at(t, self.split(y)), dtype=np.float64)
+        return _finite(values.reshape(1) if values.ndim == 0 and len(self.INPUTS) == 1 else values, self.INPUTS, "r")
+
+    def _values(self, law: Any, t: float, y: Array, r: Array, prepared: Values) -> Array:
+        """The inputs (n_r,) from a source, or the values of a law, which reads the inputs ``r``."""
+        if isinstance(law, Source):
+            return self._evaluate(law, t, y)
+        q, u, *s = self.split(y)
+        known = np.nan_to_num(r)  # NaN before the first samples, which laws do not read
+        return np.asarray(self.Function(law, prepared).value(t, q, u, known, *s))
+
+    def _inputs_at(self, inputs: Source, control: Any, prepared: Values) -> Callable[[float, Array], Array]:
+        controls = _controls(control)
+
+        def at(t: float, y: Array) -> Array:
+            r = self._evaluate(inputs, t, y)
+            for item in controls:
+                item.write(t, lambda law: self._values(law, t, y, r, prepared), r)
+            return r
+
+        return at
 
     def integrate(
         self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, s0: Any, **options: Unpack[RunOptions]
@@ -297,17 +412,34 @@ class Interpreted:
         method = options.get("method", "dopri5")
         if method not in METHODS:
             raise SolveError(f"backend 'interpreted' has no method {method!r}; expected one of {', '.join(METHODS)}")
-        if options.get("projection") is not None or options.get("control") is not None:
-            _refuse("projections and control loops in runs")
+        if options.get("projection") is not None:
+            _refuse("projections in runs")
+        controls = _controls(options.get("control"))
+        at = self._inputs_at(inputs, controls, function.prepared)
         run = _Run(t0, np.concatenate([*self.checked_state(t0, q0, u0), _finite(s0, self.STATES, "s0")]), options)
-        run.follow(METHODS[method], lambda t, y: function.ode(t, y, inputs(t)), t1)
-        return run.outcome()
+        for item in controls:
+            item.begin()
+
+        def next_stop(t: float, y: Array) -> float:
+            def values(law: Any) -> Array:
+                return self._values(law, t, y, at(t, y), function.prepared)
+
+            stops = [item.sample(t0, t, values) for item in controls]
+            return min([stop for stop in stops if stop + 1e-9 * (stop - t) < t1], default=t1)
+
+        run.follow(METHODS[method], lambda t, y: function.ode(t, y, at(t, y)), t1, next_stop)
+        return run.outcome(controls)
 
     def __getattr__(self, name: str) -> Any:
         # The functions of the protocol that are not supported raise SolveError when they are called.
         if name not in {**Evaluator.__dict__, **Evaluator.__annotations__}:
             raise AttributeError(name)
         return lambda *arguments, **named: _refuse(name)
+
+
+def _controls(control: Any) -> tuple[Control, ...]:
+    """A tuple of controls from None, one or several."""
+    return () if control is None else tuple(control) if isinstance(control, (list, tuple)) else (control,)
 
 
 def _finite(values: Any, names: Sequence[str], what: str) -> Array:
@@ -342,25 +474,43 @@ class _Run:
         self.steps: list[tuple[float, float, Array]] = []
         self.evaluations = 0
         self.status = Status.OK
-        self.error: SolveError | None = None
+        self.error: BaseException | None = None
 
-    def follow(self, method: str, ode: Callable[[float, Array], Array], t1: float) -> None:
-        """Take steps until ``t1``, a failure or ``max_steps``."""
+    def follow(
+        self,
+        method: str,
+        ode: Callable[[float, Array], Array],
+        t1: float,
+        next_stop: Callable[[float, Array], float],
+    ) -> None:
+        """Take steps until ``t1``, a failure or ``max_steps``; ``next_stop(t, y)`` samples inputs and returns the next
+        time to do so."""
+        try:
+            stop = next_stop(self.t, self.y)
+            while self._follow(method, ode, stop) == Status.FINISHED and stop != t1:
+                stop = next_stop(self.t, self.y)
+            if self.status == Status.FINISHED:
+                next_stop(self.t, self.y)
+        except BaseException as error:  # reported with the part that was integrated
+            self.status, self.error = Status.INTERRUPTED, error
+
+    def _follow(self, method: str, ode: Callable[[float, Array], Array], t1: float) -> Status:
         from scipy import integrate
 
         settings: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-10, "max_step": np.inf}
         given = {name: self.options.get(name) for name in (*settings, "first_step")}
         settings |= {name: value for name, value in given.items() if value is not None}
-        progress = self.options.get("progress")
-        try:
-            solver = getattr(integrate, method)(ode, self.t, self.y, t1, **settings)
-            while self.status == Status.OK:
-                self.status = self._step(solver)
-                self.evaluations = solver.nfev
-                if progress is not None:
-                    progress(self.t)
-        except SolveError as error:
-            self.status, self.error = Status.INTERRUPTED, error
+        if "first_step" in settings:
+            settings["first_step"] = min(settings["first_step"], abs(t1 - self.t))
+        progress, before = self.options.get("progress"), self.evaluations
+        solver = getattr(integrate, method)(ode, self.t, self.y, t1, **settings)
+        self.status = Status.OK
+        while self.status == Status.OK:
+            self.status = self._step(solver)
+            self.evaluations = before + solver.nfev
+            if progress is not None:
+                progress(self.t)
+        return self.status
 
     def _step(self, solver: Any) -> Status:
         most = self.options.get("max_steps")
@@ -380,7 +530,7 @@ class _Run:
             self.stored.append((t, interpolant(t)))
         return Status.OK
 
-    def outcome(self) -> SimpleNamespace:
+    def outcome(self, controls: Iterable[Control]) -> SimpleNamespace:
         """The fields of the ``RunResult`` of a compiled run; counts that SciPy does not have are 0."""
         starts, steps, rows = zip(*self.steps, strict=True) if self.steps else ((), (), ())
         sizes = np.abs(steps)
@@ -404,7 +554,8 @@ class _Run:
             statistics=statistics,
             error=self.error,
             rhs_status=0,
-            **dict.fromkeys(("hybrid", "culprit", "conflict", "flat_guard", "samples")),
+            samples=tuple(item.samples for item in controls),
+            **dict.fromkeys(("hybrid", "culprit", "conflict", "flat_guard")),
         )
 
 

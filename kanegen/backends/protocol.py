@@ -99,8 +99,8 @@ class InputMaker(Protocol):
     def compiled(self, source: Any, /) -> Any:
         """A ``scipy.LowLevelCallable``."""
 
-    def python(self, source: Callable[[float], Any], /) -> Any:
-        """A callable ``r(t)``."""
+    def python(self, source: Callable[..., Any], n_arguments: int = 1, /) -> Any:
+        """A callable ``r(t)``, ``r(t, q, u)`` or ``r(t, q, u, s)``, with 1, 3 or 4 arguments."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -129,8 +129,10 @@ class Evaluator(Protocol):
     """A model that can be evaluated and integrated. Attributes in capitals describe the model.
 
     A solver calls ``Prepared(parameters, gains=None, allowed=(), partial=False)`` once and ``Function(name, prepared,
-    inputs=None)`` for each function. ``Control(law, slots, low, high, sample_time=0.0, start=(), hidden=None)`` is the
-    source of the controls of a run; ``Inverse(slots)`` computes inverse dynamics along a motion.
+    inputs=None, named=None)`` for each function, where ``named(q, u, r, s)`` makes arrays of values by name.
+    ``Control(law, slots, low, high, sample_time=0.0, start=(), hidden=None, delay=0.0, before=None, first=None)`` is
+    the source of a group of inputs of a run; ``Inverse(slots)`` computes inverse dynamics along a motion, ``Assembly``
+    the motion along a path of some coordinates.
     """
 
     NAME: str
@@ -150,6 +152,7 @@ class Evaluator(Protocol):
     Function: Callable[..., ModelFunction]
     Inputs: InputMaker
     Control: Callable[..., Any]
+    Assembly: Callable[..., Any]
     Inverse: Callable[..., Any]
 
     def checked_state(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
@@ -163,8 +166,11 @@ class Evaluator(Protocol):
     def interpolate(self, t_old: Any, h: Any, coefficients: Any, times: Any) -> Array:
         """States (n_t, n) at ``times`` from the dense output of a run."""
 
-    def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any) -> Array:
-        """All inputs of a run at many states, (n_t, n_r + n_hidden), with zeros for hidden inputs, and the states."""
+    def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any, control: Any = None) -> Array:
+        """All inputs of a run at many states, (n_t, n_r + n_hidden), with zeros for hidden inputs, and the states.
+
+        ``control``: the controls of the run; samples have the values that acted.
+        """
 
     def along(
         self, function: Any, inputs: Any, control: Any, times: Any, states: Any, others: Iterable[Any] = ()

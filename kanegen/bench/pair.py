@@ -1,16 +1,10 @@
-"""One model solved by both sides: kanegen's solver and the peers made by SymPy alone.
-
-Tolerances mean different things to different codes, so each method of integration is run over a range of them, the
-error of each run is measured against a much more precise reference, and costs are compared at equal measured error.
-"""
+"""One model solved by both sides: kanegen's solver and the peers made by SymPy alone."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,8 +14,8 @@ from kanegen.arrays import Array
 from kanegen.bench import peers, timing
 from kanegen.bench.modelfile import ModelFile, read_model_file
 from kanegen.bench.tables import make_table, number_text, seconds_text
+from kanegen.bench.work import WorkPoint, seconds_at_error, work_precision
 from kanegen.derivation import Quantity, derive
-from kanegen.errors import SolveError
 from kanegen.model import Model
 from kanegen.pipeline import build
 from kanegen.solve import Solver
@@ -32,10 +26,6 @@ ERRORS = (1e-6, 1e-8, 1e-10)
 """Errors of the final state at which integrations are compared."""
 
 REFERENCE_TOLERANCE = 1e-13
-
-TOLERANCES = tuple(10.0**-k for k in range(2, 13))
-"""Relative tolerances from loose to tight."""
-
 
 ROWS = 100_000
 """States of the evaluation of a quantity along a motion."""
@@ -68,15 +58,6 @@ class Evaluation:
     c_peer: float
     call: float
     python: float
-
-
-@dataclass(frozen=True)
-class WorkPoint:
-    """One run: ``error`` of the final state (see `relative_error`) and the least ``seconds`` of its repetitions."""
-
-    tolerance: float
-    error: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -187,41 +168,6 @@ def integrate_pair(pair: Pair, duration: float, repetitions: int, functions: str
     slow = curves(run_python, peers.METHODS, repetitions)
     fast = curves(run_compiled, COMPILED_METHODS, 10 * repetitions)
     return [ErrorRow(error, cheapest(slow, error), cheapest(fast, error)) for error in ERRORS]
-
-
-def relative_error(state: Array, reference: Array) -> float:
-    """The largest component of ``|state - reference| / (1 + |reference|)``."""
-    return float(np.max(np.abs(state - reference) / (1.0 + np.abs(reference))))
-
-
-def work_precision(
-    run: Callable[[float], Array], reference: Array, smallest_error: float, repetitions: int
-) -> tuple[WorkPoint, ...]:
-    """Runs ``run(tolerance)`` with tighter and tighter tolerances until the error falls below ``smallest_error``.
-
-    A run that fails gives no point: with a loose tolerance its steps may leave the domain of the equations.
-    """
-    points: list[WorkPoint] = []
-    for tolerance in TOLERANCES:
-        try:
-            error = relative_error(run(tolerance), reference)
-        except SolveError:
-            continue
-        seconds = min(timing.timed(partial(run, tolerance))[1] for _ in range(repetitions))
-        points.append(WorkPoint(tolerance, error, seconds))
-        if error < smallest_error:
-            break
-    return tuple(points)
-
-
-def seconds_at_error(points: Sequence[WorkPoint], error: float) -> float:
-    """Cost of reaching ``error``: between two runs that enclose it, linear in the logarithms; inf if not reached."""
-    best = points[0].seconds if points and points[0].error <= error else math.inf
-    for loose, tight in pairwise(points):
-        if tight.error <= error <= loose.error and tight.error < loose.error:
-            part = math.log(loose.error / error) / math.log(loose.error / tight.error)
-            best = min(best, loose.seconds * (tight.seconds / loose.seconds) ** part)
-    return best
 
 
 def cheapest(curves: Mapping[str, Sequence[WorkPoint]], error: float) -> Cost:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,10 +15,11 @@ from rich.table import Table
 
 from kanegen.arrays import Array
 from kanegen.bench.modelfile import ModelFile
-from kanegen.bench.tables import make_table
 from kanegen.bench.timing import timed
 from kanegen.cli.arguments import (
     assignments_option,
+    build_options,
+    check_writable,
     input_option,
     model_argument,
     print_line,
@@ -32,14 +32,12 @@ from kanegen.errors import ModelError
 from kanegen.model.expressions import symbol_name
 from kanegen.pipeline import build
 from kanegen.solve import Solution, Solver
-from kanegen.solve.closed_loop import own_inputs
+from kanegen.solve.feedback.closed_loop import own_inputs
 from kanegen.solve.inputs import run_inputs
+from kanegen.solve.solution.overview import event_table
 from kanegen.solve.solution.tables import require
 from kanegen.solve.values import TIME, by_name, number
 from kanegen.view.animation import require_viewer, require_writable
-
-SHOWN_EVENTS = 30
-"""Largest number of events that are printed; of more events, the first and the last ones are printed."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,8 @@ class _Motion:
         """The arguments (t, q, u, r, s) of the solver's functions at the ``k``-th time."""
         solution = self.solution
         s = solution.s[k] if self.solver.description.states else None
-        return solution.t[k], solution.q[k], solution.u[k], self.r, s
+        r = solution.inputs[k] if self.solver.description.laws else self.r
+        return solution.t[k], solution.q[k], solution.u[k], r, s
 
 
 @click.command()
@@ -91,13 +90,14 @@ class _Motion:
 @assignments_option("-p", "--parameter", "parameters", help="A parameter's value.")
 @start_option
 @input_option
+@build_options
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write t, q, u, s and the controls of a closed loop to FILE.csv or FILE.npz; also inputs and outputs to "
     "FILE.parquet; the whole solution to FILE.nc (kg.load reads it).",
 )
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw q, u and s to FILE (matplotlib).")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE (matplotlib).")
 @click.option(
     "--html",
     type=click.Path(path_type=Path),
@@ -122,6 +122,8 @@ def run(
     """
     if output is not None and output.suffix not in WRITERS:
         raise click.UsageError(f"--output {output}: expected a name that ends in {' or '.join(WRITERS)}")
+    if output is not None:
+        check_writable(output, "--output")
     if output is not None and output.suffix == ".parquet":
         for package in ("pandas", "pyarrow"):
             require(package, f"--output {output}")
@@ -134,7 +136,7 @@ def run(
     console = Console()
     console.print(_summary(motion))
     if motion.solution.events:
-        console.print(_events(motion.solution.events))
+        console.print(event_table(motion.solution.events).rich())
     if output is not None:
         WRITERS[output.suffix](output, motion)
         print_line(f"written: {output}")
@@ -187,6 +189,8 @@ class _Start:
         d, r = solver.description, (self.file.initial or {}).get("r")
         values = dict(zip(d.inputs, r, strict=True)) if r is not None else {}
         values |= by_name(self.inputs, d.inputs, "input")
+        if d.laws and r is None and not control:
+            return None, {"r": values}
         if not values or not control:
             r = run_inputs(solver.extension.module, d, values).at(t) if self.inputs else r
             return r, {"r": r}
@@ -205,8 +209,10 @@ def _simulate(
     known = start.known()
     t = number(start.values.get(TIME, known.get(TIME)), TIME)
     # Implicit methods need the Jacobians, which are not built by default.
-    functions = "all" if settings["method"] in IMPLICIT else None
-    solver, build_seconds = timed(partial(build, file.model, functions=functions))
+    options = {name: settings.pop(name) for name in ("form", "stabilization", "functions")}
+    if options["functions"] is None and settings["method"] in IMPLICIT:
+        options["functions"] = "all"
+    solver, build_seconds = timed(partial(build, file.model, **options))
     if parameters:
         solver = solver.with_parameters(parameters)
     state = start.state(solver.description)
@@ -232,7 +238,9 @@ def _summary(motion: _Motion) -> Table:
     if "energy" in solver.description.functions:
         energy = solution.energy
         rows.append(("energy", f"{energy[0]:.6g} J at the start, within {np.max(np.abs(energy - energy[0])):.2e} J"))
-    for what, residual in zip(("position", "velocity"), solver.residuals(*motion.arguments(-1)), strict=True):
+    built = "residuals" in solver.description.functions
+    residuals = solver.residuals(*motion.arguments(-1)) if built else (np.empty(0), np.empty(0))
+    for what, residual in zip(("position", "velocity"), residuals, strict=True):
         if len(residual):
             rows.append((f"{what} residual", f"{np.max(np.abs(residual)):.2e} at the end"))
     if solution.control is not None:
@@ -244,21 +252,6 @@ def _summary(motion: _Motion) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def _events(events: Sequence[Any]) -> Table:
-    """Time, name, kind and jumps of each event; of many events the first and last ones."""
-    kinds = Counter(event.kind for event in events)
-    title = f"{len(events)} events: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}"
-    headings = ["t (s)", "name", "kind", "change of u", *(["change of s"] if events[0].s_before.size else [])]
-    rows = []
-    for event in events:
-        jumps = (event.u_after - event.u_before, event.s_after - event.s_before)[: len(headings) - 3]
-        changes = [f"{np.abs(jump).max(initial=0.0):.6g}" if np.any(jump) else "" for jump in jumps]
-        rows.append((f"{event.t:.9g}", event.name, event.kind, *changes))
-    if len(rows) > SHOWN_EVENTS:
-        rows[SHOWN_EVENTS // 2 : -(SHOWN_EVENTS // 2)] = [("...", *("" for _ in headings[1:]))]
-    return make_table(title, headings, rows)
 
 
 def _write_csv(path: Path, motion: _Motion) -> None:
@@ -291,31 +284,21 @@ WRITERS: dict[str, Callable[[Path, _Motion], None]] = {
 
 def _check_figure(path: Path) -> None:
     """Raise an error for a figure that cannot be written, before the integration."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-    except ImportError as error:
-        raise click.ClickException(f"--plot {path} needs matplotlib: pip install 'kanegen[plot]'") from error
+    require("matplotlib", f"--plot {path}", "plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     known = FigureCanvasAgg.filetypes
-    if path.suffix and path.suffix.removeprefix(".").lower() not in known:
+    if path.suffix.removeprefix(".").lower() not in known:
         raise click.UsageError(f"--plot {path}: expected a name that ends in {', '.join(f'.{end}' for end in known)}")
+    check_writable(path, "--plot")
 
 
 def _draw(path: Path, motion: _Motion) -> None:
+    """Write the figure of ``solution.plot()``."""
     from matplotlib.figure import Figure
 
-    solution, description = motion.solution, motion.solver.description
-    figure = Figure(figsize=(9.0, 7.0), layout="constrained")
-    curves = [
-        ("q", solution.q, description.coordinates),
-        ("u", solution.u, description.speeds),
-        ("s", solution.s, description.states),
-    ]
-    drawn = [curve for curve in curves if curve[2]]
-    axes = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
-    for axis, (label, values, names) in zip(axes, drawn, strict=True):
-        axis.plot(solution.t, values, label=list(names))
-        axis.set_ylabel(label)
-        axis.legend()
-    axes[0].set_title(motion.file.model.name)
-    axes[-1].set_xlabel("t (s)")
+    figure = Figure(layout="constrained")
+    axes = motion.solution.plot(ax=figure)
+    figure.set_size_inches(9.0, 1.0 + 1.9 * len(axes))
+    figure.suptitle(motion.file.model.name)
     figure.savefig(path, dpi=120)

@@ -15,7 +15,7 @@ from kanegen.bench.modelfile import ModelFile
 from kanegen.bench.tables import make_table
 from kanegen.cli.arguments import model_argument, print_line
 from kanegen.derivation import Equations, derive
-from kanegen.model import Model
+from kanegen.derivation.typeset import default_quantities
 from kanegen.program.catalogue import ATTRIBUTES
 
 QUANTITIES = ("qdot", "udot", "sdot", *(name for name in ATTRIBUTES if hasattr(Equations, name)))
@@ -40,7 +40,7 @@ LARGEST_SHOWN = 400
 def show(file: ModelFile, quantities: tuple[str, ...], latex: bool, counts: bool) -> None:
     """Show the derived equations as text or LaTeX, with sizes and operation counts."""
     equations = derive(file.model)
-    names = quantities or _default_quantities(file.model)
+    names = quantities or default_quantities(file.model)
     selected = [getattr(equations, name) for name in names]
     if not counts:
         for quantity in selected:
@@ -48,14 +48,6 @@ def show(file: ModelFile, quantities: tuple[str, ...], latex: bool, counts: bool
                 print_line(line)
     if not latex:
         Console().print(_size_table(equations, selected))
-
-
-def _default_quantities(model: Model) -> tuple[str, ...]:
-    """The quantities of ``Q u' = P`` (``M u' = P`` if loads depend on accelerations), ``J u' = b``, q' and s'."""
-    accelerated = ("M",) if model.is_accelerated else ()
-    constraints = ("J", "b") if model.constraints else ()
-    rates = ("sdot",) if model.states else ()
-    return ("qdot", "Q", *accelerated, "P", *constraints, *rates)
 
 
 def _size_table(equations: Equations, selected: list[Any]) -> Table:

@@ -19,15 +19,16 @@ from kanegen.errors import BuildError
 from kanegen.model.checks.symbols import spare_parameters
 from kanegen.model.contacts import Event
 from kanegen.model.expressions import symbol_name
-from kanegen.model.inputs import InputLayout
+from kanegen.model.inputs import Input, InputLayout
 from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
 from kanegen.program.builder import mass_function
-from kanegen.program.functions.consistency import ENERGY, why_not
+from kanegen.program.functions.consistency import ENERGY, no_motion, why_not
+from kanegen.program.functions.contacts import contact_table
 from kanegen.program.functions.controls import path_controls
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.lower import reads
-from kanegen.program.records import Program
+from kanegen.program.records import ContactEntry, Program
 
 DESCRIPTION_FILE = "description.json"
 """Path of the description within the sources, so that a cached build needs no derivation."""
@@ -37,12 +38,35 @@ REACTION = "reaction:"
 
 
 @dataclass(frozen=True)
+class LawLabel:
+    """The feedback law of an input: its text, the names of its ``limits``, and its samples.
+
+    ``sample_time``: None for a continuous law; ``delay``: the time after which samples act; both in s.
+    ``switches``: the names of the events at the kinks of a continuous law.
+    """
+
+    text: str
+    limits: tuple[str, ...]
+    switches: tuple[str, ...]
+    sample_time: float | None
+    delay: float
+
+    @classmethod
+    def of(cls, item: Input) -> LawLabel | None:
+        """The law of an input; None if it has none."""
+        if item.law is None:
+            return None
+        return cls(str(item.law), tuple(item.limits), tuple(item.switches), item.sample_time, item.delay or 0.0)
+
+
+@dataclass(frozen=True)
 class InputSlot:
-    """An input: its default, None where it has none, and the index of the input whose time derivative it is."""
+    """An input: its default or None, the index of the input whose time derivative it is, and its law."""
 
     name: str
     default: float | None = None
     rate_of: int | None = None
+    law: LawLabel | None = None
 
     @classmethod
     def of(cls, equations: Equations, names: tuple[str, ...]) -> tuple[InputSlot, ...]:
@@ -51,7 +75,7 @@ class InputSlot:
         slots = {item.symbol: k for k, item in enumerate(inputs)}
         rate_of = {slots[item.rate]: k for k, item in enumerate(inputs) if item.rate in slots}
         named = enumerate(zip(names, inputs, strict=True))
-        return tuple(cls(name, item.default, rate_of.get(k)) for k, (name, item) in named)
+        return tuple(cls(name, item.default, rate_of.get(k), LawLabel.of(item)) for k, (name, item) in named)
 
 
 @dataclass(frozen=True)
@@ -115,11 +139,13 @@ class ConstraintLabels:
 class ContactLabels:
     """Names of the contact rows, and the values of the contact laws with their permitted intervals.
 
-    ``values`` are the entries of the function ``contact_values``; their names are phrases for messages.
+    ``values`` are the entries of the function ``contact_values``; their names are phrases for messages. ``table`` has
+    the kind and the rows of each contact.
     """
 
     rows: tuple[str, ...] = ()
     values: tuple[Value, ...] = ()
+    table: tuple[ContactEntry, ...] = ()
 
     @classmethod
     def of(cls, equations: Equations) -> ContactLabels:
@@ -131,7 +157,7 @@ class ContactLabels:
                 what = value.name if expression == value.name else f"{value.name} = {expression}"
                 name = f"contact {contact.name!r} has {what}"
                 values.append(replace(value, name=name, expression=expression))
-        return cls(equations.model.contact_rows, tuple(values))
+        return cls(equations.model.contact_rows, tuple(values), contact_table(equations.model))
 
 
 @dataclass(frozen=True)
@@ -211,7 +237,8 @@ class Description:
 
     ``dependent`` and ``independent`` are indices of speeds. ``functions`` maps the names of compiled functions to
     entries, ``unavailable`` the names of functions that do not exist for the model to the reason, ``outputs`` names to
-    shapes, ``no_integrals`` outputs and the energy to the reason why a projection cannot preserve them.
+    shapes, ``no_integrals`` outputs and the energy to the reason why a projection cannot preserve them, ``no_motions``
+    outputs to the reason why a path cannot prescribe them.
     ``cyclic_coordinates`` belong to Hamilton's form, ``path_controls`` are the inputs that inverse dynamics solves for,
     ``mass`` is the function of the matrix of the accelerations.
     ``spare_parameters`` names constants of the user's objects that no function reads; values for them are ignored.
@@ -239,6 +266,7 @@ class Description:
     unavailable: Mapping[str, str] = field(default_factory=FrozenMapping)
     outputs: Mapping[str, tuple[int, ...]] = field(default_factory=FrozenMapping)
     no_integrals: Mapping[str, str] = field(default_factory=FrozenMapping)
+    no_motions: Mapping[str, str] = field(default_factory=FrozenMapping)
     cyclic_coordinates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -256,6 +284,7 @@ class Description:
         model = equations.model
         functions = FunctionEntry.of(program)
         no_integrals = {name: why_not(equations, name) for name in (ENERGY, *equations.outputs)}
+        no_motions = {name: no_motion(equations, name) for name in equations.outputs}
         return cls(
             name=model.name,
             form=form,
@@ -279,6 +308,7 @@ class Description:
             unavailable=FrozenMapping(program.unavailable),
             outputs=FrozenMapping((name, quantity.shape) for name, quantity in equations.outputs.items()),
             no_integrals=FrozenMapping((name, reason) for name, reason in no_integrals.items() if reason),
+            no_motions=FrozenMapping((name, reason) for name, reason in no_motions.items() if reason),
             cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
         )
 
@@ -286,6 +316,16 @@ class Description:
     def inputs(self) -> tuple[str, ...]:
         """Names of the inputs."""
         return tuple(slot.name for slot in self.input_slots)
+
+    @cached_property
+    def laws(self) -> Mapping[int, LawLabel]:
+        """The feedback laws of inputs by the index of the input, in the order of the function ``laws``."""
+        return FrozenMapping((k, slot.law) for k, slot in enumerate(self.input_slots) if slot.law is not None)
+
+    @cached_property
+    def switches(self) -> tuple[str, ...]:
+        """Names of the kinks of feedback laws, which follow the events of the user."""
+        return tuple(name for law in self.laws.values() for name in law.switches)
 
     @cached_property
     def input_layout(self) -> InputLayout:

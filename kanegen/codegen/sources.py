@@ -21,7 +21,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from kanegen.codegen.methods import tableaux
 from kanegen.codegen.methods.table import IMPLICIT, METHODS
 from kanegen.codegen.printer import comment, literal, string
-from kanegen.codes import ContactLaw, EventKind, Mode, Status
+from kanegen.codes import REGULARIZED, ContactLaw, EventKind, Mode, Paradox, Status
 from kanegen.errors import BuildError
 from kanegen.resources import template_folder
 
@@ -160,7 +160,13 @@ def _runtime_headers(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     headers = {entry.name: entry.read_text(encoding="utf-8") for entry in entries if entry.name.endswith(".h")}
     methods = [METHODS[name] for name in names]
     headers["kg_codes.h"] = render(
-        "codes.h.jinja", statuses=list(Status), modes=list(Mode), laws=list(ContactLaw), kinds=list(EventKind)
+        "codes.h.jinja",
+        statuses=list(Status),
+        modes=list(Mode),
+        regularized=REGULARIZED,
+        laws=list(ContactLaw),
+        paradoxes=list(Paradox),
+        kinds=list(EventKind),
     )
     headers["kg_methods.h"] = render("methods.h.jinja", methods=methods)
     headers["kg_tableaux.h"] = render("tableaux.h.jinja", methods=[m for m in methods if not m.is_implicit])

@@ -188,7 +188,7 @@ def _values(system: System, contact: Contact) -> list[Node]:
 
 
 def guards(system: System) -> tuple[Node, ...]:
-    """The guards of the user's events, (n_e,).
+    """The guards of the user's events, then those of the kinks of feedback laws.
 
     Raises
     ------
@@ -201,4 +201,4 @@ def guards(system: System) -> tuple[Node, ...]:
             raise ModelError(
                 f"the guard of event {event.name!r} ({event.guard}) is zero everywhere: it never changes its sign"
             )
-    return nodes
+    return (*nodes, *map(system.lower, system.model.switches.values()))

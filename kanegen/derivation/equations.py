@@ -21,6 +21,7 @@ from kanegen.derivation.forces.reactions import MULTIPLIERS, auxiliary_loads, re
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.inertia.bodies import Body
 from kanegen.derivation.speeds import factors, lower_model, model_before, new_speeds
+from kanegen.derivation.typeset import equations_table, quantity_display
 from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, count_operations, to_sympy, to_sympy_cse
 from kanegen.model import Model
@@ -63,6 +64,10 @@ class Quantity:
             replacements, expressions = to_sympy_cse(self.nodes, self.names)
             return replacements, self._shaped(expressions)
         return self._shaped(to_sympy(self.nodes, self.names))
+
+    def _repr_latex_(self) -> str:
+        """What a notebook shows: the quantity as a formula, shortened if it is large, with a notice."""
+        return quantity_display(self)
 
     def _shaped(self, expressions: list[Any]) -> Any:
         if not self.shape:
@@ -113,6 +118,10 @@ class Equations:
         self.model = system.model
         self.system: System = system
         self._features: dict[Callable[[Equations], Any], Any] = {}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: q', Q, P, J and b with their shapes and operation counts."""
+        return equations_table(self).html()
 
     @property
     def graph(self) -> Graph:

@@ -20,12 +20,17 @@ from typing import Final
 
 from kanegen.derivation import forms
 from kanegen.derivation.algebra import eliminate
+from kanegen.derivation.contacts import ContactRows, lower_contacts
+from kanegen.derivation.control.feedback import feedback_laws
 from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.forces.generalized import GeneralizedForces
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient, substitute
 
-ARGUMENTS: Final = ("q", "u", "s", "r", "p", "t")
+MULTIPLIER: Final = "lambda"
+"""The argument of the contact multipliers, which are hidden inputs."""
+
+ARGUMENTS: Final = ("q", "u", "s", "r", "p", "t", MULTIPLIER)
 """Arguments with respect to which q', u' and s' are differentiated."""
 
 Rows = tuple[tuple[Node, ...], ...]
@@ -46,7 +51,7 @@ class Sensitivities:
         """The input nodes of an argument."""
         system = self.equations.system
         nodes = {"q": system.q, "u": system.u, "s": system.s, "r": system.r, "p": system.p, "t": (system.t,)}
-        return nodes[argument]
+        return system.multipliers if argument == MULTIPLIER else nodes[argument]
 
     def balance(self, argument: str) -> Quantity:
         """Derivatives of ``M u' - P - J^T lambda`` and ``J u' - b`` (stabilized) at fixed u', lambda, (n_u + n_c, m).
@@ -73,6 +78,10 @@ class Sensitivities:
         equations = self.equations
         return self._quantity("residuals", (*equations.positions.nodes, *equations.velocities.nodes), argument)
 
+    def laws(self, argument: str) -> Quantity:
+        """Derivatives of the feedback laws of inputs, (n, m)."""
+        return self._quantity("laws", self.equations.once(feedback_laws), argument)
+
     def outputs(self, argument: str) -> Quantity:
         """Derivatives of all components of the user's outputs, in order, at given accelerations."""
         return self._quantity("outputs", self._outputs, argument)
@@ -81,6 +90,17 @@ class Sensitivities:
     def outputs_in_accelerations(self) -> Rows:
         """Derivatives of the outputs with respect to u', (n_y, n_u)."""
         return slopes(self.equations.graph, self._outputs, self.equations.system.udot)
+
+    def contacts(self, argument: str) -> Quantity:
+        """Derivatives of :func:`contact_nodes` at given accelerations and contact multipliers."""
+        return self._quantity("contacts", self.equations.once(contact_nodes), argument)
+
+    @cached_property
+    def contacts_in_accelerations(self) -> Rows:
+        """Derivatives of :func:`contact_nodes` with respect to u': W, then zeros."""
+        zeros = (self.equations.graph.zero,) * len(self.equations.system.u)
+        rows = [row.W for row in self.equations.once(contact_rows).rows]
+        return (*rows, *(zeros for _ in self.equations.once(contact_nodes)[len(rows) :]))
 
     @cached_property
     def _outputs(self) -> tuple[Node, ...]:
@@ -154,6 +174,20 @@ def slopes(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> Row
     forward = tuple(tuple(tangent(output) for tangent in tangents) for output in outputs)
     reverse = tuple(tuple(gradient([output], [graph.one], inputs)) for output in outputs)
     return min(forward, reverse, key=lambda rows: count_operations(x for row in rows for x in row))
+
+
+def contact_rows(equations: Equations) -> ContactRows:
+    """The rows of the model's contacts."""
+    return lower_contacts(equations.system, equations.simplified)
+
+
+def contact_nodes(equations: Equations) -> tuple[Node, ...]:
+    """Acceleration, value, rate and target of all contact rows, then load and mu_k of all contacts."""
+    contacts, graph = equations.once(contact_rows), equations.graph
+    accelerations = [graph.dot(row.W, equations.system.udot) + row.remainder for row in contacts.rows]
+    of_rows = [getattr(row, name) for name in ("value", "rate", "target") for row in contacts.rows]
+    of_contacts = [getattr(values, name) for name in ("load", "mu_k") for values in contacts.values]
+    return (*accelerations, *of_rows, *of_contacts)
 
 
 def constraint_rates(equations: Equations, stabilized: bool) -> tuple[tuple[Node, ...], tuple[Node, ...]]:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import sympy
 
+from kanegen.codes import Paradox
 from kanegen.model import normalize
 from kanegen.model.laws import LAWS, ContactLaw, Coulomb, Law, Restitution, Value, decay
 from kanegen.model.records import FrozenMapping, Loads, read_fields
@@ -51,12 +52,16 @@ def _law(value: Any, where: str, problems: list[str]) -> Any:
 
 def _coulomb(value: Any, where: str, problems: list[str]) -> Any:
     known = normalize.expect(value, Coulomb, where, "a friction law, kg.Coulomb", problems)
-    return _with_expressions(value if known else Coulomb(0), where, problems)
+    law = value if known else Coulomb(0)
+    if law.option_problem():
+        problems.append(f"{where} {law.option_problem()}")
+        law = replace(law, paradox=Paradox.ERROR.label, compliance=None)
+    return _with_expressions(law, where, problems)
 
 
 def _with_expressions(law: Law, where: str, problems: list[str]) -> Any:
     values = {x.name: normalize.scalar(x.expression, f"{where} {x.name}", problems) for x in law.values()}
-    return replace(law, **values)  # type: ignore[type-var]
+    return law.with_values(values)
 
 
 def _friction_or_none(value: Any, where: str, problems: list[str]) -> Any:
@@ -335,6 +340,11 @@ class Contact:
         """Newton's coefficient of restitution."""
         return sympy.S.Zero if self.law is None else self.law.restitution
 
+    @property
+    def paradox(self) -> Paradox:
+        """What happens where friction has no stable solution with finite forces."""
+        return Paradox.ERROR if self.friction is None else Paradox[self.friction.paradox.upper()]
+
     def target(self, gap: Any, rate: Any) -> Any:
         """The prescribed acceleration of the closed normal row; zero if the law gives a force."""
         if self.law is None:
@@ -342,9 +352,11 @@ class Contact:
         return self.law.target(gap, rate, self.level)
 
     def force(self, gap: Any, rate: Any) -> Any:
-        """The normal force, N, from the law or the user; zero if the normal force is a multiplier."""
+        """The normal force, N, from the law or the user; zero if the normal force is always a multiplier."""
         if self.load is not None:
             return self.load
+        if self.friction is not None and self.friction.compliance is not None:
+            return self.friction.compliance.force(-gap, -rate)
         return sympy.S.Zero if self.law is None else self.law.force(-gap, -rate)
 
     def values(self) -> tuple[Value, ...]:

@@ -167,6 +167,16 @@ class SystemDescription:
         return resolved_contacts(self.contacts, self.level)
 
     @cached_property
+    def inputs_with_law(self) -> tuple[int, ...]:
+        """The indices of the inputs with a feedback law."""
+        return tuple(k for k, item in enumerate(self.inputs) if item.law is not None)
+
+    @cached_property
+    def switches(self) -> Mapping[str, Any]:
+        """The kinks of all continuous laws (:attr:`Input.switches`); the runtime treats them as further events."""
+        return FrozenMapping(pair for item in self.inputs for pair in item.switches.items())
+
+    @cached_property
     def contact_rows(self) -> tuple[str, ...]:
         """The names of the contact rows."""
         return tuple(name for contact in self.resolved_contacts for name in contact.row_names)

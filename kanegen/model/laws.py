@@ -7,10 +7,13 @@ methods of its class; a new law is a new class in this module, listed in :data:`
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Final, Self
 
 import sympy
+
+from kanegen.codes import Paradox
 
 QUANTITIES = ("force", "acceleration")
 
@@ -54,6 +57,14 @@ class Law:
         given = ((item, getattr(self, item.name)) for item in fields(self) if item.metadata)  # type: ignore[arg-type]
         return tuple(Value(item.name, value, **item.metadata) for item, value in given if value is not None)
 
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """The record with other values, by name."""
+        return replace(self, **values)  # type: ignore[type-var]
+
+    def option_problem(self) -> str:
+        """The problem of arguments that are not values; empty if there is none."""
+        return ""
+
 
 class ContactLaw(Law):
     """Base class of the laws of a gap. The defaults are those of a law that prescribes the acceleration of its row.
@@ -85,10 +96,6 @@ class ContactLaw(Law):
     def force(self, x: Any, rate: Any) -> Any:
         """The force, N, at the penetration x and its rate; zero if the force is a multiplier."""
         return sympy.S.Zero
-
-    def option_problem(self) -> str:
-        """The problem of arguments that are not values; empty if there is none."""
-        return ""
 
     def level_problem(self, gap: Any, level: int) -> str:
         """Why the law cannot be used for a gap of this level (2: positions, 1: speeds); empty if it can."""
@@ -291,12 +298,44 @@ class Coulomb(Law):
         friction force is large enough.
     decay_rate
         Rate, 1/s, at which the slip velocity decays in stick (where it is a rounding error) and in creep.
+    paradox
+        What happens at a rigid contact where no finite forces agree with the laws of all contacts, or several do
+        (Painleve 1895). ``"error"``: the run stops. ``"impact"``: an impulse without collision follows where there
+        is no solution (Lecornu 1905; Darboux 1880, Keller 1986), and of several solutions the stable one with the least
+        normal forces is taken. ``"regularize"``: the same choice among several solutions; where there is none, the
+        contact obeys ``compliance`` from then on until it opens.
+    compliance
+        The law of ``paradox="regularize"``: :class:`KelvinVoigt`, :class:`HuntCrossley` or :class:`ImpactFunction`
+        with ``quantity="force"``.
     """
 
     mu_s: Any = field(metadata=NOT_NEGATIVE)
     mu_k: Any = field(default=None, metadata=NOT_NEGATIVE)
     creep: Any = field(default=None, metadata=POSITIVE)
     decay_rate: Any = field(default=10.0, metadata=NOT_NEGATIVE)
+    paradox: str = Paradox.ERROR.label
+    compliance: CompliantLaw | None = None
+
+    def values(self) -> tuple[Value, ...]:
+        own = super().values()
+        return own if self.compliance is None else (*own, *self.compliance.values())
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        compliance = None if self.compliance is None else self.compliance.with_values(values)
+        own = {value.name: values[value.name] for value in super().values()}
+        return replace(self, **own, compliance=compliance)
+
+    def option_problem(self) -> str:
+        choices = Paradox.labels()
+        if self.paradox not in choices:
+            return f"has paradox={self.paradox!r}: expected {', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}"
+        known = isinstance(self.compliance, CompliantLaw) and self.compliance.gives_force
+        if not (known if self.paradox == Paradox.REGULARIZE.label else self.compliance is None):
+            return (
+                f"has paradox={self.paradox!r} and compliance={self.compliance!r}: expected a law that gives a force, "
+                'such as compliance=kg.KelvinVoigt(stiffness, damping), with paradox="regularize" only'
+            )
+        return ""
 
     @property
     def kinetic(self) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import sympy
 from sympy.physics.vector import dynamicsymbols
 
+from kanegen import display
 from kanegen.errors import ModelError, warn_user
 from kanegen.model import normalize
 from kanegen.model.adapters import kane_arguments, lagrange_arguments, system_arguments
@@ -16,6 +17,7 @@ from kanegen.model.checks.bodies import body_problems, reaction_problems
 from kanegen.model.checks.contacts import contact_problems
 from kanegen.model.checks.control import control_constraint_problems, servo_problems
 from kanegen.model.checks.equations import equation_problems, speed_change_problems
+from kanegen.model.checks.feedback import feedback_problems
 from kanegen.model.checks.lagrangian import lagrangian_contradictions, lagrangian_problems
 from kanegen.model.checks.shapes import shape_problems
 from kanegen.model.checks.symbols import surplus_message, surplus_parameters, symbol_problems
@@ -35,6 +37,7 @@ _CHECKS: Final = (
     reaction_problems,
     servo_problems,
     control_constraint_problems,
+    feedback_problems,
     shape_problems,
 )
 
@@ -373,12 +376,58 @@ class Model(SystemDescription):
         model._complete(description, {**self.parameters, **(parameters or {})}, problems)
         return model
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: variables, bodies, constraints and parameters with their values."""
+        kinds = ("holonomic", "nonholonomic", "acceleration", "implied")
+        constraints = [(f"{kind} constraint", x) for kind in kinds for x in getattr(self, f"{kind}_constraints")]
+        rows = [
+            *((what, _formulas(getattr(self, what))) for what in ("coordinates", "speeds")),
+            *(("kinematics", _formula(x, " = 0")) for x in self.kinematics),
+            *(("state", _formula(sympy.Derivative(x, dynamicsymbols._t), " = ", y)) for x, y in self.states.items()),
+            ("inputs", _formulas(item.symbol for item in self.inputs)),
+            ("bodies", display.names(str(body.name) for body in self.bodies)),
+            *((what, _formula(x, " = 0")) for what, x in constraints),
+            ("contacts", display.names(contact.name for contact in self.resolved_contacts)),
+            ("events", display.names(event.name for event in self.events)),
+            ("outputs", display.names(self.outputs)),
+            ("reactions", display.names(self.reactions)),
+            ("control", type(self.control).__name__ if self.control else ""),
+            ("parameters", display.values({symbol_name(x): value for x, value in self.parameters.items()})),
+            ("start", display.values({symbol_name(x): value for x, value in self.initial.items()})),
+        ]
+        return display.facts(f"Model {self.name}", rows).html()
+
     def __repr__(self) -> str:
         return (
             f"<Model {self.name!r}: {len(self.coordinates)} coordinates, {len(self.speeds)} speeds, "
             f"{len(self.bodies)} bodies, {len(self.constraints)} constraints, {len(self.inputs)} inputs, "
             f"{f'{len(self.states)} states, ' if self.states else ''}{len(self.parameters)} parameters>"
         )
+
+
+LARGEST_FORMULA: Final = 60
+"""Operations of the largest formula that a notebook shows."""
+
+
+def _formula(left: Any, sign: str, right: Any = None) -> str:
+    """An equation, or a sentence for one that is too long."""
+    operations = sum(int(x.count_ops()) for x in (left, right) if x is not None)
+    if operations > LARGEST_FORMULA:
+        return f"an equation with {operations} operations"
+    return display.Latex(f"{_latex(left)}{sign}{'' if right is None else _latex(right)}")
+
+
+def _formulas(symbols: Iterable[Any]) -> str:
+    shown = [_latex(symbol) for symbol in symbols]
+    if len(shown) > display.MOST_NAMES:
+        shown = [*shown[: display.MOST_NAMES], rf"\ldots \text{{ ({len(shown)} in all)}}"]
+    return display.Latex(", ".join(shown)) if shown else ""
+
+
+def _latex(expression: Any) -> str:
+    from sympy.physics.vector.printing import vlatex
+
+    return str(vlatex(expression))
 
 
 def _parameter_symbols(description: SystemDescription, places: Sequence[Place]) -> tuple[Any, ...]:

@@ -52,7 +52,7 @@ def scalar(value: Any, where: str, problems: list[str]) -> Any:
             "expected the expression that must be zero"
         )
         return sympy.S.Zero
-    if not isinstance(expr, sympy.Expr):
+    if not isinstance(expr, sympy.Expr) or expr.is_Matrix:
         problems.append(f"{where} is {value!r}: expected a scalar SymPy expression, found {type(value).__name__}")
         return sympy.S.Zero
     # Derivatives of expressions, such as Derivative(sin(q), t), are evaluated.

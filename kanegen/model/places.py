@@ -102,6 +102,10 @@ def _scalar_places(model: SystemDescription) -> list[Place]:
         # Accelerations contain the rates of Phi1 and Phi2.
         definitions = enumerate(change.definitions or ())
         places.extend(Place("speed definition", f"definitions[{k}]", (expr,), 1) for k, expr in definitions)
+    for item in model.inputs:
+        if item.law is not None:
+            places.append(Place("feedback", f"the law of input {item.name}", (item.law,)))
+            places.extend(Place("limit", f"the {what} of input {item.name}", (x,)) for what, x in item.limits.items())
     places.extend(Place("output", f"outputs[{name!r}]", item.expressions) for name, item in model.outputs.items())
     if model.control is not None:
         places.extend(Place(*item) for item in model.control.places())

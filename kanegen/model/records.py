@@ -32,6 +32,10 @@ class FrozenMapping(Mapping[K, V]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._items!r})"
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """Keys that IPython offers after an opening bracket."""
+        return [key for key in self._items if isinstance(key, str)]
+
 
 @dataclass(frozen=True)
 class Output:

@@ -22,6 +22,7 @@ from kanegen.program.functions.contacts import (
     require_speeds,
 )
 from kanegen.program.functions.controls import control_constraints
+from kanegen.program.functions.feedback import needed_by_laws
 from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
 from kanegen.program.kernels import KERNELS
@@ -38,9 +39,10 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     """
     form = cheapest(equations) if options.form == AUTO else options.form
     of_form = [spec.name for spec in CATALOGUE.values() if form in spec.forms]
-    names = dict.fromkeys((*options.functions, *of_form, *needed_by_events(equations.model)))
+    model = equations.model
+    names = dict.fromkeys((*options.functions, *of_form, *needed_by_events(model), *needed_by_laws(model)))
     if FORMS[form].momenta:
-        require_speeds(equations.model, form)
+        require_speeds(model, form)
     functions = Functions(equations, speed_form(equations) if FORMS[form].momenta else form, CATALOGUE, names)
     right_hand_side(functions, stabilized=False)
     if functions.stabilizable:

@@ -14,8 +14,15 @@ from typing import Any, Final
 
 from kanegen.forms import FORMS
 from kanegen.program.builder import Functions, FunctionSpec, Maker, Members, Reason
-from kanegen.program.functions import consistency, controls, momentum_form, quantities, servo
-from kanegen.program.functions.consistency import displacements, integrals, position_level, residuals, velocity_level
+from kanegen.program.functions import consistency, controls, feedback, momentum_form, quantities, servo
+from kanegen.program.functions.consistency import (
+    displacements,
+    integrals,
+    output_motions,
+    position_level,
+    residuals,
+    velocity_level,
+)
 from kanegen.program.functions.jacobians import jacobian_specs
 from kanegen.program.functions.momentum_form import momenta_quantity
 from kanegen.program.functions.quantities import T, V, multipliers, part_of, plain
@@ -150,6 +157,8 @@ _DEFAULT: Final = (
         "rank of the equations of the controls, residual, smallest singular value, 1 if a solution exists",
         servo.feasibility,
     ),
+    FunctionSpec("laws", "inputs with a feedback law", feedback.laws, requires=feedback.no_laws, every_run=True),
+    FunctionSpec("law_limits", "limits of the feedback laws", feedback.law_limits, requires=feedback.no_limits),
     _plant(controls.control_forces, "generalized forces of unit controls, a row for each"),
     _plant(controls.kinematics, "[C D c] of q' = C u + D and q'' = C u' + c"),
 )
@@ -179,6 +188,7 @@ _ON_REQUEST: Final = (
         attribute=False,
     ),
     _members(integrals, "integral:", "[I_u | I] of the integral {}", every_run=True),
+    _members(output_motions, "motion:", "[y_q S, y, y', y'' at u' = 0] of the output y = {}"),
     _plant(
         controls.underactuation,
         "[R c] of R u' = c: equations of motion in the directions without control forces",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Generic, TypeAlias, TypeVar
 
+from kanegen.codes import Paradox
 from kanegen.graph.nodes import Graph, Node
 
 Operand = TypeVar("Operand")
@@ -139,6 +140,12 @@ class ContactEntry:
     tangent: int
     directions: int
     closed: bool
+    paradox: Paradox = Paradox.ERROR
+
+    @property
+    def flags(self) -> int:
+        """Whether the contact is closed at the start, and its paradox, as bits (kg_model.h)."""
+        return self.closed + 2 * self.paradox
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,12 @@ def make_consistent(
         state: tuple[Array, Array] = functions.module.checked_state(t, q, u, r)
         return state
     needed = _require(functions)
+    if r is None and not functions.inputs_read(needed).isdisjoint(description.laws):
+        # Laws that constraints read depend on positions, which a second pass does not change any more.
+        for _ in range(2):
+            inputs = functions.with_laws(needed, t, q, u, None, None)
+            q, u = make_consistent(functions, t, q, u, inputs, fixed, tolerance)
+        return q, u
     residuals = functions.get("residuals")
     residuals.value(t, q, u, r)  # checks the arguments
     guess = Guess(functions, float(t), q, u, functions.inputs(r, needed), tolerance)
@@ -163,7 +169,10 @@ def start_state(
     inputs = None
     if d.inputs:
         needed = functions.inputs_read(["residuals", "position_level", "velocity_level", "displacements", "Q"])
-        inputs = run_inputs(functions.module, d, r, needed).at(t)
+        source = run_inputs(functions.module, d, r, needed, functions.law_values)
+        if source.laws is not None and needed.isdisjoint(source.laws.slots):
+            source = source.without_laws or source
+        inputs = source.at(t) if needed or not source.of_state else None
     return *completed(functions, t, own | named, named or own, inputs, allowed), states
 
 
@@ -316,12 +325,17 @@ def projection_of(stabilization: Baumgarte | Projection | None, functions: Compi
     return stabilization
 
 
+def functions_of_constraints(d: Description) -> list[str]:
+    """Names of the functions with which states are corrected."""
+    needed = ["Q", "residuals"]
+    needed += ["position_level", "displacements"] if d.constraints.positions else []
+    needed += ["velocity_level"] if d.constraints.velocities else []
+    return needed
+
+
 def _require(functions: CompiledFunctions) -> list[str]:
     """Names of the functions of the constraints. Raises `SolveError` for a model that was built without them."""
-    constraints = functions.description.constraints
-    needed = ["Q", "residuals"]
-    needed += ["position_level", "displacements"] if constraints.positions else []
-    needed += ["velocity_level"] if constraints.velocities else []
+    needed = functions_of_constraints(functions.description)
     functions.require(needed)
     return needed
 

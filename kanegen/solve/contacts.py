@@ -11,7 +11,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description, EventLabel
-from kanegen.codes import EventKind, Status
+from kanegen.codes import REGULARIZED, EventKind, Status
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import independent_rows
 from kanegen.model.contacts import Event, normalized_events
@@ -150,6 +150,7 @@ class Contacting(Evaluation):
             raise SolveError(f"the model {self.description.name!r} has no contacts: see contacts= of Model")
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
+        r = self._functions.with_laws(("contacts", "gaps"), t, q, u, r, s)
         return contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
 
     def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None, s: Any = None) -> Impulse:
@@ -181,10 +182,10 @@ class Contacting(Evaluation):
         functions, description = self._functions, self.description
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
-        r = functions.with_states(r, s)
+        constraints, needed = description.constraints, _functions_of_impulses(description)
+        r = functions.with_states(functions.with_laws(needed, t, q, u, r, s), s)
         before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)
-        constraints, needed = description.constraints, _functions_of_impulses(description)
         functions.require(needed)
         inputs, rows = functions.inputs(r, needed), self._independent_rows(t, q, u, r)
         if len(rows) == len(description.speeds):
@@ -457,7 +458,7 @@ def _events(module: Evaluator, description: Description, rows: Array) -> tuple[E
     kinds, contacts, events = EventKind.labels(), module.CONTACTS, module.EVENTS
     names, records = (*description.speeds, *description.states), []
     for (t, code, index), q, u, s, new_u, new_s, impulse in zip(parts[0].tolist(), *parts[1:], strict=True):
-        kind = kinds[int(code)]
+        kind = "switches" if code == EventKind.USER and index >= len(description.events) else kinds[int(code)]
         name = (events if code == EventKind.USER else contacts)[int(index)]
         records.append(EventRecord(t, name, kind, q, u, new_u, impulse, s, new_s, names))
     return tuple(records)
@@ -468,7 +469,7 @@ def _phases(contacts: tuple[str, ...], rows: Array, end: float) -> tuple[Phase, 
     phases: list[Phase] = []
     ends = [*rows[1:, 0].tolist(), end]
     for row, t_end in zip(rows, ends, strict=True):
-        modes = FrozenMapping(zip(contacts, (MODES[int(code)] for code in row[1:]), strict=True))
+        modes = FrozenMapping(zip(contacts, (MODES[int(code) & ~REGULARIZED] for code in row[1:]), strict=True))
         if phases and dict(phases[-1].modes) == dict(modes):
             phases[-1] = Phase(phases[-1].t_start, t_end, modes)
         elif t_end != row[0] or len(rows) == 1:

@@ -108,7 +108,7 @@ class Evaluation:
         raise AttributeError(f"a Solver has no attribute {name!r}{hint}", name=name, obj=None)
 
     def _value(self, name: str, t: Any, q: Any, u: Any, r: Any, s: Any = None) -> Any:
-        return self._functions.get(name).value(t, q, u, r, s)
+        return self._functions.get(name).value(t, q, u, self._functions.with_laws([name], t, q, u, r, s), s)
 
     def _state(self, q: Any, u: Any, s: Any = None) -> tuple[Any, Any, Any]:
         """The state as arrays, from arrays or from mappings and ``initial``."""
@@ -124,6 +124,7 @@ class Evaluation:
         """
         constraints = self.description.constraints
         if not constraints.levels:
+            q, u, s = self._state(q, u, s)
             checked, _ = self.extension.module.checked_state(t, q, u, self._functions.with_states(r, s))
             none = np.empty((*checked.shape[:-1], 0))
             return none, none.copy()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NoReturn
+from types import MappingProxyType
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -13,21 +14,33 @@ from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
 from kanegen.program.catalogue import CATALOGUE, spec_of
-from kanegen.solve.values import real_array
+from kanegen.solve.values import input_array, real_array, state_arrays
+
+_OTHER_SPEEDS: Final = ("momentum_rhs", "speeds_from_momentum", "new_speeds")
+"""Functions whose argument u is not that of the speeds of the model, so that names and ``initial`` do not apply."""
 
 
 class CompiledFunctions:
     """Compiled functions by name.
 
-    ``parameters`` (n_p,) in the order of the description, NaN where a value is missing; ``gains`` (n_g,).
+    ``parameters`` (n_p,) in the order of the description, NaN where a value is missing; ``gains`` (n_g,); ``initial``
+    completes states that are given by name.
     Each compiled function has its own work space and is called under the global interpreter lock, so that threads can
     share it.
     """
 
-    def __init__(self, extension: Build, description: Description, parameters: Array, gains: Array) -> None:
+    def __init__(
+        self,
+        extension: Build,
+        description: Description,
+        parameters: Array,
+        gains: Array,
+        initial: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
         self.module = module = extension.module
         check_names(module, description)
-        self._made_from, self.description = (extension, description, parameters, gains), description
+        self._made_from, self.description = (extension, description, parameters, gains, dict(initial)), description
+        self._initial = initial
         self._read: dict[tuple[str, ...], frozenset[int]] = {}
         self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
         defaults = [np.nan if slot.default is None else slot.default for slot in description.input_slots]
@@ -48,7 +61,13 @@ class CompiledFunctions:
     def get(self, name: str) -> Any:
         """A new ``Function`` of the module. Raises `SolveError` with the reason if it cannot be called."""
         self.require([name])
-        return self.module.Function(name, self.prepared, self._values_by_default([name]))
+        named = None if name in _OTHER_SPEEDS else self._arrays
+        return self.module.Function(name, self.prepared, self._values_by_default([name]), named)
+
+    def _arrays(self, q: Any, u: Any, r: Any, s: Any) -> tuple[Any, ...]:
+        """A state and inputs as arrays, from mappings by name or arrays."""
+        q, u, s = state_arrays(self.description, self._initial, q, u, s)
+        return q, u, input_array(self.description, r, self._defaults) if isinstance(r, Mapping) else r, s
 
     def require(self, names: Iterable[str]) -> None:
         """Raise `SolveError` with the reason if one of these functions cannot be called."""
@@ -70,7 +89,7 @@ class CompiledFunctions:
         Raises `SolveError` where one of the functions reads an input or a state without a default.
         """
         if r is not None:
-            return real_array(r, "r")
+            return input_array(self.description, r, self._defaults) if isinstance(r, Mapping) else real_array(r, "r")
         listed, layout = list(names), self.description.input_layout
         values = self._values_by_default(listed)
         missing = [name for name, x in zip((*layout.inputs, *layout.hidden), values, strict=True) if np.isnan(x)]
@@ -81,14 +100,43 @@ class CompiledFunctions:
             )
         return values
 
+    @property
+    def law_values(self) -> Callable[..., Any] | None:
+        """The function of (t, q, u, r, s) with the values of all feedback laws; None without laws."""
+        return self.get("laws").value if self.description.laws else None
+
+    def with_laws(self, names: Iterable[str], t: Any, q: Any, u: Any, r: Any, s: Any) -> Any:
+        """``r``; if it is None and one of the functions reads an input with a law, the inputs with the values of laws.
+
+        The result has a row for each state. Raises `SolveError` where one of the functions, or a law, reads an input
+        without a default.
+        """
+        laws, listed = self.description.laws, tuple(names)
+        if r is not None or self.inputs_read(listed).isdisjoint(laws):
+            return r
+        values = self._values_by_default(listed)[: len(self.description.inputs)]
+        law_values = np.asarray(self.get("laws").value(t, q, u, None, s))
+        array: Array = np.empty((*law_values.shape[:-1], values.size))
+        array[:] = values
+        array[..., list(laws)] = law_values
+        missing = [name for name, x in zip(self.description.inputs, array.T, strict=True) if np.isnan(x).any()]
+        if missing:
+            raise SolveError(
+                f"{', '.join(listed)} need values of inputs without a default: {', '.join(missing)}; pass r=, or give "
+                "each Input a default or a law"
+            )
+        return array
+
     def with_states(self, r: Any, s: Any) -> Any:
         """The inputs ``r`` followed by the hidden inputs with the states ``s``; ``r`` if no states are given.
 
         Both can have rows, ``r`` (N, n_r) and ``s`` (N, n_s); the result then has N rows.
-        Inputs and states that are not given are NaN, which functions that read them refuse. Raises `SolveError` for
-        states of the wrong number.
+        Inputs and states that are not given are NaN, which functions that read them refuse; inputs by name need a value
+        or a default. Raises `SolveError` for states of the wrong number.
         """
         d, layout = self.description, self.description.input_layout
+        if isinstance(r, Mapping):
+            r = input_array(d, r, self._defaults)
         if s is None:
             return r
         states = real_array(s, "s")
@@ -105,6 +153,16 @@ class CompiledFunctions:
         array[..., :width] = given
         array[..., layout.state_slots] = states
         return array
+
+    def with_forces(self, r: Any, s: Any, forces: Array) -> Array:
+        """The inputs ``r`` and the states ``s`` with the multipliers of the contact rows, (n_r + n_hidden,)."""
+        given, slots = self.with_states(r, s), self.description.input_layout.multiplier_slots
+        values = self._defaults.copy()
+        if given is not None:
+            numbers = real_array(given, "r")
+            values[: len(numbers)] = numbers
+        values[slots] = forces
+        return values
 
     def in_run(self, *names: str) -> tuple[str, ...]:
         """These functions and those that every run of the model calls: contacts, guards of events, impulses."""
@@ -172,7 +230,27 @@ class CompiledFunctions:
         if (problem := self.problem(name)) is not None:
             return refusal(problem)
         call: Callable[..., Any] = getattr(self.get(name), method)
-        return call
+        if not self.description.laws or self.inputs_read([name]).isdisjoint(self.description.laws):
+            return call
+        return self._ode_with_laws(name, call) if method == "ode" else self._call_with_laws(name, call)
+
+    def _call_with_laws(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of a state whose inputs are those of the laws, unless they are given."""
+
+        def value(t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
+            return call(t, q, u, self.with_laws([name], t, q, u, r, s), s, out)
+
+        return value
+
+    def _ode_with_laws(self, name: str, ode: Callable[..., Any]) -> Callable[..., Any]:
+        d = self.description
+        ends = len(d.coordinates), len(d.coordinates) + len(d.speeds)
+
+        def value(t: Any, y: Any, r: Any = None) -> Any:
+            q, u, s = np.split(real_array(y, "y"), ends)
+            return ode(t, y, self.with_laws([name], t, q, u, r, s if d.states else None))
+
+        return value
 
 
 def check_names(module: Evaluator, description: Description) -> None:

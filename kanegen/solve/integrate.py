@@ -16,7 +16,6 @@ from kanegen.errors import SolveError, brief
 from kanegen.forms import FORMS
 from kanegen.model import Projection
 from kanegen.progress import ProgressBar, activity
-from kanegen.solve.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.consistent import (
     RunStart,
     consistent_controls,
@@ -27,9 +26,10 @@ from kanegen.solve.consistent import (
 )
 from kanegen.solve.contacts import check_contact_values, check_run, hybrid_records, start_modes, watched_events
 from kanegen.solve.evaluation import Evaluation
+from kanegen.solve.feedback.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.inputs import RunInputs, run_inputs
-from kanegen.solve.inverse_dynamics import InverseDynamics, inverse_dynamics
+from kanegen.solve.inputs import RunInputs, held, run_inputs, sample_times
+from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
 from kanegen.solve.momentum import RunMomenta, state_function
 from kanegen.solve.solution import (
     Dense,
@@ -63,8 +63,8 @@ class Options(NamedTuple):
     dense_output: bool
     progress: bool | Callable[[float], None]
 
-    def check(self) -> None:
-        """Raise `SolveError` for step options that contradict the method, and for invalid values."""
+    def checked(self) -> Options:
+        """These options. Raises `SolveError` for step options that contradict the method, and for invalid values."""
         if self.method not in FIXED_STEP + ADAPTIVE:
             raise SolveError(
                 f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or {', '.join(ADAPTIVE)} "
@@ -88,6 +88,7 @@ class Options(NamedTuple):
             raise SolveError(f"max_steps is {brief(steps)}; expected an integer from 1 to 2**63 - 1, or None")
         _check_tolerance(self.rtol, "rtol", zero=False)
         _check_tolerance(self.atol, "atol", zero=True)
+        return self
 
 
 RTOL: Final = 1e-8
@@ -120,9 +121,9 @@ class Problem(NamedTuple):
     solver: SolverReference
     record: RunRecord
 
-    def inputs_at(self, t: float, s: Any) -> Any:
-        """The inputs at ``t``, followed by hidden inputs with the states ``s`` if the model has states."""
-        return self.functions.with_states(self.inputs.at(t), s if self.s0.size else None)
+    def inputs_at(self, t: float, q: Any, u: Any, s: Any) -> Any:
+        """The inputs at this state, followed by hidden inputs with the states ``s`` if the model has states."""
+        return self.functions.with_states(self.inputs.at(t, (q, u, s)), s if self.s0.size else None)
 
 
 def integrate(problem: Problem, start: RunStart, t1: float, options: Options) -> Solution:
@@ -150,7 +151,7 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: Options) ->
             events=events,
             modes=start_modes(functions.module, options.modes),
             projection=None if projection is None else _projection_arguments(functions, projection),
-            control=None if problem.loop is None else problem.loop.compiled,
+            control=(*problem.inputs.controls, *(() if problem.loop is None else (problem.loop.compiled,))),
         )
     if problem.momenta is not None:
         result = problem.momenta.in_speeds(result)
@@ -170,10 +171,11 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     events = watched_events(d, options.events)
     if problem.loop is not None:
         problem.loop.check(options.method, start.t, t1)
+    events = (*events, *(() if problem.inputs.laws is None else problem.inputs.laws.switches()))
     check_run(problem.functions, events, t1 < start.t, problem.loop is not None and problem.loop.law is None)
     state, tolerance = start[:3], start.tolerance if d.constraints.levels else None
     needed = (d.inputs or d.states) and (d.contacts.values or tolerance is not None)
-    r = problem.inputs_at(start.t, problem.s0) if needed else None
+    r = problem.inputs_at(*start[:3], problem.s0) if needed else None
     check_contact_values(problem.functions, *state, r)
     if tolerance is not None and (violated := violations(d, problem.residuals(*state, r), *state[1:], tolerance)):
         advice = (
@@ -261,7 +263,7 @@ def _solution(problem: Problem, result: Any) -> Solution:
 
 def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> Solution:
     """Return the solution if it reached the end of the span; otherwise raise an error that holds it."""
-    if result.flat_guard is not None:
+    if result.flat_guard is not None and result.flat_guard not in problem.functions.description.switches:
         raise IntegrationError(
             f"the guard of event {result.flat_guard!r} was zero wherever it was evaluated, so that the event has no "
             "instant; correct the guard, or leave the event out by events=; the motion is in .solution of this error",
@@ -285,11 +287,11 @@ def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> S
 
 def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:
     """The message on an entry of the right-hand side or its Jacobian that is not finite; None if all are finite."""
-    if problem.momenta is not None or problem.loop is not None:
+    if problem.momenta is not None or problem.loop is not None or problem.inputs.is_sampled:
         return None
     t, q, u, *s = last
     try:
-        r = problem.inputs_at(t, *s) if s else problem.inputs.at(t)
+        r = problem.inputs_at(t, q, u, s[0] if s else problem.s0)
         problem.function.pair(t, q, u, r)
         problem.functions.require_finite(("jacobian_q", "jacobian_u", "jacobian_s"), t, q, u, r)
     except SolveError as error:
@@ -323,6 +325,7 @@ class Integrable(Evaluation):
         start_tolerance: float | None = 1e-6,
         control: bool = False,
         sample_time: float | None = None,
+        delay: float | None = None,
         limits: Any = None,
         y: Any = None,
         tau0: Any = None,
@@ -376,8 +379,11 @@ class Integrable(Evaluation):
             servo-constraints of a ``Servo`` determine the controls, ``ControlConstraints`` make them part of the state.
             ``r`` is then a mapping with the other inputs. See docs/control.md.
         sample_time
-            Servo: the controls are computed at multiples of this time (s) after ``t0`` and held in between. None:
-            they are computed continuously.
+            The inputs ``r``, or with ``control=True`` the controls of a servo, are computed at multiples of this time
+            (s) after ``t0``, once each and in order, and held in between. None: they are computed continuously.
+        delay
+            Time (s) from a sample until its values act; needs ``sample_time``. Before the first values act, an input
+            has its default or, without one, the value of the first sample.
         limits
             Servo: for each control its largest magnitude, ``(lowest, highest)`` or None, in a sequence or a mapping by
             name; None: those of the model. ``saturation`` and ``warnings`` of ``solution.control`` show their effect.
@@ -406,18 +412,16 @@ class Integrable(Evaluation):
         IntegrationInterrupted
             A `KeyboardInterrupt` with the same ``solution``.
         """
-        if not (type(rtol) is type(atol) is float):  # names cost more time than the checks of numbers
-            names = state_components(self.description, control)
-            rtol, atol = tolerances(rtol, "rtol", RTOL, names), tolerances(atol, "atol", ATOL, names)
+        rtol, atol = self._tolerances(rtol, atol, control)
         stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
-        options = Options(*stepping, events, modes, dense_output, progress)
-        options.check()
+        options = Options(*stepping, events, modes, dense_output, progress).checked()
         t0, t1 = _span(t_span, initial_time(self.description, self.initial))
         if start_tolerance is not None:
             positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
+        closing = ControlOptions(control, sample_time, delay, limits, y, tau0)
+        r = self._read_once(closing, r)
         q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, start_tolerance)
         start = RunStart(t0, q0, u0, start_tolerance)
-        closing = ControlOptions(control, sample_time, limits, y, tau0)
         return integrate(self._problem(closing, options, start, t1, r, s0), start, t1, options)
 
     def _problem(
@@ -427,7 +431,7 @@ class Integrable(Evaluation):
         loop = closed_loop(functions, control, start, r)
         functions.require(functions.in_run())
         function = functions.get((loop and loop.right_hand_side) or self._state_function())
-        inputs = self._run_inputs(r) if loop is None else loop.inputs
+        inputs = self._open_inputs(control, start, r, s0) if loop is None else loop.inputs
         momenta = None
         if loop is None and FORMS[self.description.form].momenta:
             momenta = RunMomenta(functions, r, self._inputs_needed())
@@ -460,25 +464,30 @@ class Integrable(Evaluation):
         """
         q, u, _ = self._state(q, u)
         names = self.description.input_names(control_constraints(self._functions).states)
-        inputs = other_inputs(self._functions, names, r).at(number(t, "t"))
+        inputs = other_inputs(self._functions, names, r).at(number(t, "t"), (q, u))
         return consistent_controls(self._functions, t, q, u, tau, inputs, tolerance)
 
     def inverse_dynamics(
-        self, path: Any, times: Any, r: Any = None, *, path_tolerance: float | None = 1e-6
+        self, path: Any, times: Any, r: Any = None, *, q0: Any = None, path_tolerance: float | None = 1e-6
     ) -> InverseDynamics:
         """Compute the controls, multipliers and reactions of a given motion, at all times in one compiled call.
 
         Parameters
         ----------
         path
-            Motion of all coordinates: a mapping from each coordinate to a SymPy expression of time and parameters, a
-            number, a table ``(times, values)`` or a SciPy spline; or one table (n,), (n, n_q), or one spline, of all
-            coordinates. Splines of degree 5 interpolate tables.
+            A mapping from coordinates and outputs to SymPy expressions of time and parameters, numbers, tables
+            ``(times, values)`` or SciPy splines; a list of these for an output with several components. It contains
+            all coordinates, or as many coordinates and outputs as there are degrees of freedom of the configuration
+            (nonholonomic constraints do not count); the others are then assembled from one time to the next. Or one
+            table (n,), (n, n_q), or one spline, of all coordinates. Splines of degree 5 interpolate tables.
         times
             Times of the evaluation, (n_t,), s.
         r
             The inputs that are not controls: a mapping as for :meth:`integrate`. The controls are those of the
             servo-constraints; in a model without servo-constraints, all inputs that occur in the forces only.
+        q0
+            Guess of the position at the first time, for a path of some coordinates and outputs only: a mapping by name
+            or symbol, completed by ``initial`` and the path, or (n_q,).
         path_tolerance
             Largest violation of the constraints by the path, relative to the largest coordinate, speed or acceleration
             (at least 1); None: not checked.
@@ -491,9 +500,11 @@ class Integrable(Evaluation):
         Raises
         ------
         SolveError
-            For wrong arguments, and for a path that violates constraints; the message names each with its worst time.
+            For wrong arguments, for a path that violates constraints (the message names each with its worst time), and
+            for one that passes a singular position or leaves the workspace.
         """
-        return inverse_dynamics(self._functions, self.parameters, path, times, r, path_tolerance)
+        values = self.parameters, self.initial
+        return inverse_dynamics(self._functions, values, path, times, r, q0, path_tolerance)
 
     def low_level_callable(self, r: Any = None) -> Any:
         """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
@@ -506,11 +517,41 @@ class Integrable(Evaluation):
         from scipy import LowLevelCallable
 
         function = self._functions.get(self._rhs_name)
-        return LowLevelCallable(function.low_level(self._run_inputs(r).compiled))
+        inputs = self._run_inputs(r)
+        return LowLevelCallable(function.low_level(inputs.compiled, inputs.controls))
 
     def _run_inputs(self, r: Any) -> RunInputs:
         """The inputs ``r`` of a run; inputs that no function of the run reads need no value."""
-        return run_inputs(self.extension.module, self.description, r, self._inputs_needed())
+        functions = self._functions
+        return run_inputs(functions.module, self.description, r, self._inputs_needed(), functions.law_values)
+
+    def _tolerances(self, rtol: Any, atol: Any, control: bool) -> tuple[Any, Any]:
+        if type(rtol) is type(atol) is float:
+            return rtol, atol  # names cost more time than the checks of numbers
+        names = state_components(self.description, control)
+        return tolerances(rtol, "rtol", RTOL, names), tolerances(atol, "atol", ATOL, names)
+
+    def _read_once(self, control: ControlOptions, r: Any) -> Any:
+        """``r``, or the inputs that it describes: a callable that is sampled is called once at the start of a run."""
+        is_sampled = control.sample_time is not None and r is not None and control.control is False
+        return self._run_inputs(r) if is_sampled else r
+
+    def _open_inputs(self, control: ControlOptions, start: RunStart, r: Any, s0: Array) -> RunInputs:
+        """The inputs of a run without the control law of the model, held between samples if a sample time is given."""
+        d, inputs = self.description, self._run_inputs(r)
+        times = sample_times(control.sample_time, control.delay)
+        if not (inputs.of_state or times[0]):
+            return inputs
+        if FORMS[d.form].momenta:
+            what = "sampled inputs are" if times[0] else "an r of (t, q, u) is"
+            raise SolveError(
+                f"{what} not available with form={d.form!r}, which integrates momenta, not speeds: build with "
+                'form="auto"'
+            )
+        if not times[0]:
+            return inputs
+        q, u = self.extension.module.checked_state(*start[:3])
+        return held(self.extension.module, d, inputs, times, (start.t, (q, u, s0)), self._inputs_needed())
 
     def _state_function(self) -> str:
         return state_function(self.description.form, self._rhs_name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +14,7 @@ from kanegen.errors import SolveError
 from kanegen.program.catalogue import group
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import numbers, one_state, require_none
+from kanegen.solve.values import input_array, numbers, one_state, require_none
 
 SERVO_FUNCTIONS: Final = tuple(name for name in group("servo") if name != "servo_gains")
 
@@ -99,6 +99,7 @@ class Controlled(Evaluation):
 
     def feasibility(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Feasibility:
         """Whether the servo-constraints at this state are satisfied by unique controls, a family, or none."""
+        q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
         rank, residual, smallest, possible = self._servo["feasibility"](t, q, u, self._servo_inputs(None, r, s))
         dimension = len(_controls(self.description)) - int(rank)
@@ -125,6 +126,10 @@ class Controlled(Evaluation):
     def _servo_inputs(self, y: Any, r: Any, s: Any) -> Any:
         """All inputs, followed by the hidden inputs with y and s; missing inputs are zero or the defaults."""
         d = self.description
+        if isinstance(r, Mapping):
+            known = dict.fromkeys(self._servo_missing, np.nan)
+            defaults = [known.get(name, x) for name, x in zip(d.inputs, self._servo_defaults, strict=False)]
+            r = input_array(d, r, np.array(defaults))
         if r is None and self._servo_missing:
             raise SolveError(
                 f"the inputs {', '.join(self._servo_missing)} of {d.name!r} have no default and are not controls: pass "

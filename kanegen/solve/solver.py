@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from kanegen import display
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Build
 from kanegen.codegen.description import Description
@@ -19,12 +20,13 @@ from kanegen.model.description import SystemDescription
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
+from kanegen.solve.analysis.continuation import Continuable
 from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
 from kanegen.solve.evaluation import Quantity, describe_quantities
+from kanegen.solve.feedback.limits import require_limits
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.integrate import Integrable
-from kanegen.solve.linearize import Differentiable
 from kanegen.solve.momentum import functions_of_momenta
 from kanegen.solve.servo import Controlled, servo_attributes
 from kanegen.solve.values import (
@@ -36,24 +38,27 @@ from kanegen.solve.values import (
     number,
     one_state,
     parameter_values,
+    short,
     without_surplus,
 )
 
 Names = tuple[str, ...]
 
 
-class Solver(Contacting, Controlled, Differentiable, Integrable):
+class Solver(Contacting, Controlled, Continuable, Integrable):
     """A compiled model with values of its parameters; immutable. Solvers with other values share the compiled code.
 
     Every quantity is a function of ``(t, q, u, r=None, s=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
     inputs ``r`` (n_r,), optional when all inputs have defaults, states ``s`` (n_s,), needed by the quantities of a
     model with states that depend on them. Arguments with a row for each of N states, ``t`` (N,), ``q`` (N, n_q), ``u``
     (N, n_u), ``r`` (N, n_r), ``s`` (N, n_s), give results (N, ...), computed in one compiled loop that releases the
-    interpreter lock; an argument without rows applies to all states. Results are new arrays unless ``out`` is given.
-    All functions raise `SolveError` for arguments of the wrong shape or type, for NaN or infinity in an argument, for
-    results that are not finite (for example after a division by zero; the message names the entry, the row and the
-    state), for quantities that were not built, and for parameters without a value. After an error the contents of
-    ``out`` are undefined.
+    interpreter lock; an argument without rows applies to all states. ``q``, ``u``, ``r`` and ``s`` can also be mappings
+    from names or symbols to numbers or arrays (N,). What ``q``, ``u`` and ``s`` leave open, all for None, is taken from
+    :attr:`initial`, missing inputs from their defaults; other missing values are an error. Results are new arrays
+    unless ``out`` is given. All functions raise `SolveError` for arguments of the wrong shape or type, for NaN or
+    infinity in an argument, for results that are not finite (for example after a division by zero; the message names
+    the entry, the row and the state), for quantities that were not built, and for parameters without a value. After an
+    error the contents of ``out`` are undefined.
 
     Threads can share a solver; integrations release the interpreter lock and run in parallel. A pickle holds the
     sources, parameters and stabilization; unpickling takes the compiled code from the cache or builds it again.
@@ -107,15 +112,17 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         values = parameter_values(parameters or {}, description)
         gains = gain_values(stabilization, description)
         vector = np.array([np.nan if value is None else value for value in values.values()], dtype=np.float64)
-        functions = CompiledFunctions(extension, description, vector, gains)
+        start = FrozenMapping(initial_values(initial or {}, description))
+        functions = CompiledFunctions(extension, description, vector, gains, start)
         require_decay(functions)
+        require_limits(functions)
         rhs_name = "rhs_stabilized" if gains.any() else "rhs"
         self.__dict__.update(
             extension=extension,
             description=description,
             parameters=FrozenMapping(values),
             stabilization=stabilization,
-            initial=FrozenMapping(initial_values(initial or {}, description)),
+            initial=start,
             model=model,
             rhs=functions.call(rhs_name, "pair"),
             ode=functions.call(rhs_name, "ode"),
@@ -224,9 +231,10 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
         These are the model's own, ``description.dependent``, unless the constraints are nearly singular in them at this
         state: then compiled code and this method choose others by complete pivoting. The method needs ``J``.
         """
+        q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
         function, description = self._functions.get(self._rhs_name), self.description
-        function.pair(t, q, u, r, s)
+        function.pair(t, q, u, self._functions.with_laws([self._rhs_name], t, q, u, r, s), s)
         if not function.repartitioned:
             return description.dependent_names, description.independent_names
         J = self.J(t, q, u, r, s)
@@ -239,6 +247,7 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
 
     def redundant_constraints(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Names:
         """Labels of the constraints that depend on the preceding ones at this state; needs ``J``."""
+        q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
         kept = independent_rows(self.J(t, q, u, r, s))
         return tuple(label for i, label in enumerate(self.description.constraints.rows) if i not in kept)
@@ -259,6 +268,24 @@ class Solver(Contacting, Controlled, Differentiable, Integrable):
     def operation_count(self) -> int:
         """Operations of one call of ``rhs``, with its linear solve; ``description.functions`` has the other counts."""
         return self.description.functions[self._rhs_name].operations
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: variables, parameters, and the compiled functions with their operation counts."""
+        d = self.description
+        functions = (f"{name} ({entry.operations})" for name, entry in d.functions.items())
+        rows = [
+            *((what, display.names(getattr(d, what))) for what in ("coordinates", "speeds", "states", "inputs")),
+            ("dependent speeds", display.names(d.dependent_names)),
+            *((f"constraint {k}", label) for k, label in enumerate(map(short, d.constraints.rows), start=1)),
+            ("contact rows", display.names(d.contacts.rows)),
+            ("events", display.names(event.name for event in d.events)),
+            *((what, display.names(getattr(d, what))) for what in ("outputs", "reactions")),
+            ("parameters", display.values(self.parameters)),
+            ("start", display.values(self.initial)),
+            ("stabilization", "" if self.stabilization is None else str(self.stabilization)),
+            ("functions (operations)", display.names(functions)),
+        ]
+        return display.facts(f"Solver {d.name} ({d.form} form)", rows).html()
 
     def __repr__(self) -> str:
         d = self.description

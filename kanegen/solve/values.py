@@ -37,8 +37,9 @@ def names_in(given: Any, what: str) -> list[str]:
 def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[str, Any]:
     """The mapping with names in place of symbols as keys. Raises `SolveError` for unknown and repeated names."""
     if not isinstance(given, Mapping):
+        plural = f"{what}s" if what.isalpha() else what
         raise SolveError(
-            f"the values by name ({what}) are {brief(given)}; expected a mapping from names or symbols to values"
+            f"the values by name ({plural}) are {brief(given)}; expected a mapping from names or symbols to values"
         )
     result: dict[str, Any] = {}
     problems = []
@@ -77,13 +78,13 @@ def listed(headline: str, problems: Sequence[str], advice: str) -> str:
 def beyond(labels: Iterable[str], residuals: Array, limit: float) -> list[str]:
     """One message for each row whose residual exceeds the limit or is NaN."""
     return [
-        f"{_short(label)}: residual {value:.6g}, allowed {limit:.3g}"
+        f"{short(label)}: residual {value:.6g}, allowed {limit:.3g}"
         for label, value in zip(labels, residuals.tolist(), strict=True)
         if not abs(value) <= limit
     ]
 
 
-def _short(label: str) -> str:
+def short(label: str) -> str:
     """The label, or its beginning and end: constraints of spatial systems can be pages long."""
     return label if len(label) <= 120 else f"{label[:75]} ... {label[-40:]}"
 
@@ -196,6 +197,11 @@ class Variables(NamedTuple):
 
     def array(self, values: Mapping[str, float]) -> Array:
         """The values (n,) in order. Raises `SolveError` that names those that are missing."""
+        complete = self.complete(values)
+        return np.array([complete[name] for name in self.names])
+
+    def complete(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The same values. Raises `SolveError` that names those that are missing."""
         missing = [name for name in self.names if name not in values]
         if missing:
             kind, them = (f"{self.kind}s", "them") if len(missing) > 1 else (self.kind, "it")
@@ -203,7 +209,7 @@ class Variables(NamedTuple):
                 f"there is no value of the {kind} {', '.join(missing)} of the model {self.model!r}: add {them} to "
                 f"{self.argument}, or give a start by Model(initial=...) or solver.with_initial(...)"
             )
-        return np.array([values[name] for name in self.names])
+        return values
 
 
 _SHOWN = 8
@@ -228,13 +234,42 @@ def by_array(given: Any) -> bool:
     return type(given) is np.ndarray or (given is not None and not isinstance(given, Mapping))
 
 
+def _columns(values: Mapping[str, Any], names: Sequence[str], kind: str) -> Array:
+    """Values by name in order: numbers give (n,), or with an array (N,) of at least one of them (N, n)."""
+    given = [values[name] for name in names]
+    if not any(isinstance(value, (np.ndarray, Sequence)) and np.ndim(value) for value in given):
+        return np.array([number(value, f"{kind} {name}") for name, value in zip(names, given, strict=True)])
+    arrays = [real_array(value, f"{kind} {name}") for name, value in zip(names, given, strict=True)]
+    lengths = {array.shape for array in arrays if array.ndim}
+    if len(lengths) > 1 or any(len(shape) > 1 for shape in lengths):
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True) if array.ndim)
+        raise SolveError(f"the values by name ({kind}) have shapes {shapes}; expected numbers, or (N,) with the same N")
+    return np.stack(np.broadcast_arrays(*arrays), axis=-1)
+
+
+def input_array(d: Description, given: Mapping[Any, Any], defaults: Array) -> Array:
+    """Inputs (n_r,) from a mapping by name or symbol and defaults; with (N,) values of one input (N, n_r).
+
+    Raises `SolveError` for unknown names, and for inputs that have neither a value nor a default.
+    """
+    known = dict(zip(d.inputs, defaults.tolist(), strict=False))
+    named = by_name(given, d.inputs, "input")
+    missing = [name for name in d.inputs if name not in named and np.isnan(known[name])]
+    if missing:
+        raise SolveError(
+            f"r gives no value of {', '.join(missing)}, inputs of the model {d.name!r} without a default: add them to "
+            "r, or give each Input a default"
+        )
+    return _columns(known | named, d.inputs, "input")
+
+
 def state_arrays(
     description: Description, initial: Mapping[str, float], q: Any, u: Any, s: Any
 ) -> tuple[Any, Any, Any]:
     """The state as arrays. Values that a mapping by name or symbol leaves open, all for None, are those of ``initial``.
 
-    Arrays are returned unchanged. ``s`` remains None if ``initial`` has no values of the states, which many functions
-    do not need.
+    A mapping that contains arrays (N,) gives an array with N rows. Arrays are returned unchanged. ``s`` remains None if
+    ``initial`` has no values of the states, which many functions do not need.
 
     Raises `SolveError` for unknown names, values that are not finite, and missing values, which it names.
     """
@@ -244,7 +279,8 @@ def state_arrays(
         if by_array(given) or unneeded or (given is None and not variables.names):
             arrays.append(given)
         else:
-            arrays.append(variables.array({**initial, **variables.read(given)}))
+            values = {**initial, **by_name(given or {}, variables.names, variables.kind)}
+            arrays.append(_columns(variables.complete(values), variables.names, variables.kind))
     return arrays[0], arrays[1], arrays[2]
 
 

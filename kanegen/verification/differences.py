@@ -15,6 +15,7 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen.derivation import views
 from kanegen.derivation.constraints import ACCELERATION, POSITION, Row
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
+from kanegen.derivation.sensitivities import MULTIPLIER
 from kanegen.errors import SolveError
 from kanegen.graph import Node, evaluate, gradient, numpy_context
 from kanegen.model.expressions import atoms
@@ -203,7 +204,7 @@ def lagrangian(subject: Subject, worst: Worst) -> str:
 
 
 def rate_jacobians(subject: Subject, worst: Worst) -> str:
-    """``jacobian_q``, ``_u``, ``_s``, ``_r``, ``_p``, ``_t`` against differences of (q', u', s') in 50 digits."""
+    """``jacobian_q``, ``_u``, ``_s``, ``_r``, ``_p``, ``_t`` and ``_lambda`` against differences of (q', u', s')."""
     compiled = Compiled(subject.solver, stabilized=True)
     names = [name for name in compiled.names if name.startswith("jacobian_")]
     if not names:
@@ -231,8 +232,9 @@ def _rate_slopes(subject: Subject, state: State, array: str) -> Numbers:
     """
     values = subject.values(state)
     stabilized = any(function.name == "rhs_stabilized" for function in subject.program.functions)
-    slots = {"r": slice(len(subject.equations.system.r)), "s": _state_slots(subject)}.get(array, slice(None))
-    array = "r" if array == "s" else array
+    multipliers = subject.equations.model.input_layout.multiplier_slots
+    in_r = {"r": slice(len(subject.equations.system.r)), "s": _state_slots(subject), MULTIPLIER: multipliers}
+    slots, array = in_r.get(array, slice(None)), "r" if array in in_r else array
 
     def rates(x: Numbers) -> Numbers:
         moved = values[array].copy()

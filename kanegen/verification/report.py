@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import mpmath
 
+from kanegen.display import Table
 from kanegen.errors import DerivationError
 from kanegen.verification.states import Numbers, State
 
@@ -135,23 +136,20 @@ class Report:
 
     def table(self) -> Any:
         """The report as a ``rich.table.Table``."""
-        from rich.table import Table
-        from rich.text import Text
+        return self._table().rich()
 
-        table = Table(
-            title=f"{self.model} ({self.form} form)",
-            caption="\n".join(self.notes),
-            title_justify="left",
-            caption_justify="left",
-            header_style="bold",
-        )
-        for heading in ("principle", "deviation", "tolerance", "", "what was compared"):
-            table.add_column(heading, justify="right" if heading in ("deviation", "tolerance") else "left")
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+    def _table(self) -> Table:
+        rows = []
         for check in self.checks:
-            verdict, style = VERDICTS[check.ok]
             numbers = ("-" if value is None else f"{value:.1e}" for value in (check.deviation, check.tolerance))
-            table.add_row(Text(check.principle), *numbers, Text(verdict, style), Text(check.note))
-        return table
+            rows.append((check.principle, *numbers, VERDICTS[check.ok][0], check.note))
+        headings = ("principle", "deviation", "tolerance", "", "what was compared")
+        numeric = ("deviation", "tolerance")
+        title = f"{self.model} ({self.form} form)"
+        return Table(title, headings, tuple(rows), numeric, self.notes, dict(VERDICTS.values()))
 
     def __str__(self) -> str:
         from rich.console import Console

@@ -9,7 +9,7 @@ from typing import Any, Final
 import mpmath
 
 from kanegen.derivation import derive
-from kanegen.errors import DerivationError, VerificationError
+from kanegen.errors import DerivationError, VerificationError, brief
 from kanegen.forms import AUTO, FORMS
 from kanegen.model import Model
 from kanegen.pipeline import build
@@ -17,7 +17,7 @@ from kanegen.program.assemble import assemble
 from kanegen.program.catalogue import group
 from kanegen.program.options import BuildOptions
 from kanegen.solve import Solver
-from kanegen.verification import compiled, differences, principles
+from kanegen.verification import compiled, differences, feedback, principles
 from kanegen.verification.report import Check, Report, Worst, judge
 from kanegen.verification.states import draw_states
 from kanegen.verification.subject import DIGITS, DOUBLE, Subject
@@ -39,6 +39,7 @@ PRINCIPLES: Final[tuple[tuple[str, Callable[[Subject, Worst], str], float | None
     ("momenta and energies", differences.momenta, None),
     ("servo-constraints", differences.servo_constraints, None),
     ("Jacobians of q', u'", differences.rate_jacobians, DOUBLE),
+    ("feedback laws", feedback.feedback_laws, DOUBLE),
 )
 """Name of each principle, function that compares it, and tolerance; None means the tolerance of graph identities."""
 
@@ -66,7 +67,8 @@ def verify(
     form
         Form of the equations whose functions are all checked, as for :func:`kanegen.build`.
     start
-        ``{"t":, "q":, "u":, "r":, "s":}``, a typical state of the model, around which states are drawn; without it the
+        ``{"t":, "q":, "u":, "r":, "s":}``, a typical state of the model, around which states are drawn: arrays, or
+        mappings by name or symbol. What it leaves open is taken from ``Model(initial=...)``; without values there the
         absolute values of coordinates lie between 0.2 and 1.1 (m, rad).
     forms
         Other forms, whose right-hand sides are built and compared; None means all of :data:`kanegen.forms.FORMS`.
@@ -83,8 +85,9 @@ def verify(
     BuildError, DerivationError, ModelError
         As for :func:`kanegen.build`.
     """
-    if states < 1:
-        raise VerificationError(f"states is {states}: expected at least one random state")
+    for what, value, least in (("states", states, 1), ("seed", seed, 0)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise VerificationError(f"{what} is {brief(value)}; expected an integer, at least {least}")
     others = [BuildOptions.of(other).form for other in (FORMS if forms is None else forms)]
     solver, functions, notes = _everything(model, form)
     equations = derive(model)
@@ -122,7 +125,8 @@ def _checks(model: Model, subject: Subject, forms: Iterable[str]) -> Iterator[Ch
 
 def _notes(subject: Subject, seed: int, start: Mapping[str, Any] | None) -> tuple[str, ...]:
     states, equations = subject.states, subject.equations
-    notes = [f"{len(states)} random states{'' if start is None else ' around the start'}, seed {seed}"]
+    near = start or equations.model.initial
+    notes = [f"{len(states)} random states{' around the start' if near else ''}, seed {seed}"]
     if equations.velocities.nodes or equations.positions.nodes:
         notes[0] += f"; {sum(state.consistent for state in states)} of them satisfy the constraints"
     kept = [item.label for item in equations.constraints.invariants]

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.derivation import Equations, Quantity
 from kanegen.derivation.geometry.system import RELATIVE_ZERO
-from kanegen.errors import VerificationError
+from kanegen.errors import SolveError, VerificationError, brief
 from kanegen.graph import Context, Newton, evaluate
 from kanegen.graph.ranks import independent_rows
-from kanegen.solve.values import unknown
+from kanegen.model.expressions import symbol_name
+from kanegen.solve.values import TIME, by_name, number, real_array, unknown
 
 Numbers: TypeAlias = "NDArray[Any]"
 
@@ -108,24 +109,48 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
 
 
 def _start(equations: Equations, start: Mapping[str, Any]) -> dict[str, Array]:
-    """The start as arrays; VerificationError for an unknown key or a wrong shape."""
-    system = equations.system
-    for key in start:
-        if key not in START_KEYS:
-            raise VerificationError(f"start: {unknown(key, START_KEYS, 'entry')}")
-    sizes = {"t": (), "q": (len(system.q),), "u": (len(system.u),), "r": (len(system.r),), "s": (len(system.s),)}
-    arrays = {key: np.asarray(value, dtype=np.float64) for key, value in start.items() if value is not None}
-    for key, array in arrays.items():
-        if array.shape != sizes[key]:
-            raise VerificationError(f"start[{key!r}] has the shape {array.shape}, expected {sizes[key]}")
-    return arrays
+    """The start as arrays, completed by the initial values of the model; NaN where neither gives a value.
+
+    Raises `VerificationError` for an unknown key, an unknown name, a wrong shape, and values that are not finite.
+    """
+    model = equations.model
+    if not isinstance(start, Mapping):
+        raise VerificationError(f"start is {brief(start)}; expected a mapping with the keys {', '.join(START_KEYS)}")
+    symbols = {"q": model.coordinates, "u": model.speeds, "r": model.input_symbols[: len(model.inputs)]}
+    names = {key: tuple(map(symbol_name, own)) for key, own in {**symbols, "s": tuple(model.states)}.items()}
+    known = {symbol_name(symbol): value for symbol, value in model.initial.items()}
+    arrays = {key: np.array([known.get(name, np.nan) for name in own]) for key, own in names.items()}
+    time = start.get("t", known.get(TIME))
+    try:
+        for key, value in start.items():
+            if key not in START_KEYS:
+                raise SolveError(unknown(str(key), START_KEYS, "entry of start"))
+            if key != "t" and value is not None:
+                _replace(arrays[key], value, f"start[{key!r}]", names[key])
+        arrays |= {} if time is None else {"t": np.array(number(time, "start['t']"))}
+    except SolveError as error:
+        raise VerificationError(str(error)) from error
+    return {key: array for key, array in arrays.items() if not np.isnan(array).all()}
+
+
+def _replace(array: Array, value: Any, what: str, names: Sequence[str]) -> None:
+    """Replace entries of ``array`` by those of ``value``, a mapping by name or (n,)."""
+    if isinstance(value, Mapping):
+        for name, x in by_name(value, names, f"entry of {what}").items():
+            array[names.index(name)] = number(x, f"{what}[{name!r}]")
+    else:
+        given = real_array(value, what)
+        if given.shape != array.shape or not np.isfinite(given).all():
+            raise SolveError(f"{what} is {brief(value)}, expected {array.shape} finite numbers: {', '.join(names)}")
+        array[:] = given
 
 
 def _candidate(equations: Equations, rng: np.random.Generator, parameters: Array, near: Mapping[str, Array]) -> State:
     """A random state around the start ``near``, not yet on the constraint manifold."""
     system = equations.system
     defaults = np.array([0.0 if item.default is None else item.default for item in equations.model.inputs])
-    inputs = near.get("r", defaults) + rng.uniform(-1.0, 1.0, len(system.r))
+    given = near.get("r", defaults)
+    inputs = np.where(np.isnan(given), defaults, given) + rng.uniform(-1.0, 1.0, len(system.r))
     return State(
         t=float(near.get("t", 0.0)) + rng.uniform(0.5, 2.0),
         q=_around(rng, near.get("q"), len(system.q), SPREAD_Q),
@@ -139,10 +164,11 @@ def _candidate(equations: Equations, rng: np.random.Generator, parameters: Array
 
 
 def _around(rng: np.random.Generator, center: Array | None, n: int, spread: float) -> Array:
-    """Values near ``center``; without one, values of either sign, away from zero and from right angles."""
+    """Values near ``center``; without one, where it is NaN, values of either sign away from zero and right angles."""
     if center is None:
         return np.asarray(rng.uniform(0.2, 1.1, n) * rng.choice([-1.0, 1.0], n))
-    return np.asarray(center + spread * np.maximum(1.0, np.abs(center)) * rng.uniform(-1.0, 1.0, n))
+    near = np.asarray(center + spread * np.maximum(1.0, np.abs(center)) * rng.uniform(-1.0, 1.0, n))
+    return np.where(np.isnan(center), _around(rng, None, n, spread), near) if np.isnan(center).any() else near
 
 
 def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | None:

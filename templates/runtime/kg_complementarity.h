@@ -22,7 +22,7 @@ extern "C" {
 static inline int kg_gap_state(const kg_contacts *c, int m) {
   const int row = c->model->contacts[m].normal;
   const kg_real value = c->s.value[row], rate = c->s.rate[row];
-  const int rigid = c->model->contacts[m].law == KG_LAW_RESTITUTION;
+  const int rigid = c->law[m] == KG_LAW_RESTITUTION;
   const int touches = (c->announced[m] & KG_GAP_FELL) != 0 || (rigid && value < KG_C(0.0));
   if (!touches && KG_ABS(value) > c->gap_tolerance) {
     return value > KG_C(0.0) ? 1 : -1;
@@ -46,23 +46,22 @@ static inline int kg_load_acts(const kg_contacts *c, int m) {
 
 /* Returns as bits whether contact m can have a normal force and whether it can have none. */
 static inline int kg_normal_choices(const kg_contacts *c, int m) {
-  const kg_contact_info *info = c->model->contacts + m;
   const int both = KG_WITH_FORCE | KG_WITHOUT_FORCE;
   int state;
-  if (info->law == KG_LAW_BILATERAL || info->law == KG_LAW_LOAD) {
+  if (c->law[m] == KG_LAW_BILATERAL || c->law[m] == KG_LAW_LOAD) {
     return KG_WITH_FORCE;
   }
-  if (info->law == KG_LAW_LATCH) {
+  if (c->law[m] == KG_LAW_LATCH) {
     return kg_closed(c->mode[m]) ? KG_WITH_FORCE : KG_WITHOUT_FORCE;
   }
   state = kg_gap_state(c, m);
-  if (info->law == KG_LAW_RESTITUTION) {
+  if (c->law[m] == KG_LAW_RESTITUTION) {
     return state <= 0 || kg_closed(c->mode[m]) ? both : KG_WITHOUT_FORCE;
   }
   if (state >= 0) {
     return state > 0 ? KG_WITHOUT_FORCE : both;
   }
-  if (info->law == KG_LAW_STABILIZED) {
+  if (c->law[m] == KG_LAW_STABILIZED) {
     return both | KG_VIOLATED;
   }
   return KG_VIOLATED | (kg_load_acts(c, m) ? KG_WITH_FORCE : KG_WITHOUT_FORCE);
@@ -78,7 +77,7 @@ static inline int kg_friction_choices(kg_contacts *c, int m) {
     return KG_MAY(KG_CLOSED);
   }
   speed = kg_tangential_size(&c->now, m, c->s.rate);
-  if (speed <= c->rate_tolerance && announced == KG_SLIP) {
+  if (speed <= c->rate_tolerance && announced == KG_SLIP && kg_closed(c->mode[m])) {
     c->mode[m] = KG_STICK; /* it has come to rest, so static friction is tried first */
   }
   stuck = !(creep > KG_C(0.0)) && (c->mode[m] == KG_STICK || announced == KG_STICK);
@@ -151,6 +150,20 @@ static inline void kg_contacts_begin(kg_contacts *c) {
   }
 }
 
+/* Returns whether a solution may be chosen where there are several: all contacts concerned have Coulomb(paradox=). */
+static inline int kg_contacts_may_choose(const kg_contacts *c) {
+  int any = 0;
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    if ((c->may[m] & (KG_MAY(KG_STICK) | KG_MAY(KG_SLIP))) != 0 && kg_normal_unknown(&c->now, m)) {
+      if (kg_paradox_of(c->model->contacts + m) == KG_PARADOX_ERROR) {
+        return 0;
+      }
+      any = 1;
+    }
+  }
+  return any;
+}
+
 /* Chooses modes that are consistent with the state and its accelerations, at the start of a run and after every event.
  * Present modes are kept if they are consistent. With KG_NO_MODE or KG_SEVERAL_MODES, c->culprit is the contact. */
 static inline int kg_contacts_settle(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r) {
@@ -166,10 +179,13 @@ static inline int kg_contacts_settle(kg_contacts *c, kg_real t, const kg_real *q
     kg_contact_choose_from_state(c, m);
   }
   memset(c->announced, 0, (size_t)c->model->n_contacts * sizeof(int));
+  memcpy(c->entered, c->mode, (size_t)c->model->n_contacts * sizeof(int));
   c->at_impact = 0;
-  chosen = kg_choose_modes(&c->search, 1, c->prefer_present);
+  c->search.choose = !c->tolerates && kg_contacts_may_choose(c);
+  chosen = kg_choose_modes(&c->search, !c->tolerates, c->prefer_present);
   c->culprit = c->search.culprit;
   if (chosen < 0) {
+    memcpy(c->mode, c->entered, (size_t)c->model->n_contacts * sizeof(int)); /* the search for conflicts changed them */
     return chosen;
   }
   kg_contacts_begin(c);

@@ -53,9 +53,14 @@ typedef struct {
   kg_real start_speed;    /* slip that starts in a plane has the direction of its acceleration up to this velocity */
   int prefer_present;     /* accept consistent present modes without a proof of uniqueness */
   int plastic;            /* impacts have e = 0, whatever the restitution */
+  int tolerates;          /* modes that are unstable are accepted (kg_paradox.h) */
+  int accumulates;        /* flights after this impact cannot be resolved (kg_transition.h) */
   int at_impact;          /* the modes chosen last were those of an impact */
+  int *entered;           /* n_contacts: the modes before kg_contacts_settle() */
+  int *paradox;           /* n_contacts: flags of contacts whose paradox was resolved at this instant (kg_paradox.h) */
   int culprit;            /* after a failure: the contact that caused it, or -1 */
   int *mode;              /* n_contacts: the modes */
+  int *law;               /* n_contacts: the laws, KG_LAW_... */
   kg_real *direction;     /* 2 per contact: unit direction of slip; in a plane, at the start of the step */
   kg_real *residual;      /* 2 per contact: slip velocity at the end of sticking, an error of the state */
   kg_real *lambda;        /* n_rows: multipliers of the last right-hand side */
@@ -74,7 +79,7 @@ typedef struct {
 } kg_contacts;
 
 /* Integers of `mode`: first the modes, then scratch. */
-static inline int kg_contacts_integers(const kg_model *model) { return 8 * model->n_contacts + 2 * model->n_rows; }
+static inline int kg_contacts_integers(const kg_model *model) { return 11 * model->n_contacts + 2 * model->n_rows; }
 
 /* Divides the array of integers. */
 static inline void kg_contacts_split_integers(kg_contacts *c, int *mode) {
@@ -89,8 +94,11 @@ static inline void kg_contacts_split_integers(kg_contacts *c, int *mode) {
   c->announced = mode + 5 * m;
   c->starting = mode + 6 * m;
   c->search.conflict = mode + 7 * m;
-  c->now.unknown = c->trial.unknown = mode + 8 * m;
-  c->now.slipping = c->trial.slipping = mode + 8 * m + k;
+  c->law = mode + 8 * m;
+  c->entered = mode + 9 * m;
+  c->paradox = mode + 10 * m;
+  c->now.unknown = c->trial.unknown = mode + 11 * m;
+  c->now.slipping = c->trial.slipping = mode + 11 * m + k;
 }
 
 /* Places the arrays in `work`; returns their length. With work NULL it only computes the length. */
@@ -99,16 +107,16 @@ static inline size_t kg_contacts_place(kg_contacts *c, kg_real *work) {
   const size_t k = (size_t)c->model->n_rows, m = (size_t)c->model->n_contacts;
   const int calls = c->contacts->work > c->gaps->work ? c->contacts->work : c->gaps->work;
   kg_contact_sections *s = &c->s;
-  kg_real **const arrays[31] = {&s->qdot, &s->a, &s->response, &s->D, &s->free, &s->value, &s->rate, &s->target,
+  kg_real **const arrays[33] = {&s->qdot, &s->a, &s->response, &s->D, &s->free, &s->value, &s->rate, &s->target,
                                 &s->load, &s->mu_s, &s->mu_k, &s->restitution, &s->creep, &c->direction, &c->now.sign,
                                 &c->lambda, &c->slack, &c->trial.direction, &c->trial.sign, &c->search.best_state,
                                 &c->search.best_w, &c->search.w, &c->b, &c->rate_before, &c->no_load, &c->now.scale,
-                                &c->now.dense, &c->now.direction, &c->residual, &c->now.center, &c->scratch};
-  const size_t sizes[31] = {q, u, k * u, k * k, k, k, k, k, m, m, m, m, m, 2 * m, m, k, KG_CONTACT_GUARDS * m, 2 * m, m,
+                                &c->now.dense, &c->now.direction, &c->residual, &c->now.center, &c->search.unit, &c->search.response, &c->scratch};
+  const size_t sizes[33] = {q, u, k * u, k * k, k, k, k, k, m, m, m, m, m, 2 * m, m, k, KG_CONTACT_GUARDS * m, 2 * m, m,
                             3 * m, k, k, k, k, m, k, kg_modes_dense(c->model->n_rows),
-                            2 * m, 2 * m, k, (size_t)calls};
+                            2 * m, 2 * m, k, k, k, (size_t)calls};
   size_t total = 0;
-  for (int i = 0; i < 31; ++i) {
+  for (int i = 0; i < 33; ++i) {
     *arrays[i] = work ? work + total : NULL;
     total += sizes[i];
   }
@@ -130,6 +138,7 @@ static inline void kg_contacts_bind(kg_contacts *c) {
   s->n_rows = c->model->n_rows;
   s->n_contacts = c->model->n_contacts;
   s->info = c->model->contacts;
+  s->law = c->law;
   s->D = c->s.D;
   s->b = c->b;
   s->load = c->s.load;
@@ -139,6 +148,7 @@ static inline void kg_contacts_bind(kg_contacts *c) {
   c->trial.n_rows = s->n_rows;
   c->trial.n_contacts = s->n_contacts;
   c->trial.info = s->info;
+  c->trial.law = s->law;
   c->trial.D = s->D;
   c->trial.b = s->b;
   c->trial.load = c->no_load;
@@ -146,6 +156,7 @@ static inline void kg_contacts_bind(kg_contacts *c) {
   c->trial.mu_k = s->mu_k;
   c->trial.scale = s->scale;
   c->trial.dense = s->dense;
+  c->search.none = c->no_load;
 }
 
 /* Starts with open contacts and the latches of the model; kg_contacts_settle() then finds the modes. mode:
@@ -168,18 +179,27 @@ static inline int kg_contacts_start(kg_contacts *c, const kg_model *model, const
   kg_contacts_split_integers(c, mode);
   kg_contacts_bind(c);
   for (int m = 0; m < model->n_contacts; ++m) {
-    const int closed = model->contacts[m].law == KG_LAW_LATCH && model->contacts[m].closed;
+    const int closed = model->contacts[m].law == KG_LAW_LATCH && (model->contacts[m].flags & 1) != 0;
     c->mode[m] = closed ? KG_CLOSED : KG_OPEN;
-    c->announced[m] = c->starting[m] = 0;
+    c->law[m] = model->contacts[m].law;
+    c->announced[m] = c->starting[m] = c->paradox[m] = 0;
     c->direction[2 * m] = c->now.direction[2 * m] = c->now.sign[m] = KG_C(1.0);
   }
   return KG_OK;
 }
 
-/* Sets modes and directions of slip, for example those of another instant of the run. */
+/* Mode and law of contact m in one number, for the records of the host. */
+static inline int kg_contacts_code(const kg_contacts *c, int m) {
+  return c->mode[m] + (c->law[m] != c->model->contacts[m].law ? KG_REGULARIZED : 0);
+}
+
+/* Sets modes (or kg_contacts_code()) and directions of slip, for example those of another instant of the run. */
 static inline void kg_contacts_set_modes(kg_contacts *c, const int *mode, const kg_real *direction) {
   const size_t m = (size_t)c->model->n_contacts;
-  memmove(c->mode, mode, m * sizeof(int));
+  for (int i = 0; i < c->model->n_contacts; ++i) {
+    c->mode[i] = mode[i] & ~KG_REGULARIZED;
+    c->law[i] = mode[i] & KG_REGULARIZED ? KG_LAW_COMPLIANT : c->model->contacts[i].law;
+  }
   memmove(c->direction, direction, 2 * m * sizeof(kg_real));
   memcpy(c->now.direction, c->direction, 2 * m * sizeof(kg_real));
   memset(c->starting, 0, m * sizeof(int));
@@ -201,7 +221,7 @@ static inline void kg_contacts_acceleration_rows(kg_contacts *c) {
     c->b[i] = c->s.free[i] - c->s.target[i];
   }
   for (int m = 0; m < c->model->n_contacts; ++m) {
-    if (c->model->contacts[m].law == KG_LAW_COMPLIANT) {
+    if (c->law[m] == KG_LAW_COMPLIANT) {
       c->b[c->model->contacts[m].normal] = c->s.free[c->model->contacts[m].normal];
     }
   }
@@ -274,7 +294,8 @@ static inline int kg_contacts_rhs(kg_contacts *c, kg_real t, const kg_real *q, c
  *   closed: the normal force; minus the gap, if the law does not close the gap; then friction:
  *   stuck: mu_s N - |lambda_t|;
  *   slipping: the slip velocity along the direction of slip; in a plane, along the direction at the start of the step,
- *     minus the tolerance; if slip starts in a plane, start_speed minus its velocity.
+ *     minus the tolerance; if slip starts in a plane, start_speed minus its velocity, else with Coulomb(paradox=)
+ *     kg_modes_yield().
  *
  * A guard can start at zero or, because of the error of the state, below zero. It is raised by a slack that
  * kg_complementarity.h sets with the modes and kg_contacts_advance() removes after the guard has risen.
@@ -322,9 +343,15 @@ static inline kg_real kg_start_guard(const kg_contacts *c, int m) {
   return c->start_speed - KG_SQRT(x * x + y * y);
 }
 
+/* Returns whether the slip of contact m can become unstable, and the model says what happens then. */
+static inline int kg_contact_can_jam(const kg_contacts *c, int m) {
+  return c->mode[m] == KG_SLIP && kg_paradox_of(c->model->contacts + m) != KG_PARADOX_ERROR &&
+         kg_normal_unknown(&c->now, m);
+}
+
 static inline void kg_guards_without_force(const kg_contacts *c, int m, int with_multipliers, kg_real *guards) {
   const kg_contact_info *info = c->model->contacts + m;
-  if (info->law == KG_LAW_LATCH || info->normal < 0) {
+  if (c->law[m] == KG_LAW_LATCH || info->normal < 0) {
     return; /* switched by events */
   }
   if (c->mode[m] == KG_OPEN) {
@@ -332,7 +359,7 @@ static inline void kg_guards_without_force(const kg_contacts *c, int m, int with
     return;
   }
   guards[0] = -c->s.value[info->normal];
-  if (info->law == KG_LAW_COMPLIANT) {
+  if (c->law[m] == KG_LAW_COMPLIANT) {
     guards[1] = -c->s.load[m];
   } else if (with_multipliers) {
     guards[1] = kg_modes_row(&c->now, info->normal);
@@ -341,10 +368,13 @@ static inline void kg_guards_without_force(const kg_contacts *c, int m, int with
 
 static inline void kg_guards_with_force(kg_contacts *c, int m, const kg_real *lambda, kg_real *guards) {
   const kg_contact_info *info = c->model->contacts + m;
-  const int law = info->law;
+  const int law = c->law[m];
   if (c->mode[m] == KG_SLIP) {
     guards[2] = kg_slip_guard(c, m, lambda != NULL);
-    guards[3] = c->starting[m] ? kg_start_guard(c, m) : KG_NO_GUARD;
+    guards[3] = c->starting[m]                        ? kg_start_guard(c, m)
+                : lambda && kg_contact_can_jam(c, m) ? kg_modes_yield(&c->now, m, c->search.unit, c->no_load,
+                                                                      c->search.response)
+                                                      : KG_NO_GUARD;
   } else if (c->mode[m] == KG_STICK && lambda) {
     guards[2] = kg_stick_guard(&c->now, m, lambda);
   }
@@ -430,19 +460,19 @@ static inline int kg_contacts_advance(kg_contacts *c, kg_real t, const kg_real *
 }
 
 /* The mode that a closed contact enters when its guard number `guard` has fallen. */
-static inline int kg_mode_after_force(const kg_contact_info *info, int mode, int guard) {
+static inline int kg_mode_after_force(const kg_contacts *c, int m, int mode, int guard) {
   if (guard == 3) {
     return mode;
   }
   if (guard == 2) {
-    return mode == KG_STICK ? KG_SLIP : info->directions == 1 ? KG_STICK : KG_SLIP;
+    return mode == KG_STICK ? KG_SLIP : c->model->contacts[m].directions == 1 ? KG_STICK : KG_SLIP;
   }
-  return guard == 1 || info->law == KG_LAW_RESTITUTION ? KG_OPEN : KG_PENETRATED;
+  return guard == 1 || c->law[m] == KG_LAW_RESTITUTION ? KG_OPEN : KG_PENETRATED;
 }
 
 /* Returns whether the gap is zero when guard number `guard` of a contact in this mode falls. */
-static inline int kg_is_gap_guard(const kg_contact_info *info, int mode, int guard) {
-  return info->law == KG_LAW_RESTITUTION || guard == (kg_closed(mode) ? 1 : 0);
+static inline int kg_is_gap_guard(const kg_contacts *c, int m, int mode, int guard) {
+  return c->law[m] == KG_LAW_RESTITUTION || guard == (kg_closed(mode) ? 1 : 0);
 }
 
 /* Sets the mode that follows when guard number k falls: at that instant the old and the new mode are both consistent,
@@ -454,12 +484,12 @@ static inline void kg_contacts_propose(kg_contacts *c, int k) {
   if (c->announced[m]) {
     const int before = (c->announced[m] & ~KG_GAP_FELL) - 1;
     c->mode[m] = guard == 1 && kg_closed(before) ? KG_OPEN : old;
-    c->announced[m] |= kg_is_gap_guard(info, before, guard) ? KG_GAP_FELL : 0;
+    c->announced[m] |= kg_is_gap_guard(c, m, before, guard) ? KG_GAP_FELL : 0;
     return;
   }
-  c->announced[m] = (1 + old) | (kg_is_gap_guard(info, old, guard) ? KG_GAP_FELL : 0);
+  c->announced[m] = (1 + old) | (kg_is_gap_guard(c, m, old, guard) ? KG_GAP_FELL : 0);
   if (kg_closed(old)) {
-    c->mode[m] = kg_mode_after_force(info, old, guard);
+    c->mode[m] = kg_mode_after_force(c, m, old, guard);
     if (old == KG_STICK && c->mode[m] == KG_SLIP) {
       kg_aim(&c->now, m, KG_C(-1.0), c->lambda); /* against the force that held it */
       memcpy(c->direction + 2 * m, c->now.direction + 2 * m, 2 * sizeof(kg_real));

@@ -97,7 +97,7 @@ static inline int kg_hybrid_violated(kg_hybrid *h, int *status) {
   *status = kg_contacts_evaluate_gaps(c, h->t, h->y, h->y + h->model->n_q, h->r);
   for (int m = 0; m < h->model->n_contacts && *status >= 0; ++m) {
     const kg_contact_info *info = h->model->contacts + m;
-    if (info->law == KG_LAW_RESTITUTION && info->level == 2 && c->s.value[info->normal] < -c->gap_tolerance) {
+    if (c->law[m] == KG_LAW_RESTITUTION && info->level == 2 && c->s.value[info->normal] < -c->gap_tolerance) {
       return m;
     }
   }

@@ -7,8 +7,8 @@
 #define KG_HYBRID_SYSTEM_H
 
 #include "kg_events.h"
-#include "kg_impact.h"
 #include "kg_impulse.h"
+#include "kg_paradox.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -224,13 +224,16 @@ static inline int kg_hybrid_jacobian(void *context, kg_real t, const kg_real *y,
 
 /* Returns whether guard k of a contact depends on `gaps` only in the present mode (kg_contact.h). */
 static inline int kg_hybrid_needs_forces(const kg_contacts *c, int m, int k) {
-  const int law = c->model->contacts[m].law, mode = c->mode[m];
+  const int law = c->law[m], mode = c->mode[m];
   const int rigid = law == KG_LAW_STABILIZED || law == KG_LAW_RESTITUTION;
   if (k == 0) {
     return kg_closed(mode) && rigid;
   }
   if (k == 1) {
     return mode == KG_PENETRATED && rigid;
+  }
+  if (k == 3) {
+    return kg_contact_can_jam(c, m);
   }
   return k == 2 && (mode == KG_STICK || (mode == KG_SLIP && c->s.creep[m] > KG_C(0.0)));
 }

@@ -39,10 +39,10 @@ static inline int kg_contacts_approaching(kg_contacts *c, kg_real t, const kg_re
   for (int m = 0; m < c->model->n_contacts && status >= 0; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
     const int open = !kg_closed(c->mode[m]);
-    if (info->law == KG_LAW_RESTITUTION && open && kg_touches(c, m) && c->s.rate[info->normal] < -c->rate_tolerance) {
+    if (c->law[m] == KG_LAW_RESTITUTION && open && kg_touches(c, m) && c->s.rate[info->normal] < -c->rate_tolerance) {
       return 1;
     }
-    if (info->law == KG_LAW_LATCH && !open && KG_ABS(c->s.rate[info->normal]) > c->rate_tolerance) {
+    if (c->law[m] == KG_LAW_LATCH && !open && KG_ABS(c->s.rate[info->normal]) > c->rate_tolerance) {
       return 1;
     }
   }
@@ -52,7 +52,7 @@ static inline int kg_contacts_approaching(kg_contacts *c, kg_real t, const kg_re
 /* Returns whether contact m can have an impulse: KG_WITH_FORCE, KG_WITHOUT_FORCE or both, as bits. */
 static inline int kg_impact_choices(const kg_contacts *c, int m) {
   const int both = KG_WITH_FORCE | KG_WITHOUT_FORCE;
-  switch (c->model->contacts[m].law) {
+  switch (c->law[m]) {
     case KG_LAW_RESTITUTION:
       return kg_touches(c, m) ? both : KG_WITHOUT_FORCE;
     case KG_LAW_STABILIZED:
@@ -77,10 +77,10 @@ static inline kg_real kg_rebound(const kg_contacts *c, int m) {
 static inline kg_real kg_impact_row(const kg_contacts *c, int m) {
   const int row = c->model->contacts[m].normal;
   const kg_real rate = c->s.rate[row];
-  if (c->model->contacts[m].law == KG_LAW_STABILIZED) {
+  if (c->law[m] == KG_LAW_STABILIZED) {
     return rate - c->rate_before[row];
   }
-  if (c->model->contacts[m].law == KG_LAW_RESTITUTION && !kg_closed(c->mode[m])) {
+  if (c->law[m] == KG_LAW_RESTITUTION && !kg_closed(c->mode[m])) {
     return rate - kg_rebound(c, m);
   }
   return rate;
@@ -115,7 +115,7 @@ static inline kg_real kg_impact_change(const kg_contacts *c, int row) {
 static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
   const kg_contact_info *info = c->model->contacts + m;
   int mode = c->mode[m];
-  if (info->law == KG_LAW_RESTITUTION && kg_touches(c, m)) {
+  if (c->law[m] == KG_LAW_RESTITUTION && kg_touches(c, m)) {
     const kg_real after = c->s.rate[info->normal] + kg_impact_change(c, info->normal);
     const kg_real rest = c->rate_tolerance + (kg_closed(mode) ? KG_ABS(c->rate_before[info->normal]) : KG_C(0.0));
     mode = after > rest && kg_flies(c, m, after) ? KG_OPEN : info->directions > 0 ? KG_SLIP : KG_CLOSED;
@@ -130,6 +130,28 @@ static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
     return slip <= c->rate_tolerance ? KG_STICK : KG_SLIP;
   }
   return mode;
+}
+
+/* Brings contacts that were closed to rest if the impact opens them: where flights are too low to be resolved, two
+ * contacts could otherwise open each other in turn forever. The normals are held without friction, those that stick with
+ * it, which can only dissipate energy. */
+static inline void kg_impact_hold(kg_contacts *c, kg_real *impulses) {
+  int opens = 0;
+  for (int i = 0; i < c->model->n_rows; ++i) {
+    c->b[i] = c->s.rate[i] + kg_impact_change(c, i);
+  }
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    const int rests = c->law[m] == KG_LAW_RESTITUTION && kg_closed(c->mode[m]);
+    opens = opens || (rests && c->b[c->model->contacts[m].normal] > c->rate_tolerance);
+    if (rests || kg_closed(c->trial.mode[m])) {
+      c->trial.mode[m] = c->trial.mode[m] == KG_STICK ? KG_STICK : KG_CLOSED;
+    }
+  }
+  c->trial.lambda = c->search.best_w;
+  if (opens && kg_modes_solve(&c->trial) == KG_OK) {
+    kg_add(c->model->n_rows, KG_C(1.0), c->search.best_w, impulses);
+  }
+  c->trial.lambda = impulses;
 }
 
 /* An impact with the speeds u after an impulse, u_before before it (NULL: no impulse). u becomes the speeds after the
@@ -153,10 +175,14 @@ static inline int kg_contacts_impact_after(kg_contacts *c, kg_real t, const kg_r
   c->search.modes = &c->trial;
   kg_impact_problem(c);
   c->at_impact = 1;
+  c->search.choose = 0;
   chosen = kg_choose_modes(&c->search, 0, 0);
   c->culprit = c->search.culprit;
   if (chosen < 0) {
     return chosen;
+  }
+  if (c->accumulates) {
+    kg_impact_hold(c, impulses);
   }
   kg_contacts_respond(c, impulses, u);
   for (int m = 0; m < c->model->n_contacts; ++m) {
@@ -182,7 +208,7 @@ static inline int kg_contacts_after_impulse(kg_contacts *c, kg_real t, const kg_
   int due = kg_contacts_settle(c, t, q, u_before, r);
   for (int m = 0; m < c->model->n_contacts && due >= 0; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
-    if (info->law == KG_LAW_RESTITUTION && c->s.rate[info->normal] < -c->rate_tolerance) {
+    if (c->law[m] == KG_LAW_RESTITUTION && c->s.rate[info->normal] < -c->rate_tolerance) {
       c->mode[m] = KG_OPEN; /* it does not rest yet, but rebounds */
     }
   }

@@ -57,7 +57,7 @@ static inline int kg_hold_rows(kg_hold *h) {
     if (!kg_closed(s->mode[m]) || s->mode[m] == KG_SLIP) {
       continue;
     }
-    if (kg_normal_unknown(info)) {
+    if (kg_normal_unknown(s, m)) {
       s->unknown[h->n++] = info->normal;
     }
     for (int i = 0; i < info->directions && s->mode[m] == KG_STICK; ++i) {
@@ -141,7 +141,7 @@ static inline int kg_hold_condition(const kg_hold *h, int m, const kg_real *z, k
   const kg_modes *s = h->s;
   const kg_contact_info *info = s->info + m;
   kg_real unit;
-  if (s->mode[m] == KG_CLOSED && (info->law == KG_LAW_RESTITUTION || info->law == KG_LAW_STABILIZED)) {
+  if (s->mode[m] == KG_CLOSED && (s->law[m] == KG_LAW_RESTITUTION || s->law[m] == KG_LAW_STABILIZED)) {
     values[0] = kg_hold_force(h, info->normal, kg_modes_unit(s, info->normal), z, h->slopes) - z[h->k];
     h->slopes[h->k] = KG_C(-1.0);
     return 1;
@@ -150,8 +150,8 @@ static inline int kg_hold_condition(const kg_hold *h, int m, const kg_real *z, k
     return 0;
   }
   unit = kg_modes_unit(s, info->tangent);
-  if (kg_normal_unknown(info)) {
-    const kg_real sign = info->law == KG_LAW_BILATERAL ? kg_sign_of(s->lambda[info->normal]) : KG_C(1.0);
+  if (kg_normal_unknown(s, m)) {
+    const kg_real sign = s->law[m] == KG_LAW_BILATERAL ? kg_sign_of(s->lambda[info->normal]) : KG_C(1.0);
     values[0] = kg_hold_force(h, info->normal, sign * s->mu_s[m] * unit, z, h->slopes);
   } else {
     kg_clear(h->k, h->slopes);
@@ -352,7 +352,7 @@ static inline kg_real kg_hold_size(const kg_hold *h) {
     size = KG_MAX(size, KG_ABS(h->x[j]));
   }
   for (int m = 0; m < s->n_contacts; ++m) {
-    if (s->mode[m] == KG_STICK && !kg_normal_unknown(s->info + m)) {
+    if (s->mode[m] == KG_STICK && !kg_normal_unknown(s, m)) {
       const kg_real limit = s->mu_s[m] * KG_ABS(s->load[m]) * kg_modes_unit(s, s->info[m].tangent);
       size = KG_MAX(size, limit);
     }

@@ -2,6 +2,7 @@
  *
  * Where normal forces depend on friction there may be no solution or several (Painleve 1895): both cases are found by
  * trying every set of modes. Where there is no solution, the contacts that contradict each other are found as well.
+ * Of several solutions one can be chosen: see kg_search_best().
  */
 #ifndef KG_MODE_SCAN_H
 #define KG_MODE_SCAN_H
@@ -24,7 +25,7 @@ static inline int kg_mode_variants(const kg_mode_search *f, int m, int mode) {
   if (mode != KG_SLIP) {
     return 1;
   }
-  return ((f->may[m] & KG_MAY_START) != 0 && info->directions == 1 ? 2 : 1) * (info->law == KG_LAW_BILATERAL ? 2 : 1);
+  return ((f->may[m] & KG_MAY_START) != 0 && info->directions == 1 ? 2 : 1) * (f->modes->law[m] == KG_LAW_BILATERAL ? 2 : 1);
 }
 
 static inline int kg_mode_options(const kg_mode_search *f, int m) {
@@ -52,7 +53,7 @@ static inline void kg_mode_option(kg_mode_search *f, int m, int k) {
     s->direction[2 * m + 1] = KG_C(0.0);
     k /= s->info[m].directions == 1 ? 2 : 1;
   }
-  if (mode == KG_SLIP && s->info[m].law == KG_LAW_BILATERAL) {
+  if (mode == KG_SLIP && s->law[m] == KG_LAW_BILATERAL) {
     s->sign[m] = k == 0 ? KG_C(1.0) : KG_C(-1.0);
   }
 }
@@ -168,17 +169,89 @@ static inline int kg_search_scan(kg_mode_search *f, int found, int unique) {
   return status;
 }
 
+/* The first closed contact that is unstable against a compliance of its own (kg_modes_yield()), or -1. */
+static inline int kg_scan_unstable(kg_mode_search *f) {
+  kg_modes *s = f->modes;
+  for (int m = 0; m < s->n_contacts; ++m) {
+    if (kg_closed(s->mode[m]) && kg_normal_unknown(s, m) && s->law[m] != KG_LAW_BILATERAL &&
+        kg_modes_yield(s, m, f->unit, f->none, f->response) < KG_C(0.0)) {
+      return m;
+    }
+  }
+  return -1;
+}
+
+/* The sum of the normal forces, in the units of the rows. */
+static inline kg_real kg_scan_pressure(const kg_mode_search *f) {
+  const kg_modes *s = f->modes;
+  kg_real sum = KG_C(0.0);
+  for (int m = 0; m < s->n_contacts; ++m) {
+    const int row = s->info[m].normal;
+    if (kg_closed(s->mode[m]) && row >= 0) {
+      sum += KG_ABS(s->lambda[row]) * kg_modes_unit(s, row);
+    }
+  }
+  return sum;
+}
+
+/* Whether a contact starts to slip without moving: this is the limit of stick, where solutions can meet and vanish. */
+static inline int kg_scan_at_limit(const kg_mode_search *f) {
+  const kg_modes *s = f->modes;
+  int limit = 0;
+  for (int m = 0; m < s->n_contacts; ++m) {
+    limit = limit || (s->mode[m] == KG_SLIP && (f->may[m] & KG_MAY_START) != 0 &&
+                      kg_tangential_size(s, m, f->w) <=
+                          KG_MODE_DIFFERENCE * f->size * kg_modes_unit(s, s->info[m].tangent));
+  }
+  return limit;
+}
+
+/* Chooses among all sets of modes that agree with the laws and are stable: the one in place, if the contacts are already
+ * in it (`present`) and it is not about to vanish; else the one with the least normal forces, so that a contact that can
+ * detach does. `found`: a set that agrees is in place. KG_NO_MODE if none is stable. */
+KG_COLD
+static inline int kg_search_best(kg_mode_search *f, int found, int present) {
+  int stable = 0, more = 1;
+  kg_real least = KG_C(0.0);
+  if (found) {
+    f->unstable = kg_scan_unstable(f);
+    stable = f->unstable < 0;
+    least = kg_scan_pressure(f);
+    kg_scan_keep(f);
+  }
+  if (stable && present && !kg_scan_at_limit(f)) {
+    return KG_OK;
+  }
+  for (int m = 0; m < f->modes->n_contacts; ++m) {
+    f->counter[m] = 0;
+    kg_mode_option(f, m, 0);
+  }
+  for (; more; more = kg_scan_next(f)) {
+    if (kg_search_solve(f) == KG_OK && kg_search_pivot(f, 1).contact < 0) {
+      const kg_real pressure = kg_scan_pressure(f);
+      const int less = pressure < least - KG_MODE_DIFFERENCE * (least + f->size), unstable = kg_scan_unstable(f);
+      if (unstable < 0 && (!stable || less)) {
+        stable = 1;
+        least = pressure;
+        kg_scan_keep(f);
+      }
+      f->unstable = KG_MAX(f->unstable, unstable);
+    }
+  }
+  return stable ? kg_scan_restore(f) : KG_NO_MODE;
+}
+
 /* Whether friction changes a normal force on which friction depends: without that the modes are those of a convex
  * problem, and the accelerations are unique. */
 static inline int kg_search_coupled(const kg_mode_search *f) {
   const kg_modes *s = f->modes;
   for (int m = 0; m < s->n_contacts; ++m) {
-    const int depends = kg_normal_unknown(s->info + m) && (kg_may(f, m, KG_SLIP) || kg_may(f, m, KG_STICK));
+    const int depends = kg_normal_unknown(s, m) && (kg_may(f, m, KG_SLIP) || kg_may(f, m, KG_STICK));
     for (int i = 0; depends && i < s->info[m].directions; ++i) {
       const int row = s->info[m].tangent + i;
       for (int k = 0; k < s->n_contacts; ++k) {
         const int normal = s->info[k].normal;
-        if (normal >= 0 && kg_normal_unknown(s->info + k) &&
+        if (normal >= 0 && kg_normal_unknown(s, k) &&
             KG_ABS(s->D[row * (ptrdiff_t)s->n_rows + normal]) >
                 KG_MODE_COUPLING * kg_modes_unit(s, row) * kg_modes_unit(s, normal)) {
           return 1;
@@ -288,7 +361,7 @@ static inline void kg_search_stick(kg_mode_search *f) {
 /* Finds modes that agree with their forces: kg_choose_modes(). */
 static inline int kg_find_modes(kg_mode_search *f, int unique, int trusted) {
   int pivots, again, status, found;
-  f->culprit = -1;
+  f->culprit = f->unstable = -1;
   f->size = kg_search_size(f->modes);
   if (kg_search_holds(f, &again)) {
     return KG_OK; /* contacts that stick remain in this mode */
@@ -304,7 +377,7 @@ static inline int kg_find_modes(kg_mode_search *f, int unique, int trusted) {
   }
   unique = unique && !(found && trusted && pivots == 0) && kg_search_coupled(f);
   if ((!found || unique) && kg_scan_combinations(f) <= KG_MODE_COMBINATIONS) {
-    status = kg_search_scan(f, found, unique);
+    status = f->choose ? kg_search_best(f, found, pivots == 0) : kg_search_scan(f, found, unique);
   }
   if (status == KG_OK) {
     kg_search_stick(f);
@@ -360,7 +433,10 @@ static inline int kg_choose_modes(kg_mode_search *f, int unique, int trusted) {
   const int status = kg_find_modes(f, unique, trusted);
   memset(f->conflict, 0, (size_t)f->modes->n_contacts * sizeof *f->conflict);
   f->friction = 0;
-  if (status == KG_NO_MODE) {
+  if (status == KG_NO_MODE && f->unstable >= 0) {
+    f->culprit = f->unstable;
+    f->conflict[f->unstable] = f->friction = 1;
+  } else if (status == KG_NO_MODE) {
     kg_search_conflict(f);
   }
   return status;

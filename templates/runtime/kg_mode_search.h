@@ -40,6 +40,11 @@ typedef struct {
   kg_real *w;           /* n_rows: row values of the last solution */
   int *counter;         /* n_contacts */
   kg_real size;         /* the largest row, in the units of the rows */
+  int choose;           /* of several solutions the stable one of least force is taken (kg_mode_scan.h) */
+  kg_real *unit;        /* n_rows zeros, for unit loads */
+  const kg_real *none;  /* n_contacts zeros */
+  kg_real *response;    /* n_rows */
+  int unstable;         /* contact that is unstable in a set of modes that agrees with the laws, or -1 */
   int *conflict;        /* n_contacts: after KG_NO_MODE, flags of the contacts whose laws contradict each other, */
   int friction;         /* and whether they would not without friction (kg_mode_scan.h) */
   int culprit;          /* contact that no mode satisfies, or that has several; -1 */
@@ -61,7 +66,7 @@ static inline kg_real kg_search_size(const kg_modes *s) {
   kg_real size = KG_C(0.0);
   for (int m = 0; m < s->n_contacts; ++m) {
     const kg_contact_info *info = s->info + m;
-    const kg_real load = kg_normal_unknown(info) ? KG_C(0.0) : KG_ABS(s->load[m]);
+    const kg_real load = kg_normal_unknown(s, m) ? KG_C(0.0) : KG_ABS(s->load[m]);
     for (int k = -1; k < info->directions; ++k) {
       const int row = k < 0 ? info->normal : info->tangent + k;
       if (row >= 0) {
@@ -170,7 +175,7 @@ static inline kg_pivot kg_normal_pivot(const kg_mode_search *f, int m) {
   if (row >= 0 && kg_may(f, m, pivot.mode)) {
     const kg_real unit = kg_modes_unit(s, row);
     /* A compliant contact that touches keeps its force, which is zero here: it closes if it accelerates inwards. */
-    const kg_real closing = kg_normal_unknown(s->info + m) ? -s->lambda[row] * unit : f->w[row] / unit;
+    const kg_real closing = kg_normal_unknown(s, m) ? -s->lambda[row] * unit : f->w[row] / unit;
     pivot.violation = closed ? closing : -f->w[row] / unit;
   }
   return pivot;
@@ -254,7 +259,7 @@ static inline void kg_relax_normal(kg_mode_search *f, int m) {
   kg_modes *s = f->modes;
   const int row = s->info[m].normal;
   const kg_real own = s->D[row * (ptrdiff_t)(s->n_rows + 1)];
-  if (!kg_normal_unknown(s->info + m)) {
+  if (!kg_normal_unknown(s, m)) {
     s->lambda[row] = s->load[m];
   } else if (own > KG_C(0.0)) {
     const kg_real force = s->lambda[row] - kg_modes_row(s, row) / own;

@@ -41,8 +41,11 @@ typedef struct {
   int normal;     /* row of the gap; -1: none */
   int tangent;    /* first row of the slip velocity; -1: none */
   int directions; /* of the slip velocity: 0, 1 or 2 rows */
-  int closed;     /* a latch is closed when a run starts */
+  int flags;      /* 1: a latch is closed when a run starts; the rest: kg_paradox_of() */
 } kg_contact_info;
+
+/* What happens where the friction of a contact has no stable solution with finite forces: KG_PARADOX_... */
+static inline int kg_paradox_of(const kg_contact_info *info) { return info->flags >> 1; }
 
 /* One event of the user: its guard is an entry of the function `events`. */
 typedef struct {

@@ -31,6 +31,7 @@ typedef struct {
   int n_rows;
   int n_contacts;
   const kg_contact_info *info;
+  const int *law;     /* per contact: KG_LAW_..., which can differ from that of info (kg_contact.h) */
   const kg_real *D;
   const kg_real *b;
   const kg_real *load; /* per contact: normal force where it is known */
@@ -56,8 +57,8 @@ static inline size_t kg_modes_dense(int n_rows) {
 static inline int kg_closed(int mode) { return mode >= KG_CLOSED; }
 
 /* Whether the normal force of a closed contact is an unknown. */
-static inline int kg_normal_unknown(const kg_contact_info *info) {
-  return info->normal >= 0 && info->law != KG_LAW_COMPLIANT;
+static inline int kg_normal_unknown(const kg_modes *s, int m) {
+  return s->info[m].normal >= 0 && s->law[m] != KG_LAW_COMPLIANT;
 }
 
 static inline kg_real kg_sign_of(kg_real x) { return x < KG_C(0.0) ? KG_C(-1.0) : KG_C(1.0); }
@@ -66,11 +67,11 @@ static inline kg_real kg_sign_of(kg_real x) { return x < KG_C(0.0) ? KG_C(-1.0) 
 static inline kg_real kg_normal_force_of(const kg_modes *s, int m, const kg_real *lambda) {
   const kg_contact_info *info = s->info + m;
   kg_real force;
-  if (!kg_normal_unknown(info)) {
+  if (!kg_normal_unknown(s, m)) {
     force = s->load[m];
   } else {
     force = lambda[info->normal];
-    force = info->law == KG_LAW_BILATERAL ? KG_ABS(force) : force;
+    force = s->law[m] == KG_LAW_BILATERAL ? KG_ABS(force) : force;
   }
   return KG_MAX(force, KG_C(0.0));
 }
@@ -90,7 +91,7 @@ static inline int kg_modes_unknowns(kg_modes *s) {
   kg_clear(s->n_rows, s->lambda);
   for (int m = 0; m < s->n_contacts; ++m) {
     const kg_contact_info *info = s->info + m;
-    const int slips = s->mode[m] == KG_SLIP, known = !kg_normal_unknown(info);
+    const int slips = s->mode[m] == KG_SLIP, known = !kg_normal_unknown(s, m);
     if (!kg_closed(s->mode[m])) {
       continue;
     }
@@ -123,7 +124,7 @@ static inline kg_real kg_modes_entry(const kg_modes *s, int row, int j) {
   const int m = s->slipping[j];
   kg_real entry = D[s->unknown[j]];
   if (m >= 0) {
-    const kg_real factor = s->info[m].law == KG_LAW_BILATERAL ? s->mu_k[m] * s->sign[m] : s->mu_k[m];
+    const kg_real factor = s->law[m] == KG_LAW_BILATERAL ? s->mu_k[m] * s->sign[m] : s->mu_k[m];
     for (int k = 0; k < s->info[m].directions; ++k) {
       entry -= factor * s->direction[2 * m + k] * D[s->info[m].tangent + k];
     }
@@ -167,7 +168,7 @@ static inline void kg_modes_assign(kg_modes *s, int n, const kg_real *x) {
     const kg_real value = s->scale[j] * x[j];
     s->lambda[s->unknown[j]] = value;
     if (m >= 0) {
-      kg_modes_slip_force(s, m, s->info[m].law == KG_LAW_BILATERAL ? s->sign[m] * value : value);
+      kg_modes_slip_force(s, m, s->law[m] == KG_LAW_BILATERAL ? s->sign[m] * value : value);
     }
   }
 }
@@ -265,7 +266,7 @@ static inline int kg_modes_solve_signed(kg_modes *s) {
 static inline int kg_modes_correct_signs(kg_modes *s) {
   int wrong = 0;
   for (int m = 0; m < s->n_contacts; ++m) {
-    if (s->mode[m] == KG_SLIP && s->info[m].law == KG_LAW_BILATERAL &&
+    if (s->mode[m] == KG_SLIP && s->law[m] == KG_LAW_BILATERAL &&
         s->lambda[s->info[m].normal] * s->sign[m] < KG_C(0.0)) {
       s->sign[m] = -s->sign[m];
       ++wrong;
@@ -287,6 +288,34 @@ static inline int kg_modes_solve(kg_modes *s) {
     }
   }
   return KG_SINGULAR;
+}
+
+/* A below this fraction of D_nn counts as zero (kg_modes_yield()): forces grow without bound as A tends to zero. */
+#define KG_MODES_STABLE KG_C(1e-7)
+
+/* The acceleration of the gap of closed contact m that its own normal force causes while the other contacts keep their
+ * modes, divided by D_nn and less KG_MODES_STABLE. For a single contact that slips this is A / D_nn with
+ * A = D_nn - mu_k D_nt d: if it is negative, the penetration of a contact with any normal compliance grows exponentially
+ * (F. Genot, B. Brogliato, New results on Painleve paradoxes, Eur. J. Mech. A/Solids 18, 1999). 1 for redundant normals,
+ * which do not yield. unit: n_rows zeros, none: n_contacts zeros, lambda: n_rows of scratch. */
+static inline kg_real kg_modes_yield(kg_modes *s, int m, kg_real *unit, const kg_real *none, kg_real *lambda) {
+  const int row = s->info[m].normal, redundant = s->redundant;
+  const kg_real *b = s->b, *load = s->load;
+  kg_real *own = s->lambda;
+  kg_real result = KG_C(1.0);
+  s->b = unit;
+  s->load = none;
+  s->lambda = lambda;
+  unit[row] = KG_C(-1.0);
+  if (kg_modes_solve_signed(s) == KG_OK && KG_ABS(lambda[row]) > KG_C(0.0)) {
+    result = KG_C(1.0) / (lambda[row] * s->D[row * (ptrdiff_t)(s->n_rows + 1)]) - KG_MODES_STABLE;
+  }
+  unit[row] = KG_C(0.0);
+  s->b = b;
+  s->load = load;
+  s->lambda = own;
+  s->redundant = redundant;
+  return result;
 }
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* kg_run.h - carries out a whole run: steps, sampled controls, events, and the states that are stored.
+/* kg_run.h - carries out a whole run: steps, sampled inputs, events, and the states that are stored.
  *
  * The host fills a kg_run (all other fields are zero) and calls kg_run_begin(), kg_run_start(), and kg_run_advance()
  * until it returns something else than KG_OK. Nothing is allocated: states leave through the callbacks. With contacts
@@ -15,6 +15,18 @@
 extern "C" {
 #endif
 
+/* The instants of inputs that are sampled together: sample k is taken at t_start + k sample_time, and acts from
+ * t_start + k sample_time + delay until the next one acts. */
+typedef struct kg_clock {
+  kg_real sample_time; /* > 0 */
+  kg_real delay;       /* >= 0 */
+  long long taken;     /* private: number of samples that were taken */
+  long long acting;    /* private: number of samples that act, or have acted */
+} kg_clock;
+
+/* Instants that differ by less than this fraction of the sample time are the same. */
+#define KG_SAME_INSTANT KG_C(1e-9)
+
 typedef struct kg_run {
   kg_stepper *stepper;
   kg_real *state; /* scratch, n values */
@@ -26,10 +38,11 @@ typedef struct kg_run {
   int (*renew)(void *host);           /* the state has changed at an event; or NULL */
   int (*begin_phase)(void *host);     /* the modes of contacts may have changed; or NULL */
 
-  /* Controls that are held between samples; `sample` NULL: there are none. */
-  int (*sample)(void *host, kg_real t, const kg_real *y); /* holds the controls of this state from now on */
-  int (*store_sample)(void *host, kg_real t);             /* keeps them; or NULL */
-  kg_real sample_time;
+  /* Inputs that are held between samples, in groups with a clock each; 0: there are none. They run forward in time. */
+  int n_clocks;
+  kg_clock *clocks;
+  int (*sample)(void *host, int clock, kg_real t, const kg_real *y); /* computes the values for this state */
+  int (*act)(void *host, int clock, kg_real t); /* the oldest sample that has not acted yet acts from now on; or NULL */
 
   /* Times at which states are stored, in the direction of the run; NULL: after every step. */
   const kg_real *t_eval;
@@ -39,37 +52,79 @@ typedef struct kg_run {
   size_t next_eval;
   kg_real t_start;
   kg_real t_end;
-  kg_real t_stop;    /* end of the present sample, or of the run */
+  kg_real t_stop;    /* the next instant of a clock, or the end of the run */
   kg_real direction; /* +1 or -1 */
-  long long samples;
   void *system;                   /* of the next two; NULL: the stepper alone */
   int (*step)(struct kg_run *);   /* one step */
   int (*react)(struct kg_run *);  /* what happens at an event or a stop */
 } kg_run;
 
-/* Samples the controls and finds the end of the sample: a multiple of the sample time, or the end of the run. */
-static inline int kg_run_sample(kg_run *r, kg_real t, const kg_real *y) {
-  const int status = r->sample(r->host, t, y);
-  kg_real end;
-  if (status < 0) {
-    return kg_stepper_fail(r->stepper, status);
-  }
-  ++r->samples;
-  end = r->t_start + (kg_real)r->samples * r->sample_time;
-  r->t_stop = end + KG_C(1e-9) * r->sample_time >= r->t_end ? r->t_end : end;
-  return r->store_sample ? r->store_sample(r->host, t) : KG_OK;
+/* Instant of sample k. The product is rounded by itself, not in a fused multiply-add, so that the instants are those
+ * that other programs compute. */
+static inline kg_real kg_clock_instant(const kg_run *r, const kg_clock *c, long long k) {
+  const volatile kg_real offset = (kg_real)k * c->sample_time;
+  return r->t_start + offset;
 }
 
-/* Prepares a run from (t0, y0) to t_end and takes the first sample. Returns KG_OK, or KG_RHS_FAILED when the controls
- * cannot be evaluated: their status is in stepper->rhs_status. */
+static inline int kg_clock_is_due(const kg_clock *c, kg_real instant, kg_real t) {
+  return instant - t <= KG_SAME_INSTANT * c->sample_time;
+}
+
+/* Lets the samples whose delay is over act. */
+static inline int kg_run_act(kg_run *r, int clock, kg_real t) {
+  kg_clock *c = r->clocks + clock;
+  int status = KG_OK;
+  while (status >= 0 && c->acting < c->taken &&
+         kg_clock_is_due(c, kg_clock_instant(r, c, c->acting) + c->delay, t)) {
+    status = r->act ? r->act(r->host, clock, t) : KG_OK;
+    ++c->acting;
+  }
+  return status;
+}
+
+/* Finds the next stop after t: an instant of a clock, or the end of the run. */
+static inline void kg_run_find_stop(kg_run *r) {
+  r->t_stop = r->t_end;
+  for (int k = 0; k < r->n_clocks; ++k) {
+    const kg_clock *c = r->clocks + k;
+    const kg_real slack = KG_SAME_INSTANT * c->sample_time, sample = kg_clock_instant(r, c, c->taken);
+    const kg_real act = kg_clock_instant(r, c, c->acting) + c->delay;
+    const kg_real next = c->acting < c->taken && act < sample ? act : sample;
+    r->t_stop = next < r->t_stop && next + slack < r->t_end ? next : r->t_stop;
+  }
+}
+
+/* Does what is due at t, where the run has stopped, and finds the next stop. Values that were sampled before begin to
+ * act first, so that the groups that are sampled now read them; each group reads what the groups before it do. */
+static inline int kg_run_sample(kg_run *r, kg_real t, const kg_real *y) {
+  int status = KG_OK;
+  for (int k = 0; k < r->n_clocks && status >= 0; ++k) {
+    status = kg_run_act(r, k, t);
+  }
+  for (int k = 0; k < r->n_clocks && status >= 0; ++k) {
+    kg_clock *c = r->clocks + k;
+    if (kg_clock_is_due(c, kg_clock_instant(r, c, c->taken), t)) {
+      status = r->sample(r->host, k, t, y);
+      ++c->taken;
+      status = status < 0 ? status : kg_run_act(r, k, t);
+    }
+  }
+  kg_run_find_stop(r);
+  return status < 0 ? kg_stepper_fail(r->stepper, status) : KG_OK;
+}
+
+/* Prepares a run from (t0, y0) to t_end and takes the first samples. Returns KG_OK, or KG_RHS_FAILED when they cannot
+ * be computed: the status is in stepper->rhs_status. */
 static inline int kg_run_begin(kg_run *r, kg_real t0, const kg_real *y0, kg_real t_end) {
   r->t_start = t0;
   r->t_end = t_end;
   r->t_stop = t_end;
   r->direction = t_end >= t0 ? KG_C(1.0) : KG_C(-1.0);
   r->next_eval = 0;
-  r->samples = 0;
-  return r->sample ? kg_run_sample(r, t0, y0) : KG_OK;
+  for (int k = 0; k < r->n_clocks; ++k) {
+    r->clocks[k].taken = r->clocks[k].acting = 0;
+  }
+  return r->n_clocks > 0 ? kg_run_sample(r, t0, y0) : KG_OK;
 }
 
 /* Stores the state after something has happened: where it differs from the state before, or where it is requested. */
@@ -138,10 +193,10 @@ static inline int kg_run_store_step(kg_run *r, int status) {
   return kg_stepper_dense(s) < 0 ? KG_RHS_FAILED : r->store_dense(r->host);
 }
 
-/* What happens at an event, or at the end of a sample in a run with contacts or events. */
+/* What happens at an event, or at an instant of a clock in a run with contacts or events. */
 static inline int kg_run_react(kg_run *r, int status) {
   const kg_stepper *s = r->stepper;
-  int stored = status == KG_AT_STOP && r->sample ? kg_run_sample(r, s->t, s->y) : KG_OK;
+  int stored = status == KG_AT_STOP && r->n_clocks > 0 ? kg_run_sample(r, s->t, s->y) : KG_OK;
   if (stored < 0) {
     return stored;
   }
@@ -160,7 +215,7 @@ static inline int kg_run_react(kg_run *r, int status) {
   return stored < 0 ? stored : status;
 }
 
-/* The end of a sample, or of the run, where the controls are sampled for the last time. */
+/* An instant of a clock, or the end of the run, which may be one too. */
 static inline int kg_run_next_sample(kg_run *r) {
   kg_stepper *s = r->stepper;
   int status = kg_run_sample(r, s->t, s->y);
@@ -187,7 +242,7 @@ static inline int kg_run_step(kg_run *r) {
   while (status == KG_AT_EVENT || status == KG_AT_STOP) {
     status = kg_run_react(r, status);
   }
-  return status == KG_FINISHED && r->sample ? kg_run_next_sample(r) : status;
+  return status == KG_FINISHED && r->n_clocks > 0 ? kg_run_next_sample(r) : status;
 }
 
 /* At most `steps` steps. Returns KG_OK: there is more to do; KG_FINISHED, KG_TERMINATED, or a negative outcome. */

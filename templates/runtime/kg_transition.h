@@ -122,11 +122,12 @@ static inline void kg_transition_bounces(kg_hybrid *h) {
     const kg_contact_info *info = h->model->contacts + m;
     const int fell = h->finder.fired[h->model->n_events + KG_CONTACT_GUARDS * m] != KG_NOTHING;
     kg_real left;
-    if (info->law != KG_LAW_RESTITUTION || info->level != 2 || c->mode[m] != KG_OPEN || !fell) {
+    if (c->law[m] != KG_LAW_RESTITUTION || info->level != 2 || c->mode[m] != KG_OPEN || !fell) {
       continue;
     }
     if (kg_transition_accumulates(h, m, &left)) {
       c->mode[m] = KG_CLOSED;
+      c->accumulates = 1;
       h->bounces[m].rests = 1;
       h->bounces[m].t_rest = h->t + h->stepper->direction * left;
       h->bounces[m].count = 0;
@@ -137,6 +138,7 @@ static inline void kg_transition_bounces(kg_hybrid *h) {
 /* Impacts until no contact closes any more. `u_before`: the speeds before an impulse, or NULL. */
 static inline int kg_transition_impacts(kg_hybrid *h, const kg_real *u_before) {
   kg_real *q = h->y, *u = h->y + h->model->n_q;
+  h->contacts.accumulates = 0;
   for (int k = 0; k < KG_CHAIN; ++k) {
     int due = u_before ? 1 : kg_contacts_approaching(&h->contacts, h->t, q, u, h->r);
     if (due == 1 && k == 0 && !u_before) {
@@ -151,6 +153,36 @@ static inline int kg_transition_impacts(kg_hybrid *h, const kg_real *u_before) {
     }
     kg_add(h->model->n_rows, KG_C(1.0), h->impact, h->impulse);
     u_before = NULL;
+  }
+  return KG_CHATTERING;
+}
+
+/* Chooses modes; where no finite forces exist and the friction of the contacts says what to do then (kg_paradox.h), an
+ * impulse follows, or contacts become compliant, and modes are chosen anew. */
+static inline int kg_transition_settle(kg_hybrid *h) {
+  kg_contacts *c = &h->contacts;
+  kg_real *u = h->y + h->model->n_q;
+  for (int k = 0; k < KG_CHAIN; ++k) {
+    int status = kg_contacts_settle(c, h->t, h->y, u, h->r);
+    const int paradox = status == KG_NO_MODE ? kg_contacts_paradox(c) : KG_PARADOX_ERROR;
+    if (paradox == KG_PARADOX_ERROR) {
+      kg_paradox_release(c);
+      return status;
+    }
+    kg_paradox_mark(c, paradox == KG_PARADOX_REGULARIZE);
+    if (paradox == KG_PARADOX_IMPACT) {
+      status = kg_contacts_jam(c, h->t, h->y, u, h->r, h->impact);
+      if (status == KG_NO_MODE && c->search.unstable >= 0) {
+        return kg_contacts_settle_unstable(c, h->t, h->y, u, h->r);
+      }
+      if (status >= 0) {
+        kg_add(h->model->n_rows, KG_C(1.0), h->impact, h->impulse);
+        status = kg_transition_impacts(h, NULL);
+      }
+      if (status < 0) {
+        return status;
+      }
+    }
   }
   return KG_CHATTERING;
 }
@@ -192,7 +224,7 @@ static inline int kg_transition_apply(kg_hybrid *h) {
   }
   status = kg_transition_impacts(h, struck ? h->u_before : NULL);
   if (status >= 0) {
-    status = kg_contacts_settle(c, h->t, h->y, u, h->r);
+    status = kg_transition_settle(h);
   }
   return status < 0 ? kg_transition_fail(h, status, c->culprit) : KG_OK;
 }
@@ -255,7 +287,11 @@ static inline int kg_transition_report(kg_hybrid *h) {
     const int change = kg_transition_kind(h, m);
     /* A contact whose impacts accumulate closes at once: this replaces all impacts that are left. */
     const int last = change == KG_RECORD_CLOSES && h->bounces[m].rests;
-    if (change != KG_RECORD_IMPOSED && !last && kg_transition_struck(h, m)) {
+    if (h->contacts.paradox[m]) {
+      h->contacts.paradox[m] = 0;
+      status = kg_transition_emit(h, KG_RECORD_PARADOX, m, 0);
+    }
+    if (status == KG_OK && change != KG_RECORD_IMPOSED && !last && kg_transition_struck(h, m)) {
       status = kg_transition_emit(h, KG_RECORD_IMPACT, m, 0);
     }
     if (status == KG_OK) {

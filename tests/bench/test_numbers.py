@@ -17,7 +17,7 @@ from messages import raises
 import kanegen as kg
 from kanegen.bench.modelfile import read_model_file
 from kanegen.bench.numbers import Result, Target
-from kanegen.bench.pair import WorkPoint, cheapest, relative_error, seconds_at_error, work_precision
+from kanegen.bench.pair import cheapest
 from kanegen.bench.peers import (
     METHODS,
     KaneEquations,
@@ -42,6 +42,7 @@ from kanegen.bench.timing import (
     states_near,
     timed_library,
 )
+from kanegen.bench.work import WorkPoint, relative_error, seconds_at_error, work_precision
 from kanegen.codegen.sources import runtime_headers
 from kanegen.errors import BuildError, ModelError, SolveError
 from kanegen.pipeline import sources_of

@@ -69,6 +69,7 @@ def records() -> Iterator[Any]:
     yield MODEL.changed()
     yield from (MODEL.geometry, MODEL.outputs["height"], next(iter(MODEL.geometry.routes.values())))
     yield kg.Input(F, rate=me.dynamicsymbols("F1"), acceleration=me.dynamicsymbols("F2"), default=1.0)
+    yield kg.Input(F, law=-k * q1, saturation=(-c, c), dead_band=c, sample_time=0.1, delay=0.2)
     yield kg.Reaction(("cart",), POINT, FRAME, loads=(POINT,), multipliers={0: (POINT, FRAME.x)})
     friction = kg.Coulomb(c, k, creep=sm.Float(0.1), decay_rate=sm.Integer(10))
     yield friction

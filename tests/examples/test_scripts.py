@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from messages import raises
-from systems import EXAMPLES, HYBRID, NAMES, STATEFUL, SYSTEMS, example, initial, model_of, solver_for, states
+from systems import EXAMPLES, FEEDBACK, HYBRID, NAMES, STATEFUL, SYSTEMS, example, initial, model_of, solver_for, states
 from tolerances import CONSISTENT_START, SOLVE
 
 import kanegen as kg
 from kanegen.graph.interpret import evaluate
 
-NAMED = sorted({name for name, _ in (*SYSTEMS, *HYBRID, *STATEFUL)})
+NAMED = sorted({name for name, _ in (*SYSTEMS, *HYBRID, *STATEFUL, *FEEDBACK)})
 
 
 @pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)

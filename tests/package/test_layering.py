@@ -18,6 +18,7 @@ ORDER = (
     "arrays",
     "errors",
     "progress",
+    "display",
     "forms",
     "codes",
     "resources",
@@ -34,6 +35,7 @@ ORDER = (
     "pipeline",
     "verification",
     "bench",
+    "plot",
     "cli",
 )
 LONGEST_FILE = 600

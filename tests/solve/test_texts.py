@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import sympy as sm
 import sympy.physics.mechanics as me
+from closed_loops import solver_of, t
 from messages import says
 from state_models import cart, cart_matrix
 from systems import initial, solver_for
@@ -93,3 +94,20 @@ def test_solutions_name_where_they_end() -> None:
     ends = np.concatenate(solution.last[1:])
     says(repr(solution), "finished", f"{solution.t.size} points", "events")
     says(repr(solution), *(f"{name} = {value:.6g}" for name, value in zip(names, ends, strict=True)))
+
+
+def test_histories_name_contacts_and_controls() -> None:
+    solver, start = solver_for("bouncing_ball"), initial("bouncing_ball")
+    contacts = solver.integrate((0.0, 1.0), start["q"], start["u"]).contacts
+    assert contacts is not None
+    says(repr(contacts), f"{len(contacts.phases)} phases", "floor")
+    says(repr(contacts.phases[0]), "t = 0", "floor", contacts.phases[0].modes["floor"])
+    solver, start = solver_for("particle_tracking"), initial("particle_tracking")
+    control = solver.integrate((0.0, 0.1), start["q"], start["u"], control=True).control
+    assert control is not None
+    says(repr(control), *control.names, *control.constraints[:1], f"{len(control.values)} times")
+
+
+def test_inverse_dynamics_names_controls() -> None:
+    found = solver_of("slider_crank").inverse_dynamics({"x": 1.3 + 0.1 * t}, [0.0, 1.0, 2.0])
+    says(repr(found), "3 times", "t = 0 .. 2", f"|F| = {np.abs(found.controls).max():.6g}", "feasible")

@@ -43,6 +43,9 @@ HYBRID: tuple[tuple[str, dict[str, Any]], ...] = (
 # Systems with additional states s.
 STATEFUL: tuple[tuple[str, dict[str, Any]], ...] = (("dc_motor_arm", {}), ("muscle_arm", {}))
 
+# Systems with feedback laws of inputs.
+FEEDBACK: tuple[tuple[str, dict[str, Any]], ...] = (("lqr_cart_pole", {}), ("sampled_pid", {}))
+
 
 def names(systems: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
     """A name for each system, for the tests' reports."""

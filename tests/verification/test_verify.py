@@ -30,6 +30,7 @@ from kanegen.graph.ranks import independent_rows
 from kanegen.program.functions import right_sides
 from kanegen.verification import Check, Report, compiled, subject
 from kanegen.verification.report import deviation
+from kanegen.verification.states import draw_states
 
 STATES = 3
 FORMS = ("nonminimal",)
@@ -80,16 +81,39 @@ def test_states_lie_around_a_start() -> None:
 
 @pytest.mark.parametrize(
     ("start", "names"),
-    [({"q": [1.0]}, ("start['q']",)), ({"speed": [1.0]}, ("speed",))],
+    [
+        ({"q": [1.0]}, ("start['q']", "(2,)")),
+        ({"speed": [1.0]}, ("speed",)),
+        ({"q": {"z": 1.0}}, ("'z'",)),
+        ({"q": {"x": None}}, ("start['q']['x']", "None")),
+        ({"u": [1.0, float("nan")]}, ("start['u']", "nan")),
+        ({"t": "now"}, ("start['t']", "'now'")),
+        ({"q": "ab"}, ("start['q']", "'ab'")),
+        ([1.0], ("start", "[1.0]")),
+    ],
 )
 def test_a_wrong_start_is_refused(start: dict[str, Any], names: tuple[str, ...]) -> None:
     with raises(kg.VerificationError, *names):
         kg.verify(model_of("elliptic_wire"), start=start)
 
 
-def test_no_states_are_refused() -> None:
-    with raises(kg.VerificationError, "at least one"):
-        kg.verify(model_of("elliptic_wire"), states=0)
+@pytest.mark.parametrize("change", [{"states": 0}, {"states": 2.5}, {"states": True}, {"seed": -1}, {"seed": None}])
+def test_numbers_of_states_and_seeds_are_checked(change: dict[str, Any]) -> None:
+    ((name, value),) = change.items()
+    with raises(kg.VerificationError, name, value):
+        kg.verify(model_of("elliptic_wire"), **change)
+
+
+def test_states_lie_around_the_start_of_the_model() -> None:
+    """What ``start`` leaves open is that of ``initial``; what both leave open is drawn without a center."""
+    model = blocks(initial={"x": 1000.0, "t": 50.0})
+    (x, _), equations_of_blocks = model.coordinates, kg.derive(model)
+    for start, center in (({}, 1000.0), ({"q": {x: -300.0}, "t": 7}, -300.0)):
+        (state,) = draw_states(equations_of_blocks, 1, 0, start)
+        assert abs(state.q[0] / center - 1.0) <= 0.4
+        assert 0.2 <= abs(state.q[1]) <= 1.1
+        assert start.get("t", 50.0) <= state.t <= start.get("t", 50.0) + 2.0
+    says(kg.verify(model, states=2, forms=()).notes[0], "start")
 
 
 # -- a system on which every row says something ------------------------------------------------------------------

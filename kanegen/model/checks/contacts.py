@@ -81,6 +81,11 @@ def _friction_problems(model: SystemDescription, contact: Contact, law: Coulomb,
             f"{title} has friction and {len(contact.slip)} components of slip velocity: expected slip=(v1,) or "
             "slip=(v1, v2), along orthonormal directions"
         )
+    if contact.paradox and (contact.kind != "restitution" or contact.level != 2):
+        yield (
+            f"{title} has paradox={law.paradox!r}, which is for rigid contacts: expected a kg.Unilateral with a gap in "
+            "positions and the law kg.Restitution"
+        )
     for expr in contact.slip:
         moving = derivatives(expr, model.all_speeds, 0) | derivatives(expr, model.coordinates, 1)
         if model.level(expr) == 2:

@@ -32,7 +32,7 @@ _RATE = (*_FORCE, "q''", "u'")
 
 #: The symbols that the expressions of each kind of place can depend on, besides time and parameters.
 ALLOWED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("law", "servo gain"), ()),
+    **dict.fromkeys(("law", "servo gain", "limit"), ()),
     **dict.fromkeys(("mass", "inertia", "gravity"), ("r",)),
     **dict.fromkeys(("holonomic", "position", "orientation", "gap", "contact force", "servo position"), _POSITION),
     "potential energy": (*_POSITION, "s"),
@@ -41,7 +41,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "speed definition": ("q", "u", "r"),
     **dict.fromkeys(("kinematics", "nonholonomic", "velocity", "angular velocity", "velocity gap", "slip"), _MOTION),
     **dict.fromkeys(("impulse", "servo velocity"), _MOTION),
-    **dict.fromkeys(("constraint force", "normal load", "guard", "reset", "servo law"), _FORCE),
+    **dict.fromkeys(("constraint force", "normal load", "guard", "reset", "servo law", "feedback"), _FORCE),
     **dict.fromkeys(("acceleration", "control constraint"), (*_MOTION, "r''", "q''", "u'")),
     **dict.fromkeys(("load", "rate"), _RATE),
     "output": (*_RATE, "s'"),
@@ -60,11 +60,13 @@ _ADVICE = {
     "velocity gap": "a gap is an expression of positions, or one of speeds without accelerations",
     "law": "the values of a law are constant during a run",
     "servo gain": "Theta and damping are constant during a run",
+    "limit": "saturation and dead band are constant during a run",
+    "feedback": "accelerations depend on the inputs: give a force that depends on them as a load",
 }
 
 
 _ADVICE_ON_STATES = (
-    "states belong in loads, rates, outputs, guards and the potential energy; their own rates in outputs"
+    "states belong in loads, rates, laws, outputs, guards and the potential energy; their own rates in outputs"
 )
 
 

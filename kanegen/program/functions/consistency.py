@@ -1,4 +1,4 @@
-"""Functions for corrections of positions and speeds: rows and residuals of constraints, directions, integrals.
+"""Functions for corrections of positions and speeds: rows and residuals of constraints, directions, integrals, outputs.
 
 Positions move by ``dq = S w``: the columns of S are those of C in ``q' = C u + D``, then the gradients of the
 invariants. The speeds cannot change an invariant (``phi_q C = 0``), so the two kinds are orthogonal, and w has a
@@ -11,6 +11,7 @@ from typing import Final
 
 from kanegen.derivation.equations import Equations
 from kanegen.graph import Node, gradient, reachable
+from kanegen.model.expressions import symbol_name
 from kanegen.program.builder import Fragment, Functions, Reason
 
 ENERGY: Final = "energy"
@@ -95,3 +96,39 @@ def integrals(f: Functions) -> dict[str, Fragment]:
         name: f.fragment().rows([[*gradient([value], [one], u), value] for value in quantity.nodes])
         for name, quantity in quantities.items()
     }
+
+
+def no_motion(equations: Equations, name: str) -> str:
+    """Return the reason why a path cannot prescribe an output; empty if it can."""
+    system, nodes = equations.system, equations.outputs[name].nodes
+    for node in reachable(nodes):
+        if node.op == "input" and node.payload[0] in _MOTIONS:
+            return f"it depends on {_MOTIONS[node.payload[0]]}"
+        if node in (*system.hidden, *system.s):
+            return "it depends on contact forces or states"
+    rates = dict(zip(system.r, system.input_rates, strict=True))
+    for node in reachable([*nodes, *map(system.rate, nodes)]):
+        if node in rates and rates[node] is None:
+            symbol = equations.model.inputs[system.r.index(node)].symbol
+            return f"it depends on the input {symbol_name(symbol)}, whose time derivatives are not known"
+    return ""
+
+
+_MOTIONS: Final = {"u": "speeds", "udot": "accelerations"}
+
+
+def output_motions(f: Functions) -> dict[str, Fragment]:
+    """Return the functions [y_q S, y, y', y'' at u' = 0] of every output that a path can prescribe."""
+    e, directions = f.equations, _directions(f)
+    functions = {}
+    for name, quantity in e.outputs.items():
+        if no_motion(e, name):
+            continue
+        rows = []
+        for y in quantity.nodes:
+            slope, rate = gradient([y], [f.graph.one], e.system.q), e.system.rate(y)
+            rows.append([*(f.graph.dot(slope, d) for d in directions), y, rate, e.system.rate(rate)])
+        width = len(rows[0])
+        nodes = e.simplified([x for row in rows for x in row])
+        functions[name] = f.fragment().output(nodes, (len(rows), width))
+    return functions

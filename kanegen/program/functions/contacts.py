@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kanegen.derivation import forms
-from kanegen.derivation.contacts import ContactRows, guards, lower_contacts
+from kanegen.derivation.contacts import ContactRows, guards
 from kanegen.derivation.equations import Equations
 from kanegen.derivation.forces.generalized import impulse_rows, require_places
 from kanegen.derivation.geometry.system import System
+from kanegen.derivation.sensitivities import contact_rows as rows_of_contacts
 from kanegen.errors import BuildError
 from kanegen.graph import Node, substitute
 from kanegen.model.contacts import is_multiplier
@@ -48,16 +49,21 @@ def contact_table(model: SystemDescription) -> tuple[ContactEntry, ...]:
             tangent=contact.first_row + (contact.gap is not None) if contact.slip else -1,
             directions=len(contact.slip),
             closed=contact.closed,
+            paradox=contact.paradox,
         )
         for contact in model.resolved_contacts
     )
 
 
 def event_table(model: SystemDescription) -> tuple[EventEntry, ...]:
-    """Return the events of a model in the form that the runtime reads, latches and impulses as indices."""
+    """Return the events of a model in the form that the runtime reads, latches and impulses as indices.
+
+    The kinks of feedback laws follow the events of the user; nothing but a new step happens there.
+    """
     contacts = [contact.name for contact in model.resolved_contacts]
     impulses = list(model.impulses)
-    return tuple(
+    switches = (EventEntry(name, 0, False, -1, (), (), False) for name in model.switches)
+    events = (
         EventEntry(
             name=event.name,
             direction=event.direction,
@@ -69,6 +75,7 @@ def event_table(model: SystemDescription) -> tuple[EventEntry, ...]:
         )
         for event in model.events
     )
+    return (*events, *switches)
 
 
 def needed_by_events(model: SystemDescription) -> tuple[str, ...]:
@@ -78,13 +85,15 @@ def needed_by_events(model: SystemDescription) -> tuple[str, ...]:
     """
     needed = mass_function(model), "J", "velocity_level"
     impulses = needed if any(event.impulse is not None for event in model.events) else ()
-    rates = ("state_rates",) if model.states and (model.resolved_contacts or model.events) else ()
+    switching = model.resolved_contacts or model.events or model.switches
+    rates = ("state_rates",) if model.states and switching else ()
     return (*impulses, *rates)
 
 
 def require_speeds(model: SystemDescription, form: str) -> None:
-    """Raise BuildError for a momentum form if the model has contacts, events or impulses: they need the speeds."""
+    """Raise BuildError for a momentum form if the model has parts that read the speeds: contacts, feedback laws ..."""
     kinds = {"contacts": model.resolved_contacts, "events": model.events, "impulses": model.impulses}
+    kinds["inputs with laws"] = tuple(model.inputs[k].name for k in model.inputs_with_law)
     present = [kind for kind, items in kinds.items() if items]
     if present:
         raise BuildError(
@@ -102,14 +111,14 @@ def add_contacts(f: Functions) -> None:
     e, model = f.equations, f.equations.model
     _require_impacts(e)
     if model.resolved_contacts:
-        contact_rows = lower_contacts(e.system, e.simplified)
+        contact_rows = e.once(rows_of_contacts)
         require_places(e.system, contact_rows)
         _add(f, "gaps", gap_nodes(contact_rows))
         f.add("contacts", _contacts(f, contact_rows), SUMMARIES["contacts"])
         values = [value for contact in model.resolved_contacts for value in contact.run_values()]
         if values:
             _add(f, "contact_values", e.simplified([e.system.lower(value.expression) for value in values]))
-    if model.events:
+    if model.events or model.switches:
         _add(f, "events", e.simplified(guards(e.system)))
     if any(event.reset for event in model.events):
         f.add("resets", f.fragment().rows([e.simplified(row) for row in _resets(e.system)]), SUMMARIES["resets"])
@@ -135,11 +144,10 @@ def _require_impacts(e: Equations) -> None:
 
 
 def _resets(system: System) -> list[list[Node]]:
-    """Return the states after each event (n_events, n_s)."""
-    return [
-        [system.lower(event.reset.get(symbol, symbol)) for symbol in system.model.states]
-        for event in system.model.events
-    ]
+    """Return the states after each event (n_events, n_s); those of kinks of feedback laws change nothing."""
+    resets = (event.reset for event in system.model.events)
+    of_events = [[system.lower(reset.get(symbol, symbol)) for symbol in system.model.states] for reset in resets]
+    return [*of_events, *(list(system.s) for _ in system.model.switches)]
 
 
 def _add(f: Functions, name: str, nodes: Sequence[Node]) -> None:

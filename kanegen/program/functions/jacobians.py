@@ -13,23 +13,29 @@ from typing import Final
 from kanegen.derivation import forms
 from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces.reactions import MULTIPLIERS
-from kanegen.derivation.sensitivities import Rows
+from kanegen.derivation.sensitivities import MULTIPLIER, Rows
 from kanegen.graph import Node, substitute
 from kanegen.program.builder import Fragment, Functions, FunctionSpec, flat, mass_function
 from kanegen.program.functions.consistency import without
+from kanegen.program.functions.feedback import no_laws
 from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
 
 NAMES: Final = {
-    "q": "coordinates", "u": "speeds", "s": "states", "r": "inputs", "p": "parameters", "t": "time"
+    "q": "coordinates", "u": "speeds", "s": "states", "r": "inputs", "p": "parameters", "t": "time",
+    MULTIPLIER: "contact multipliers",
 }  # fmt: skip
+
+CONTACTS: Final = "acceleration, value, rate, target of the contact rows, then load, mu_k of the contacts,"
 
 
 def jacobian_specs() -> list[FunctionSpec]:
-    """Return the catalogue entries ``jacobian_<argument>``, ``residuals_<argument>`` and ``outputs_<argument>``."""
+    """Return the catalogue entries ``jacobian_<argument>``, ``residuals_<argument>``, ``outputs_<argument>`` ..."""
     kinds = (
-        ("jacobian", "q' and u'", _rates, _no_rates, ("q", "u", "s", "r", "p", "t")),
+        ("jacobian", "q' and u'", _rates, _no_rates, ("q", "u", "s", "r", "p", "t", MULTIPLIER)),
         ("residuals", "the residuals", _residuals, _no_residuals, ("q", "u", "r")),
-        ("outputs", "the outputs", _outputs, _no_outputs, ("q", "u", "s", "r")),
+        ("outputs", "the outputs", _outputs, _no_outputs, ("q", "u", "s", "r", MULTIPLIER)),
+        ("laws", "the feedback laws", _laws, _no_laws, ("q", "u", "s", "r", "t")),
+        ("contacts", CONTACTS, _contacts, _no_contacts, ("q", "u", "s", "r", "t", MULTIPLIER)),
     )
     return [
         FunctionSpec(
@@ -38,7 +44,7 @@ def jacobian_specs() -> list[FunctionSpec]:
             partial(make, argument=argument),
             requires=partial(requires, argument=argument),
             group="jacobians",
-            on_request=kind == "outputs" or (kind == "jacobian" and argument in ("r", "p")),
+            on_request=kind in ("outputs", "contacts") or (kind == "jacobian" and argument in ("r", "p", MULTIPLIER)),
             derives=True,
         )
         for kind, what, make, requires, arguments in kinds
@@ -77,9 +83,19 @@ def _no_outputs(f: Functions, argument: str) -> str | None:
     return (_undetermined(f) if _outputs_accelerate(f) else None) or _nothing_to_vary(f, argument)
 
 
+def _no_contacts(f: Functions, argument: str) -> str | None:
+    if not f.equations.model.resolved_contacts:
+        return "it has no contacts"
+    return _undetermined(f) or _nothing_to_vary(f, argument)
+
+
 def _outputs_accelerate(f: Functions) -> bool:
     """Return whether an output contains u'."""
     return any(not slope.is_zero for row in f.sensitivities.outputs_in_accelerations for slope in row)
+
+
+def _no_laws(f: Functions, argument: str) -> str | None:
+    return no_laws(f) or _nothing_to_vary(f, argument)
 
 
 # -- the functions ------------------------------------------------------------------------------------------------
@@ -90,15 +106,31 @@ def _residuals(f: Functions, argument: str) -> Fragment:
     return f.fragment().output(slopes.nodes, slopes.shape)
 
 
+def _laws(f: Functions, argument: str) -> Fragment:
+    slopes = f.sensitivities.laws(argument)
+    return f.fragment().output(slopes.nodes, slopes.shape[:1] if argument == "t" else slopes.shape)
+
+
 def _outputs(f: Functions, argument: str) -> Fragment:
     """Build the derivatives of the outputs, including those through u'."""
-    s, slopes = f.fragment(), f.sensitivities.outputs(argument)
+    slopes = f.sensitivities.outputs(argument)
     if not _outputs_accelerate(f):
-        return s.output(slopes.nodes, slopes.shape)
-    m, rates = _columns(f, argument), f.function(f"jacobian_{argument}")
+        return f.fragment().output(slopes.nodes, slopes.shape)
+    return _with_accelerations(f, slopes, f.sensitivities.outputs_in_accelerations, argument)
+
+
+def _contacts(f: Functions, argument: str) -> Fragment:
+    """Build the derivatives of the contact rows, including those through u', at given multipliers."""
+    slopes = f.sensitivities.contacts(argument)
+    return _with_accelerations(f, slopes, f.sensitivities.contacts_in_accelerations, argument)
+
+
+def _with_accelerations(f: Functions, slopes: Quantity, through: Rows, argument: str) -> Fragment:
+    """Build derivatives of values that also depend on u' (:func:`_chain_rule`)."""
+    s, m, rates = f.fragment(), _columns(f, argument), f.function(f"jacobian_{argument}")
     udot = f.accelerations(s)
     changes = s.invoke(rates, "X", (f.n_q + f.n_u + f.n_s) * m)[f.n_q * m : (f.n_q + f.n_u) * m]
-    nodes = _chain_rule(f, slopes, f.sensitivities.outputs_in_accelerations, changes)
+    nodes = _chain_rule(f, slopes, through, changes)
     return s.output(substitute(nodes, dict(zip(f.equations.system.udot, udot, strict=True))), slopes.shape)
 
 

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.display import page
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.solution.animation import animate
+from kanegen.solve.solution.drawing import plot
 from kanegen.solve.solution.files import read, write
+from kanegen.solve.solution.overview import Events, event_table, run_table
 from kanegen.solve.solution.quantities import Members, MotionInputs, SolverReference, along
 from kanegen.solve.solution.records import (
     ContactHistory,
@@ -72,6 +75,9 @@ class Solution:
     run: RunRecord | None = None
     all_inputs: MotionInputs | None = field(default=None, repr=False)
     reference: SolverReference | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", Events(self.events))
 
     def __getstate__(self) -> dict[str, Any]:
         return {item.name: getattr(self, item.name) for item in fields(self)}  # without quantities that were read
@@ -221,6 +227,40 @@ class Solution:
         """
         write(file_path(path), self, self.all_rows)
 
+    # -- plots ----------------------------------------------------------------------------------------------
+
+    def plot(self, *names: Any, ax: Any = None, label: str = "") -> Any:
+        """Draw variables over time with matplotlib, with the events and the modes of contacts.
+
+        Events of the model are dashed lines, events of contacts thin gray lines. Intervals in which a contact acts are
+        shaded in the color of its mode. A jump is a gap between the values before and after it. Coordinates, speeds and
+        states are drawn smoothly from the dense output, other quantities at the stored times.
+
+        Parameters
+        ----------
+        names
+            A panel for each: the name or symbol of a coordinate, speed, state, input, output, contact or reaction; a
+            group, ``"coordinates"``, ``"speeds"``, ``"states"``, ``"controls"``, ``"inputs"``, ``"outputs"``,
+            ``"contact forces"``, ``"multipliers"`` or ``"reactions"``; a quantity such as ``"energy"``; a list of
+            these, drawn in one panel. None: all groups that the model has.
+        ax
+            Axes of matplotlib, one for all panels or a sequence with one for each; or a figure, in which axes are made.
+            None: a new figure of pyplot.
+        label
+            A text in front of the labels, to compare solutions in the same axes.
+
+        Returns
+        -------
+        Axes or numpy.ndarray
+            The axes that were given, or an array with those of the panels, (n,).
+
+        Raises
+        ------
+        SolveError
+            For unknown names and wrong axes, and if matplotlib is missing (``pip install 'kanegen[plot]'``).
+        """
+        return plot(self, names, ax, label)
+
     # -- between the stored times ---------------------------------------------------------------------------
 
     def __call__(self, t: Any) -> tuple[Array, ...]:
@@ -256,6 +296,18 @@ class Solution:
         if not self.dense.t_old.size:
             return np.tile(np.concatenate(self.last[1:]), (times.size, 1))
         return self.dense(times)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how the run ended, its steps, the last state and the events."""
+        return page(run_table(self), *([event_table(self.events)] if self.events else []))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Names that IPython offers after ``solution[``."""
+        run = self.run
+        if run is None:
+            return []
+        outputs = () if self.reference is None else tuple(self.outputs)
+        return [*run.coordinates, *run.speeds, *run.states, *run.inputs, *outputs]
 
     def __repr__(self) -> str:
         span = f"t = {self.t[0]:g} .. {self.t[-1]:g} s" if self.t.size else "no times"

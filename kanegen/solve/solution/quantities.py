@@ -92,6 +92,9 @@ class Members(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._names)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._names)
+
     def __repr__(self) -> str:
         return f"<values by name: {', '.join(self._names) or 'none'}>"
 
@@ -108,8 +111,9 @@ def inputs_of_run(
     ``problem``: what was integrated, with its functions, inputs and control loop; ``state``: q, u, s at the ``times``.
     """
     d, layout = problem.functions.description, problem.functions.description.input_layout
+    inputs = problem.inputs
     rows: Array = problem.functions.module.inputs_along(
-        problem.function, problem.inputs.compiled, times, np.hstack(state)
+        problem.function, inputs.compiled, times, np.hstack(state), inputs.controls
     )
     if problem.loop is not None:
         rows[:, layout.free_slots] = problem.loop.hidden[len(layout.contact_rows) :][: len(layout.free_controls)]

@@ -14,6 +14,7 @@ from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codes import Mode, Status
 from kanegen.model.records import FrozenMapping
+from kanegen.solve.solution.overview import event_table
 from kanegen.solve.values import plain_value, shown
 
 MODES = Mode.labels()
@@ -110,9 +111,10 @@ class EventRecord:
     t
         Time, s.
     name
-        Name of the user's event or of the contact.
+        Name of the user's event or of the contact, or of a kink of a feedback law (``"F: highest value"``).
     kind
-        ``"user"`` for the model's events. For contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` after
+        ``"user"`` for the model's events; ``"switches"`` for a feedback law at a limit or another kink.
+        For contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` after
         infinitely many impacts in a finite time; ``"sticks"``, ``"slips"``, ``"reverses"`` (slips the other way);
         ``"penetrates"`` for a violated gap without force; ``"imposed"`` and ``"removed"`` for a latch.
     q
@@ -148,6 +150,9 @@ class EventRecord:
         jumps = [f"{names[k]} {old:.6g} -> {new:.6g}" for k, (old, new) in pairs if old != new]
         return f"<Event {self.name!r}, {self.kind}, at t = {self.t:.9g} s{': ' if jumps else ''}{shown(jumps)}>"
 
+    def _repr_html_(self) -> str:
+        return event_table([self]).html()
+
     @property
     def jumps(self) -> bool:
         """Whether speeds or states jump."""
@@ -162,6 +167,10 @@ class Phase:
     t_start: float
     t_end: float
     modes: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        modes = shown([f"{name} {mode}" for name, mode in self.modes.items()])
+        return f"<Phase: t = {self.t_start:.6g} .. {self.t_end:.6g} s: {modes}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +191,9 @@ class ContactHistory:
     phases: tuple[Phase, ...]
     forces: Array
     names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<ContactHistory: {len(self.phases)} phases, {len(self.forces)} times; forces of {shown(self.names)}>"
 
 
 @dataclass(frozen=True)
@@ -228,6 +240,11 @@ class ControlHistory:
     constraints: tuple[str, ...]
     saturation: tuple[Saturation, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        errors = f"; errors of {shown(self.constraints)}" if self.errors is not None else ""
+        limits = f"; {len(self.saturation)} intervals at a limit" if self.saturation else ""
+        return f"<ControlHistory: {shown(self.names)} at {len(self.values)} times{errors}{limits}>"
 
 
 @dataclass(frozen=True, eq=False)

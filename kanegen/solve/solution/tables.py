@@ -36,12 +36,12 @@ def data_set(solution: Any, quantities: Iterable[str]) -> Any:
     return xarray.Dataset(variables, coordinates, attributes)
 
 
-def require(package: str, what: str) -> Any:
-    """An optional package. Raises `SolveError` that says how to install it if it is missing."""
+def require(package: str, what: str, extra: str = "data") -> Any:
+    """An optional package. Raises `SolveError` that says how to install it, with an ``extra`` of kanegen."""
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        raise SolveError(f"{what} needs {package}: install it by pip install 'kanegen[data]'") from error
+        raise SolveError(f"{what} needs {package}: install it by pip install 'kanegen[{extra}]'") from error
 
 
 def _columns(solution: Any, quantities: Iterable[str]) -> dict[str, Any]:

@@ -91,11 +91,15 @@ ENTRIES: dict[str, tuple[tuple[str, Any], ...]] = {
     ),
     "Control": (
         *(("law", None), ("slots", (0,)), ("low", [-1.0]), ("high", [1.0]), ("sample_time", 0.0), ("start", [0.0])),
-        ("hidden", None),
+        *(("hidden", None), ("delay", 0.0), ("before", None), ("first", None)),
     ),
     "Prepared": (("parameters", [2.0, 0.1]), ("gains", None), ("allowed", ())),
     "Function": (("name", "rhs"), ("prepared", prepared), ("inputs", None)),
     "Inverse": (("slots", (0,)),),
+    "Assembly": (
+        *(("prepared", prepared), ("coordinates", (0,)), ("outputs", ("height",)), ("velocities", 1)),
+        ("linear", True),
+    ),
     "Run": (("function", function), ("inputs", constant)),
 }
 
@@ -130,6 +134,19 @@ def test_wrong_types_of_a_path_are_refused(place: int, wrong: Any) -> None:
     path[place] = wrong
     with pytest.raises(SolveError):
         module().Inverse((0,)).along(*path)
+
+
+@pytest.mark.parametrize("wrong", [None, *WRONG], ids=range(len(WRONG) + 1))
+@pytest.mark.parametrize(("method", "place"), [(name, k) for name in ("place", "follow") for k in range(4)])
+def test_wrong_types_in_an_assembly_are_refused(method: str, place: int, wrong: Any) -> None:
+    """Prescribed are x and the output "height", which is y; the constraint determines z."""
+    assembly = module().Assembly(prepared(), (0,), ("height",), 1, True)
+    targets = [[0.1, 0.2, 0.0], [0.0, 0.0, 0.0]]
+    arguments = {"place": [constant(), 0.0, Q, targets], "follow": [constant(), [0.0], [targets], Q]}[method]
+    assert getattr(assembly, method)(*arguments)[0] == 0
+    arguments[place] = wrong
+    with pytest.raises(SolveError):
+        getattr(assembly, method)(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +194,9 @@ def test_inputs_without_values_are_refused() -> None:
         ((None, (0,), [2.0], [1.0]), ("low", "high", 2.0, 1.0)),
         ((None, (0,), [0.0], [1.0], -1.0), ("sample_time", -1.0)),
         ((None, (0,), [0.0], [1.0], 0.0, [np.nan]), ("start", "nan")),
+        ((None, (0,), [0.0], [1.0], 0.1), ("sample_time", 0.1)),
+        (("rank", (0,), [0.0], [1.0], 0.0, (), None, 0.1), ("delay", 0.1, "sample_time")),
+        (("rank", (0,), [0.0], [1.0], 0.1, (), None, -0.1), ("delay", -0.1)),
     ],
 )
 def test_the_source_of_controls_is_checked(arguments: tuple[Any, ...], names: tuple[Any, ...]) -> None:
@@ -195,6 +215,37 @@ def test_controls_in_a_state_that_has_none_are_refused() -> None:
 def test_samples_shorter_than_the_rounding_of_t_are_refused() -> None:
     with raises(SolveError, "sample_time", 1e-20):
         integrate(control=module().Control("rank", (0,), [-1.0], [1.0], 1e-20))
+
+
+def test_the_number_of_arguments_of_python_inputs_is_checked() -> None:
+    for wrong in (*WRONG, None, 0, 2, 5):
+        with pytest.raises(SolveError):
+            module().Inputs.python(lambda t: R, wrong)
+
+
+def test_a_path_has_no_state_for_inputs_that_depend_on_it() -> None:
+    inputs = module().Inputs.python(lambda t, q, u: R, 3)
+    with raises(SolveError, "state", "inverse dynamics"):
+        module().Inverse((0,)).along(prepared(), inputs, [0.0], [Q], [U], [[0.0, 0.0, 0.0]])
+
+
+def test_several_sources_of_inputs_act_one_after_the_other() -> None:
+    """The second of two controls of the same input acts; one that is given twice is refused."""
+    kinds = [module().Inputs.python(lambda t, q, u, s: [q[0] + s[0]], 4), module().Inputs.constant([7.0])]
+    infinite = [-np.inf], [np.inf]
+    first = module().Control(kinds[0], (0,), *infinite)
+    second = module().Control(kinds[1], (0,), *infinite, sample_time=0.05, delay=0.02, before=[3.0])
+    result = integrate(control=[first, second])
+    assert [samples.shape for samples in result.samples] == [(0, 3), (4, 3)]
+    rows = result.samples[1]
+    np.testing.assert_allclose(rows[1:, 0], [0.0, 0.05, 0.1], atol=1e-15)
+    np.testing.assert_allclose(rows[1:, 1], [0.02, 0.07, np.inf], atol=1e-15)
+    along = module().inputs_along(function(), constant(), [0.01, 0.03], [[*Q, *U, *S]] * 2, [first, second])
+    np.testing.assert_array_equal(along[:, 0], [3.0, 7.0])
+    along = module().inputs_along(function(), constant(), [0.01], [[*Q, *U, *S]], first)
+    np.testing.assert_array_equal(along[:, 0], [0.6])
+    with raises(SolveError, "twice"):
+        integrate(control=[first, first])
 
 
 def test_indices_are_checked() -> None:

@@ -27,7 +27,11 @@ inverse = model.Inverse([model.INPUTS.index("F"), model.INPUTS.index("G")])
 controls = inverse.along(prepared, model.Inputs.constant([0.0, 0.0]), t, q, qdot, qddot)["controls"]
 kick = model.Function("impulses", prepared).value(0.0, [0.0, 0.0], [1.0, 0.0], [0.0, 0.0])
 status, u, _ = model.impulse(prepared, 0.0, [0.0, 0.0], [1.0, 0.0], [0.0, 0.0], np.ravel(kick))
-print(json.dumps([controls.tolist(), u.tolist(), status]))
+law = model.Inputs.python(lambda t, q, u: [-8.0 * q[0], 2.0 * 9.81], 3)
+sampled = model.Control(law, (0, 1), [-1e3, -1e3], [1e3, 1e3], sample_time=0.1)
+rhs, none = model.Function("rhs", prepared), model.Inputs.constant([0.0, 0.0])
+run = model.integrate(rhs, none, 0.0, 1.0, [0.5, 0.2], [0.0, 0.0], control=sampled)
+print(json.dumps([controls.tolist(), u.tolist(), status, run.y[-1].tolist()]))
 """
 
 
@@ -53,16 +57,20 @@ def pulled() -> kg.Model:
     )
 
 
-def test_inverse_dynamics_and_impulses_are_in_the_package(tmp_path: Path) -> None:
+def test_inverse_dynamics_impulses_and_sampled_inputs_are_in_the_package(tmp_path: Path) -> None:
     folder, target = kg.emit(pulled(), tmp_path / "project"), tmp_path / "installed"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--disable-pip-version-check", "--target", target, "."], cwd=folder, check=True, timeout=300)
     arguments = [sys.executable, "-c", PROGRAM, str(target), repr(TIMES)]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
-    controls, after, status = json.loads(done.stdout)
+    controls, after, status, end = json.loads(done.stdout)
     assert status >= 0
     np.testing.assert_allclose(controls, [[-2.0 * np.sin(t), 2.0 * 9.81] for t in TIMES], atol=1e-12)
     np.testing.assert_allclose(after, [1.0 + 3 / 2, -1 / 2], rtol=1e-14)
+    x, v = 0.5, 0.0
+    for _ in range(10):  # the acceleration -4 x is held
+        x, v = x + 0.1 * v - 0.5 * 0.1**2 * 4.0 * x, v - 0.1 * 4.0 * x
+    np.testing.assert_allclose(end, [x, 0.2, v, 0.0], atol=1e-12)
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert "model.Inverse([0, 1])" in text
     assert "rk4, kutta_merson, dopri5, dop853" in text

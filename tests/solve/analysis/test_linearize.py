@@ -10,7 +10,6 @@ import pytest
 import sympy as sm
 from messages import raises
 from special_systems import TIME, free_body
-from state_models import worn_block
 from sympy.physics import mechanics as me
 from systems import example, initial, model_of
 from tolerances import EVALUATION, SOLVE
@@ -226,10 +225,3 @@ def test_every_example_has_a_linear_model_at_its_start() -> None:
         tangent = slopes["q"] @ linear.C[:n_q] + slopes["u"] @ linear.C[n_q:]
         np.testing.assert_allclose(tangent, 0.0, atol=SOLVE, err_msg=name)
         assert len(linear.coordinates) == n_q - np.linalg.matrix_rank(slopes["q"][:position]) if position else True
-
-
-def test_linear_models_do_not_ignore_contacts_that_act() -> None:
-    solver = kg.build(worn_block(), functions="all")
-    with raises(kg.SolveError, "worn block", "floor", "slip"):
-        solver.linearize(0.0, [0.0, 0.0], [1.0, 0.0], s=[0.0, 0.0])
-    assert solver.linearize(0.0, [0.0, 1.0], [1.0, 0.0], s=[0.0, 0.0]).states == ("x", "y", "v", "w", "h", "z")

@@ -112,7 +112,7 @@ def test_samples_need_not_divide_the_run_nor_steps_the_samples(method: str) -> N
     assert run.t[-1] == 1.6
     for time in (0.8, 1.1, 1.4):
         assert np.abs(run.t - time).min() < 1e-12
-    assert len(np.unique(run.control.values[:, 0])) == 5  # four samples, and the one at the end
+    assert len(np.unique(run.control.values[:, 0])) == 4  # the end is not an instant of the samples
     x, v = 1.0, 0.5
     for length in (0.3, 0.3, 0.3, 0.2):
         force = -2.0 * v - x

@@ -96,7 +96,7 @@ def test_the_example_passes_its_checks_and_draws(case: str) -> None:
         assert abs(value) <= bound, text
     figure = Figure()
     module.plot(figure, {case: run})
-    assert len(figure.axes) == 2
+    assert len(figure.axes) == 3
 
 
 def test_without_rotation_no_controls_exist_and_the_status_says_so() -> None:

@@ -25,6 +25,11 @@ def stateful() -> kg.Solution:
     return solver_of("cart").integrate((0.0, 2.0), [0.3], [0.0], table, s0={"a": 0.1, "z": 0.0})
 
 
+def sampled() -> kg.Solution:
+    options = {"s0": {"a": 0.1, "z": 0.0}, "sample_time": 0.1, "delay": 0.05}
+    return solver_of("cart").integrate((0.0, 1.0), [0.3], [0.0], lambda t, q, u: -q[0], **options)
+
+
 def sliding() -> kg.Solution:
     return block().integrate((0.0, 4.0), [0.0, 0.0], [0.0, 0.0], ([0.0, 10.0], [0.0, 10.0 * RATE]))
 
@@ -55,7 +60,7 @@ def with_resets() -> kg.Solution:
     return solver.integrate((0.0, 2.5), [0.0] * len(d.coordinates), [1.0] * len(d.speeds), s0=[0.0] * len(d.states))
 
 
-RUNS = (stateful, sliding, bouncing, servo, extended, without_times, with_resets)
+RUNS = (stateful, sampled, sliding, bouncing, servo, extended, without_times, with_resets)
 
 
 def equal(a: Any, b: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +17,9 @@ from kanegen.model.control import control_limits
 from kanegen.program.functions.controls import RIGHT_HAND_SIDE
 from kanegen.solve.consistent import RunStart, consistent_controls, start_problems, with_states
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.inputs import RunInputs, run_inputs
+from kanegen.solve.inputs import RunInputs, run_inputs, sample_times
 from kanegen.solve.solution import ControlHistory, Saturation
-from kanegen.solve.values import by_name, key_name, listed, numbers, positive, require_none
+from kanegen.solve.values import by_name, key_name, listed, numbers, require_none
 
 _BISECTIONS = 40
 """Number of bisections of an interval between two points of a run; they reduce its length by 1e-12."""
@@ -30,6 +30,7 @@ class ControlOptions(NamedTuple):
 
     control: bool = False
     sample_time: float | None = None
+    delay: float | None = None
     limits: Any = None
     y: Any = None
     tau0: Any = None
@@ -82,10 +83,11 @@ class ClosedLoop:
         if self.law is None:
             controls = np.ascontiguousarray(result.y[:, len(d.coordinates) + len(d.speeds) :])
             return ControlHistory(controls, self.names, errors, self.labels)
-        if len(result.samples):
-            times, held = result.samples[:, 0], result.samples[:, 1:]
-            controls = held[np.searchsorted(times, result.t, side="right") - 1]
-            saturation = held_saturations(self.names, times, held, result.last[0], self.limits)
+        if self.sampled:
+            times, values = acting(result.samples[-1], result.t[0])
+            rounding = 1e-9 * self.compiled.sample_time  # times from which samples act can have rounding errors
+            controls = values[np.searchsorted(times, result.t + rounding, side="right") - 1]
+            saturation = held_saturations(self.names, times, values, result.last[0], self.limits)
         else:
             controls = self._controls(result.t, result.y)
             saturation = self._continuous(result, controls, dense)
@@ -114,7 +116,8 @@ class ClosedLoop:
     def _along(self, name: str, times: Array, states: Array) -> Array:
         module = self.functions.module
         source = module.Control(None, self.states, *self.limits[:, : len(self.states)], hidden=self.hidden)
-        (values,) = module.along(self.functions.get(name), self.inputs.compiled, source, times, states)
+        controls = (*self.inputs.controls, source)
+        (values,) = module.along(self.functions.get(name), self.inputs.compiled, controls, times, states)
         return np.asarray(values)
 
 
@@ -130,9 +133,17 @@ def closed_loop(functions: CompiledFunctions, options: ControlOptions, start: Ru
             "(the controls are inputs like others)"
         )
     if not options.control:
-        given = ", ".join(name for name in options._fields[1:] if getattr(options, name) is not None)
+        own = {"sample_time", "delay"} if r is not None else set[str]()  # they apply to r as well
+        given = ", ".join(
+            name for name in options._fields[1:] if name not in own and getattr(options, name) is not None
+        )
         if given:
-            raise SolveError(f"{given} applies to a closed loop only: give control=True as well, or leave {given} out")
+            also = (
+                " or, for samples, to inputs r" if options.sample_time is not None or options.delay is not None else ""
+            )
+            raise SolveError(
+                f"{given} applies to a closed loop only{also}: give control=True as well, or leave {given} out"
+            )
         return None
     d = functions.description
     if d.servo is not None:
@@ -151,8 +162,7 @@ def _servo(functions: CompiledFunctions, servo: ServoLabels, options: ControlOpt
         raise SolveError(f'form={d.form!r} integrates momenta, not speeds: build with form="auto" for control=True')
     if options.tau0 is not None:
         raise SolveError("tau0 is for kg.ControlConstraints only: the controls of a kg.Servo have no initial values")
-    if options.sample_time is not None:
-        positive(options.sample_time, "sample_time", "a positive number of seconds")
+    sample_time, delay = sample_times(options.sample_time, options.delay)
     names = d.input_names(servo.controls)
     limits = _limits(options.limits, servo, names)
     if options.y is not None and not servo.free:
@@ -160,10 +170,11 @@ def _servo(functions: CompiledFunctions, servo: ServoLabels, options: ControlOpt
     y = 0.0 if options.y is None else numbers(options.y, "y", names)
     hidden = d.input_layout.array(free=y)[d.input_layout.hidden_slots]
     functions.require(["control"])
-    sample_time = options.sample_time or 0.0
+    before = [np.nan if (default := d.input_slots[k].default) is None else default for k in servo.controls]
+    times = {"sample_time": sample_time, "delay": delay, "before": before}
     return ClosedLoop(
         functions,
-        functions.module.Control("control", servo.controls, *limits, sample_time=sample_time, hidden=hidden),
+        functions.module.Control("control", servo.controls, *limits, hidden=hidden, **times),
         other_inputs(functions, names, r),
         names,
         "control",
@@ -183,17 +194,17 @@ def _control_states(
     r: Any,
 ) -> ClosedLoop:
     names, layout = functions.description.input_names(labels.states), functions.description.input_layout
-    for name in ("sample_time", "limits", "y"):
+    for name in ("sample_time", "delay", "limits", "y"):
         if getattr(options, name) is not None:
             raise SolveError(f"{name} is for kg.Servo only: kg.ControlConstraints make the controls part of the state")
     inputs = other_inputs(functions, names, r)
-    z = _start_of_states(functions, names, options.tau0, start, inputs.at(start.t))
+    z = _start_of_states(functions, names, options.tau0, start, inputs.at(start.t, (start.q, start.u)))
     unlimited = np.repeat([[-np.inf], [np.inf]], len(names), axis=1)
     hidden = layout.array()[layout.hidden_slots]
     return ClosedLoop(
         functions,
         functions.module.Control(None, labels.states, *unlimited, start=z, hidden=hidden),
-        RunInputs(inputs.compiled, lambda t: with_states(labels, inputs.at(t), z)),
+        replace(inputs, function=lambda *state: with_states(labels, inputs.function(*state), z), _known={}),
         names,
         None,
         "control_residuals" if labels.levels else None,
@@ -235,7 +246,8 @@ def other_inputs(functions: CompiledFunctions, names: Sequence[str], r: Any) -> 
     if twice:
         raise SolveError(f"r gives {', '.join(twice)}, which the control law of the model determines: leave it out")
     needed = functions.inputs_read(functions.module.FUNCTIONS)
-    return run_inputs(functions.module, functions.description, {**given, **dict.fromkeys(owned, 0.0)}, needed)
+    values = {**given, **dict.fromkeys(owned, 0.0)}
+    return run_inputs(functions.module, functions.description, values, needed, functions.law_values)
 
 
 def own_inputs(description: Description, names: Sequence[str]) -> list[str]:
@@ -267,6 +279,15 @@ def _checked(limits: Any) -> tuple[tuple[float, float], ...]:
     pairs = control_limits(limits, problems)
     require_none(problems)
     return pairs
+
+
+def acting(samples: Array, start: float) -> tuple[Array, Array]:
+    """Times (n,) from which the samples of a run acted, and their values (n, n_tau).
+
+    ``samples``: ``Control.samples``; the values before the first sample acted count from ``start`` on.
+    """
+    rows = samples[samples[:, 1] < np.inf]
+    return np.maximum(rows[:, 1], start), rows[:, 2:]
 
 
 def held_saturations(

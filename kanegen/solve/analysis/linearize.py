@@ -10,7 +10,7 @@ the constraints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,21 +18,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.arrays import Array
-from kanegen.codegen.description import Description
+from kanegen.derivation.sensitivities import MULTIPLIER
+from kanegen.display import Table, page
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
 from kanegen.model.records import FrozenMapping
+from kanegen.solve.analysis.closed_contacts import (
+    COLUMNS,
+    ClosedContacts,
+    ContactValues,
+    closed_contacts,
+    require_regular_modes,
+)
+from kanegen.solve.analysis.closed_loop import ClosedSlopes, closed_inputs
+from kanegen.solve.analysis.slopes import Evaluate, Slopes
 from kanegen.solve.consistent import violations
-from kanegen.solve.contacts import contacts_at
+from kanegen.solve.contacts import ContactState, contacts_at
 from kanegen.solve.evaluation import Evaluation
-from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import listed, names_in, one_state, positive, require_none, shown, unknown
-
-Evaluate = Callable[[str], Array]
-"""The value of a compiled function, by name, at the state of linearization."""
+from kanegen.solve.values import largest, listed, names_in, one_state, positive, require_none, shown, unknown
 
 NEGLIGIBLE = 1e-12
 """Entries of A below this fraction of the largest are rounding errors: the coordinate has no influence."""
+
+MOST_COLUMNS = 16
+"""Columns of a matrix that a notebook shows."""
 
 STEADY = 1e-8
 """Accelerations and their rates below this fraction of the terms of the Jacobian count as zero."""
@@ -92,6 +101,14 @@ class Linearization:
         steady = "steady" if self.steady else "not steady: valid at this instant only"
         return f"<Linearization: states {shown(self.states)}{inputs}{outputs}; eigenvalues {eigenvalues} 1/s; {steady}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the eigenvalues, and the matrices A and B with the names of rows and columns."""
+        rows = [(f"{x.real:.6g}", f"{x.imag:.6g}") for x in self.eigenvalues.tolist()]
+        note = "" if self.steady else "not steady: valid at this instant only"
+        eigenvalues = Table.of("Eigenvalues", ("real (1/s)", "imaginary (1/s)"), rows, notes=(note,) if note else ())
+        matrices = [("A", self.A, self.states), *([("B", self.B, self.inputs)] if self.inputs else [])]
+        return page(eigenvalues, *(_matrix_table(*matrix, self.states) for matrix in matrices))
+
     @property
     def states(self) -> tuple[str, ...]:
         """The names of z."""
@@ -129,6 +146,16 @@ class Linearization:
         )
 
 
+def _matrix_table(title: str, matrix: Array, columns: Sequence[str], rows: Sequence[str]) -> Table:
+    """A matrix with names; of many columns the first ones."""
+    shown = columns[:MOST_COLUMNS]
+    left_out = len(columns) - len(shown)
+    kept = matrix[:, : len(shown)].tolist()
+    entries = [(f"{name}'", *(f"{x:.5g}" for x in row)) for name, row in zip(rows, kept, strict=True)]
+    notes = (f"{left_out} further columns",) if left_out else ()
+    return Table.of(title, ("", *shown), entries, right=shown, notes=notes)
+
+
 class Differentiable(Evaluation):
     """The methods of :class:`~kanegen.Solver` for Jacobians and linear models.
 
@@ -158,7 +185,8 @@ class Differentiable(Evaluation):
         one_state(t, q, u, r, s)
         rows = tuple(f"{name}'" for name in (*d.coordinates, *d.speeds, *d.states))
         columns = FrozenMapping(zip("qusrp", (d.coordinates, d.speeds, d.states, d.inputs, d.parameters), strict=True))
-        on_q, on_u, on_s, on_r, on_p = _slopes(self._evaluate(t, q, u, r, s), d, "jacobian", _size(d), "qusrp")
+        slopes = Slopes(self._evaluate(t, q, u, r, s), d)
+        on_q, on_u, on_s, on_r, on_p = (slopes.of("jacobian", argument) for argument in "qusrp")
         return Jacobian(on_q, on_u, on_s, on_r, on_p, rows, columns)
 
     def linearize(
@@ -172,8 +200,12 @@ class Differentiable(Evaluation):
         coordinates: Sequence[Any] | None = None,
         speeds: Sequence[Any] | None = None,
         tolerance: float = 1e-8,
+        closed_loop: bool = False,
     ) -> Linearization:
         """The linear model in a minimal state about an equilibrium or a steady motion.
+
+        Contacts remain in their modes: a closed rigid contact and a latch are constraints, and so is stick; the forces
+        of compliant laws and of slip change with the state.
 
         Parameters
         ----------
@@ -185,18 +217,24 @@ class Differentiable(Evaluation):
         tolerance
             Largest violation of a constraint: its residual relative to the largest coordinate (positions) or speed
             (velocities), or to 1 if these are smaller.
+        closed_loop
+            False: inputs with a feedback law are inputs of the linear model, about the value that the law (or ``r``)
+            gives. True: the laws are part of it, ``A + B K``, also within their dead band or saturation; ``inputs`` are
+            those without a law, and values that ``r`` gives for inputs with a law are not read.
 
         Raises
         ------
         SolveError
-            If the state violates constraints (the message names each with its residual), if a contact acts there, whose
-            force the Jacobians do not contain, if the named elements are not independent, and if the Jacobians were not
-            built.
+            If, with ``closed_loop=True``, the model has no laws, one is sampled, or the state is at a kink of one;
+            if the state violates constraints (the message names each with its residual), if a contact switches there (a
+            gap closes, a normal force or a slip velocity vanishes, friction is at its limit; the message names it), if
+            the named elements are not independent, and if the Jacobians were not built.
         """
         tolerance = positive(tolerance, "tolerance")
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
-        _require_open_contacts(self._functions, t, q, u, self._functions.with_states(r, s))
+        if closed_loop:
+            r = closed_inputs(self._functions, t, q, u, r, s)
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:
             headline = (
@@ -205,36 +243,38 @@ class Differentiable(Evaluation):
             )
             advice = "solve them first: q, u = solver.make_consistent(t, q, u), with fixed= for values to keep; or "
             raise SolveError(listed(headline, violated, advice + "allow more by tolerance="))
-        rates = self.rhs(t, q, u, r, s)
-        return linearize(self._evaluate(t, q, u, r, s), self.description, rates, coordinates, speeds)
+        states: Mapping[str, ContactState] = {}
+        if self.description.contacts.table:
+            r = self._functions.with_laws(("contacts", "gaps"), t, q, u, r, s)
+            at = contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
+            states, r, s = at.states, self._functions.with_forces(r, s, at.forces), None
+        slopes = Slopes(self._evaluate(t, q, u, r, s), self.description)
+        slopes = ClosedSlopes(slopes, tuple(self.description.laws)) if closed_loop else slopes
+        contacts = contacts_near(slopes, t, states, (q, u), tolerance)
+        result = linearize(slopes, self.rhs(t, q, u, r, s), contacts, coordinates, speeds)
+        return without_inputs(result, tuple(self.description.laws)) if closed_loop else result
 
     def _evaluate(self, t: float, q: Any, u: Any, r: Any, s: Any) -> Evaluate:
         return lambda name: np.asarray(self._value(name, t, q, u, r, s))
 
 
-def _require_open_contacts(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> None:
-    """Raise `SolveError` for contacts that act at the state, because the Jacobians hold their forces constant."""
-    if not functions.module.CONTACTS:
-        return
-    states = contacts_at(functions, t, q, u, r).states
-    acting = [f"{name} ({state.mode})" for name, state in states.items() if state.mode != "open"]
-    if acting:
-        raise SolveError(
-            f"the model {functions.description.name!r} cannot be linearized at t = {t!r} s while contacts act: "
-            f"{', '.join(acting)}; the linear model would not contain their forces. For this state build a model "
-            "without these contacts: a closed rigid contact is a holonomic constraint, a compliant one a load"
-        )
+def contacts_near(
+    slopes: Slopes, t: float, states: Mapping[str, ContactState], state: tuple[Any, Any], tolerance: float
+) -> ClosedContacts:
+    """The derivatives of the contacts at a state (q, u); those of a model without contacts are empty.
 
-
-def _size(d: Description) -> int:
-    """The number of coordinates, speeds and additional states."""
-    return len(d.coordinates) + len(d.speeds) + len(d.states)
+    Raises `SolveError` where contacts switch.
+    """
+    limits = tolerance * largest(state[0]), tolerance * largest(state[1])
+    values = ContactValues.of(slopes.evaluate("gaps") if states else np.empty(0), slopes.description)
+    require_regular_modes(slopes.description, t, states, values, state[1], tolerance)
+    return closed_contacts(slopes, states, values, limits)
 
 
 def linearize(
-    evaluate: Evaluate,
-    description: Description,
+    slopes: Slopes,
     rates: tuple[Array, ...],
+    contacts: ClosedContacts,
     coordinates: Sequence[Any] | None = None,
     speeds: Sequence[Any] | None = None,
 ) -> Linearization:
@@ -242,22 +282,19 @@ def linearize(
 
     ``coordinates`` and ``speeds`` name the independent ones; None: chosen by pivoting.
     """
-    d = description
-    n_q, n_p = len(d.coordinates), len(d.constraints.positions)
-    on_q, on_u, on_r = _slopes(evaluate, d, "residuals", len(d.constraints.levels), "qur")
-    q_q, q_r, q_free = _solved(on_q[:n_p], on_r[:n_p], d.coordinates, coordinates, "coordinate")
-    in_q, in_u, in_r = on_q[n_p:], on_u[n_p:], on_r[n_p:]
+    d, size = slopes.description, slopes.columns
+    on_q, in_q, in_u, on_r, in_r = _constraints(slopes, contacts)
+    q_q, q_r, q_free = _solved(on_q, on_r, d.coordinates, coordinates, "coordinate")
     u_u, u_rest, u_free = _solved(in_u, np.hstack([in_q @ q_q, in_r + in_q @ q_r]), d.speeds, speeds, "speed")
-    n_free = len(q_free)
-    n_u, n_s = len(d.speeds), len(d.states)
+    n_free, n_q, n_u, n_s = len(q_free), size["q"], size["u"], size["s"]
     C = _block_diagonal(
         np.vstack([np.hstack([q_q, np.zeros((n_q, len(u_free)))]), np.hstack([u_rest[:, :n_free], u_u])]), np.eye(n_s)
     )
-    D = np.vstack([q_r, u_rest[:, n_free:], np.zeros((n_s, len(d.inputs)))])
-    *F_state, F_r = _slopes(evaluate, d, "jacobian", _size(d))
-    F = np.hstack(F_state)
+    D = np.vstack([q_r, u_rest[:, n_free:], np.zeros((n_s, size["r"]))])
+    n_x = n_q + n_u + n_s
+    F, F_r, F_t = np.split(_with_forces(slopes, "jacobian", contacts, COLUMNS), [n_x, n_x + size["r"]], axis=1)
+    Y, Y_r = np.split(_with_forces(slopes, "outputs", contacts, COLUMNS[:-1]), [n_x], axis=1)
     rows = [*q_free, *(n_q + i for i in (*u_free, *range(n_u, n_u + n_s)))]
-    names, Y, Y_r = _outputs(evaluate, d)
     return Linearization(
         A=(F @ C)[rows],
         B=(F @ D + F_r)[rows],
@@ -266,36 +303,43 @@ def linearize(
         coordinates=tuple(d.coordinates[i] for i in q_free),
         speeds=tuple(d.speeds[i] for i in u_free),
         inputs=d.inputs,
-        steady=_is_steady(F, evaluate("jacobian_t"), rates, rows[n_free:]),
+        steady=_is_steady(F, F_t[:, 0], rates, rows[n_free:]),
         C_outputs=Y @ C,
         D_outputs=Y @ D + Y_r,
-        outputs=names,
+        outputs=slopes.outputs,
         additional_states=d.states,
     )
+
+
+def _constraints(slopes: Slopes, contacts: ClosedContacts) -> tuple[Array, Array, Array, Array, Array]:
+    """Derivatives of the constraints and closed contacts: positions in q, velocities in q and in u, both in r."""
+    rows, n_p = slopes.matrix("residuals", COLUMNS), len(slopes.description.constraints.positions)
+    positions = np.vstack([rows[:n_p], contacts.positions])
+    velocities = np.vstack([rows[n_p:], contacts.velocities])
+    ends = np.cumsum([slopes.columns[argument] for argument in COLUMNS])[:-1]
+    on_q, _, _, on_r, _ = np.split(positions, ends, axis=1)
+    in_q, in_u, _, in_r, _ = np.split(velocities, ends, axis=1)
+    return on_q, in_q, in_u, on_r, in_r
+
+
+def _with_forces(slopes: Slopes, name: str, contacts: ClosedContacts, arguments: Sequence[str]) -> Array:
+    """The derivatives of a function, including those through the forces of closed contacts."""
+    own = slopes.matrix(name, arguments)
+    if not contacts.forces.any():
+        return own
+    return own + slopes.of(name, MULTIPLIER) @ contacts.forces[:, : own.shape[1]]
+
+
+def without_inputs(result: Linearization, slots: tuple[int, ...]) -> Linearization:
+    """The linear model without these inputs, on which nothing depends."""
+    rest = {name: np.delete(getattr(result, name), slots, 1) for name in ("B", "D", "D_outputs")}
+    names = tuple(name for k, name in enumerate(result.inputs) if k not in slots)
+    return replace(result, inputs=names, **rest)
 
 
 def _block_diagonal(a: Array, b: Array) -> Array:
     zeros = np.zeros((a.shape[0], b.shape[1])), np.zeros((b.shape[0], a.shape[1]))
     return np.block([[a, zeros[0]], [zeros[1], b]])
-
-
-def _outputs(evaluate: Evaluate, d: Description) -> tuple[tuple[str, ...], Array, Array]:
-    """Names of all components of the outputs, their derivatives in (q, u, s) and in r; empty if they were not built."""
-    names = tuple(
-        f"{name}[{', '.join(map(str, index))}]" if shape else name
-        for name, shape in d.outputs.items()
-        for index in np.ndindex(*shape)
-    )
-    names = names if "outputs_q" in d.functions else ()
-    *in_state, in_inputs = _slopes(evaluate, d, "outputs", len(names))
-    return names, np.hstack(in_state), in_inputs
-
-
-def _slopes(evaluate: Evaluate, d: Description, name: str, rows: int, variables: str = "qusr") -> list[Array]:
-    """Derivatives of values (rows,) with respect to q, u, s, r, p; matrices without elements are not compiled."""
-    sizes = {"q": len(d.coordinates), "u": len(d.speeds), "s": len(d.states), "r": len(d.inputs)}
-    sizes["p"] = len(d.parameters)
-    return [evaluate(f"{name}_{x}") if rows and sizes[x] else np.zeros((rows, sizes[x])) for x in variables]
 
 
 def _solved(

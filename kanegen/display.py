@@ -1,0 +1,116 @@
+"""Tables for notebooks and terminals: what models, solvers and results show of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+MOST_ROWS = 30
+"""Rows of a table; of more, the first and the last ones are shown."""
+
+MOST_NAMES = 24
+"""Names in a cell; of more, the first and the last ones are shown."""
+
+
+class Latex(str):
+    """A formula in LaTeX, which a notebook typesets."""
+
+    __slots__ = ()
+
+    def html(self) -> str:
+        """The formula for a cell; a dollar sign in a name must not end it."""
+        return escape(f"$\\displaystyle {self.replace('$', chr(92) + '$')}$", quote=False)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts and formulas.
+
+    ``headings`` can be empty; the columns whose headings are in ``right`` are aligned on that side. ``notes`` are lines
+    below the table. ``styles`` maps the text of a cell to its style, such as ``"bold red"``.
+    """
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    styles: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], **options: Any) -> Table:
+        """A table of at most :data:`MOST_ROWS` rows; a row of dots stands for those in the middle."""
+        kept = [tuple(row) for row in rows]
+        if len(kept) > MOST_ROWS:
+            dots = ("...", *("" for _ in kept[0][1:]))
+            kept = [*kept[: MOST_ROWS // 2], dots, *kept[-(MOST_ROWS // 2) :]]
+        return cls(title, tuple(headings), tuple(kept), **options)
+
+    def html(self) -> str:
+        """The table as HTML; texts are escaped and, unlike formulas, not typeset."""
+        lines = [f"<caption {_LEFT}><b>{escape(self.title)}</b></caption>"]
+        if self.headings:
+            cells = "".join(self._cell("th", heading, k) for k, heading in enumerate(self.headings))
+            lines.append(f"<thead><tr>{cells}</tr></thead>")
+        rows = ("".join(self._cell("td", cell, k) for k, cell in enumerate(row)) for row in self.rows)
+        lines.append("<tbody>" + "\n".join(f"<tr>{row}</tr>" for row in rows) + "</tbody>")
+        notes = "".join(f"<div {_PLAIN}>{escape(note)}</div>" for note in self.notes)
+        return "<table>" + "\n".join(lines) + "</table>" + notes
+
+    def rich(self) -> Any:
+        """The table as a ``rich.table.Table``, for a terminal."""
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        table = RichTable(
+            title=Text(self.title),
+            caption=Text("\n".join(self.notes)) if self.notes else None,
+            title_justify="left",
+            caption_justify="left",
+            header_style="bold",
+            show_header=bool(self.headings),
+        )
+        for heading in self.headings or [""] * max(map(len, self.rows), default=0):
+            table.add_column(Text(heading), justify="right" if heading in self.right else "left")
+        for row in self.rows:
+            table.add_row(*(Text(cell, self.styles.get(cell, "")) for cell in row))
+        return table
+
+    def _cell(self, tag: str, cell: str, column: int) -> str:
+        aligned = "right" if self.headings and self.headings[column] in self.right else "left"
+        style = self.styles.get(cell, "").split()
+        color = f"; color: {style[-1]}" if style else ""
+        attributes = f'style="text-align: {aligned}{color}"'
+        if isinstance(cell, Latex):
+            return f"<{tag} {attributes}>{cell.html()}</{tag}>"
+        return f"<{tag} {_PLAIN} {attributes}>{escape(cell)}</{tag}>"
+
+
+_LEFT = 'style="text-align: left; white-space: nowrap"'
+_PLAIN = 'class="tex2jax_ignore mathjax_ignore"'
+"""The class of texts in which dollar signs are no formulas."""
+
+
+def page(*tables: Table) -> str:
+    """Tables one below the other as HTML."""
+    return "\n".join(table.html() for table in tables)
+
+
+def facts(title: str, pairs: Iterable[tuple[str, str]], **options: Any) -> Table:
+    """A table without headings of pairs (what, value); pairs without a value are left out."""
+    return Table.of(title, (), [pair for pair in pairs if pair[1]], **options)
+
+
+def names(entries: Iterable[str]) -> str:
+    """Names as one text, shortened in the middle."""
+    known = list(entries)
+    if len(known) > MOST_NAMES:
+        known[MOST_NAMES // 2 : -(MOST_NAMES // 2)] = [f"... ({len(known)} in all) ..."]
+    return ", ".join(known)
+
+
+def values(entries: Mapping[str, Any]) -> str:
+    """Names with values as one text; None is a missing value."""
+    return names(f"{name} = {'?' if value is None else format(value, '.6g')}" for name, value in entries.items())

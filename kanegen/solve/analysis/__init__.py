@@ -1,0 +1,1 @@
+"""Linear models, equilibria and steady motions of a solver."""

@@ -1,0 +1,136 @@
+"""The equations of a steady state, F(X) = 0, with X = (q, u, s, r, contact multipliers), and their derivatives.
+
+The rows of F are chosen rates of (q, u, s), the residuals of all constraints, and the equations of the contacts
+(:mod:`.supports`). Bilateral constraints need no multipliers, because the rates contain their forces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.codegen.description import Description
+from kanegen.derivation.sensitivities import MULTIPLIER
+from kanegen.solve.analysis.closed_contacts import ContactValues, RowSlopes
+from kanegen.solve.analysis.slopes import STATE, DifferenceSlopes, Slopes
+from kanegen.solve.analysis.supports import Equation, Support, equations_of
+from kanegen.solve.functions import CompiledFunctions
+
+ARGUMENTS: Final = (*STATE, "r", MULTIPLIER)
+"""The parts of X."""
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """The equations of a steady state at time ``t``.
+
+    ``rates``: indices of the rows of (q', u', s') that are zero; ``free``: indices of the entries of X that are
+    unknown; ``rhs``: the name of the function of the rates; ``responses`` (n_rows,): accelerations of the contact rows
+    per multiplier, the scale of forces; ``laws``: indices of the inputs whose feedback laws act.
+    """
+
+    functions: CompiledFunctions
+    rhs: str
+    t: float
+    rates: Sequence[int]
+    free: Sequence[int]
+    supports: tuple[Support, ...]
+    responses: Array
+    laws: tuple[int, ...] = ()
+
+    @property
+    def description(self) -> Description:
+        """The description of the model."""
+        return self.functions.description
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the derivatives are compiled."""
+        built = self.description.functions
+        needed = ["jacobian_q", *(["contacts_q"] if self.supports else []), *(["laws_q"] if self.laws else [])]
+        return all(name in built for name in needed)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the entries of X."""
+        d = self.description
+        return (*d.coordinates, *d.speeds, *d.states, *d.inputs, *(f"force of {row}" for row in d.contacts.rows))
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the rates, residuals and laws in F, without the equations of contacts."""
+        d = self.description
+        rates = [f"{name}'" for name in (*d.coordinates, *d.speeds, *d.states)]
+        laws = (f"law of {d.inputs[slot]}" for slot in self.laws)
+        return (*(rates[row] for row in self.rates), *d.constraints.levels, *laws)
+
+    def parts(self, X: Array) -> list[Array]:
+        """q, u, s, r and the contact multipliers."""
+        d = self.description
+        return np.split(X, np.cumsum([len(d.coordinates), len(d.speeds), len(d.states), len(d.inputs)]))
+
+    def arguments(self, X: Array) -> tuple[float, Array, Array, Array]:
+        """The arguments (t, q, u, r) of compiled functions; r contains multipliers and states."""
+        q, u, s, r, forces = self.parts(X)
+        return self.t, q, u, self.description.input_layout.array(r, multipliers=forces, states=s)
+
+    def all_rates(self, X: Array) -> Array:
+        """(q', u', s')."""
+        return np.concatenate(self.functions.get(self.rhs).pair(*self.arguments(X)))
+
+    def contact_values(self, X: Array) -> ContactValues:
+        """The values of the contact rows and laws."""
+        gaps = self.functions.get("gaps").value(*self.arguments(X)) if self.supports else np.empty(0)
+        return ContactValues.of(gaps, self.description)
+
+    def slopes(self, X: Array) -> Slopes:
+        """The derivatives of the model's functions: compiled, or by differences if they were not built."""
+        t, q, u, r = self.arguments(X)
+        if self.is_compiled:
+            return Slopes(lambda name: np.asarray(self.functions.get(name).value(t, q, u, r)), self.description)
+        point = dict(zip(ARGUMENTS, self.parts(X), strict=True))
+        return DifferenceSlopes(self.functions, self.rhs, {**point, "t": np.array([self.t])})
+
+    def law_values(self, X: Array) -> Array:
+        """The values of the laws that act."""
+        if not self.laws:
+            return np.empty(0)
+        order = list(self.description.laws)
+        values = np.asarray(self.functions.get("laws").value(*self.arguments(X)))
+        return values[[order.index(slot) for slot in self.laws]]
+
+    def values(self, X: Array) -> Array:
+        """F, (m,)."""
+        levels = self.description.constraints.levels
+        residuals = self.functions.get("residuals").value(*self.arguments(X)) if levels else []
+        of_laws = self.parts(X)[3][list(self.laws)] - self.law_values(X)
+        of_contacts = [equation.value for equation in self.contact_equations(X)]
+        return np.concatenate([self.all_rates(X)[list(self.rates)], residuals, of_laws, of_contacts])
+
+    def jacobian(self, X: Array) -> Array:
+        """Derivatives of F with respect to the unknowns, (m, n)."""
+        slopes = self.slopes(X)
+        rows = [slopes.matrix("jacobian", ARGUMENTS)[list(self.rates)], slopes.matrix("residuals", ARGUMENTS)]
+        if self.laws:
+            order, first = list(self.description.laws), sum(slopes.columns[argument] for argument in STATE)
+            own = [order.index(slot) for slot in self.laws]
+            unit = np.eye(len(X))[[first + slot for slot in self.laws]]
+            rows.append(unit - slopes.matrix("laws", ARGUMENTS)[own])
+        rows += [equation.slopes[None] for equation in self.contact_equations(X, slopes)]
+        return np.vstack(rows)[:, list(self.free)]
+
+    def contact_equations(self, X: Array, slopes: Slopes | None = None) -> list[Equation]:
+        """The equations of the contacts; their derivatives are zero without ``slopes``."""
+        d, values = self.description, self.contact_values(X)
+        n_k, n_m = len(d.contacts.rows), len(d.contacts.table)
+        own = slopes.matrix("contacts", ARGUMENTS) if slopes else np.zeros((4 * n_k + 2 * n_m, len(X)))
+        return list(equations_of(self.supports, values, self.parts(X)[-1], RowSlopes.of(own, d), self.responses, d))
+
+    def all_labels(self, X: Array) -> tuple[str, ...]:
+        """The names of the entries of F."""
+        return (*self.labels, *(equation.label for equation in self.contact_equations(X)))

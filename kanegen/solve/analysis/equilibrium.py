@@ -1,0 +1,441 @@
+"""Equilibria and steady motions of a solver, with their stability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.arrays import Array
+from kanegen.errors import SolveError
+from kanegen.model.records import FrozenMapping
+from kanegen.solve.analysis.balance import Balance
+from kanegen.solve.analysis.closed_contacts import ContactValues
+from kanegen.solve.analysis.closed_loop import ClosedSlopes, refuse_kinks, require_continuous
+from kanegen.solve.analysis.linearize import (
+    Differentiable,
+    Linearization,
+    contacts_near,
+    linearize,
+    without_inputs,
+)
+from kanegen.solve.analysis.newton import Root, evaluated
+from kanegen.solve.analysis.settle import steady_state
+from kanegen.solve.analysis.supports import Grip, contact_states, supports_at
+from kanegen.solve.consistent import completed, fixed_names
+from kanegen.solve.contacts import ContactState
+from kanegen.solve.inputs import run_inputs
+from kanegen.solve.values import (
+    Variables,
+    by_name,
+    initial_time,
+    largest,
+    names_in,
+    number,
+    positive,
+    require_none,
+    shown,
+    shown_values,
+    unknown,
+)
+
+NEUTRAL: Final = 1e-7
+"""Real parts of eigenvalues below this fraction of the largest eigenvalue count as zero: half the digits of a double
+eigenvalue are rounding errors."""
+
+SLOWEST: Final = 1e-10
+"""Eigenvalues below this, in 1/s, count as zero."""
+
+_AT_REST = 1e-9
+"""Gaps and slip velocities of the start below this fraction of the largest coordinate or speed count as zero."""
+_MOVES = 1e-6
+"""Parts of unit vectors of the null space that count as zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """A state in which a system remains, or a steady motion (:class:`SteadyMotion`).
+
+    ``equilibrium["theta"]`` is a coordinate, a speed, a state or an input.
+
+    Attributes
+    ----------
+    t, q, u, s, r
+        Time (s), coordinates (n_q,), speeds (n_u,), states (n_s,) and inputs (n_r,).
+    values
+        All of them by name, for ``solver.with_initial``, and inputs.
+    contacts
+        The contacts by name: modes, gaps and forces (:class:`kanegen.results.ContactState`).
+    forces
+        Multipliers of the contact rows (n_rows,).
+    multipliers
+        Multipliers of the constraints by label; empty if the model was built without ``"multipliers"``.
+    residuals
+        The residuals of all equations by name: accelerations and rates, constraints, contacts.
+    evaluations
+        The number of evaluations of the equations.
+    undetermined
+        Coordinates, speeds, states and inputs in which neighboring steady states differ: the state is not isolated,
+        and it is the one nearest to the start.
+    family
+        The number of independent directions (of coordinates, speeds and states, whether ``fixed`` or not) in which
+        there are neighboring steady states.
+    linear
+        The linear model about the state, None where contacts switch; ``reason`` tells which.
+    """
+
+    t: float
+    q: Array
+    u: Array
+    s: Array
+    r: Array
+    values: Mapping[str, float]
+    contacts: Mapping[str, ContactState]
+    forces: Array
+    multipliers: Mapping[str, float]
+    residuals: Mapping[str, float]
+    evaluations: int
+    undetermined: tuple[str, ...]
+    family: int
+    linear: Linearization | None
+    reason: str = ""
+
+    def __getitem__(self, name: Any) -> float:
+        key = names_in((name,), "the name of a value")[0]
+        if key not in self.values:
+            raise SolveError(unknown(key, tuple(self.values), "coordinate, speed, state or input"))
+        return self.values[key]
+
+    @property
+    def isolated(self) -> bool:
+        """Whether there is no other steady state in the neighborhood."""
+        return not self.undetermined
+
+    @property
+    def eigenvalues(self) -> NDArray[np.complex128]:
+        """Eigenvalues of the linear model in 1/s, by falling real part; none where contacts switch."""
+        return np.empty(0, dtype=np.complex128) if self.linear is None else self.linear.eigenvalues
+
+    @property
+    def stability(self) -> str:
+        """``"stable"``, ``"unstable"``, ``"marginal"`` or ``"undetermined"``, from the eigenvalues.
+
+        The state is unstable if an eigenvalue has a positive real part (Lyapunov's indirect method). It is stable if
+        all real parts are negative, except for as many eigenvalues zero as there are directions of neighboring steady
+        states (``family``). Otherwise the linear model does not decide (``"marginal"``). Values up to :data:`NEUTRAL`
+        times the largest magnitude, and up to :data:`SLOWEST`, count as zero. Without a linear model the stability is
+        ``"undetermined"``.
+        """
+        if self.linear is None:
+            return "undetermined"
+        values = self.eigenvalues
+        zero = max(SLOWEST, NEUTRAL * np.abs(values).max(initial=0.0))
+        if (values.real > zero).any():
+            return "unstable"
+        neutral = values[values.real >= -zero]
+        return "stable" if (np.abs(neutral) <= zero).all() and len(neutral) <= self.family else "marginal"
+
+    def __repr__(self) -> str:
+        modes = ", ".join(f"{name} {state.mode}" for name, state in self.contacts.items())
+        alone = "isolated" if self.isolated else f"not isolated: {shown(self.undetermined)} undetermined"
+        parts = [shown_values(tuple(self.values), list(self.values.values())), modes, alone, self.stability]
+        return f"<{type(self).__name__}: {'; '.join(part for part in parts if part)}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SteadyMotion(Equilibrium):
+    """A motion with constant independent speeds, in which the ``cyclic`` coordinates change at constant rates.
+
+    The ``speeds`` are the independent ones that are constant. The linear model is that without cyclic coordinates.
+    """
+
+    cyclic: tuple[str, ...] = ()
+    speeds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """The start X of a search, with the time, the indices of the unknowns in X, and the inputs whose laws act."""
+
+    t: float
+    X: Array
+    free: tuple[int, ...]
+    laws: tuple[int, ...]
+
+
+class Trimmable(Differentiable):
+    """The methods of :class:`~kanegen.Solver` for equilibria and steady motions."""
+
+    def equilibrium(
+        self,
+        q0: Any = None,
+        *,
+        t: float | None = None,
+        s0: Any = None,
+        r: Any = None,
+        fixed: str | Iterable[Any] = (),
+        free_inputs: str | Iterable[Any] = (),
+        tolerance: float = 1e-10,
+    ) -> Equilibrium:
+        """The equilibrium near ``q0``: q' = 0, u' = 0, s' = 0, with all constraints and contact laws satisfied.
+
+        A trust-region method for least squares approaches the equilibrium with the Jacobians of the model (central
+        differences if they were not built), Newton's method makes it accurate to rounding. Rigid contacts satisfy
+        ``0 <= gap, 0 <= force, gap * force = 0``, friction at rest lies within its cone, and compliant contacts have
+        the forces of their laws.
+
+        Parameters
+        ----------
+        q0, s0
+            Where the search begins: (n_q,) and (n_s,), or mappings from names or symbols to values; others are those of
+            ``initial``, and constraints determine missing coordinates.
+        t
+            The time (s); default: that of ``initial``, or 0.
+        r
+            Inputs as for :meth:`integrate`, of which the values at ``t`` are taken.
+        fixed
+            Names (or symbols) of coordinates and states that keep the value of the start.
+        free_inputs
+            Names (or symbols) of inputs that are unknowns, for example forces that hold the ``fixed`` coordinates. The
+            search begins at their value in ``r`` or their default, or at zero.
+        tolerance
+            Largest residual of an equation, relative to its change when every unknown changes by its own size.
+
+        Returns
+        -------
+        Equilibrium
+            If equilibria are not isolated (sticking friction, nonholonomic constraints, coordinates on which nothing
+            depends), the one whose coordinates are nearest to ``q0``; ``undetermined`` names what can change.
+
+        Raises
+        ------
+        SolveError
+            If no equilibrium is found, with the equations that are violated most; if the equations depend on time; for
+            unknown names and missing values.
+        """
+        return Equilibrium(**self._record(*self._rest(q0, t, s0, r, fixed, free_inputs, tolerance)))
+
+    def steady_motion(
+        self,
+        q0: Any = None,
+        u0: Any = None,
+        *,
+        t: float | None = None,
+        s0: Any = None,
+        r: Any = None,
+        fixed: str | Iterable[Any] = (),
+        free_inputs: str | Iterable[Any] = (),
+        cyclic: Sequence[Any] | None = None,
+        speeds: Sequence[Any] | None = None,
+        tolerance: float = 1e-10,
+    ) -> SteadyMotion:
+        """The steady motion near a state: constant independent speeds and states, and constant coordinates.
+
+        Coordinates on which no rate depends (position along a road, heading, the angle of a wheel) are *cyclic*: they
+        may change, and are left out. All arguments that are not described here are those of :meth:`equilibrium`.
+
+        Parameters
+        ----------
+        q0, u0, s0
+            Where the search begins; the constraints need not be satisfied exactly.
+        fixed
+            Names of coordinates, speeds and states that keep their value; steady motions usually are families, from
+            which fixed values select one. Otherwise the one nearest to the coordinates of the start is returned.
+        cyclic
+            Names (or symbols) of the cyclic coordinates; None: found from the linear model at the start.
+        speeds
+            Names (or symbols) of the independent speeds that are constant; None: those of the model, or, if they do not
+            determine the others at the start, chosen by pivoting.
+
+        Raises
+        ------
+        SolveError
+            As :meth:`equilibrium`, and if ``cyclic`` is None and the model has no linear model at the start.
+        """
+        d = self.description
+        start = self._trim_start(t, (q0, u0, s0), r, fixed, free_inputs)
+        tolerance = positive(tolerance, "tolerance")
+        every = self._balance(start, ())
+        ignored, constant = self._cyclic(every, start.X, cyclic, speeds)
+        names = (*d.coordinates, *d.speeds, *d.states)
+        zero = {*d.coordinates, *constant, *d.states} - set(ignored)
+        rates = tuple(k for k, name in enumerate(names) if name in zero)
+        free = tuple(k for k in start.free if k >= len(d.coordinates) or d.coordinates[k] not in ignored)
+        balance, root = steady_state(replace(every, rates=rates, free=free), start.X, tolerance)
+        record = self._record(balance, root, constant)
+        if record["linear"] is not None:
+            record["linear"] = record["linear"].without_ignorable()
+        return SteadyMotion(**record, cyclic=ignored, speeds=constant)
+
+    def _rest(
+        self,
+        q0: Any = None,
+        t: float | None = None,
+        s0: Any = None,
+        r: Any = None,
+        fixed: Any = (),
+        free_inputs: Any = (),
+        tolerance: float = 1e-10,
+    ) -> tuple[Balance, Root]:
+        """The equations and the root of :meth:`equilibrium`, whose arguments these are."""
+        d, tolerance = self.description, positive(tolerance, "tolerance")
+        start = self._trim_start(t, (q0, np.zeros(len(d.speeds)), s0), r, fixed, free_inputs)
+        rates = tuple(range(len(d.coordinates) + len(d.speeds) + len(d.states)))
+        balance, root = steady_state(self._balance(start, rates), start.X, tolerance)
+        return balance, _at_rest(balance, root, tolerance)
+
+    # -- the start --------------------------------------------------------------------------------------------
+
+    def _trim_start(self, t: float | None, state: tuple[Any, Any, Any], r: Any, fixed: Any, free_inputs: Any) -> _Start:
+        """Time, start and unknowns of a search. Raises `SolveError` for unknown names and missing values."""
+        d, functions = self.description, self._functions
+        time = (initial_time(d, self.initial) or 0.0) if t is None else number(t, "t")
+        names = (*d.coordinates, *d.speeds, *d.states)
+        kept = fixed_names(fixed, names)
+        released = names_in(free_inputs, "free_inputs")
+        require_none([unknown(x, d.inputs, "input") for x in released if x not in d.inputs], "free_inputs: ")
+        inputs, laws = self.inputs_of_balance(time, r, released)
+        q, u, s = Variables.of(d, "0")
+        given = {**q.read(state[0]), **u.read(state[1])}
+        known = {name: x for name, x in self.initial.items() if name in (*q.names, *u.names)} | given
+        at_q, at_u = completed(functions, time, known, given or known, inputs)
+        at_s = s.array({**self.initial, **s.read(state[2])})
+        if laws:
+            values = np.asarray(functions.get("laws").value(time, at_q, at_u, inputs, at_s if d.states else None))
+            inputs[list(laws)] = values[[list(d.laws).index(slot) for slot in laws]]
+        forces = np.zeros(len(d.contacts.rows))
+        X = np.concatenate([at_q, at_u, at_s, inputs, forces])
+        free = [k for k, name in enumerate(names) if name not in kept]
+        free += [len(names) + k for k, name in enumerate(d.inputs) if name in released or k in laws]
+        return _Start(time, X, (*free, *range(len(X) - len(forces), len(X))), laws)
+
+    def inputs_of_balance(self, t: float, r: Any, released: Sequence[str]) -> tuple[Array, tuple[int, ...]]:
+        """The inputs (n_r,) at ``t``, and the indices of those whose laws act, which are zero.
+
+        Inputs that are unknowns and have neither a value nor a default begin at zero; their laws do not act.
+        """
+        d = self.description
+        if not d.inputs:
+            return np.empty(0), ()
+        if r is None or isinstance(r, Mapping):
+            r = by_name(r or {}, d.inputs, "input")
+            unset = [slot.name for slot in d.input_slots if slot.default is None and slot.name in released]
+            r = dict.fromkeys(unset, 0.0) | r
+        source = run_inputs(self._functions.module, d, r, None, self._functions.law_values)
+        others = source.without_laws or source
+        if others.of_state:
+            raise SolveError(
+                "r depends on the state: give numbers or functions of the time, name inputs that are unknown in "
+                "free_inputs=, and write feedback as kg.Input(..., law=...)"
+            )
+        return np.array(others.at(t), dtype=np.float64), () if source.laws is None else source.laws.slots
+
+    def _balance(self, start: _Start, rates: tuple[int, ...]) -> Balance:
+        """The equations of a steady state, with the contacts as they are at the start."""
+        d, n_k = self.description, len(self.description.contacts.rows)
+        balance = Balance(self._functions, self._rhs_name, start.t, rates, start.free, (), np.ones(n_k), start.laws)
+        if not d.contacts.table:
+            return balance
+        q, u, *_ = balance.parts(start.X)
+        arguments = balance.arguments(start.X)
+        values = ContactValues.of(self._functions.get("gaps").value(*arguments), d)
+        supports = supports_at(d, values, (_AT_REST * largest(q), _AT_REST * largest(u)))
+        sections = self._functions.get("contacts").value(*arguments)
+        first = len(q) + len(u) * (1 + n_k)
+        D = sections[first : first + n_k**2].reshape(n_k, n_k)
+        return replace(balance, supports=supports, responses=np.maximum(np.diag(D), np.finfo(float).tiny))
+
+    def _cyclic(
+        self, balance: Balance, X: Array, cyclic: Sequence[Any] | None, speeds: Sequence[Any] | None
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the cyclic coordinates, and those of the independent speeds."""
+        d = self.description
+        if cyclic is not None:
+            named = names_in(cyclic, "cyclic")
+            require_none([unknown(x, d.coordinates, "coordinate") for x in named if x not in d.coordinates], "cyclic: ")
+        candidates = [speeds] if speeds is not None else [d.independent_names or None, None]
+        for chosen in candidates:
+            try:
+                linear = self._linear(balance, X, chosen)
+                break
+            except SolveError as error:
+                failure = error
+        else:
+            raise SolveError(f"the steady motion needs a linear model at its start: {failure}") from failure
+        kept = linear.without_ignorable().coordinates
+        found = tuple(name for name in linear.coordinates if name not in kept)
+        return (found if cyclic is None else tuple(named)), linear.speeds
+
+    # -- the result -------------------------------------------------------------------------------------------
+
+    def _linear(self, balance: Balance, X: Array, speeds: Sequence[Any] | None = None) -> Linearization:
+        """The linear model at X, with the contacts in the modes of the equations."""
+        t, q, u, r = balance.arguments(X)
+        states = contact_states(balance.supports, balance.contact_values(X), balance.parts(X)[-1])
+        slopes, laws = balance.slopes(X), balance.laws
+        if laws:
+            require_continuous(self.description, laws)
+            refuse_kinks(self._functions, (t, q, u, r), balance.law_values(X))
+            slopes = ClosedSlopes(slopes, laws)
+        contacts = contacts_near(slopes, t, states, (q, u), 1e-8)
+        return without_inputs(linearize(slopes, self.rhs(t, q, u, r), contacts, None, speeds), laws)
+
+    def _record(self, balance: Balance, root: Root, speeds: Sequence[str] | None = None) -> dict[str, Any]:
+        """The fields of the record of a steady state."""
+        d, X = self.description, root.X
+        q, u, s, r, forces = balance.parts(X)
+        labels, functions = d.constraints.rows, self._functions
+        multipliers: Array = np.empty(0)
+        if labels and functions.problem("multipliers") is None:
+            multipliers = functions.get("multipliers").value(*balance.arguments(X))
+        # At its limit, friction can still become smaller: on one side the neighboring states are steady.
+        held = tuple(replace(x, grip=Grip.STICK) if x.grip is Grip.LIMIT else x for x in balance.supports)
+        around = replace(balance, supports=held)
+        try:
+            linear, reason = self._linear(balance, X, speeds), ""
+        except SolveError as error:
+            linear, reason = None, str(error)
+        return {
+            **{"t": balance.t, "q": q, "u": u, "s": s, "r": r},
+            "values": FrozenMapping(zip(balance.names[: len(X) - len(forces)], X.tolist(), strict=False)),
+            "contacts": FrozenMapping(contact_states(balance.supports, balance.contact_values(X), forces)),
+            "forces": forces,
+            "multipliers": FrozenMapping(zip(labels, multipliers.tolist(), strict=False)),
+            "residuals": FrozenMapping(zip(balance.all_labels(X), root.F.tolist(), strict=True)),
+            "evaluations": root.evaluations,
+            "undetermined": _undetermined(around, X),
+            "family": _family(around, X),
+            **{"linear": linear, "reason": reason},
+        }
+
+
+def _at_rest(balance: Balance, root: Root, tolerance: float) -> Root:
+    """The root with speeds of exactly zero, if that is one; otherwise speeds have the rounding errors of the search."""
+    X = root.X.copy()
+    q, u, *_ = balance.parts(X)
+    X[len(q) : len(q) + len(u)] = 0.0
+    rest = evaluated(balance, X, tolerance, root.evaluations)
+    return rest if rest.converged else root
+
+
+def _undetermined(balance: Balance, X: Array) -> tuple[str, ...]:
+    """The names of the unknowns, other than contact forces, in which neighboring steady states differ."""
+    n_forces = len(balance.description.contacts.rows)
+    own = [k for k, entry in enumerate(balance.free) if entry < len(X) - n_forces]
+    directions = evaluated(balance, X).directions[own]
+    sizes = np.linalg.norm(directions, axis=0)
+    directions = directions[:, sizes > _MOVES] / sizes[sizes > _MOVES]
+    moves = np.abs(directions).max(axis=1, initial=0.0) > _MOVES
+    return tuple(balance.names[balance.free[k]] for k, moved in zip(own, moves, strict=True) if moved)
+
+
+def _family(balance: Balance, X: Array) -> int:
+    """The dimension of the family of steady states around X, with all coordinates, speeds and states unknown."""
+    d, ignored = balance.description, {*range(len(balance.description.coordinates))} - {*balance.rates}
+    n_y = len(d.coordinates) + len(d.speeds) + len(d.states)
+    free = [*(k for k in range(n_y) if k not in ignored), *range(len(X) - len(d.contacts.rows), len(X))]
+    directions = evaluated(replace(balance, free=tuple(free)), X).directions[: n_y - len(ignored)]
+    return int(np.linalg.matrix_rank(directions, tol=_MOVES)) if directions.size else 0
