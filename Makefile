@@ -2,7 +2,7 @@
 # make test    the test suite
 # make test-sympy    the models of SymPy's own test suite against kanegen (about two minutes; see docs/sympy.md)
 # make lint    ruff and mypy --strict
-# make pictures    the pictures of the examples in docs/plots
+# make pictures    the pictures of the examples in docs/plots, and the outputs of docs/tour.ipynb
 # make bench   the table of numbers (several minutes; see docs/benchmark.md)
 #
 # Everything runs in .venv, which is made on first use. PYTHON names the interpreter it is made with (3.11 or newer).
@@ -38,6 +38,7 @@ bench: $(VENV)/demo.stamp
 
 pictures: $(VENV)/dev.stamp
 	$(BIN)/python docs/make_pictures.py
+	$(BIN)/python docs/make_notebook.py
 
 # A stamp newer than pyproject.toml means that the environment holds what pyproject.toml asks for.
 $(VENV)/pip.stamp:

@@ -254,22 +254,17 @@ def checks(bicycle: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, flo
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     ((bicycle, solution),) = runs.values()
     speeds = np.linspace(0.0, 10.0, 401)
-    values = np.array([lateral_eigenvalues(speed, bicycle) for speed in speeds])
-    modes, motion = figure.subplots(2, 1, height_ratios=(3, 2))
-    modes.axhline(0.0, color="0.6", linewidth=0.8)
-    modes.axvspan(4.29238253634111, 6.02426201538837, color="0.92", label="self-stable")
-    each = np.repeat(speeds, 4)
-    oscillating = np.abs(values.imag.ravel()) > 1e-9
-    modes.plot(each, values.real.ravel(), ".", markersize=2, color="C0", label="real parts")
-    positive = oscillating & (values.imag.ravel() > 0.0)
-    modes.plot(each[positive], values.imag.ravel()[positive], ".", markersize=2, color="C1", label="imaginary parts")
+    real, imaginary, motion = figure.subplots(3, 1, height_ratios=(3, 2, 2))
+    states = [linear(speed, bicycle) for speed in speeds]
+    kg.plot.modes(states, speeds, parameter="forward speed (m/s)", ax=(real, imaginary))
     for speed, published in EIGENVALUES.items():
-        parts = [x.real for x in map(complex, published)] + [x.imag for x in map(complex, published) if x.imag > 0.0]
-        label = "Meijaard et al. (2007)" if speed == 0 else None
-        modes.plot([speed] * len(parts), parts, "k+", markersize=5, label=label)
-    modes.set(xlabel="forward speed (m/s)", ylabel="eigenvalues (1/s)", ylim=(-12.0, 11.0), xlim=(0.0, 10.0))
-    modes.legend(loc="lower right", markerscale=2.0)
-    solution.plot("u_phi", "u_de", ax=motion)
+        values = np.array([complex(x) for x in published])
+        crosses = real.plot([speed] * len(values), values.real, "k+", markersize=5)
+        imaginary.plot([speed] * len(values), values.imag, "k+", markersize=5)
+    crosses[0].set_label("Meijaard et al. (2007)")
+    real.set(ylim=(-12.0, 7.0), title="unstable speeds shaded")
+    real.legend(handles=crosses)
+    solution.plot(["u_phi", "u_de"], ax=motion)
     motion.set(ylabel="rates (rad/s)", title="pushed sideways at 4.6 m/s")
     forward = motion.twinx()
     forward.plot(solution.t, -DEFAULTS["rR"] * solution.u[:, 5], color="C2", label="forward speed (m/s)")

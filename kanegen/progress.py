@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from html import escape
 from typing import Any, Final
+
+from kanegen.display import escape
 
 DELAY: Final = 1.0
 """Seconds after which an activity is named."""

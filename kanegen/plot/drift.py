@@ -10,7 +10,6 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.errors import SolveError, brief
 from kanegen.solve.solution import Solution
-from kanegen.solve.solution.drawing import given_axes, is_figure, label_time, make_axes
 
 
 def drift(solutions: Any, *, ax: Any = None) -> Any:
@@ -38,6 +37,8 @@ def drift(solutions: Any, *, ax: Any = None) -> Any:
     SolveError
         For anything that is no solution, for solutions without constraints and energy, and if matplotlib is missing.
     """
+    from kanegen.solve.solution.drawing import given_axes, is_figure, label_time, make_axes
+
     named = labeled(solutions)
     found = {label: _errors(solution) for label, solution in named.items()}
     titles = list(dict.fromkeys(title for errors in found.values() for title in errors))

@@ -13,7 +13,6 @@ from kanegen.errors import SolveError, brief
 from kanegen.solve.analysis.continuation import Branch
 from kanegen.solve.analysis.equilibrium import NEUTRAL, SLOWEST, Equilibrium
 from kanegen.solve.analysis.linearize import Linearization
-from kanegen.solve.solution.drawing import given_axes, make_axes
 from kanegen.solve.values import real_array
 
 KINDS: Final = ("parts", "plane")
@@ -55,6 +54,8 @@ def modes(
     SolveError
         For anything that has no eigenvalues, values of the wrong number, an unknown kind, and if matplotlib is missing.
     """
+    from kanegen.solve.solution.drawing import given_axes, make_axes
+
     if isinstance(states, Branch):
         values, parameter = states.values, states.parameter
     listed = _listed(states)

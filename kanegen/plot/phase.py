@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from kanegen.plot.drift import labeled
-from kanegen.solve.solution.curves import Curves
-from kanegen.solve.solution.drawing import make_axes
 
 
 def phase(solutions: Any, x: Any, y: Any, *, ax: Any = None) -> Any:
@@ -33,6 +31,9 @@ def phase(solutions: Any, x: Any, y: Any, *, ax: Any = None) -> Any:
     SolveError
         For unknown names, for variables with several components, and if matplotlib is missing.
     """
+    from kanegen.solve.solution.curves import Curves
+    from kanegen.solve.solution.drawing import make_axes
+
     pairs = {label: Curves(solution).pair(x, y) for label, solution in labeled(solutions).items()}
     axis = make_axes(ax, 1, "plot.phase", height=4.0)[0]
     for label, (across, up) in pairs.items():

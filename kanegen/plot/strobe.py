@@ -10,7 +10,6 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.errors import SolveError, brief
 from kanegen.plot.drift import labeled
-from kanegen.solve.solution.drawing import make_axes
 from kanegen.solve.values import real_array
 
 LIGHTEST = 0.2
@@ -47,6 +46,8 @@ def strobe(solution: Any, points: Callable[..., Any], *, times: Any = 12, traces
         For times outside the solution, a solution without dense output, points that are no pairs, and if matplotlib is
         missing.
     """
+    from kanegen.solve.solution.drawing import make_axes
+
     labeled(solution)
     instants = _instants(solution, times)
     axis = make_axes(ax, 1, "plot.strobe", height=4.0)[0]

@@ -10,9 +10,8 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 from kanegen.errors import SolveError, brief
-from kanegen.solve import Solver
-from kanegen.solve.solution.drawing import make_axes
-from kanegen.solve.values import names_in, positive, require_none, unknown
+from kanegen.solve import Solution, Solver
+from kanegen.solve.values import names_in, positive, real_array, require_none, unknown
 
 WORK: Final[Mapping[str, str]] = {
     "evaluations": "evaluations of the right-hand side",
@@ -78,19 +77,27 @@ def work_precision(
     SolveError
         For unknown methods and wrong arguments, if the run of the reference fails, and if matplotlib is missing.
     """
+    from kanegen.solve.solution.drawing import make_axes
+
     named = _solvers(solvers)
     if work not in WORK:
         raise SolveError(unknown(str(work), tuple(WORK), "kind of work"))
     settings = _settings(methods, tolerances, steps)
     arguments = {"t_span": t_span, "q0": q0, "u0": u0, **options}
-    exact = _last(next(iter(named.values())).integrate(**arguments, **_REFERENCE) if reference is None else reference)
-    axis = make_axes(ax, 1, "plot.work_precision", height=4.0)[0]
+    first = next(iter(named.values()))
+    exact = _last(first.integrate(**arguments, **_REFERENCE) if reference is None else reference)
+    d = first.description
+    size = len((*d.coordinates, *d.speeds, *d.states))
+    if exact.shape != (size,):
+        raise SolveError(f"reference has {exact.size} values; expected {size}: (q, u), or (q, u, s) with states")
+    curves = {}
     for label, solver in named.items():
         for method, (option, values) in settings.items():
-            points = np.array(list(_points(solver, arguments | {"method": method}, option, values, work, exact)))
-            both = ", ".join(filter(None, (label, method)))
-            x, y = points.reshape(-1, 2).T
-            axis.plot(x, y, "o-", label=both, markersize=4, linewidth=1.0)
+            points = list(_points(solver, arguments | {"method": method}, option, values, work, exact))
+            curves[", ".join(filter(None, (label, method)))] = np.array(points).T
+    axis = make_axes(ax, 1, "plot.work_precision", height=4.0)[0]
+    for label, (x, y) in curves.items():
+        axis.plot(x, y, "o-", label=label, markersize=4, linewidth=1.0)
     axis.set(xscale="log", yscale="log", xlabel=WORK[work], ylabel="error of the last state")
     axis.legend(fontsize="small")
     return axis
@@ -127,14 +134,16 @@ def _numbers(given: Any, what: str) -> tuple[float, ...]:
 
 def _last(state: Any) -> Array:
     """The last state of a solution, or a state (q, u) or (q, u, s), as one array."""
-    parts = state.last[1:] if hasattr(state, "last") else state
-    return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
+    parts = state.last[1:] if isinstance(state, Solution) else state
+    if not isinstance(parts, (tuple, list)):
+        raise SolveError(f"reference is {brief(state)}; expected a Solution, (q, u) or (q, u, s)")
+    return np.concatenate([real_array(part, "reference").ravel() for part in parts])
 
 
 def _points(
     solver: Solver, arguments: Mapping[str, Any], option: str, values: Sequence[float], work: str, exact: Array
 ) -> Iterator[tuple[float, float]]:
-    """Work and error of the runs of one method that succeed."""
+    """Work and error of the runs of one method that succeed. Raises the error of the last run if none succeeds."""
     from kanegen.bench.work import work_precision as measure
 
     evaluations = {}
@@ -146,5 +155,8 @@ def _points(
         return _last(solution)
 
     repetitions = _REPETITIONS if work == "seconds" else 1
-    for point in measure(run, exact, _SMALLEST_ERROR, repetitions, values):
+    points = measure(run, exact, _SMALLEST_ERROR, repetitions, values)
+    if not points:
+        run(values[-1])
+    for point in points:
         yield (point.seconds if work == "seconds" else evaluations[point.tolerance]), point.error

@@ -6,7 +6,6 @@ The viewer is k3d (the optional dependency ``kanegen[view]``). Its JavaScript is
 from __future__ import annotations
 
 import base64
-import html
 import json
 import zlib
 from functools import cache
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from kanegen._version import __version__
+from kanegen.display import escape
 from kanegen.errors import SolveError
 from kanegen.resources import template_folder
 
@@ -30,7 +30,7 @@ def page(scene: dict[str, Any]) -> str:
         folder.joinpath("animation.html.jinja").read_text(encoding="utf-8")
     )
     return template.render(
-        title=html.escape(scene["title"]),
+        title=escape(scene["title"]),
         version=__version__,
         viewer=code,
         plot=_plot(scene["box"]),

@@ -186,8 +186,11 @@ def test_linear_models_show_eigenvalues_and_named_matrices() -> None:
     html = linear._repr_html_()
     rows = Cells(html).rows
     assert [f"{linear.eigenvalues[0].real:.6g}", f"{linear.eigenvalues[0].imag:.6g}"] in rows
-    assert [row[0] for row in rows[-len(linear.states) :]] == [f"{name}'" for name in linear.states]
-    assert [f"{x:.5g}" for x in linear.A[-1]] == rows[-1][1:]
+    for matrix, columns in ((linear.A, linear.states), (linear.B, linear.inputs)):
+        start = rows.index(["", *columns]) + 1
+        shown_rows = rows[start : start + len(linear.states)]
+        assert [row[0] for row in shown_rows] == [f"{name}'" for name in linear.states]
+        assert [row[1:] for row in shown_rows] == [[f"{x:.5g}" for x in row] for row in matrix]
 
 
 def test_reports_of_verification_are_tables() -> None:

@@ -123,6 +123,12 @@ def test_arguments_of_work_precision_are_checked() -> None:
         kg.plot.work_precision(*arguments, work="time")
     with raises(kg.SolveError, "tolerances", -1.0):
         kg.plot.work_precision(*arguments, tolerances=[-1.0])
+    with raises(kg.SolveError, "reference", 3, 4):
+        kg.plot.work_precision(*arguments, reference=([1.0, 0.0], [0.0]))
+    with raises(kg.SolveError, "reference"):
+        kg.plot.work_precision(*arguments, reference=3.0)
+    with raises(kg.SolveError, "max_steps"):
+        kg.plot.work_precision(*arguments, reference=([1.0, 0.0], [0.0, 0.0]), max_steps=1)
     with raises(kg.SolveError, "Solver"):
         kg.plot.work_precision({}, *arguments[1:])
 

@@ -164,6 +164,17 @@ def test_unknown_names_are_refused_with_similar_ones() -> None:
         crank().plot("thetta", ax=Figure())
     with raises(kg.SolveError, "contact forces", "slider_crank"):
         crank().plot("contact forces", ax=Figure())
+    for wrong in ([], 3, None):
+        with raises(kg.SolveError, wrong):
+            crank().plot(wrong, ax=Figure())
+
+
+def test_motions_backwards_in_time_are_drawn() -> None:
+    start = initial("slider_crank")
+    solution = solver_for("slider_crank").integrate((0.0, -0.5), start["q"], start["u"])
+    curve = lines(solution.plot("theta", ax=Figure())[0])["theta"]
+    assert (np.diff(curve[:, 0]) < 0.0).all()
+    np.testing.assert_allclose(curve[:, 1], solution(curve[:, 0])[0][:, 0], atol=1e-12)
 
 
 def test_a_solution_without_its_solver_is_drawn_without_outputs(tmp_path: Any) -> None:

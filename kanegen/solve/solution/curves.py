@@ -12,7 +12,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.values import key_name, unknown
 
@@ -94,7 +94,10 @@ class Curves:
         names = [key_name(part) for part in item] if isinstance(item, (list, tuple)) else [key_name(item)]
         curves = [curve for name in names for curve in self.named(name)]
         if not curves:
-            raise SolveError(f"the solution of {self.run.model!r} has no {' and no '.join(names)} to plot")
+            what = f"no {' and no '.join(names)}" if names else "nothing"
+            raise SolveError(
+                f"a panel is empty: the solution of {self.run.model!r} has {what} to plot for {brief(item)}"
+            )
         return self._panel(names[0] if len(names) == 1 else "", curves)
 
     def _panel(self, title: str, curves: Sequence[Curve]) -> Panel:

@@ -15,7 +15,6 @@ from kanegen.display import page
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.solution.animation import animate
-from kanegen.solve.solution.drawing import plot
 from kanegen.solve.solution.files import read, write
 from kanegen.solve.solution.overview import Events, event_table, run_table
 from kanegen.solve.solution.quantities import Members, MotionInputs, SolverReference, along
@@ -259,6 +258,8 @@ class Solution:
         SolveError
             For unknown names and wrong axes, and if matplotlib is missing (``pip install 'kanegen[plot]'``).
         """
+        from kanegen.solve.solution.drawing import plot
+
         return plot(self, names, ax, label)
 
     # -- between the stored times ---------------------------------------------------------------------------
