@@ -153,16 +153,16 @@ class Poses:
             source = self._source_position(carrier.source, carrier, times)
             return source + self._along(carrier.along[::-1], times)
         near = breadth_first(point, lambda node: node._pos_dict)
-        source = next((node for node in near if node in routes), None)
-        if source is None:
-            source = next((node for node in near if self._is_fixed(node)), None)
-            if source is None:
+        known = [node for node in near if node in routes]  # nearest first
+        if not known:
+            fixed = [node for node in near if self._is_fixed(node)]
+            if not fixed:
                 raise NotKnownError(f"no position connects point {point} with a point of the model: use set_pos")
-            return self._rest(source, times) + self._along(position_path(source, point) or [], times)
-        chain = [source]
+            return self._rest(fixed[0], times) + self._along(position_path(fixed[0], point) or [], times)
+        chain = [known[0]]
         while near[chain[-1]] is not None:
             chain.append(near[chain[-1]])
-        return self._routed(source, times) + self._along(chain, times)
+        return self._routed(known[0], times) + self._along(chain, times)
 
     def _along(self, points: Sequence[Any], times: Array) -> Array:
         """The vector from the first point of a chain to its last one, (n, 3)."""
