@@ -44,6 +44,7 @@ def model() -> kg.Model:
         gravity=-g * N.z,
         contacts=(kg.Unilateral(z, law=kg.Restitution(e), name=CONTACT),),
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
+        shapes={ball: kg.shapes.Sphere(0.04, offset=(0, 0, 0.04)), N: kg.shapes.Plane(0.6)},
     )
 
 

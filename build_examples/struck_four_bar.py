@@ -54,6 +54,7 @@ def model() -> kg.Model:
     O.set_vel(N, 0)
     P1 = O.locatenew("P1", L1 * (sm.cos(q1) * N.x + sm.sin(q1) * N.y))
     P2 = O.locatenew("P2", q2 * N.x + (L4 + q3) * N.y)
+    pivot = O.locatenew("pivot", L4 * N.y)
     rod = P2.pos_from(P1)
 
     return kg.Model(
@@ -69,6 +70,11 @@ def model() -> kg.Model:
         impulses={"blow": [(P2, IMPULSE[0] * N.x + IMPULSE[1] * N.y)]},
         events=(kg.Event("struck", time - T_BLOW, direction=1, impulse="blow"),),
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
+        shapes={
+            "P1": [kg.shapes.Sphere(0.05), kg.shapes.Link(O, P1)],
+            "P2": [kg.shapes.Sphere(0.05), kg.shapes.Link(pivot, P2)],
+            N: kg.shapes.Link(P1, P2),
+        },
     )
 
 

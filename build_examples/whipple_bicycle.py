@@ -154,6 +154,7 @@ def model(tracked: bool = True) -> kg.Model:
         nonholonomic_constraints=(*rolling, *slip),
         dependent_speeds=[speeds[name] for name in speeds if name not in ("phi", "thR", "de")],
         parameters={p[name]: value for name, value in DEFAULTS.items()},
+        shapes={name: kg.shapes.Torus(0.95 * p[f"r{name}"], 0.05 * p[f"r{name}"], axis="y") for name in ("R", "F")},
     )
 
 

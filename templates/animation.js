@@ -115,13 +115,14 @@ class Viewer {
     geometry.computeBoundingBox();
     return geometry;
   }
-  addMesh(mesh, color, opacity) {
+  addMesh(mesh, color, opacity, onTop = false) {
     const { Mesh, MeshStandardMaterial, DoubleSide } = this.three;
     const material = new MeshStandardMaterial({
-      color, vertexColors: true, roughness: 0.65, metalness: 0, side: DoubleSide, transparent: opacity < 1, opacity,
+      color, vertexColors: true, roughness: 0.65, metalness: 0, side: DoubleSide, opacity,
+      transparent: opacity < 1 || onTop, depthTest: !onTop,
     });
     const object = new Mesh(this.geometries[mesh], material);
-    object.matrixAutoUpdate = false; object.frustumCulled = false;
+    object.matrixAutoUpdate = false; object.frustumCulled = false; object.renderOrder = onTop ? 1 : 0;
     this.root.add(object);
     return {
       move: (matrix) => { object.matrix.fromArray(matrix); object.matrixWorldNeedsUpdate = true; },
@@ -243,7 +244,7 @@ const HEAD = 0.28;  // length of the head of an arrow relative to the largest ar
 function makeItem(viewer, scene, motion, item) {
   const at = (index) => sum(motion.position(index), motion.offset);
   if (item.kind === "solid") {
-    const mesh = viewer.addMesh(item.mesh, item.color, item.opacity);
+    const mesh = viewer.addMesh(item.mesh, item.color, item.opacity, item.group === "frames");  // not hidden in bodies
     return { show: mesh.show, update: () => mesh.move(product(matrix, fromPose(pose, at(item.track), motion.rotation(item.track)), item.local)) };
   }
   if (item.kind === "bar") {

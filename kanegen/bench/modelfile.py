@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Mapping, Sequence
+import sysconfig
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.errors import ModelError, brief
+from kanegen.errors import KanegenError, ModelError, brief
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name, symbol_names
 
@@ -70,10 +73,11 @@ def read_model_file(path: Path, function: str = "model", options: Mapping[str, A
     """Run the Python file at ``path`` (not as a script) and call ``function(**options)`` of it.
 
     Raises `ModelError` if the file or function does not exist, if the function does not accept these options, or if
-    it returns no `Model`. Errors in the file's own code are not caught.
+    it returns no `Model`. Other errors in the file's own code become a `ModelError` with the lines of the file.
     """
     options = dict(options or {})
-    module = _module(path)
+    with _code_of(path):
+        module = _module(path)
     make = getattr(module, function, None)
     if not callable(make):
         defined = sorted(
@@ -88,11 +92,13 @@ def read_model_file(path: Path, function: str = "model", options: Mapping[str, A
         signature.bind(**options)
     except TypeError as error:
         raise ModelError(f"{function}{signature} of {path} cannot be called with {options}: {error}") from error
-    model = make(**options)
+    with _code_of(path):
+        model = make(**options)
     if not isinstance(model, Model):
         raise ModelError(f"{function}() of {path} returned {type(model).__name__}; expected a kanegen.Model")
     initial = getattr(module, "initial", None)
-    start = initial(**options) if callable(initial) else getattr(module, "INITIAL", None)
+    with _code_of(path):
+        start = initial(**options) if callable(initial) else getattr(module, "INITIAL", None)
     if start is not None and not isinstance(start, Mapping):
         raise ModelError(f"INITIAL of {path} is {brief(start)}; expected a mapping with t, q, u, and r and s if needed")
     return ModelFile(path, function, options, model, _start_of(model) if start is None else start)
@@ -132,6 +138,32 @@ def _number(value: Any, name: str, path: Path) -> float:
 def label(name: str, options: Mapping[str, Any]) -> str:
     """The name of a file with the values of its options."""
     return f"{name}({', '.join(map(str, options.values()))})" if options else name
+
+
+@contextmanager
+def _code_of(path: Path) -> Iterator[None]:
+    """Turn errors of the code of a file, except those of kanegen, into a `ModelError` with the user's lines only."""
+    try:
+        yield
+    except KanegenError:
+        raise
+    except SystemExit as error:
+        raise ModelError(f"{path} ends the program (SystemExit: {error}); expected a file that can be read") from error
+    except Exception as error:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_of_user(frame.filename)]
+        lines = [*traceback.format_list(frames), *traceback.format_exception_only(error)]
+        raise ModelError(f"the code of {path} fails:\n{''.join(lines).rstrip()}") from error
+
+
+_NOT_OF_USER: Final = (
+    str(Path(__file__).parent.parent),
+    *(sysconfig.get_paths()[key] for key in ("stdlib", "purelib", "platlib")),
+)
+
+
+def _is_of_user(file: str) -> bool:
+    """Whether a file of a traceback is neither of kanegen, nor of an installed package or Python itself."""
+    return not file.startswith("<") and not any(Path(file).is_relative_to(folder) for folder in _NOT_OF_USER)
 
 
 def _module(path: Path) -> ModuleType:

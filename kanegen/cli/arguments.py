@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 from rich.console import Console
 
 from kanegen.bench.modelfile import read_model_file
+from kanegen.errors import KanegenError
 from kanegen.forms import AUTO, FORMS
+from kanegen.model import Baumgarte, Projection
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -26,7 +29,8 @@ def parse_target(context: click.Context, parameter: click.Parameter, value: str 
     if not (colon and function.isidentifier()):
         file, function = value, "model"
     if not Path(file).is_file():
-        raise click.BadParameter(f"there is no file {file!r}", context, parameter)
+        problem = f"{file!r} is a folder" if Path(file).is_dir() else f"there is no file {file!r}"
+        raise click.BadParameter(f"{problem}; expected a Python file", context, parameter)
     return Path(file), function
 
 
@@ -78,6 +82,83 @@ input_option = assignments_option("--input", "inputs", help="Value of an input, 
 form_option = click.option(
     "--form", default="auto", show_default=True, help=f"Form of the equations: {', '.join((AUTO, *FORMS))}."
 )
+
+functions_option = click.option(
+    "--functions",
+    callback=lambda context, parameter, value: _functions(value),
+    metavar="NAMES",
+    help="Functions to compile, separated by commas, or all.  [default: those of kanegen.build]",
+)
+
+
+def _functions(text: str | None) -> str | tuple[str, ...] | None:
+    if text is None or text.strip() == "all":
+        return None if text is None else "all"
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _baumgarte(text: str) -> Baumgarte:
+    return Baumgarte(*(float(x) for x in text.split(",")))
+
+
+def _projection(text: str) -> Projection:
+    return Projection(integrals=tuple(name.strip() for name in text.split(",") if name.strip()))
+
+
+STABILIZATIONS: Final[Mapping[str, Callable[[str], Baumgarte | Projection]]] = {
+    "baumgarte": _baumgarte,
+    "projection": _projection,
+}
+"""How the values of ``--stabilization`` are read, by the word before the colon."""
+
+
+def parse_stabilization(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> Baumgarte | Projection | None:
+    """Callback of ``--stabilization``."""
+    if value is None:
+        return None
+    kind, _, rest = value.partition(":")
+    try:
+        return STABILIZATIONS[kind](rest)
+    except KanegenError as error:
+        raise click.BadParameter(f"{value!r}: {error}", context, parameter) from error
+    except (KeyError, ValueError, TypeError):
+        expected = "projection, projection:INTEGRAL,..., or baumgarte:ALPHA,BETA"
+        raise click.BadParameter(f"{value!r}; expected {expected}", context, parameter) from None
+
+
+stabilization_option = click.option(
+    "--stabilization",
+    callback=parse_stabilization,
+    metavar="KIND",
+    help="Against the drift of constraints: projection, projection:energy (integrals of motion that are kept), or "
+    "baumgarte:ALPHA,BETA (1/s).  [default: none]",
+)
+
+BUILD_OPTIONS: Final = (form_option, stabilization_option, functions_option)
+
+
+def build_options(command: Command) -> Command:
+    """Add ``--form``, ``--stabilization`` and ``--functions``, the arguments of :func:`kanegen.build`."""
+    for option in reversed(BUILD_OPTIONS):
+        command = option(command)
+    return command
+
+
+def check_writable(path: Path, option: str) -> None:
+    """Raise an error for a file that cannot be written, before the work that it is to hold."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        problem = f"{path} is a folder"
+    elif not folder.is_dir():
+        problem = f"there is no folder {path.parent}"
+    elif not os.access(path if path.exists() else folder, os.W_OK):
+        problem = f"{path if path.exists() else path.parent} is not writable"
+    else:
+        return
+    raise click.UsageError(f"{option} {path}: {problem}")
+
 
 time_option = click.option("--time", "duration", type=float, default=10.0, show_default=True, help="Seconds of motion.")
 

@@ -19,6 +19,7 @@ from kanegen.bench.tables import make_table
 from kanegen.bench.timing import timed
 from kanegen.cli.arguments import (
     assignments_option,
+    build_options,
     form_option,
     input_option,
     model_argument,
@@ -32,10 +33,10 @@ from kanegen.verification import verify as run_checks
 
 @click.command()
 @model_argument()
-@form_option
-def build(file: ModelFile, form: str) -> None:
+@build_options
+def build(file: ModelFile, **options: Any) -> None:
     """Derive, compile and load the model, and describe what was built."""
-    solver, elapsed = timed(partial(pipeline.build, file.model, form=form))
+    solver, elapsed = timed(partial(pipeline.build, file.model, **options))
     description = solver.description
     table = Table(show_header=False, box=None)
     for what, value in (
@@ -59,8 +60,14 @@ def build(file: ModelFile, form: str) -> None:
 @assignments_option("-p", "--parameter", "parameters", help="A parameter's value.")
 @start_option
 @input_option
+@build_options
 def emit(
-    file: ModelFile, directory: Path, parameters: dict[str, Any], start: dict[str, Any], inputs: dict[str, Any]
+    file: ModelFile,
+    directory: Path,
+    parameters: dict[str, Any],
+    start: dict[str, Any],
+    inputs: dict[str, Any],
+    **options: Any,
 ) -> None:
     """Write the C sources of the model to DIRECTORY.
 
@@ -68,7 +75,8 @@ def emit(
     """
     given = (file.initial or {}).get("r")
     r = {} if given is None else dict(zip((item.name for item in file.model.inputs), given, strict=True))
-    pipeline.emit(file.model, directory, values={**r, **file.named_start(), **parameters, **start, **inputs})
+    values = {**r, **file.named_start(), **parameters, **start, **inputs}
+    pipeline.emit(file.model, directory, values=values, **options)
     for path in sorted(item for item in directory.rglob("*") if item.is_file()):
         print_line(f"{path}  ({path.stat().st_size} bytes)")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import click
@@ -17,15 +18,20 @@ from kanegen.errors import KanegenError
 
 
 class _Group(click.Group):
-    """A group that reports kanegen errors by a message and exit status 1, unless ``--traceback`` is given."""
+    """A group that reports errors by a message and exit status 1, unless ``--traceback`` is given.
+
+    These are the errors of kanegen, of files and of missing memory.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except KanegenError as error:
-            if ctx.params["traceback"]:
+        except (KanegenError, OSError, MemoryError) as error:
+            broken_pipe = isinstance(error, OSError) and error.errno == errno.EPIPE
+            if ctx.params["traceback"] or broken_pipe:  # click ends quietly where nobody reads on
                 raise
-            raise click.ClickException(str(error)) from error
+            what = "not enough memory: " if isinstance(error, MemoryError) else ""
+            raise click.ClickException(f"{what}{error}") from error
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -18,6 +18,8 @@ from kanegen.bench.modelfile import ModelFile
 from kanegen.bench.timing import timed
 from kanegen.cli.arguments import (
     assignments_option,
+    build_options,
+    check_writable,
     input_option,
     model_argument,
     print_line,
@@ -88,6 +90,7 @@ class _Motion:
 @assignments_option("-p", "--parameter", "parameters", help="A parameter's value.")
 @start_option
 @input_option
+@build_options
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -119,6 +122,8 @@ def run(
     """
     if output is not None and output.suffix not in WRITERS:
         raise click.UsageError(f"--output {output}: expected a name that ends in {' or '.join(WRITERS)}")
+    if output is not None:
+        check_writable(output, "--output")
     if output is not None and output.suffix == ".parquet":
         for package in ("pandas", "pyarrow"):
             require(package, f"--output {output}")
@@ -204,8 +209,10 @@ def _simulate(
     known = start.known()
     t = number(start.values.get(TIME, known.get(TIME)), TIME)
     # Implicit methods need the Jacobians, which are not built by default.
-    functions = "all" if settings["method"] in IMPLICIT else None
-    solver, build_seconds = timed(partial(build, file.model, functions=functions))
+    options = {name: settings.pop(name) for name in ("form", "stabilization", "functions")}
+    if options["functions"] is None and settings["method"] in IMPLICIT:
+        options["functions"] = "all"
+    solver, build_seconds = timed(partial(build, file.model, **options))
     if parameters:
         solver = solver.with_parameters(parameters)
     state = start.state(solver.description)
@@ -231,7 +238,9 @@ def _summary(motion: _Motion) -> Table:
     if "energy" in solver.description.functions:
         energy = solution.energy
         rows.append(("energy", f"{energy[0]:.6g} J at the start, within {np.max(np.abs(energy - energy[0])):.2e} J"))
-    for what, residual in zip(("position", "velocity"), solver.residuals(*motion.arguments(-1)), strict=True):
+    built = "residuals" in solver.description.functions
+    residuals = solver.residuals(*motion.arguments(-1)) if built else (np.empty(0), np.empty(0))
+    for what, residual in zip(("position", "velocity"), residuals, strict=True):
         if len(residual):
             rows.append((f"{what} residual", f"{np.max(np.abs(residual)):.2e} at the end"))
     if solution.control is not None:
@@ -279,8 +288,9 @@ def _check_figure(path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     known = FigureCanvasAgg.filetypes
-    if path.suffix and path.suffix.removeprefix(".").lower() not in known:
+    if path.suffix.removeprefix(".").lower() not in known:
         raise click.UsageError(f"--plot {path}: expected a name that ends in {', '.join(f'.{end}' for end in known)}")
+    check_writable(path, "--plot")
 
 
 def _draw(path: Path, motion: _Motion) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kanegen._version import __version__
 from kanegen.codegen.sources import (
@@ -77,36 +77,34 @@ def _of_laws(laws: Sequence[Law]) -> dict[str, Any]:
     return {"laws": placed, "law_clocks": clocks, "continuous_laws": any(law.clock < 0 for law in placed)}
 
 
-def emit_project(
-    sources: Sources,
-    controls: Sequence[Control] = (),
-    control_states: Sequence[tuple[str, int]] = (),
-    path_controls: Sequence[tuple[str, int]] = (),
-    features: Features = EVERYTHING,
-    states: Sequence[str] = (),
-    mass: str = "Q",
-    known: Sequence[float | None] = (),
-    start_time: float = 0.0,
-    laws: Sequence[Law] = (),
-) -> Sources:
-    """The kernel with an example program (built by ``make``) and a Python package (``pip install``, NumPy only).
+class Stabilized(NamedTuple):
+    """The stabilization of the example program: gains (n_g,), or a projection after ``every`` steps (0: none).
 
-    The Python package is called ``<name>_model``. The example program reads parameters and initial values from a text
-    file, for which it prints a form, and integrates with fixed steps. The project contains the runtime headers that
-    the kernel, the example program and the package include.
+    ``integrals``: functions of the integrals of motion that the projection keeps; ``any_rank``: constraints can become
+    dependent during a run.
+    """
+
+    gains: tuple[float, ...] = ()
+    every: int = 0
+    tolerance: float = 0.0
+    integrals: tuple[str, ...] = ()
+    any_rank: bool = False
+
+
+UNSTABILIZED: Final = Stabilized()
+
+
+class Example(NamedTuple):
+    """What the example program of a project does.
 
     Parameters
     ----------
-    sources
-        The kernel with its header.
     controls
         The values of the function ``control``, in order; the example samples and holds them as in a real-time loop.
     control_states
         Names and slots of the inputs that are part of the state of ``rhs_controlled``.
     path_controls
         Names and slots of the inputs that inverse dynamics solves for.
-    features
-        What the example program and the package can do.
     states
         Names of the additional states of the model.
     mass
@@ -117,6 +115,36 @@ def emit_project(
         The time at which the example starts, s.
     laws
         The values of the function ``laws``, in order; the example evaluates them continuously or at their samples.
+    stabilization
+        Against the drift of constraints.
+    """
+
+    controls: Sequence[Control] = ()
+    control_states: Sequence[tuple[str, int]] = ()
+    path_controls: Sequence[tuple[str, int]] = ()
+    states: Sequence[str] = ()
+    mass: str = "Q"
+    known: Sequence[float | None] = ()
+    start_time: float = 0.0
+    laws: Sequence[Law] = ()
+    stabilization: Stabilized = UNSTABILIZED
+
+    def context(self) -> dict[str, Any]:
+        """What the templates read."""
+        known = ["?" if value is None else repr(float(value)) for value in self.known]
+        return self._asdict() | {"known": known} | _of_laws(self.laws)
+
+
+PLAIN: Final = Example()
+
+
+def emit_project(sources: Sources, example: Example = PLAIN, features: Features = EVERYTHING) -> Sources:
+    """The kernel with an example program (built by ``make``) and a Python package (``pip install``, NumPy only).
+
+    The Python package is called ``<name>_model``. The example program reads parameters and initial values from a text
+    file, for which it prints a form, and integrates with fixed steps. The project contains the runtime headers that
+    the kernel, the example program and the package include. ``sources`` hold the kernel and its header; ``features``
+    are what the example program and the package can do.
     """
     package = f"{sources.name}_model"
     context = {
@@ -125,18 +153,11 @@ def emit_project(
         "distribution": package.replace("_", "-").lower(),
         "digest": sources.digest,
         "version": __version__,
-        "controls": controls,
-        "control_states": control_states,
-        "path_controls": path_controls,
         "has": features,
-        "states": states,
-        "mass": mass,
-        "known": ["?" if value is None else repr(float(value)) for value in known],
-        "start_time": start_time,
-        **_of_laws(laws),
+        **example.context(),
     }
-    example = render("project_example.c.jinja", **context)
-    program = {name: sources.text(name) for name in (sources.kernel, sources.header)} | {"example.c": example}
+    program = {name: sources.text(name) for name in (sources.kernel, sources.header)}
+    program["example.c"] = render("project_example.c.jinja", **context)
     wrapper = wrapper_files(features)
     available = runtime_headers(features.methods)
     headers = include_closure(program, available)

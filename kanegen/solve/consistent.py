@@ -325,12 +325,17 @@ def projection_of(stabilization: Baumgarte | Projection | None, functions: Compi
     return stabilization
 
 
+def functions_of_constraints(d: Description) -> list[str]:
+    """Names of the functions with which states are corrected."""
+    needed = ["Q", "residuals"]
+    needed += ["position_level", "displacements"] if d.constraints.positions else []
+    needed += ["velocity_level"] if d.constraints.velocities else []
+    return needed
+
+
 def _require(functions: CompiledFunctions) -> list[str]:
     """Names of the functions of the constraints. Raises `SolveError` for a model that was built without them."""
-    constraints = functions.description.constraints
-    needed = ["Q", "residuals"]
-    needed += ["position_level", "displacements"] if constraints.positions else []
-    needed += ["velocity_level"] if constraints.velocities else []
+    needed = functions_of_constraints(functions.description)
     functions.require(needed)
     return needed
 

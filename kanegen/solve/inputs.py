@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import factorial
@@ -49,7 +49,7 @@ class RunInputs:
     ``compiled``: the module's ``Inputs``. ``function`` gives their values (n_r,); its ``n_arguments`` are t, or t, q,
     u, or t, q, u, s. ``controls``: sources of inputs that take their place, the module's ``Control``. ``laws``: the
     feedback laws that determine inputs, None without; the values are then those of the laws. ``without_laws``: the same
-    inputs with zeros for these.
+    inputs with zeros for these. ``scalars``: each input by itself, if it is known.
     """
 
     compiled: Any
@@ -58,6 +58,7 @@ class RunInputs:
     controls: tuple[Any, ...] = ()
     laws: ActiveLaws | None = None
     without_laws: RunInputs | None = None
+    scalars: tuple[Scalar, ...] | None = None
     _known: dict[float, Any] = field(default_factory=dict)
 
     @property
@@ -134,7 +135,7 @@ def run_inputs(
 def _constant(module: Evaluator, values: Any) -> RunInputs:
     compiled = module.Inputs.constant(values)  # checks them
     array = np.array(values, dtype=np.float64)
-    return RunInputs(compiled, lambda t: array)
+    return RunInputs(compiled, lambda t: array, scalars=tuple(array.tolist()))
 
 
 def _piecewise(module: Evaluator, polynomial: Any, description: Description) -> RunInputs:
@@ -155,7 +156,7 @@ def _by_name(
     names = description.inputs
     given = {name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}
     scalars, slots = _filled(given, description, needed)
-    inputs = _of_scalars(module, description, scalars)
+    inputs = replace(_of_scalars(module, description, scalars), scalars=tuple(scalars))
     if not slots or law_values is None:
         return inputs
     return _with_laws(module, inputs, ActiveLaws(slots, description, law_values))
@@ -168,7 +169,7 @@ def _with_laws(module: Evaluator, inputs: RunInputs, laws: ActiveLaws) -> RunInp
     return RunInputs(inputs.compiled, function, n_arguments, controls, laws, inputs)
 
 
-def _of_scalars(module: Evaluator, description: Description, scalars: list[Scalar]) -> RunInputs:
+def _of_scalars(module: Evaluator, description: Description, scalars: Sequence[Scalar]) -> RunInputs:
     names = description.inputs
     if not all(isinstance(scalar, float) or is_polynomial(scalar) for scalar in scalars):
         counts = [
@@ -310,8 +311,11 @@ def held(
     inputs: RunInputs,
     times: tuple[float, float],
     start: tuple[float, State],
+    needed: Collection[int],
 ) -> RunInputs:
     """The inputs, sampled at multiples of the sample time after the start of a run and held in between.
+
+    An input of which a rate is in ``needed`` (indices) stays continuous: a value that is held has no rate.
 
     Parameters
     ----------
@@ -324,35 +328,62 @@ def held(
     Raises
     ------
     SolveError
-        If the first sample cannot be computed, and if it has the wrong shape or is not finite.
+        If the first sample cannot be computed, has the wrong shape or is not finite, and if inputs that must stay
+        continuous are not given by themselves.
     """
-    names, (t, state) = description.inputs, start
-    laws, (sample_time, delay) = inputs.laws, times
-    inputs = inputs.without_laws or inputs
+    laws, (sample_time, delay), own = inputs.laws, times, inputs.without_laws or inputs
+    first, rated = _first_sample(own, description, *start), _with_rates(description, needed)
+    others = _of_scalars(module, description, _unsampled(own, description, rated))
+    defaults = (slot.default for slot in description.input_slots)
+    before = np.array([np.nan if default is None else default for default in defaults])
+    excluded = {*rated, *(() if laws is None else laws.slots)}
+    slots = [k for k in range(len(first)) if k not in excluded]
+    infinite = np.full(len(slots), np.inf)
+    options = {"sample_time": sample_time, "delay": delay, "before": before[slots], "first": first[slots]}
+    control = module.Control(own.compiled, slots, -infinite, infinite, **options)
+    acting = first if delay == 0.0 else np.where(np.isnan(before), first, before)
+
+    def values(t: float, *state: Any) -> Array:
+        r = np.array(others.function(t, *state), dtype=np.float64)
+        r[slots] = acting[slots]
+        return r
+
+    sampled = RunInputs(others.compiled, values, others.n_arguments, (control,))
+    return sampled if laws is None else _with_laws(module, sampled, laws)
+
+
+def _first_sample(inputs: RunInputs, description: Description, t: float, state: State) -> Array:
     try:
         first = np.array(inputs.at(t, state), dtype=np.float64)
     except SolveError:
         raise
     except Exception as error:
         raise SolveError(f"r cannot be evaluated at the start, t = {t!r} s: {type(error).__name__}: {error}") from error
-    for name, value in zip(names, first.tolist(), strict=True):
+    for name, value in zip(description.inputs, first.tolist(), strict=True):
         number(value, f"{name} (r at t = {t!r} s)")
-    before = [np.nan if slot.default is None else slot.default for slot in description.input_slots]
-    by_law = () if laws is None else laws.slots
-    slots = [k for k in range(len(names)) if k not in by_law]
-    infinite = np.full(len(slots), np.inf)
-    options = {"sample_time": sample_time, "delay": delay, "before": np.array(before)[slots], "first": first[slots]}
-    control = module.Control(inputs.compiled, slots, -infinite, infinite, **options)
-    acting = first if delay == 0.0 else np.where(np.isnan(before), first, before)
-    sampled = replace(
-        inputs,
-        compiled=module.Inputs.constant(np.zeros(len(names))),
-        function=lambda t: acting,
-        n_arguments=1,
-        controls=(control,),
-        _known={},
-    )
-    return sampled if laws is None else _with_laws(module, sampled, laws)
+    return first
+
+
+def _with_rates(description: Description, needed: Collection[int]) -> set[int]:
+    """Indices of the inputs of which rates are needed, and of these rates."""
+    rated, slots = set(), description.input_slots
+    for k in needed:
+        base = slots[k].rate_of if k < len(slots) else None  # hidden inputs follow
+        while base is not None:
+            rated |= {k, base}
+            base = slots[base].rate_of
+    return rated
+
+
+def _unsampled(inputs: RunInputs, description: Description, rated: Collection[int]) -> list[Scalar]:
+    """A scalar for every input: those that stay continuous, and zeros."""
+    names = [description.inputs[k] for k in sorted(rated)]
+    if rated and inputs.scalars is None:
+        raise SolveError(
+            f"the equations need rates of inputs, which values that are held do not have: give r as a mapping, in "
+            f"which {', '.join(names)} stay continuous, or leave out sample_time"
+        )
+    return [inputs.scalars[k] if inputs.scalars and k in rated else 0.0 for k in range(len(description.inputs))]
 
 
 def sample_times(sample_time: float | None, delay: float | None) -> tuple[float, float]:

@@ -551,7 +551,7 @@ class Integrable(Evaluation):
         if not times[0]:
             return inputs
         q, u = self.extension.module.checked_state(*start[:3])
-        return held(self.extension.module, d, inputs, times, (start.t, (q, u, s0)))
+        return held(self.extension.module, d, inputs, times, (start.t, (q, u, s0)), self._inputs_needed())
 
     def _state_function(self) -> str:
         return state_function(self.description.form, self._rhs_name)

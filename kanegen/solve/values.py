@@ -37,8 +37,9 @@ def names_in(given: Any, what: str) -> list[str]:
 def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[str, Any]:
     """The mapping with names in place of symbols as keys. Raises `SolveError` for unknown and repeated names."""
     if not isinstance(given, Mapping):
+        plural = f"{what}s" if what.isalpha() else what
         raise SolveError(
-            f"the values by name ({what}) are {brief(given)}; expected a mapping from names or symbols to values"
+            f"the values by name ({plural}) are {brief(given)}; expected a mapping from names or symbols to values"
         )
     result: dict[str, Any] = {}
     problems = []

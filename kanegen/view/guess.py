@@ -60,7 +60,7 @@ class Guess:
         reach = [2.0 * float(np.linalg.norm(spot)) for spot in self._fixed_points(body).values()]
         whole = self._homogeneous(body)
         if whole is not None and not reach:
-            reach.append(float(np.abs(whole.local[:3, :3]).max()))
+            reach.append(2.0 * float(np.linalg.norm(whole.local[:3, :3], axis=0).max()))
         return max(reach, default=0.0)
 
     # -- particles ------------------------------------------------------------------------------------------

@@ -135,8 +135,8 @@ def _plane() -> Triangles:
 def _triad() -> Triangles:
     """Three arrows of length 1 along x, y, z in red, green, blue."""
     shaft, head = _bar(), _head()
-    arrow = Triangles(shaft.vertices * (0.025, 0.025, 0.8), shaft.shade, shaft.faces, shaft.edges) + Triangles(
-        head.vertices * (0.07, 0.07, 0.2) + (0.0, 0.0, 0.8), head.shade, head.faces, head.edges
+    arrow = Triangles(shaft.vertices * (0.022, 0.022, 0.8), shaft.shade, shaft.faces, shaft.edges) + Triangles(
+        head.vertices * (0.065, 0.065, 0.2) + (0.0, 0.0, 0.8), head.shade, head.faces, head.edges
     )
     parts = None
     for axis, color in enumerate(((0.85, 0.1, 0.1), (0.1, 0.6, 0.15), (0.15, 0.3, 0.9))):

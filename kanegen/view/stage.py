@@ -11,6 +11,7 @@ from sympy.physics.mechanics import Point, RigidBody
 
 from kanegen.arrays import Array
 from kanegen.model.expressions import vector_frames
+from kanegen.shapes import Plane
 from kanegen.view.encode import Meshes, columns, packed, shortened
 from kanegen.view.forces import COLORS, arrows
 from kanegen.view.guess import THIN, Guess, Part
@@ -26,10 +27,13 @@ PALETTE: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e0
 GROUND: Final = "#9aa0a6"
 """Color of shapes that belong to no body."""
 
+SURFACE: Final = "#d5dae1"
+"""Color of planes."""
+
 LONGEST_ARROW: Final = 0.3
 """Length of the arrow of the largest force relative to the size of the mechanism."""
 
-TRIAD: Final = 0.18
+TRIAD: Final = 0.2
 """Length of the axes of a frame relative to the size of the mechanism."""
 
 BOUND_TIMES: Final = 60
@@ -158,7 +162,8 @@ class Stage:
         for key, shapes in given.items():
             point, frame = self._place(key)
             for shape in shapes:
-                yield str(key), GROUND, drawn(shape, point, frame, values)
+                color = SURFACE if isinstance(shape, Plane) else GROUND
+                yield str(key), color, drawn(shape, point, frame, values)
 
     def _place(self, key: Any) -> tuple[Any, Any]:
         """The point and the frame of shapes that belong to a frame or a point; None: the origin."""
@@ -203,7 +208,7 @@ class Stage:
         gap = self.poses.expressions([contact.gap], self.motion.times[:1])[0, 0]
         track = self._add({"p": packed(self.position(place)[:1] - gap * n[:1] / length)})
         local = columns(placed((1.2 * self.size, 1.2 * self.size, 1.0), from_axis(n[0])))
-        look = {"color": "#c9ced6", "opacity": 0.8, "name": contact.name, "group": "bodies"}
+        look = {"color": SURFACE, "opacity": 0.8, "name": contact.name, "group": "bodies"}
         plane = {"track": track, "mesh": self._meshes.place(unit("plane"))}
         self.items.append({"kind": "solid", "local": local, **plane, **look})
 

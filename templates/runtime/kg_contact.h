@@ -106,16 +106,16 @@ static inline size_t kg_contacts_place(kg_contacts *c, kg_real *work) {
   const size_t k = (size_t)c->model->n_rows, m = (size_t)c->model->n_contacts;
   const int calls = c->contacts->work > c->gaps->work ? c->contacts->work : c->gaps->work;
   kg_contact_sections *s = &c->s;
-  kg_real **const arrays[32] = {&s->qdot, &s->a, &s->response, &s->D, &s->free, &s->value, &s->rate, &s->target,
+  kg_real **const arrays[33] = {&s->qdot, &s->a, &s->response, &s->D, &s->free, &s->value, &s->rate, &s->target,
                                 &s->load, &s->mu_s, &s->mu_k, &s->restitution, &s->creep, &c->direction, &c->now.sign,
                                 &c->lambda, &c->slack, &c->trial.direction, &c->trial.sign, &c->search.best_state,
                                 &c->search.best_w, &c->search.w, &c->b, &c->rate_before, &c->no_load, &c->now.scale,
-                                &c->now.dense, &c->now.direction, &c->residual, &c->now.center, &c->search.unit, &c->scratch};
-  const size_t sizes[32] = {q, u, k * u, k * k, k, k, k, k, m, m, m, m, m, 2 * m, m, k, KG_CONTACT_GUARDS * m, 2 * m, m,
+                                &c->now.dense, &c->now.direction, &c->residual, &c->now.center, &c->search.unit, &c->search.response, &c->scratch};
+  const size_t sizes[33] = {q, u, k * u, k * k, k, k, k, k, m, m, m, m, m, 2 * m, m, k, KG_CONTACT_GUARDS * m, 2 * m, m,
                             3 * m, k, k, k, k, m, k, kg_modes_dense(c->model->n_rows),
-                            2 * m, 2 * m, k, k, (size_t)calls};
+                            2 * m, 2 * m, k, k, k, (size_t)calls};
   size_t total = 0;
-  for (int i = 0; i < 32; ++i) {
+  for (int i = 0; i < 33; ++i) {
     *arrays[i] = work ? work + total : NULL;
     total += sizes[i];
   }
@@ -293,7 +293,8 @@ static inline int kg_contacts_rhs(kg_contacts *c, kg_real t, const kg_real *q, c
  *   closed: the normal force; minus the gap, if the law does not close the gap; then friction:
  *   stuck: mu_s N - |lambda_t|;
  *   slipping: the slip velocity along the direction of slip; in a plane, along the direction at the start of the step,
- *     minus the tolerance; if slip starts in a plane, start_speed minus its velocity.
+ *     minus the tolerance; if slip starts in a plane, start_speed minus its velocity, else with Coulomb(paradox=)
+ *     kg_modes_yield().
  *
  * A guard can start at zero or, because of the error of the state, below zero. It is raised by a slack that
  * kg_complementarity.h sets with the modes and kg_contacts_advance() removes after the guard has risen.
@@ -341,6 +342,12 @@ static inline kg_real kg_start_guard(const kg_contacts *c, int m) {
   return c->start_speed - KG_SQRT(x * x + y * y);
 }
 
+/* Returns whether the slip of contact m can become unstable, and the model says what happens then. */
+static inline int kg_contact_can_jam(const kg_contacts *c, int m) {
+  return c->mode[m] == KG_SLIP && kg_paradox_of(c->model->contacts + m) != KG_PARADOX_ERROR &&
+         kg_normal_unknown(&c->now, m);
+}
+
 static inline void kg_guards_without_force(const kg_contacts *c, int m, int with_multipliers, kg_real *guards) {
   const kg_contact_info *info = c->model->contacts + m;
   if (c->law[m] == KG_LAW_LATCH || info->normal < 0) {
@@ -363,7 +370,10 @@ static inline void kg_guards_with_force(kg_contacts *c, int m, const kg_real *la
   const int law = c->law[m];
   if (c->mode[m] == KG_SLIP) {
     guards[2] = kg_slip_guard(c, m, lambda != NULL);
-    guards[3] = c->starting[m] ? kg_start_guard(c, m) : KG_NO_GUARD;
+    guards[3] = c->starting[m]                        ? kg_start_guard(c, m)
+                : lambda && kg_contact_can_jam(c, m) ? kg_modes_yield(&c->now, m, c->search.unit, c->no_load,
+                                                                      c->search.response)
+                                                      : KG_NO_GUARD;
   } else if (c->mode[m] == KG_STICK && lambda) {
     guards[2] = kg_stick_guard(&c->now, m, lambda);
   }

@@ -232,6 +232,9 @@ static inline int kg_hybrid_needs_forces(const kg_contacts *c, int m, int k) {
   if (k == 1) {
     return mode == KG_PENETRATED && rigid;
   }
+  if (k == 3) {
+    return kg_contact_can_jam(c, m);
+  }
   return k == 2 && (mode == KG_STICK || (mode == KG_SLIP && c->s.creep[m] > KG_C(0.0)));
 }
 

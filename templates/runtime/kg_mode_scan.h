@@ -169,29 +169,16 @@ static inline int kg_search_scan(kg_mode_search *f, int found, int unique) {
   return status;
 }
 
-/* Whether the present modes, which agree with the laws, are stable against a compliance of each contact: the gap of a
- * closed contact must accelerate in the direction of an increase of its own normal force while the other contacts keep
- * their modes. For a single contact this is A = D_nn - mu_k D_nt d > 0. Where A < 0, the penetration of a contact with
- * any normal compliance grows exponentially (Genot and Brogliato 1999). */
-static inline int kg_scan_stable(kg_mode_search *f) {
+/* The first closed contact that is unstable against a compliance of its own (kg_modes_yield()), or -1. */
+static inline int kg_scan_unstable(kg_mode_search *f) {
   kg_modes *s = f->modes;
-  const kg_real *b = s->b, *load = s->load;
-  int stable = 1;
-  s->b = f->unit;
-  s->load = f->none;
-  for (int m = 0; m < s->n_contacts && stable; ++m) {
-    const int row = s->info[m].normal;
-    if (kg_closed(s->mode[m]) && kg_normal_unknown(s, m) && s->law[m] != KG_LAW_BILATERAL) {
-      f->unit[row] = KG_C(-1.0);
-      /* Redundant normals do not yield to a unit load, and no compliance can change that. */
-      stable = kg_modes_solve_signed(s) != KG_OK || s->lambda[row] > KG_C(0.0);
-      f->unit[row] = KG_C(0.0);
+  for (int m = 0; m < s->n_contacts; ++m) {
+    if (kg_closed(s->mode[m]) && kg_normal_unknown(s, m) && s->law[m] != KG_LAW_BILATERAL &&
+        kg_modes_yield(s, m, f->unit, f->none, f->response) < KG_C(0.0)) {
+      return m;
     }
   }
-  s->b = b;
-  s->load = load;
-  kg_modes_solve(s);
-  return stable;
+  return -1;
 }
 
 /* The sum of the normal forces, in the units of the rows. */
@@ -219,18 +206,21 @@ static inline int kg_scan_at_limit(const kg_mode_search *f) {
   return limit;
 }
 
-/* Chooses among all sets of modes that agree with the laws: the one in place, if the contacts are already in it
- * (`present`), it is stable and not about to vanish; else the stable one with the least normal forces, so that a contact
- * that can detach does. `found`: a set that agrees is in place; it is kept if none is stable. */
+/* Chooses among all sets of modes that agree with the laws and are stable: the one in place, if the contacts are already
+ * in it (`present`) and it is not about to vanish; else the one with the least normal forces, so that a contact that can
+ * detach does. `found`: a set that agrees is in place. KG_NO_MODE if none is stable. */
 KG_COLD
 static inline int kg_search_best(kg_mode_search *f, int found, int present) {
-  int stable = found && kg_scan_stable(f), more = 1;
-  kg_real least = found ? kg_scan_pressure(f) : KG_C(0.0);
+  int stable = 0, more = 1;
+  kg_real least = KG_C(0.0);
+  if (found) {
+    f->unstable = kg_scan_unstable(f);
+    stable = f->unstable < 0;
+    least = kg_scan_pressure(f);
+    kg_scan_keep(f);
+  }
   if (stable && present && !kg_scan_at_limit(f)) {
     return KG_OK;
-  }
-  if (found) {
-    kg_scan_keep(f);
   }
   for (int m = 0; m < f->modes->n_contacts; ++m) {
     f->counter[m] = 0;
@@ -239,16 +229,16 @@ static inline int kg_search_best(kg_mode_search *f, int found, int present) {
   for (; more; more = kg_scan_next(f)) {
     if (kg_search_solve(f) == KG_OK && kg_search_pivot(f, 1).contact < 0) {
       const kg_real pressure = kg_scan_pressure(f);
-      const int safe = kg_scan_stable(f), less = pressure < least - KG_MODE_DIFFERENCE * (least + f->size);
-      if (safe ? !stable || less : !found) {
-        stable = safe;
-        found = 1;
+      const int less = pressure < least - KG_MODE_DIFFERENCE * (least + f->size), unstable = kg_scan_unstable(f);
+      if (unstable < 0 && (!stable || less)) {
+        stable = 1;
         least = pressure;
         kg_scan_keep(f);
       }
+      f->unstable = KG_MAX(f->unstable, unstable);
     }
   }
-  return found ? kg_scan_restore(f) : KG_NO_MODE;
+  return stable ? kg_scan_restore(f) : KG_NO_MODE;
 }
 
 /* Whether friction changes a normal force on which friction depends: without that the modes are those of a convex
@@ -371,7 +361,7 @@ static inline void kg_search_stick(kg_mode_search *f) {
 /* Finds modes that agree with their forces: kg_choose_modes(). */
 static inline int kg_find_modes(kg_mode_search *f, int unique, int trusted) {
   int pivots, again, status, found;
-  f->culprit = -1;
+  f->culprit = f->unstable = -1;
   f->size = kg_search_size(f->modes);
   if (kg_search_holds(f, &again)) {
     return KG_OK; /* contacts that stick remain in this mode */
@@ -443,7 +433,10 @@ static inline int kg_choose_modes(kg_mode_search *f, int unique, int trusted) {
   const int status = kg_find_modes(f, unique, trusted);
   memset(f->conflict, 0, (size_t)f->modes->n_contacts * sizeof *f->conflict);
   f->friction = 0;
-  if (status == KG_NO_MODE) {
+  if (status == KG_NO_MODE && f->unstable >= 0) {
+    f->culprit = f->unstable;
+    f->conflict[f->unstable] = f->friction = 1;
+  } else if (status == KG_NO_MODE) {
     kg_search_conflict(f);
   }
   return status;

@@ -43,6 +43,8 @@ typedef struct {
   int choose;           /* of several solutions the stable one of least force is taken (kg_mode_scan.h) */
   kg_real *unit;        /* n_rows zeros, for unit loads */
   const kg_real *none;  /* n_contacts zeros */
+  kg_real *response;    /* n_rows */
+  int unstable;         /* contact that is unstable in a set of modes that agrees with the laws, or -1 */
   int *conflict;        /* n_contacts: after KG_NO_MODE, flags of the contacts whose laws contradict each other, */
   int friction;         /* and whether they would not without friction (kg_mode_scan.h) */
   int culprit;          /* contact that no mode satisfies, or that has several; -1 */

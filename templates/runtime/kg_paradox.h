@@ -21,10 +21,13 @@
 extern "C" {
 #endif
 
-/* Change of speed in the infinitesimal time, as a fraction of the slip velocities. */
-#define KG_PARADOX_STEP KG_C(1e-6)
-/* The impulses change some speed of a row by more than this fraction of the slip velocities. */
-#define KG_PARADOX_CHANGE KG_C(1e-3)
+/* Change of speed in the infinitesimal time, as a fraction of the slip velocities, and its accuracy, which must be
+ * coarser than KG_MODES_STABLE: where A vanishes, the impulses of stick are at the limit of friction. */
+#define KG_PARADOX_STEP KG_C(1e-4)
+#define KG_PARADOX_ACCURACY KG_C(0.2)
+/* Since compression lasts until slip stops, the impulses change speeds by more than this fraction of the smallest slip
+ * velocity; finite forces change them by about KG_PARADOX_STEP. */
+#define KG_PARADOX_CHANGE KG_C(0.5)
 
 /* After KG_NO_MODE of kg_contacts_settle(): what happens to the contacts in conflict, KG_PARADOX_.... */
 static inline int kg_contacts_paradox(const kg_contacts *c) {
@@ -156,6 +159,31 @@ static inline kg_real kg_paradox_change(const kg_contacts *c) {
   return largest;
 }
 
+/* Finds the smallest impulses that satisfy the law of impact and change the speeds by more than `change`. */
+static inline int kg_paradox_search(kg_contacts *c, kg_real change) {
+  kg_mode_search *f = &c->search;
+  kg_real least = KG_C(0.0);
+  int found = 0, more = 1;
+  if (kg_scan_combinations(f) > KG_MODE_COMBINATIONS) {
+    return kg_search_by_pivots(f, &more) == KG_OK && kg_paradox_change(c) > change ? KG_OK : KG_NO_MODE;
+  }
+  for (int m = 0; m < f->modes->n_contacts; ++m) {
+    f->counter[m] = 0;
+    kg_mode_option(f, m, 0);
+  }
+  for (; more; more = kg_scan_next(f)) {
+    if (kg_search_solve(f) == KG_OK && kg_search_pivot(f, 1).contact < 0 && kg_paradox_change(c) > change) {
+      const kg_real pressure = kg_scan_pressure(f);
+      if (!found || pressure < least) {
+        found = 1;
+        least = pressure;
+        kg_scan_keep(f);
+      }
+    }
+  }
+  return found ? kg_scan_restore(f) : KG_NO_MODE;
+}
+
 /* The impact without collision after KG_NO_MODE of kg_contacts_settle() at this state. u becomes the speeds after it,
  * impulses (n_rows) those of the rows. KG_NO_MODE if no contact slips, or if there are no impulses that change the
  * slip. */
@@ -174,11 +202,12 @@ static inline int kg_contacts_jam(kg_contacts *c, kg_real t, const kg_real *q, k
   memcpy(c->rate_before, c->s.rate, (size_t)c->model->n_rows * sizeof(kg_real));
   kg_impact_problem(c);
   kg_paradox_rows(c, step);
-  if (!(slip > KG_C(0.0)) || kg_find_modes(&c->search, 0, 0) != KG_OK || !(kg_paradox_change(c) > KG_PARADOX_CHANGE * slip)) {
+  c->search.size = KG_PARADOX_ACCURACY * KG_PARADOX_STEP * slip / KG_MODE_TOLERANCE;
+  if (!(slip > KG_C(0.0)) || kg_paradox_search(c, KG_PARADOX_CHANGE * slip) != KG_OK) {
     c->culprit = culprit;
     return KG_NO_MODE;
   }
-  kg_paradox_rows(c, KG_C(0.0));
+  kg_paradox_rows(c, KG_C(0.0)); /* the same modes, in the limit */
   if (kg_search_solve(&c->search) != KG_OK) {
     c->culprit = culprit;
     return KG_NO_MODE;

@@ -276,6 +276,19 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
         (("run", "{file}", "-o", "rod=1", "-o", "rod=2"), 2, ("rod", "twice")),
         (("run", "{file}", "--output", "motion.txt"), 2, (".csv", ".npz", ".nc", ".parquet")),
         (("run", "{file}", "--plot", "motion.zzz"), 2, ("motion.zzz", ".png", ".pdf")),
+        (("run", "{file}", "--plot", "motion"), 2, ("motion", ".png", ".pdf")),
+        (("run", "{file}", "--plot", "absent/motion.png"), 2, ("absent", "folder")),
+        (("run", "{file}", "--output", "absent/motion.csv"), 2, ("absent", "folder")),
+        (("run", "{file}", "--points", str(10**15)), 1, ("memory",)),
+        (("run", "{file}", "--form", "reduce"), 1, ("'reduce'", "'reduced'")),
+        (("build", "{file}", "--functions", "rhs,enrgy"), 1, ("'enrgy'", "'energy'")),
+        (("build", "{file}", "--stabilization", "drift"), 2, ("'drift'", "projection", "baumgarte:ALPHA,BETA")),
+        (("build", "{file}", "--stabilization", "baumgarte:x"), 2, ("'baumgarte:x'", "baumgarte:ALPHA,BETA")),
+        (("build", "{file}", "--stabilization", "baumgarte:-5"), 2, ("alpha", "positive")),
+        (("build", "{file}", "-o", "rod=0", "--stabilization", "projection"), 1, ("stabilize",)),
+        (("emit", "{file}", "project", "--stabilization", "projection:enrgy"), 1, ("'enrgy'", "'energy'")),
+        (("emit", "{file}", "project", "--stabilization", "projection", "--functions", "rhs"), 1, ("position_level",)),
+        (("build", "."), 2, ("'.'", "folder")),
         (("show", "{file}", "-o", "n=3"), 1, ("'n'",)),
         (("show", "{file}:absent"), 1, ("'absent'",)),
         (("show", "{file}:wrong"), 1, ("frame", "3")),
@@ -291,6 +304,77 @@ def test_errors_are_one_message(
     assert result.exit_code == status
     says(result.output, *names)
     assert "Traceback" not in result.output
+
+
+BROKEN = """
+import sympy as sm
+
+def helper(x):
+    return sm.Matrix([[x, 1]]).inv()
+
+def model():
+    return helper(2)
+
+def leave():
+    raise SystemExit(3)
+"""
+
+
+def test_an_error_in_the_file_shows_the_lines_of_the_file(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(BROKEN, encoding="utf-8")
+    result = invoke(cache, "build", file)
+    assert result.exit_code == 1
+    says(result.output, "return helper(2)", ".inv()", "NonSquareMatrixError", "square")
+    assert "site-packages" not in result.output
+    assert "kanegen/" not in result.output
+    says(invoke(cache, "build", f"{file}:leave").output, "SystemExit", 3)
+    file.write_text("def model(:\n", encoding="utf-8")
+    says(invoke(cache, "build", file).output, "def model(:", "SyntaxError")
+    file.write_text("import no_such_module_at_all\n", encoding="utf-8")
+    says(invoke(cache, "build", file).output, "no_such_module_at_all", "line 1")
+    assert isinstance(invoke(cache, "--traceback", "build", file).exception, ModelError)
+
+
+def test_the_form_the_functions_and_the_stabilization_are_options(cache: Path, file: Path, tmp_path: Path) -> None:
+    options = ("--form", "nonminimal", "--stabilization", "baumgarte:5,4", "--functions", "rhs,consistency,energies")
+    says(output(cache, "build", file, *options), "nonminimal", "energy", "rhs_stabilized")
+    table = tmp_path / "motion.csv"
+    settings = ("--time", "1", "--points", "3", "--output", table)
+    model, start = read_model_file(file).model, ((0.6, -0.8), (0.0, 0.0))
+    for written, stabilization in (
+        ("baumgarte:5,4", kanegen.Baumgarte(5.0, 4.0)),
+        ("projection:energy", kanegen.Projection(integrals="energy")),
+    ):
+        output(cache, "run", file, "--form", "nonminimal", "--stabilization", written, *settings)
+        solver = kanegen.build(model, form="nonminimal", stabilization=stabilization)
+        expected = solver.integrate((0.0, 1.0), *start, t_eval=[0.0, 0.5, 1.0])
+        np.testing.assert_array_equal(last_row(table), np.hstack(expected.last))
+
+
+@pytest.mark.parametrize(
+    ("written", "stabilization"),
+    [
+        ("baumgarte:5,4", kanegen.Baumgarte(5.0, 4.0)),
+        ("projection:energy", kanegen.Projection(integrals="energy")),
+    ],
+)
+def test_an_emitted_program_is_stabilized(
+    cache: Path, file: Path, tmp_path: Path, written: str, stabilization: kanegen.Baumgarte | kanegen.Projection
+) -> None:
+    folder = tmp_path / "project"
+    output(cache, "emit", file, folder, "--form", "nonminimal", "--stabilization", written)
+    make = ["make", f"CC={C_COMPILER.command}", "CFLAGS=-O1 -Wall -Wextra -Werror", "values.txt"]
+    subprocess.run(make, cwd=folder, check=True, capture_output=True)
+    command = [folder / "example", "values.txt", "1", "0.05"]
+    run = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    solver = kanegen.build(read_model_file(file).model, form="nonminimal", stabilization=stabilization)
+    expected = solver.integrate((0.0, 1.0), (0.6, -0.8), (0.0, 0.0), method="rk4", step=0.05)
+    rows = [[float(x) for x in line.split()] for line in run.stdout.splitlines()]
+    np.testing.assert_allclose(rows, np.column_stack((expected.t, expected.q, expected.u)), rtol=1e-9, atol=1e-12)
+    plain = kanegen.build(read_model_file(file).model, form="nonminimal")
+    drifted = plain.integrate((0.0, 1.0), (0.6, -0.8), (0.0, 0.0), method="rk4", step=0.05)
+    assert np.abs(drifted.q[-1] - expected.q[-1]).max() > 1e-7
 
 
 def test_traceback_on_request(cache: Path, file: Path) -> None:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from messages import raises
 from scipy import LowLevelCallable
 from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicSpline, PPoly
 from scipy.linalg import expm
 from state_models import cart, cart_matrix, solver_of
 from systems import solver_for
@@ -256,8 +257,8 @@ LENGTH, WALL = 0.8, 0.3
 
 @cache
 def pendulum() -> kg.Solver:
-    """A pendulum in Cartesian coordinates with a force F along x and a wall at x = -0.3 m."""
-    x, y, u, w, F = me.dynamicsymbols("x y u w F")
+    """A pendulum in Cartesian coordinates with a force F along x, a pivot at y = lift and a wall at x = -0.3 m."""
+    x, y, u, w, F, lift, rate, acceleration = me.dynamicsymbols("x y u w F lift lift1 lift2")
     m, length, g = sm.symbols("m l g")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
@@ -272,8 +273,8 @@ def pendulum() -> kg.Solver:
         bodies=[me.Particle("P", P, m)],
         loads=[(P, F * N.x)],
         gravity=-g * N.y,
-        inputs=[F],
-        holonomic_constraints=[x**2 + y**2 - length**2],
+        inputs=[F, kg.Input(lift, rate=rate, acceleration=acceleration)],
+        holonomic_constraints=[x**2 + (y - lift) ** 2 - length**2],
         contacts=[kg.Unilateral(x + WALL, kg.Restitution(0.6), name="wall")],
         parameters={m: 1.2, length: LENGTH, g: 9.81},
     )
@@ -284,54 +285,76 @@ def push(t: float, q: Any, u: Any) -> float:
     return 4.0 * q[1] - 2.0 * u[0]
 
 
-def swing(angle: float, rate: float, period: float, delay: float, n: int) -> np.ndarray[Any, Any]:
-    """Angle and rate after n samples, integrated by SciPy from one instant or impact to the next."""
+def swing(angle: float, period: float, delay: float, n: int, lift: Any) -> np.ndarray[Any, Any]:
+    """Angle and rate after n samples from rest, integrated by SciPy from one instant or impact to the next."""
 
     def rates(t: float, y: Any, F: float) -> list[float]:
-        return [y[1], (F * np.cos(y[0]) - 1.2 * 9.81 * np.sin(y[0])) / (1.2 * LENGTH)]
+        weight = 1.2 * (9.81 + lift(t, 2))
+        return [y[1], (F * np.cos(y[0]) - weight * np.sin(y[0])) / (1.2 * LENGTH)]
 
     def wall(t: float, y: Any, F: float) -> float:
         return float(LENGTH * np.sin(y[0]) + WALL)
 
     wall.terminal, wall.direction = True, -1.0  # type: ignore[attr-defined]
-    y, waiting = np.array([angle, rate]), []
+    y, waiting = np.array([angle, 0.0]), []
     for k in range(n):
-        q = LENGTH * np.array([np.sin(y[0]), -np.cos(y[0])])
+        q = [LENGTH * np.sin(y[0]), lift(k * period) - LENGTH * np.cos(y[0])]
         waiting.append(push(0.0, q, LENGTH * y[1] * np.array([np.cos(y[0]), np.sin(y[0])])))
         # Before the first sample acts, its own value does: the input has no default.
         pieces = [(delay, waiting[max(k - 1, 0)]), (period - delay, waiting[k])] if delay else [(period, waiting[k])]
+        t = k * period
         for length, F in pieces:
-            t = 0.0
-            while length - t > 1e-14:
-                piece = solve_ivp(
-                    rates, (t, length), y, args=(F,), events=wall, method="DOP853", rtol=1e-12, atol=1e-14
-                )
+            end = t + length
+            while end - t > 1e-14:
+                piece = solve_ivp(rates, (t, end), y, args=(F,), events=wall, method="DOP853", rtol=1e-12, atol=1e-14)
                 t, y = piece.t[-1], piece.y[:, -1]
                 if piece.t_events[0].size:
                     y = np.array([y[0], -0.6 * y[1]])
     return np.array(y)
 
 
-@pytest.mark.parametrize("delay", [None, 0.02])
-@pytest.mark.parametrize("stabilization", [kg.Projection(), kg.Baumgarte(alpha=10.0, beta=10.0)])
-def test_a_sampled_controller_goes_on_after_impacts(stabilization: Any, delay: float | None) -> None:
+REST = PPoly(np.zeros((1, 1)), [0.0, 2.0])
+HEAVING = CubicSpline(np.linspace(0.0, 2.0, 9), 0.2 * np.sin(np.linspace(0.0, 6.0, 9)))
+
+
+@pytest.mark.parametrize(
+    ("stabilization", "delay", "lift"),
+    [
+        (kg.Projection(), None, REST),
+        (kg.Projection(), 0.02, REST),
+        (kg.Baumgarte(alpha=10.0, beta=10.0), 0.02, REST),
+        (kg.Projection(), 0.02, HEAVING),
+    ],
+    ids=["projection", "delay", "Baumgarte", "moving pivot"],
+)
+def test_a_sampled_controller_goes_on_after_impacts(stabilization: Any, delay: float | None, lift: Any) -> None:
+    """The position of the pivot, whose rates the equations contain, is not held."""
     calls = []
 
     def controller(t: float, q: Any, u: Any) -> float:
         calls.append(t)
         return push(t, q, u)
 
-    solver = pendulum()
-    start = [LENGTH * np.sin(0.9), -LENGTH * np.cos(0.9)]
-    solution = solver.with_stabilization(stabilization).integrate(
-        (0.0, 2.0), start, [0.0, 0.0], controller, sample_time=0.05, delay=delay, **STRICT
+    start, rate = [LENGTH * np.sin(0.9), lift(0.0) - LENGTH * np.cos(0.9)], float(lift(0.0, 1))
+    solution = (
+        pendulum()
+        .with_stabilization(stabilization)
+        .integrate(
+            (0.0, 2.0), start, [0.0, rate], {"F": controller, "lift": lift}, sample_time=0.05, delay=delay, **STRICT
+        )
     )
     impacts = [event for event in solution.events if event.kind == "impact"]
     assert len(impacts) >= 2
-    angle, rate = swing(0.9, 0.0, 0.05, delay or 0.0, 40)
-    np.testing.assert_allclose(solution.q[-1], [LENGTH * np.sin(angle), -LENGTH * np.cos(angle)], atol=1e-9)
-    np.testing.assert_allclose(solution.u[-1, 0], LENGTH * rate * np.cos(angle), atol=1e-8)
+    angle, speed = swing(0.9, 0.05, delay or 0.0, 40, lift)
+    np.testing.assert_allclose(solution.q[-1], [LENGTH * np.sin(angle), lift(2.0) - LENGTH * np.cos(angle)], atol=1e-9)
+    np.testing.assert_allclose(solution.u[-1, 0], LENGTH * speed * np.cos(angle), atol=1e-8)
+    np.testing.assert_allclose(solution["lift"], lift(solution.t), atol=1e-12)
     assert calls == [k * 0.05 for k in range(41)]
+
+
+def test_inputs_with_rates_are_held_by_no_other_form_of_r() -> None:
+    with raises(kg.SolveError, "rates", "lift", "mapping"):
+        pendulum().integrate((0.0, 1.0), r=lambda t: [0.0, 0.0, 0.0, 0.0], sample_time=0.1, q0=[0.3, -0.7], u0=[0, 0])
 
 
 def test_contact_forces_are_those_of_the_samples_that_acted() -> None:

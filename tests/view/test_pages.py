@@ -1,0 +1,199 @@
+"""Pages of animations in headless Chromium: they draw, play, scrub, and write no error to the console."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import PHONE, WEBGL, WITHOUT, Page, browsers
+from given_motions import chain, given, steady_disk
+
+from kanegen.view.animation import Animation, animation
+from kanegen.view.motion import Mark
+from kanegen.view.stage import PALETTE
+
+SHORT = np.linspace(0.0, 1.5, 91)
+
+
+@pytest.fixture(scope="module")
+def start() -> Iterator[Any]:
+    with browsers() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def chromium(start: Any) -> Any:
+    return start(*WEBGL)
+
+
+def animated(*motions: Any, **options: Any) -> Animation:
+    arguments = {"frames": False, "traces": False, "forces": True, "offsets": None, "notices": []}
+    return animation(motions, "a motion", **{**arguments, **options})
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A disk that rolls along an arc, with an event."""
+    from dataclasses import replace
+
+    motion = replace(steady_disk(SHORT), marks=(Mark(0.5, "bell", "user"), Mark(0.9, "floor", "impact")))
+    return animated(motion).save(tmp_path_factory.mktemp("pages") / "disk.html")
+
+
+@pytest.fixture(scope="module")
+def page(chromium: Any, disk: Path) -> Iterator[Page]:
+    """The page of the disk, which several tests use."""
+    opened = Page(chromium, disk)
+    opened.ready()
+    yield opened
+    opened.close()
+
+
+def test_a_page_draws_plays_and_scrubs(page: Page) -> None:
+    assert page.run("animation.webgl")
+    places = []
+    for fraction in (0.0, 0.5, 1.0):
+        page.seek(fraction)
+        pixels = page.colored(PALETTE[0])
+        assert len(pixels) > 1000  # an empty canvas has none
+        assert np.ptp(pixels, axis=0).max() < 600  # and a canvas of one color all
+        places.append(pixels.mean(axis=0))
+    assert np.linalg.norm(places[2] - places[0]) > 80.0
+    assert np.linalg.norm(places[1] - places[0]) > 30.0
+
+    slider = page.page.locator("#scrub")
+    slider.evaluate("element => { element.value = 0.75; element.dispatchEvent(new Event('input')); }")
+    assert page.run("animation.time") == pytest.approx(0.75)
+    assert "0.75" in page.page.inner_text("#time")
+    assert np.linalg.norm(page.colored(PALETTE[0]).mean(axis=0) - places[1]) < 2.0
+
+    page.seek(0.0)
+    page.page.select_option("#speed", "2")
+    page.page.click("#play")
+    assert page.page.inner_text("#play") == "Pause"
+    page.page.wait_for_function("!animation.playing", timeout=15_000)
+    assert page.run("animation.time === animation.end")
+    assert page.run("animation.frames") > 5
+    assert page.page.inner_text("#play") == "Play"
+    assert page.problems == []
+    assert [url for url in page.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_events_are_marked_and_named(page: Page) -> None:
+    marks = page.page.locator("#marks b")
+    assert marks.count() == 2
+    assert float(marks.first.evaluate("x => parseFloat(x.style.left)")) == pytest.approx(100 * 0.5 / 1.5, abs=1e-3)
+    page.run("animation.seek(0.95)")
+    assert "floor impact" in page.page.inner_text("#event")
+    page.run("animation.seek(0.2)")
+    assert page.page.inner_text("#event") == ""
+
+
+def test_frames_traces_and_views_can_be_switched(page: Page) -> None:
+    page.seek(1.0)
+    red = len(page.colored("#d91a1a"))
+    page.page.check("#show-frames")
+    assert len(page.colored("#d91a1a")) > red + 40  # the x-axis of the frame
+    page.page.uncheck("#show-frames")
+    assert len(page.colored("#d91a1a")) == red
+    before = len(page.colored(PALETTE[0]))
+    page.page.check("#show-traces")
+    assert len(page.colored(PALETTE[0])) > before + 50
+    start = page.colored(PALETTE[0]).mean(axis=0)
+    page.page.select_option("#camera", "top")
+    assert np.linalg.norm(page.colored(PALETTE[0]).mean(axis=0) - start) > 5.0
+    page.page.check("#follow")
+    page.seek(0.0)
+    first = page.colored(PALETTE[0]).mean(axis=0)
+    page.page.uncheck("#show-traces")
+    page.seek(1.0)
+    assert np.linalg.norm(page.colored(PALETTE[0]).mean(axis=0) - first) < 60.0  # the camera moves with the disk
+    assert page.problems == []
+
+
+def test_a_page_is_complete_on_a_phone(chromium: Any, disk: Path) -> None:
+    page = Page(chromium, disk, PHONE)
+    page.ready()
+    width, height = PHONE
+    for name in ("play", "scrub", "time", "speed", "camera", "loop", "follow", "show-frames"):
+        box = page.page.locator(f"#{name}").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] + box["height"] <= height
+    assert page.run("document.scrollingElement.scrollWidth") <= width
+    assert len(page.colored(PALETTE[0])) > 200
+    page.close()
+
+
+def test_two_motions_are_drawn_in_one_scene(chromium: Any, tmp_path: Path) -> None:
+    motions = [steady_disk(SHORT), steady_disk(SHORT + 0.25)]
+    path = animated(*motions, offsets=[(0, 0, 0), (0, 1.2, 0)]).save(tmp_path / "two.html")
+    page = Page(chromium, path)
+    page.ready()
+    for color in PALETTE[:2]:
+        assert len(page.colored(color)) > 500
+    assert page.problems == []
+    page.close()
+
+
+def test_a_notebook_cell_plays(chromium: Any, disk: Path, tmp_path: Path) -> None:
+    cell = Animation("a motion", disk.read_text(encoding="utf-8"))._repr_html_()
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(f"<!doctype html><body>{cell}</body>", encoding="utf-8")
+    page = Page(chromium, notebook)
+    frame = page.page.frame_locator("iframe")
+    frame.locator("body[data-state=ready]").wait_for(timeout=20_000)
+    frame.locator("#play").click()
+    assert frame.locator("#play").inner_text() == "Pause"
+    assert page.problems == []
+    page.close()
+
+
+def test_twenty_bodies_take_little_script_time(chromium: Any, tmp_path: Path) -> None:
+    """At most 4 ms a picture; the best of some intervals, because other processes can hold up this one."""
+    times = np.linspace(0.0, 10.0, 601)
+    path = animated(given(chain(20)[0], times, *chain(20)[1:])).save(tmp_path / "chain.html")
+    page = Page(chromium, path)
+    page.ready()
+    session = page.context.new_cdp_session(page.page)
+    session.send("Performance.enable")
+
+    def measured() -> tuple[float, int]:
+        metrics = {item["name"]: item["value"] for item in session.send("Performance.getMetrics")["metrics"]}
+        return metrics["ScriptDuration"], page.run("animation.frames")
+
+    page.run("animation.play()")
+    spent = []
+    for _ in range(3):
+        script, frames = measured()
+        page.page.wait_for_timeout(700)
+        later, more = measured()
+        spent.append((later - script) / max(1, more - frames))
+    assert min(spent) <= 4e-3, spent
+    assert page.problems == []
+    page.close()
+
+
+def test_a_browser_without_webgl_draws_lines(start: Any, disk: Path) -> None:
+    page = Page(start(*WITHOUT), disk)
+    page.ready()
+    assert not page.run("animation.webgl")
+    assert "WebGL" in page.page.inner_text("#notices")
+    places = []
+    for fraction in (0.0, 1.0):
+        page.seek(fraction)
+        pixels = page.colored(PALETTE[0])
+        assert 100 < len(pixels) < 100_000
+        places.append(pixels.mean(axis=0))
+    assert np.linalg.norm(places[1] - places[0]) > 80.0
+    page.page.mouse.move(640, 300)
+    page.page.mouse.down()
+    page.page.mouse.move(720, 340)
+    page.page.mouse.up()
+    assert np.linalg.norm(page.colored(PALETTE[0]).mean(axis=0) - places[1]) > 5.0  # the pointer turned the camera
+    assert page.problems == []
+    page.close()
