@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import kanegen as kg
+from kanegen.cli.run import check_figure
 
 Run = tuple[kg.Solver, kg.Solution]
 Check = tuple[str, float, float]
@@ -55,6 +56,8 @@ def command(
     @click.command(help=doc)
     @click.option("--plot", "file", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE.")
     def run(file: Path | None) -> None:
+        if file is not None:
+            check_figure(file)
         console = Console()
         console.print(f"[bold]{doc.strip().splitlines()[0]}[/bold]\n", soft_wrap=True)
         runs = _simulate_all(console, simulate, cases or {"value": {}})

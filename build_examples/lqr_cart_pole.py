@@ -43,8 +43,8 @@ SMALL = np.array([1e-3, -2e-3, 1e-3, 0.0])
 """A start at which the linear model holds to six digits."""
 
 
-def model() -> kg.Model:
-    """The cart-pole with the law of its force, which is also the output ``force``."""
+def model(limited: bool = True) -> kg.Model:
+    """The cart-pole with the law of its force, which is also the output ``force``; ``limited``: with saturation."""
     x, theta, v, w, F = me.dynamicsymbols("x theta v w F")
     m_c, m_p, l, g, F_max = sm.symbols("m_c m_p l g F_max")
     gains = sm.symbols(GAINS)
@@ -71,9 +71,9 @@ def model() -> kg.Model:
         bodies=(me.Particle("cart", cart, m_c), me.Particle("tip", tip, m_p)),
         gravity=-g * N.y,
         loads=((cart, F * N.x),),
-        inputs=(kg.Input(F, law=law, saturation=(-F_max, F_max)),),
+        inputs=(kg.Input(F, law=law, saturation=(-F_max, F_max) if limited else None),),
         outputs={"force": F},
-        parameters=DEFAULTS,
+        parameters={name: value for name, value in DEFAULTS.items() if limited or name != "F_max"},
     )
 
 

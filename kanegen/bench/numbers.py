@@ -18,6 +18,7 @@ from rich.table import Table
 
 import kanegen
 from kanegen.bench import probe
+from kanegen.bench.feedback import law_seconds
 from kanegen.bench.modelfile import ModelFile, label, read_model_file
 from kanegen.bench.pair import (
     ROWS,
@@ -48,6 +49,7 @@ CONSTRAINED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("rolling_disk", {}),
 )
 ROLLING_SECONDS = 10.0
+LAW_GAINS = ("k_x", "k_theta", "k_v", "k_w")
 TARGET_LINKS = 6
 """Number of links of the chain to which the target of the derivation applies."""
 STARTS = 5
@@ -141,6 +143,7 @@ class Benchmark:
             ("counting operations", self._operations),
             ("evaluating right-hand sides", self._evaluations),
             ("calling from Python", self._call),
+            ("evaluating a feedback law", self._law),
             ("sampling inputs", self._samples),
             ("starting up", self._startup),
             ("integrating the rolling disk", self._integration),
@@ -212,6 +215,12 @@ class Benchmark:
             Result("solver.rhs(..., out=...) above the C evaluation", extra, Target(150.0, 60.0, "ns"), detail),
             Result(f"solver.energy at {ROWS} states", rows / kernel, Target(3.0, 1.5, "times the C time"), against),
         ]
+
+    def _law(self) -> list[Result]:
+        law, constant = law_seconds(self._file("lqr_cart_pole", limited=False), LAW_GAINS, 10 * self.rounds)
+        detail = f"lqr_cart_pole, rk4: {seconds_text(law)} against {seconds_text(constant)} with a constant input"
+        what = "an evaluation in a run under a law u = -K x"
+        return [Result(what, law / constant, Target(1.05, 1.03, "times"), detail)]
 
     def _samples(self) -> list[Result]:
         cost = sample_cost(self._file("cart_pole"), self.rounds)

@@ -128,7 +128,7 @@ def run(
         for package in ("pandas", "pyarrow"):
             require(package, f"--output {output}")
     if plot is not None:
-        _check_figure(plot)
+        check_figure(plot)
     if html is not None:
         require_writable(html)
         require_viewer()
@@ -282,7 +282,7 @@ WRITERS: dict[str, Callable[[Path, _Motion], None]] = {
 """How to write the files of ``--output``, by their suffix."""
 
 
-def _check_figure(path: Path) -> None:
+def check_figure(path: Path) -> None:
     """Raise an error for a figure that cannot be written, before the integration."""
     require("matplotlib", f"--plot {path}", "plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import sympy
 
+from kanegen.errors import brief
 from kanegen.model import normalize
 from kanegen.model.expressions import symbol_name
 from kanegen.model.inputs import Input
@@ -200,7 +201,7 @@ def control_limits(limits: Any, problems: list[str]) -> tuple[tuple[float, float
         low, high = _limit(item)
         if not low < high:
             problems.append(
-                f"limits[{k}] is {item!r}: expected the largest magnitude, a pair (lowest, highest), or None"
+                f"limits[{k}] is {brief(item)}: expected the largest magnitude, a pair (lowest, highest), or None"
             )
         pairs.append((low, high))
     return tuple(pairs)
@@ -211,7 +212,7 @@ def _limit(item: Any) -> tuple[float, float]:
     try:
         low, high = item if normalize.is_sequence(item) else (None, None) if item is None else (-item, item)
         return -math.inf if low is None else float(low), math.inf if high is None else float(high)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return math.nan, math.nan
 
 

@@ -16,6 +16,8 @@ import sympy
 from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 
+from kanegen.errors import brief
+
 
 def is_time_function(expr: Any) -> bool:
     """Whether ``expr`` is a dynamic symbol ``f(t)``."""
@@ -28,7 +30,7 @@ def symbol_name(expr: Any) -> str:
         return str(expr.func.__name__) if is_time_function(expr) else str(expr)
     if isinstance(expr, sympy.Derivative) and is_time_function(expr.expr):
         return symbol_name(expr.expr) + "'" * derivative_order(expr)
-    return str(expr)
+    return str(expr) if isinstance(expr, sympy.Basic) else brief(expr)
 
 
 def symbol_names(symbols: Iterable[Any]) -> str:

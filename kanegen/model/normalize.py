@@ -81,7 +81,7 @@ def sequence(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
 
 def is_sequence(value: Any) -> bool:
     """Whether a value has entries: a list, tuple or matrix, not a string or an expression."""
-    is_scalar = isinstance(value, str | sympy.Expr) or not isinstance(value, Iterable)
+    is_scalar = isinstance(value, str | sympy.Expr) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0
     return isinstance(value, sympy.MatrixBase) or not is_scalar
 
 

@@ -12,14 +12,14 @@ from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description, EventLabel
 from kanegen.codes import REGULARIZED, EventKind, Status
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, brief
 from kanegen.graph.ranks import independent_rows
 from kanegen.model.contacts import Event, normalized_events
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.solution import MODES, ContactHistory, EventRecord, Outcome, Phase, conflict_message
-from kanegen.solve.values import by_name, number, one_state, require_none, shown, shown_values, unknown
+from kanegen.solve.values import by_name, key_name, number, one_state, require_none, shown, shown_values, unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,8 +328,10 @@ def _functions_of_impulses(description: Description) -> list[str]:
 def _vector(impulses: Any, speeds: tuple[str, ...]) -> Array:
     try:
         values = np.array(impulses, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise SolveError(f"impulses is {impulses!r}; expected numbers ({len(speeds)},), a name or a mapping") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SolveError(
+            f"impulses is {brief(impulses)}; expected numbers ({len(speeds)},), a name or a mapping"
+        ) from error
     if values.shape != (len(speeds),):
         raise SolveError(
             f"impulses has shape {values.shape}; expected ({len(speeds)},), one generalized impulse for each of "
@@ -372,7 +374,7 @@ def watched_events(description: Description, events: Any) -> tuple[int, ...]:
     """
     if events is None:
         return tuple(range(len(description.events)))
-    if isinstance(events, (str, Event)) or not isinstance(events, Iterable):
+    if isinstance(events, (str, Event, np.ndarray)) or not isinstance(events, Iterable):
         events = (events,)
     problems: list[str] = []
     indices = {_event_index(item, description.events, problems) for item in events}
@@ -385,7 +387,7 @@ def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) 
     names = [event.name for event in known]
     name = item.name if isinstance(item, Event) else item
     if not isinstance(name, str):
-        problems.append(f"events holds {item!r}: put events into Model(events=...) and give their names here")
+        problems.append(f"events holds {brief(item)}: put events into Model(events=...) and give their names here")
     elif name not in names:
         problems.append(f"{unknown(name, names, 'event')}; events are compiled with the model, Model(events=...)")
     else:
@@ -404,10 +406,11 @@ def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) 
 
 def start_modes(module: Evaluator, modes: Mapping[str, str] | None) -> dict[int, int]:
     """Index of contact -> code of its mode. Raises `SolveError` for names and modes that do not exist."""
-    named = by_name(modes or {}, module.CONTACTS, "contact")
-    wrong = [f"{name}: {unknown(str(mode), MODES, 'mode')}" for name, mode in named.items() if mode not in MODES]
+    named = by_name({} if modes is None else modes, module.CONTACTS, "contact")
+    given = {name: key_name(mode) for name, mode in named.items()}
+    wrong = [f"{name}: {unknown(mode, MODES, 'mode')}" for name, mode in given.items() if mode not in MODES]
     require_none(wrong, "modes: ")
-    return {module.CONTACTS.index(name): MODES.index(mode) for name, mode in named.items()}
+    return {module.CONTACTS.index(name): MODES.index(mode) for name, mode in given.items()}
 
 
 def check_run(functions: CompiledFunctions, watched: Iterable[int], backwards: bool, control_states: bool) -> None:

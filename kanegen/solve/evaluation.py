@@ -13,11 +13,10 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Build
 from kanegen.codegen.description import REACTION, Description
-from kanegen.errors import SolveError
 from kanegen.model import Baumgarte, Projection
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import by_array, state_arrays, unknown
+from kanegen.solve.values import by_array, known_name, state_arrays
 
 
 @dataclass(frozen=True)
@@ -146,8 +145,7 @@ class Evaluation:
         Raises `SolveError` for unknown names.
         """
         shapes = self.description.outputs
-        if name not in shapes:
-            raise SolveError(unknown(name, tuple(shapes), "output"))
+        name = known_name(name, tuple(shapes), "output")
         compiled = f"output:{name}"
         value = self._value(compiled, t, q, u, r, s)
         if shapes[name] == ():
@@ -161,8 +159,7 @@ class Evaluation:
 
     def reaction(self, name: str, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> Wrench:
         """Force and torque of the model's reaction ``name``. Raises `SolveError` for unknown names."""
-        if name not in self.description.reactions:
-            raise SolveError(unknown(name, self.description.reactions, "compiled reaction"))
+        name = known_name(name, self.description.reactions, "compiled reaction")
         values = self._value(REACTION + name, t, q, u, r, s)
         return Wrench(values[..., :3], values[..., 3:])
 

@@ -65,10 +65,10 @@ class Options(NamedTuple):
 
     def checked(self) -> Options:
         """These options. Raises `SolveError` for step options that contradict the method, and for invalid values."""
-        if self.method not in FIXED_STEP + ADAPTIVE:
+        if not isinstance(self.method, str) or self.method not in FIXED_STEP + ADAPTIVE:
             raise SolveError(
-                f"method is {self.method!r}; expected {', '.join(FIXED_STEP)} (fixed step) or {', '.join(ADAPTIVE)} "
-                "(adaptive)"
+                f"method is {brief(self.method)}; expected {', '.join(FIXED_STEP)} (fixed step) or "
+                f"{', '.join(ADAPTIVE)} (adaptive)"
             )
         fixed = self.method in FIXED_STEP
         if fixed and self.step is None:
@@ -86,6 +86,10 @@ class Options(NamedTuple):
         whole = isinstance(steps, (int, np.integer)) and not isinstance(steps, bool)
         if steps is not None and not (whole and 1 <= steps <= _MOST_STEPS):
             raise SolveError(f"max_steps is {brief(steps)}; expected an integer from 1 to 2**63 - 1, or None")
+        if not isinstance(self.dense_output, (bool, np.bool_)):
+            raise SolveError(f"dense_output is {brief(self.dense_output)}; expected True or False")
+        if not (isinstance(self.progress, (bool, np.bool_)) or callable(self.progress)):
+            raise SolveError(f"progress is {brief(self.progress)}; expected True, False or a function of the time")
         _check_tolerance(self.rtol, "rtol", zero=False)
         _check_tolerance(self.atol, "atol", zero=True)
         return self
@@ -208,7 +212,7 @@ def _span(t_span: Any, start: float | None) -> tuple[float, float]:
             raise SolveError(f"t_span is {brief(t_span)}; expected a pair (t0, t1) in seconds") from error
         if start is None:
             raise SolveError(
-                f"t_span is {t_span!r}, the end of the run, and the start has no time: give (t0, t1), or t in "
+                f"t_span is {brief(t_span)}, the end of the run, and the start has no time: give (t0, t1), or t in "
                 "Model(initial=...) or solver.with_initial(...)"
             ) from error
         t0, t1 = start, t_span

@@ -13,7 +13,7 @@ from kanegen.backends.protocol import Build
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.codes import Status
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, brief
 from kanegen.graph.ranks import independent_rows
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.description import SystemDescription
@@ -157,10 +157,10 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
         """
         known = (*self.description.parameters, *self.description.spare_parameters)
         if not isinstance(strict, bool):
-            raise SolveError(f"strict is {strict!r}; expected True or False")
+            raise SolveError(f"strict is {brief(strict)}; expected True or False")
         if not strict:
-            values, named = without_surplus(self.description, values or {}, named)
-        given = by_name(values or {}, known, "parameter")
+            values, named = without_surplus(self.description, {} if values is None else values, named)
+        given = by_name({} if values is None else values, known, "parameter")
         given.update(by_name(named, known, "parameter"))
         numbers = {name: number(value, f"parameter {name}") for name, value in given.items()}
         needed = {name: value for name, value in numbers.items() if name in self.parameters}
@@ -175,7 +175,7 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
 
         Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
         """
-        given = {**initial_values(values or {}, self.description), **named}
+        given = {**initial_values({} if values is None else values, self.description), **named}
         return Solver(self.extension, self.description, self.parameters, self.stabilization, given, self.model)
 
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,9 +30,17 @@ def key_name(key: Any) -> str:
 
 def names_in(given: Any, what: str) -> list[str]:
     """Names from one name, or from a sequence of names or symbols. Raises `SolveError` for anything else."""
-    if not isinstance(given, Iterable):
+    if not isinstance(given, Iterable) or isinstance(given, np.ndarray):
         raise SolveError(f"{what} is {brief(given)}; expected a sequence of names or symbols")
     return [key_name(key) for key in ([given] if isinstance(given, str) else given)]
+
+
+def known_name(given: Any, known: Sequence[str], what: str) -> str:
+    """The name that a text or symbol refers to. Raises `SolveError` if it is not one of the known names."""
+    name = key_name(given)
+    if name not in known:
+        raise SolveError(unknown(name, known, what))
+    return name
 
 
 def by_name(given: Mapping[Any, Any], known: Sequence[str], what: str) -> dict[str, Any]:
@@ -61,7 +70,7 @@ def unknown(name: str, known: Sequence[str], what: str) -> str:
         hint = f"did you mean {' or '.join(map(repr, close))}?"
     else:
         hint = f"there are {', '.join(known)}" if known else "the model has none"
-    return f"there is no {what} {name!r}: {hint}"
+    return f"there is no {what} {brief(name)}: {hint}"
 
 
 def require_none(problems: Sequence[str], headline: str = "", advice: str = "") -> None:
@@ -130,9 +139,13 @@ def positive(value: Any, what: str, expected: str = "a positive number") -> floa
 def file_path(given: Any, what: str = "path") -> Path:
     """``given`` as the path of a file or folder. Raises `SolveError` for anything that is not text or a path."""
     try:
-        return Path(given)
-    except TypeError as error:
+        path = Path(given)
+        os.fsencode(path)
+    except (TypeError, ValueError) as error:
         raise SolveError(f"{what} is {brief(given)}; expected the path of a file or folder") from error
+    if not str(given) or "\0" in str(given):
+        raise SolveError(f"{what} is {brief(given)}; expected the path of a file or folder")
+    return path
 
 
 def real_array(values: Any, what: str) -> Array:
@@ -237,7 +250,7 @@ def by_array(given: Any) -> bool:
 def _columns(values: Mapping[str, Any], names: Sequence[str], kind: str) -> Array:
     """Values by name in order: numbers give (n,), or with an array (N,) of at least one of them (N, n)."""
     given = [values[name] for name in names]
-    if not any(isinstance(value, (np.ndarray, Sequence)) and np.ndim(value) for value in given):
+    if not any(isinstance(value, (np.ndarray, list, tuple, range)) for value in given):
         return np.array([number(value, f"{kind} {name}") for name, value in zip(names, given, strict=True)])
     arrays = [real_array(value, f"{kind} {name}") for name, value in zip(names, given, strict=True)]
     lengths = {array.shape for array in arrays if array.ndim}

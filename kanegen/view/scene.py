@@ -60,8 +60,11 @@ def scene(motions: Sequence[Motion], wishes: Wishes) -> dict[str, Any]:
 
 
 def _box(points: list[Array]) -> Array:
-    """The two corners (2, 3) of the box that contains the points."""
+    """The two corners (2, 3) of the box that contains the points, as far as these are finite."""
     all_points = np.concatenate(points)
+    all_points = all_points[np.isfinite(all_points).all(axis=1)]
+    if not len(all_points):
+        return np.zeros((2, 3))
     return np.stack([all_points.min(axis=0), all_points.max(axis=0)])
 
 
@@ -84,7 +87,7 @@ def view_directions(poses: Poses, points: Array) -> tuple[Array, Array]:
 
     A plane motion is looked at along the normal of its plane.
     """
-    extent = np.ptp(points, axis=0)
+    extent = np.ptp(_box([points]), axis=0)
     flat = int(np.argmin(extent))
     planar = extent[flat] <= PLANAR * extent.max()
     gravity = poses.model.gravity

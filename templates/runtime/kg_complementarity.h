@@ -181,8 +181,8 @@ static inline int kg_contacts_settle(kg_contacts *c, kg_real t, const kg_real *q
   memset(c->announced, 0, (size_t)c->model->n_contacts * sizeof(int));
   memcpy(c->entered, c->mode, (size_t)c->model->n_contacts * sizeof(int));
   c->at_impact = 0;
-  c->search.choose = kg_contacts_may_choose(c);
-  chosen = kg_choose_modes(&c->search, 1, c->prefer_present);
+  c->search.choose = !c->tolerates && kg_contacts_may_choose(c);
+  chosen = kg_choose_modes(&c->search, !c->tolerates, c->prefer_present);
   c->culprit = c->search.culprit;
   if (chosen < 0) {
     memcpy(c->mode, c->entered, (size_t)c->model->n_contacts * sizeof(int)); /* the search for conflicts changed them */

@@ -53,6 +53,7 @@ typedef struct {
   kg_real start_speed;    /* slip that starts in a plane has the direction of its acceleration up to this velocity */
   int prefer_present;     /* accept consistent present modes without a proof of uniqueness */
   int plastic;            /* impacts have e = 0, whatever the restitution */
+  int tolerates;          /* modes that are unstable are accepted (kg_paradox.h) */
   int accumulates;        /* flights after this impact cannot be resolved (kg_transition.h) */
   int at_impact;          /* the modes chosen last were those of an impact */
   int *entered;           /* n_contacts: the modes before kg_contacts_settle() */

@@ -25,9 +25,9 @@ extern "C" {
  * coarser than KG_MODES_STABLE: where A vanishes, the impulses of stick are at the limit of friction. */
 #define KG_PARADOX_STEP KG_C(1e-4)
 #define KG_PARADOX_ACCURACY KG_C(0.2)
-/* Since compression lasts until slip stops, the impulses change speeds by more than this fraction of the smallest slip
- * velocity; finite forces change them by about KG_PARADOX_STEP. */
-#define KG_PARADOX_CHANGE KG_C(0.5)
+/* Impulses are not trivial if they change speeds by more than this fraction of the smallest slip velocity; finite forces
+ * change them by about KG_PARADOX_STEP. */
+#define KG_PARADOX_CHANGE KG_C(1e-2)
 
 /* After KG_NO_MODE of kg_contacts_settle(): what happens to the contacts in conflict, KG_PARADOX_.... */
 static inline int kg_contacts_paradox(const kg_contacts *c) {
@@ -65,12 +65,19 @@ static inline void kg_paradox_release(kg_contacts *c) {
   }
 }
 
-/* The smallest slip velocity of closed contacts, in the units of the rows; 0 if none slips. */
+/* Returns whether contact m touches and neither approaches nor separates. */
+static inline int kg_paradox_rests(const kg_contacts *c, int m) {
+  const int row = c->model->contacts[m].normal;
+  return row >= 0 && kg_normal_unknown(&c->now, m) && kg_touches(c, m) &&
+         (kg_closed(c->mode[m]) || KG_ABS(c->s.rate[row]) <= c->rate_tolerance);
+}
+
+/* The smallest slip velocity of contacts that rest, in the units of the rows; 0 if none slips. */
 static inline kg_real kg_paradox_slip(const kg_contacts *c) {
   kg_real least = KG_C(0.0);
   for (int m = 0; m < c->model->n_contacts; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
-    if (info->directions > 0 && kg_normal_unknown(&c->now, m) && kg_closed(c->mode[m])) {
+    if (info->directions > 0 && kg_paradox_rests(c, m)) {
       const kg_real slip = kg_tangential_size(&c->now, m, c->s.rate);
       const kg_real size = slip / kg_modes_unit(&c->now, info->tangent);
       if (slip > c->rate_tolerance && (size < least || !(least > KG_C(0.0)))) {
@@ -81,7 +88,7 @@ static inline kg_real kg_paradox_slip(const kg_contacts *c) {
   return least;
 }
 
-/* The largest row acceleration of the closed contacts, in the units of the rows. */
+/* The largest row acceleration, in the units of the rows. */
 static inline kg_real kg_paradox_acceleration(const kg_contacts *c) {
   kg_real largest = KG_C(0.0);
   for (int i = 0; i < c->model->n_rows; ++i) {
@@ -96,8 +103,7 @@ static inline kg_real kg_paradox_acceleration(const kg_contacts *c) {
 static inline void kg_paradox_rows(kg_contacts *c, kg_real step) {
   for (int m = 0; m < c->model->n_contacts; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
-    const int rests = info->normal >= 0 && kg_normal_unknown(&c->now, m) && kg_touches(c, m) &&
-                      (kg_closed(c->mode[m]) || KG_ABS(c->s.rate[info->normal]) <= c->rate_tolerance);
+    const int rests = kg_paradox_rests(c, m);
     if (rests) {
       c->b[info->normal] = KG_C(0.0);
     }
@@ -182,6 +188,16 @@ static inline int kg_paradox_search(kg_contacts *c, kg_real change) {
     }
   }
   return found ? kg_scan_restore(f) : KG_NO_MODE;
+}
+
+/* As kg_contacts_settle() where neither stable modes nor impulses exist, but unstable modes: these are accepted. */
+static inline int kg_contacts_settle_unstable(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u,
+                                              const kg_real *r) {
+  int status;
+  c->tolerates = 1;
+  status = kg_contacts_settle(c, t, q, u, r);
+  c->tolerates = 0;
+  return status;
 }
 
 /* The impact without collision after KG_NO_MODE of kg_contacts_settle() at this state. u becomes the speeds after it,

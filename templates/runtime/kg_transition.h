@@ -172,6 +172,9 @@ static inline int kg_transition_settle(kg_hybrid *h) {
     kg_paradox_mark(c, paradox == KG_PARADOX_REGULARIZE);
     if (paradox == KG_PARADOX_IMPACT) {
       status = kg_contacts_jam(c, h->t, h->y, u, h->r, h->impact);
+      if (status == KG_NO_MODE && c->search.unstable >= 0) {
+        return kg_contacts_settle_unstable(c, h->t, h->y, u, h->r);
+      }
       if (status >= 0) {
         kg_add(h->model->n_rows, KG_C(1.0), h->impact, h->impulse);
         status = kg_transition_impacts(h, NULL);

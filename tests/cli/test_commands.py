@@ -159,6 +159,16 @@ def test_run_writes_solutions_and_data_frames(cache: Path, file: Path, tmp_path:
     np.testing.assert_array_equal(table.index, loaded.t)
 
 
+def test_run_writes_an_animation(cache: Path, file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("k3d")
+    page = tmp_path / "motion.html"
+    page.write_text("old", encoding="utf-8")
+    assert str(page.name) in output(cache, "run", file, "--time", "1", "--html", page)
+    text = page.read_text(encoding="utf-8")
+    assert "cli_pendulum" in text
+    assert "</html>" in text
+
+
 def test_run_by_fixed_steps(cache: Path, file: Path) -> None:
     text = output(cache, "run", file, "--time", "0.5", "--method", "rk4", "--step", "0.01")
     assert re.search(r"steps\s*.\s*50 ", text)
@@ -289,6 +299,7 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
         (("emit", "{file}", "project", "--stabilization", "projection:enrgy"), 1, ("'enrgy'", "'energy'")),
         (("emit", "{file}", "project", "--stabilization", "projection", "--functions", "rhs"), 1, ("position_level",)),
         (("build", "."), 2, ("'.'", "folder")),
+        (("run", "{file}", "--html", "no/such/page.html"), 1, ("no/such/page.html", "no/such")),
         (("show", "{file}", "-o", "n=3"), 1, ("'n'",)),
         (("show", "{file}:absent"), 1, ("'absent'",)),
         (("show", "{file}:wrong"), 1, ("frame", "3")),

@@ -1,5 +1,5 @@
 /* Contacts of a frozen configuration, whose rows are matrices (tests/support/contact_rows.py). */
-#include "kg_impact.h"
+#include "kg_paradox.h"
 #include <stdlib.h>
 
 #define ARGUMENTS                                                                                        \
@@ -87,6 +87,9 @@ int run(int what, const int *sizes, const int *info, const double *p, const doub
   }
   if (status >= 0 && what & 1) {
     status = kg_contacts_settle(&c, 0.0, u, u, u);
+  }
+  if (status == KG_NO_MODE && what & 32 && kg_contacts_paradox(&c) == KG_PARADOX_IMPACT) {
+    status = kg_contacts_jam(&c, 0.0, u, u, u, lambda);
   }
   if (status >= 0 && what & 4) {
     status = kg_contacts_rhs(&c, 0.0, u, u, u, qdot, udot);

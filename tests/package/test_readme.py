@@ -72,6 +72,20 @@ def test_the_page_on_results_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_page_on_animations_runs(tmp_path: Path) -> None:
+    pytest.importorskip("k3d")
+    text = (ROOT / "docs" / "animation.md").read_text(encoding="utf-8")
+    bicycle, *others = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    # The bicycle takes long to compile, and is animated in the tests of the examples.
+    program = "\n".join([bicycle.partition("solver =")[0].replace("whipple_bicycle", "slider_crank"), *others])
+    program = program.replace('"build_examples"', repr(str(ROOT / "build_examples")))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"pendulum.html", "sweep.html"} <= {path.name for path in tmp_path.iterdir()}
+
+
 def test_the_start_of_the_page_on_integration_runs() -> None:
     text = (ROOT / "docs" / "integration.md").read_text(encoding="utf-8")
     (program,) = (code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "import" in code)

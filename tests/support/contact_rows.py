@@ -16,14 +16,14 @@ import numpy as np
 from ccompile import host_source, shared_library
 from numpy.typing import ArrayLike, NDArray
 
-from kanegen.codes import ContactLaw, Mode, Status
+from kanegen.codes import ContactLaw, Mode, Paradox, Status
 
 Array = NDArray[np.float64]
 
 OPEN, PENETRATED, CLOSED, STICK, SLIP = Mode
 STABILIZED, COMPLIANT, RESTITUTION, BILATERAL, LATCH, LOAD = ContactLaw
 OK, SINGULAR, NO_MODE, SEVERAL_MODES = Status.OK, Status.SINGULAR, Status.NO_MODE, Status.SEVERAL_MODES
-SETTLE, IMPACT, RHS, GUARDS, PROPOSE = (1 << k for k in range(5))
+SETTLE, IMPACT, RHS, GUARDS, PROPOSE, PARADOX = (1 << k for k in range(6))
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Contact:
     restitution: float = 0.0
     creep: float = 0.0
     closed: int = 0
+    paradox: Paradox = Paradox.ERROR
 
     @property
     def rows(self) -> list[Array]:
@@ -123,7 +124,7 @@ class Case:
         for c in self.contacts:
             normal = -1 if c.normal is None else row
             tangent = row + (c.normal is not None) if c.tangents else -1
-            entries.append([c.law, normal, tangent, len(c.tangents), c.closed])
+            entries.append([c.law, normal, tangent, len(c.tangents), c.closed + 2 * c.paradox])
             row += len(c.rows)
         return np.array(entries, dtype=np.int32)
 

@@ -43,34 +43,54 @@ def particle(forces: Any, **options: Any) -> kg.Model:
     return kg.Model(**{**given, **options})
 
 
-@cache
-def sampled() -> kg.Solver:
+def sampled_model() -> kg.Model:
     """Two groups of samples and a continuous law, which drive the same particle."""
     laws = {F: -3 * x - w, G: sm.floor(10 * y) / 5 - x, H: -v * sm.cos(y)}
     inputs = [
         kg.Input(symbol, law=law, **dict(zip(("sample_time", "delay"), GROUPS.get(symbol.name, ()), strict=False)))
         for symbol, law in laws.items()
     ]
-    return kg.build(particle((F + H, G - w), inputs=inputs), functions="all")
+    return particle((F + H, G - w), inputs=inputs)
 
 
 @cache
-def hybrid(with_law: bool) -> kg.Solver:
-    """A particle that falls on a floor, in a guide, pulled by a force that a state and an event change.
+def sampled() -> kg.Solver:
+    return kg.build(sampled_model(), functions="all")
+
+
+def servo_model() -> kg.Model:
+    """A law beside a servo-constraint x = 1, whose error decays as (1 + 2 t) exp(-2 t)."""
+    servo = kg.Servo([x - 1], [(-4, -4)], [G])
+    return particle((G + F, F), inputs=[kg.Input(F, law=-3 * y - x * w), G], control=servo)
+
+
+def hybrid_model(with_law: bool) -> kg.Model:
+    """A particle that falls on a floor and is pulled by a force that a state and an event change.
 
     The force along x is an input with a law, dead band and saturation; or the same expression is a load.
     """
     law = -k * (x - a) - c * v
     dead = law - sm.Max(sm.Min(law, band), -band)
     value = F if with_law else sm.Min(sm.Max(dead, -most), most)
-    inputs = [kg.Input(F, law=law, saturation=most, dead_band=band)] if with_law else []
-    model = particle(
+    return particle(
         (value, -20 + value / 2),
-        inputs=inputs,
+        inputs=[kg.Input(F, law=law, saturation=most, dead_band=band)] if with_law else [],
         states={a: -a + y},
         contacts=[kg.Unilateral(y, kg.Restitution(0.5), name="floor")],
         events=[kg.Event("passes", x - sm.Rational(1, 2), 1, reset={a: -a})],
         outputs={"force": value},
         parameters={k: 40, c: 1, most: 9, band: 1},
     )
-    return kg.build(model, functions="all")
+
+
+@cache
+def hybrid(with_law: bool) -> kg.Solver:
+    return kg.build(hybrid_model(with_law), functions="all")
+
+
+def pendulum_model() -> kg.Model:
+    """The particle on a circle of 1 m under gravity along -x, with a law that follows its tangential speed."""
+    turn = x * w - y * v
+    push = kg.Input(F, law=-3 * sm.atan2(y, x) - turn, saturation=most)
+    load = (-20 - F * y, F * x)
+    return particle(load, inputs=[push], holonomic_constraints=[x**2 + y**2 - 1], parameters={most: 5})

@@ -31,7 +31,7 @@ class Balance:
 
     ``rates``: indices of the rows of (q', u', s') that are zero; ``free``: indices of the entries of X that are
     unknown; ``rhs``: the name of the function of the rates; ``responses`` (n_rows,): accelerations of the contact rows
-    per multiplier, the scale of forces.
+    per multiplier, the scale of forces; ``laws``: indices of the inputs whose feedback laws act.
     """
 
     functions: CompiledFunctions
@@ -41,6 +41,7 @@ class Balance:
     free: Sequence[int]
     supports: tuple[Support, ...]
     responses: Array
+    laws: tuple[int, ...] = ()
 
     @property
     def description(self) -> Description:
@@ -51,7 +52,8 @@ class Balance:
     def is_compiled(self) -> bool:
         """Whether the derivatives are compiled."""
         built = self.description.functions
-        return "jacobian_q" in built and (not self.supports or "contacts_q" in built)
+        needed = ["jacobian_q", *(["contacts_q"] if self.supports else []), *(["laws_q"] if self.laws else [])]
+        return all(name in built for name in needed)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -61,10 +63,11 @@ class Balance:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The names of the rates and residuals in F, without the equations of contacts."""
+        """The names of the rates, residuals and laws in F, without the equations of contacts."""
         d = self.description
         rates = [f"{name}'" for name in (*d.coordinates, *d.speeds, *d.states)]
-        return (*(rates[row] for row in self.rates), *d.constraints.levels)
+        laws = (f"law of {d.inputs[slot]}" for slot in self.laws)
+        return (*(rates[row] for row in self.rates), *d.constraints.levels, *laws)
 
     def parts(self, X: Array) -> list[Array]:
         """q, u, s, r and the contact multipliers."""
@@ -93,18 +96,31 @@ class Balance:
         point = dict(zip(ARGUMENTS, self.parts(X), strict=True))
         return DifferenceSlopes(self.functions, self.rhs, {**point, "t": np.array([self.t])})
 
+    def law_values(self, X: Array) -> Array:
+        """The values of the laws that act."""
+        if not self.laws:
+            return np.empty(0)
+        order = list(self.description.laws)
+        values = np.asarray(self.functions.get("laws").value(*self.arguments(X)))
+        return values[[order.index(slot) for slot in self.laws]]
+
     def values(self, X: Array) -> Array:
         """F, (m,)."""
-        residuals = (
-            self.functions.get("residuals").value(*self.arguments(X)) if self.description.constraints.levels else []
-        )
+        levels = self.description.constraints.levels
+        residuals = self.functions.get("residuals").value(*self.arguments(X)) if levels else []
+        of_laws = self.parts(X)[3][list(self.laws)] - self.law_values(X)
         of_contacts = [equation.value for equation in self.contact_equations(X)]
-        return np.concatenate([self.all_rates(X)[list(self.rates)], residuals, of_contacts])
+        return np.concatenate([self.all_rates(X)[list(self.rates)], residuals, of_laws, of_contacts])
 
     def jacobian(self, X: Array) -> Array:
         """Derivatives of F with respect to the unknowns, (m, n)."""
         slopes = self.slopes(X)
         rows = [slopes.matrix("jacobian", ARGUMENTS)[list(self.rates)], slopes.matrix("residuals", ARGUMENTS)]
+        if self.laws:
+            order, first = list(self.description.laws), sum(slopes.columns[argument] for argument in STATE)
+            own = [order.index(slot) for slot in self.laws]
+            unit = np.eye(len(X))[[first + slot for slot in self.laws]]
+            rows.append(unit - slopes.matrix("laws", ARGUMENTS)[own])
         rows += [equation.slopes[None] for equation in self.contact_equations(X, slopes)]
         return np.vstack(rows)[:, list(self.free)]
 

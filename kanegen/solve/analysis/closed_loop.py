@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
-from kanegen.solve.analysis.slopes import Evaluate
+from kanegen.solve.analysis.slopes import Slopes
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.values import numbers
 
@@ -17,22 +18,25 @@ AT_KINK: Final = 1e-9
 """A state is at a kink of a law if the distance is below this fraction of the values of the laws, or of 1."""
 
 
-def in_closed_loop(evaluate: Evaluate, description: Description) -> Evaluate:
-    """The derivatives of a model whose laws act: those in an input with a law are zero."""
-    slots = list(description.laws)
+class ClosedSlopes(Slopes):
+    """Derivatives of a model in which the laws of the inputs ``slots`` act: those in these inputs are zero."""
 
-    def closed(name: str) -> Array:
-        kind, _, argument = name.rpartition("_")
-        value = evaluate(name)
-        if argument not in ("q", "u", "s", "r", "t"):
-            return value
-        through = evaluate(f"{kind}_r")[:, slots]
+    def __init__(self, base: Slopes, slots: Sequence[int]) -> None:
+        super().__init__(base.evaluate, base.description)
+        self._base, self._slots, self.outputs, self.rows = base, list(slots), base.outputs, base.rows
+        order = list(self.description.laws)
+        self._places = [order.index(slot) for slot in slots]
+
+    def of(self, name: str, argument: str) -> Array:
+        """The derivatives of one function with respect to one argument, (rows, columns)."""
+        own = self._base.of(name, argument)
+        if name == "laws" or argument not in ("q", "u", "s", "r", "t"):
+            return own
+        through = self._base.of(name, "r")[:, self._slots]
         if argument == "r":
-            value = value.copy()
-            value[:, slots] = 0.0
-        return np.asarray(value + through @ evaluate(f"laws_{argument}"))
-
-    return closed
+            own = own.copy()
+            own[:, self._slots] = 0.0
+        return np.asarray(own + through @ self._base.of("laws", argument)[self._places])
 
 
 def closed_inputs(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any, s: Any) -> Array:
@@ -46,13 +50,7 @@ def closed_inputs(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any
             f"closed_loop=True linearizes with the feedback laws of the model, but {d.name!r} has none: give "
             "kg.Input(..., law=...), or leave closed_loop=True out"
         )
-    sampled = [d.inputs[k] for k, law in d.laws.items() if law.sample_time is not None]
-    if sampled:
-        raise SolveError(
-            f"the laws of {', '.join(sampled)} are sampled, so that the closed loop has no linear differential "
-            "equations: linearize without closed_loop=True and close the loop of the discretized model, or build a "
-            "model whose laws have no sample_time"
-        )
+    require_continuous(d, tuple(d.laws))
     if r is not None:
         r = numbers(r, "r", d.inputs)
         r[list(d.laws)] = 0.0
@@ -60,11 +58,23 @@ def closed_inputs(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any
     inputs = functions.with_laws(["laws", "rhs"], t, q, u, None, s) if r is None else r
     inputs = np.zeros(len(d.inputs)) if inputs is None else inputs
     inputs[list(d.laws)] = values
-    _refuse_kinks(functions, (t, q, u, inputs, s), values)
+    refuse_kinks(functions, (t, q, u, inputs, s), values)
     return np.asarray(inputs)
 
 
-def _refuse_kinks(functions: CompiledFunctions, state: tuple[Any, ...], values: Array) -> None:
+def require_continuous(d: Description, slots: Sequence[int]) -> None:
+    """Raise `SolveError` for inputs whose laws are sampled."""
+    sampled = [d.inputs[k] for k in slots if d.laws[k].sample_time is not None]
+    if sampled:
+        raise SolveError(
+            f"the laws of {', '.join(sampled)} are sampled, so that the closed loop has no linear differential "
+            "equations: linearize without closed_loop=True and close the loop of the discretized model, or build a "
+            "model whose laws have no sample_time"
+        )
+
+
+def refuse_kinks(functions: CompiledFunctions, state: tuple[Any, ...], values: Array) -> None:
+    """Raise `SolveError` at a kink of a law; ``values`` are those of all laws at the state."""
     switches = functions.description.switches
     if not switches:
         return

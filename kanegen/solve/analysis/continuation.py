@@ -234,8 +234,9 @@ class _Family:
         )
         t = number(arguments.get("t") or initial_time(d, solver.initial) or 0.0, "t")
         released = names_in(arguments.get("free_inputs", ()), "free_inputs")
-        inputs = solver._trim_inputs(t, arguments.pop("r", None), [*released, name])
-        start = {"r": dict(zip(d.inputs, inputs.tolist(), strict=True))}
+        inputs, laws = solver.inputs_of_balance(t, arguments.pop("r", None), [*released, name])
+        # The values of laws are found, so that they are not given.
+        start = {"r": {x: float(inputs[k]) for k, x in enumerate(d.inputs) if k not in laws}}
         for variables in Variables.of(d, "0"):
             if variables.argument in arguments or variables.argument == "s0":
                 start[variables.argument] = variables.read(arguments.pop(variables.argument, None))
@@ -250,7 +251,7 @@ class _Family:
         start = {key: dict(given) for key, given in self.start.items()}
         for key, names in groups.items():
             if key in start and values is not None:
-                start[key] = {name: values[name] for name in names}
+                start[key] = {name: values[name] for name in (start[key] if key == "r" else names)}
             if key in start and self.parameter in names:
                 start[key][self.parameter] = value
         return getattr(self.solver_at(value), self.method)(**start, **self.options)

@@ -14,7 +14,14 @@ from kanegen.errors import SolveError
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.analysis.balance import Balance
 from kanegen.solve.analysis.closed_contacts import ContactValues
-from kanegen.solve.analysis.linearize import Differentiable, Linearization, contacts_near, linearize
+from kanegen.solve.analysis.closed_loop import ClosedSlopes, refuse_kinks, require_continuous
+from kanegen.solve.analysis.linearize import (
+    Differentiable,
+    Linearization,
+    contacts_near,
+    linearize,
+    without_inputs,
+)
 from kanegen.solve.analysis.newton import Root, evaluated
 from kanegen.solve.analysis.settle import steady_state
 from kanegen.solve.analysis.supports import Grip, contact_states, supports_at
@@ -151,11 +158,12 @@ class SteadyMotion(Equilibrium):
 
 @dataclass(frozen=True, eq=False)
 class _Start:
-    """The start X of a search, with the time, and the indices of the unknowns in X."""
+    """The start X of a search, with the time, the indices of the unknowns in X, and the inputs whose laws act."""
 
     t: float
     X: Array
     free: tuple[int, ...]
+    laws: tuple[int, ...]
 
 
 class Trimmable(Differentiable):
@@ -285,37 +293,50 @@ class Trimmable(Differentiable):
         """Time, start and unknowns of a search. Raises `SolveError` for unknown names and missing values."""
         d, functions = self.description, self._functions
         time = (initial_time(d, self.initial) or 0.0) if t is None else number(t, "t")
-        kept = fixed_names(fixed, (*d.coordinates, *d.speeds, *d.states))
+        names = (*d.coordinates, *d.speeds, *d.states)
+        kept = fixed_names(fixed, names)
         released = names_in(free_inputs, "free_inputs")
         require_none([unknown(x, d.inputs, "input") for x in released if x not in d.inputs], "free_inputs: ")
-        inputs = self._trim_inputs(time, r, released)
+        inputs, laws = self.inputs_of_balance(time, r, released)
         q, u, s = Variables.of(d, "0")
         given = {**q.read(state[0]), **u.read(state[1])}
         known = {name: x for name, x in self.initial.items() if name in (*q.names, *u.names)} | given
         at_q, at_u = completed(functions, time, known, given or known, inputs)
         at_s = s.array({**self.initial, **s.read(state[2])})
+        if laws:
+            values = np.asarray(functions.get("laws").value(time, at_q, at_u, inputs, at_s if d.states else None))
+            inputs[list(laws)] = values[[list(d.laws).index(slot) for slot in laws]]
         forces = np.zeros(len(d.contacts.rows))
         X = np.concatenate([at_q, at_u, at_s, inputs, forces])
-        names = (*d.coordinates, *d.speeds, *d.states)
         free = [k for k, name in enumerate(names) if name not in kept]
-        free += [len(names) + k for k, name in enumerate(d.inputs) if name in released]
-        return _Start(time, X, (*free, *range(len(X) - len(forces), len(X))))
+        free += [len(names) + k for k, name in enumerate(d.inputs) if name in released or k in laws]
+        return _Start(time, X, (*free, *range(len(X) - len(forces), len(X))), laws)
 
-    def _trim_inputs(self, t: float, r: Any, released: Sequence[str]) -> Array:
-        """The inputs (n_r,) at ``t``; those that are unknowns and have neither value nor default begin at zero."""
+    def inputs_of_balance(self, t: float, r: Any, released: Sequence[str]) -> tuple[Array, tuple[int, ...]]:
+        """The inputs (n_r,) at ``t``, and the indices of those whose laws act, which are zero.
+
+        Inputs that are unknowns and have neither a value nor a default begin at zero; their laws do not act.
+        """
         d = self.description
         if not d.inputs:
-            return np.empty(0)
+            return np.empty(0), ()
         if r is None or isinstance(r, Mapping):
             r = by_name(r or {}, d.inputs, "input")
             unset = [slot.name for slot in d.input_slots if slot.default is None and slot.name in released]
             r = dict.fromkeys(unset, 0.0) | r
-        return np.array(run_inputs(self._functions.module, d, r).at(t), dtype=np.float64)
+        source = run_inputs(self._functions.module, d, r, None, self._functions.law_values)
+        others = source.without_laws or source
+        if others.of_state:
+            raise SolveError(
+                "r depends on the state: give numbers or functions of the time, name inputs that are unknown in "
+                "free_inputs=, and write feedback as kg.Input(..., law=...)"
+            )
+        return np.array(others.at(t), dtype=np.float64), () if source.laws is None else source.laws.slots
 
     def _balance(self, start: _Start, rates: tuple[int, ...]) -> Balance:
         """The equations of a steady state, with the contacts as they are at the start."""
         d, n_k = self.description, len(self.description.contacts.rows)
-        balance = Balance(self._functions, self._rhs_name, start.t, rates, start.free, (), np.ones(n_k))
+        balance = Balance(self._functions, self._rhs_name, start.t, rates, start.free, (), np.ones(n_k), start.laws)
         if not d.contacts.table:
             return balance
         q, u, *_ = balance.parts(start.X)
@@ -354,8 +375,13 @@ class Trimmable(Differentiable):
         """The linear model at X, with the contacts in the modes of the equations."""
         t, q, u, r = balance.arguments(X)
         states = contact_states(balance.supports, balance.contact_values(X), balance.parts(X)[-1])
-        slopes = balance.slopes(X)
-        return linearize(slopes, self.rhs(t, q, u, r), contacts_near(slopes, t, states, (q, u), 1e-8), None, speeds)
+        slopes, laws = balance.slopes(X), balance.laws
+        if laws:
+            require_continuous(self.description, laws)
+            refuse_kinks(self._functions, (t, q, u, r), balance.law_values(X))
+            slopes = ClosedSlopes(slopes, laws)
+        contacts = contacts_near(slopes, t, states, (q, u), 1e-8)
+        return without_inputs(linearize(slopes, self.rhs(t, q, u, r), contacts, None, speeds), laws)
 
     def _record(self, balance: Balance, root: Root, speeds: Sequence[str] | None = None) -> dict[str, Any]:
         """The fields of the record of a steady state."""

@@ -30,7 +30,7 @@ from kanegen.solve.analysis.closed_contacts import (
     closed_contacts,
     require_regular_modes,
 )
-from kanegen.solve.analysis.closed_loop import closed_inputs, in_closed_loop
+from kanegen.solve.analysis.closed_loop import ClosedSlopes, closed_inputs
 from kanegen.solve.analysis.slopes import Evaluate, Slopes
 from kanegen.solve.consistent import violations
 from kanegen.solve.contacts import ContactState, contacts_at
@@ -248,11 +248,11 @@ class Differentiable(Evaluation):
             r = self._functions.with_laws(("contacts", "gaps"), t, q, u, r, s)
             at = contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
             states, r, s = at.states, self._functions.with_forces(r, s, at.forces), None
-        evaluate = self._evaluate(t, q, u, r, s)
-        slopes = Slopes(in_closed_loop(evaluate, self.description) if closed_loop else evaluate, self.description)
+        slopes = Slopes(self._evaluate(t, q, u, r, s), self.description)
+        slopes = ClosedSlopes(slopes, tuple(self.description.laws)) if closed_loop else slopes
         contacts = contacts_near(slopes, t, states, (q, u), tolerance)
         result = linearize(slopes, self.rhs(t, q, u, r, s), contacts, coordinates, speeds)
-        return _without_inputs(result, tuple(self.description.laws)) if closed_loop else result
+        return without_inputs(result, tuple(self.description.laws)) if closed_loop else result
 
     def _evaluate(self, t: float, q: Any, u: Any, r: Any, s: Any) -> Evaluate:
         return lambda name: np.asarray(self._value(name, t, q, u, r, s))
@@ -330,7 +330,7 @@ def _with_forces(slopes: Slopes, name: str, contacts: ClosedContacts, arguments:
     return own + slopes.of(name, MULTIPLIER) @ contacts.forces[:, : own.shape[1]]
 
 
-def _without_inputs(result: Linearization, slots: tuple[int, ...]) -> Linearization:
+def without_inputs(result: Linearization, slots: tuple[int, ...]) -> Linearization:
     """The linear model without these inputs, on which nothing depends."""
     rest = {name: np.delete(getattr(result, name), slots, 1) for name in ("B", "D", "D_outputs")}
     names = tuple(name for k, name in enumerate(result.inputs) if k not in slots)

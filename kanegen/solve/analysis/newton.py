@@ -7,7 +7,7 @@ nearest to the start in the coordinates is found by moving in the null space of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from kanegen.solve.analysis.balance import Balance
 
 _EVALUATIONS = 200
 _POLISHING = 25
+_STEPS = 50
+_LONGEST = 1.0
+"""Longest step of Newton's method far from a root, in units of the unknowns."""
 _NEAREST = 100
 _NO_DERIVATIVE = 1e-6
 """Singular values below this fraction of the largest are zero in matrices of differences."""
@@ -60,11 +63,17 @@ class Root:
 def solved(balance: Balance, X: Array, tolerance: float) -> Root:
     """A root near the start X, or the best approximation."""
     scale = _scales(balance, X)
-    root = evaluated(balance, X, tolerance)
-    if not root.converged:
-        approximation, count = _approached(balance, X, scale)
-        root = evaluated(balance, approximation, tolerance, count + 1, scale)
-    return _polished(balance, root, scale, tolerance)
+    root = evaluated(balance, X, tolerance, scale=scale)
+    if root.converged:
+        return _polished(balance, root, scale, tolerance)
+    approximation, count = _approached(balance, X, scale)
+    best = _polished(balance, evaluated(balance, approximation, tolerance, count + 1, scale), scale, tolerance)
+    if best.converged:
+        return best
+    # The least squares can have a minimum that is no root; Newton's method has no such minima.
+    other = _polished(balance, _wandered(balance, root, scale, tolerance), scale, tolerance)
+    best = other if other.error < best.error else best
+    return replace(best, evaluations=count + 1 + other.evaluations)
 
 
 def nearest(balance: Balance, root: Root, start: Array, tolerance: float) -> Root:
@@ -130,6 +139,23 @@ def _approached(balance: Balance, X: Array, scale: Array) -> tuple[Array, int]:
         return X, 0
     result = least_squares(values, start, slopes, xtol=1e-10, ftol=1e-12, gtol=1e-12, max_nfev=_EVALUATIONS)
     return at(result.x), int(result.nfev)
+
+
+def _wandered(balance: Balance, root: Root, scale: Array, tolerance: float) -> Root:
+    """The best point of Newton's method with steps of limited length, which need not decrease the residuals."""
+    best = root
+    for _ in range(_STEPS):
+        size = float(np.linalg.norm(root.step / scale))
+        X = root.X.copy()
+        X[list(balance.free)] += root.step * min(1.0, _LONGEST / max(size, _LONGEST))
+        try:
+            root = evaluated(balance, X, tolerance, root.evaluations + 1, scale)
+        except SolveError:  # outside the domain of an expression, or at a singular position
+            break
+        best = root if root.error < best.error else best
+        if root.converged:
+            break
+    return replace(best, evaluations=root.evaluations)
 
 
 def _polished(balance: Balance, root: Root, scale: Array, tolerance: float) -> Root:

@@ -7,7 +7,7 @@ penetrations of the latter follow from their laws.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -36,12 +36,9 @@ def steady_state(balance: Balance, start: Array, tolerance: float) -> tuple[Bala
 
     Raises `SolveError` if none is found, with the equations that are violated most, and if it exists at one time only.
     """
-    attempts = [balance.supports]
-    if any(support.contact.law in ONE_SIDED for support in balance.supports):
-        attempts.append(undecided(balance.supports))
     failed: list[tuple[Balance, Root]] = []
-    for supports in attempts:
-        settled, root, is_consistent = _settled(replace(balance, supports=supports), start, tolerance)
+    for supports, begin in _attempts(balance, start, tolerance):
+        settled, root, is_consistent = _settled(replace(balance, supports=supports), start, begin, tolerance)
         if is_consistent:
             _require_constant(settled, root)
             return settled, root
@@ -49,9 +46,26 @@ def steady_state(balance: Balance, start: Array, tolerance: float) -> tuple[Bala
     raise SolveError(_failure(*min(failed, key=lambda item: item[1].error)))
 
 
-def _settled(balance: Balance, start: Array, tolerance: float) -> tuple[Balance, Root, bool]:
-    """Equations, root, and whether the root satisfies all contact laws; the last root if none does."""
-    X, seen = start, {balance.supports}
+def _attempts(balance: Balance, start: Array, tolerance: float) -> Iterator[tuple[tuple[Support, ...], Array]]:
+    """Contacts and starts of the search, in the order in which they are tried."""
+    yield balance.supports, start
+    is_one_sided = any(support.contact.law in ONE_SIDED for support in balance.supports)
+    if is_one_sided:
+        yield undecided(balance.supports), start
+    if balance.laws:
+        # Saturated laws hide where they balance the forces: their inputs are unknowns first.
+        relaxed = solved(replace(balance, laws=()), start, tolerance).X
+        yield balance.supports, relaxed
+        if is_one_sided:
+            yield undecided(balance.supports), relaxed
+
+
+def _settled(balance: Balance, start: Array, begin: Array, tolerance: float) -> tuple[Balance, Root, bool]:
+    """Equations, root, and whether the root satisfies all contact laws; the last root if none does.
+
+    The search begins at ``begin``; of a family, the root nearest to ``start`` is returned.
+    """
+    X, seen = begin, {balance.supports}
     while True:
         root = solved(balance, X, tolerance)
         if not root.converged:

@@ -23,7 +23,7 @@ _DIFFERENCE = 1e-5
 
 
 class Slopes:
-    """Derivatives of (q', u', s') ("jacobian"), of the residuals, the outputs and the contacts; without elements zero.
+    """Derivatives of (q', u', s') ("jacobian"), of the residuals, the outputs, the contacts and the feedback laws.
 
     ``evaluate`` gives the compiled derivatives, by the name of the function and its argument: ``"jacobian_q"``.
     Derivatives of a function that does not depend on an argument, or that was not built, are zero or have no rows.
@@ -42,12 +42,14 @@ class Slopes:
             "residuals": len(d.constraints.levels),
             "outputs": len(self.outputs),
             "contacts": 4 * n_k + 2 * n_m,
+            "laws": len(d.laws),
         }
 
     def of(self, name: str, argument: str) -> Array:
         """The derivatives of one function with respect to one argument, (rows, columns)."""
         shape = self.rows[name], self.columns[argument]
-        constant = name == "residuals" and argument not in ("q", "u", "r")
+        varies = {"residuals": ("q", "u", "r"), "laws": ("q", "u", "s", "r", "t")}
+        constant = argument not in varies.get(name, self.columns)
         return np.zeros(shape) if constant or 0 in shape else self.evaluate(f"{name}_{argument}").reshape(shape)
 
     def matrix(self, name: str, arguments: Iterable[str] = STATE) -> Array:

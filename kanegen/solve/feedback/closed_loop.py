@@ -11,7 +11,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, Description, ServoLabels
 from kanegen.codegen.methods.table import IMPLICIT
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, brief
 from kanegen.forms import FORMS
 from kanegen.model.control import control_limits
 from kanegen.program.functions.controls import RIGHT_HAND_SIDE
@@ -129,8 +129,8 @@ def closed_loop(functions: CompiledFunctions, options: ControlOptions, start: Ru
     """
     if not isinstance(options.control, bool):
         raise SolveError(
-            f"control is {options.control!r}; expected True (the control law of the model closes the loop) or False "
-            "(the controls are inputs like others)"
+            f"control is {brief(options.control)}; expected True (the control law of the model closes the loop) or "
+            "False (the controls are inputs like others)"
         )
     if not options.control:
         own = {"sample_time", "delay"} if r is not None else set[str]()  # they apply to r as well

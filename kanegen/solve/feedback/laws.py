@@ -40,7 +40,9 @@ class ActiveLaws:
 
     def _control(self, module: Evaluator, slots: Sequence[int], sample_time: float | None, delay: float) -> Any:
         infinite = np.full(len(slots), np.inf)  # the function contains the limits
-        options = {"sample_time": sample_time or 0.0, "delay": delay, "places": self._places(slots)}
+        options: dict[str, Any] = {"sample_time": sample_time or 0.0, "delay": delay}
+        if len(slots) < len(self.description.laws):
+            options["places"] = self._places(slots)
         return module.Control(LAWS, slots, -infinite, infinite, **options)
 
     def _places(self, slots: Sequence[int]) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.inverse.assembly import assembled
 from kanegen.solve.inverse.path import Path, sampled_path
-from kanegen.solve.values import beyond, largest, listed, shown_values
+from kanegen.solve.values import beyond, largest, listed, positive, shown_values
 
 FEASIBLE: Final = 1e-9
 """A residual below this fraction of the forces counts as rounding error."""
@@ -96,6 +96,7 @@ def inverse_dynamics(
     found = inverse.along(functions.prepared, inputs.compiled, *motion, (*reactions, *residuals))
     _require_evaluated(functions, motion, found, inputs)
     if tolerance is not None:
+        positive(tolerance, "path_tolerance", "a positive number, or None")
         _require_consistent(d, motion, found, tolerance)
     scale = np.abs(found["controls"]).max(axis=1, initial=0.0) + np.abs(found["multipliers"]).max(axis=1, initial=0.0)
     forces = np.abs(found["residual"]).max(axis=1, initial=0.0)

@@ -16,7 +16,7 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import DerivationError, SolveError
 from kanegen.graph import Graph, Lowering, Spline, Tangent, evaluate, numpy_context
-from kanegen.solve.values import by_name
+from kanegen.solve.values import by_name, number, real_array
 
 DEGREE: Final = 5
 """Degree of the splines through samples; the second derivatives, which determine the forces, are of class C2."""
@@ -119,10 +119,7 @@ def _require_finite(rows: Sequence[Array], names: Sequence[str], times: Array) -
 
 
 def _times(times: Any) -> Array:
-    try:
-        wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise SolveError(f"times is {times!r}; expected numbers (n_t,), seconds") from error
+    wanted = np.atleast_1d(real_array(times, "times"))
     if wanted.ndim != 1 or not wanted.size or not np.isfinite(wanted).all():
         raise SolveError(f"times has shape {wanted.shape}; expected finite times (n_t,), seconds, at least one")
     return wanted
@@ -132,8 +129,10 @@ def _curve(value: Any, what: str, width: int, parameters: Mapping[str, float | N
     import sympy
     from sympy.physics.vector import dynamicsymbols
 
-    if isinstance(value, sympy.Expr) or (isinstance(value, int | float) and width == 1):
-        return _expression(sympy.sympify(value), what, parameters)
+    if isinstance(value, int | float | np.number) and width == 1:
+        return _expression(sympy.Float(number(value, what)), what, parameters)
+    if isinstance(value, sympy.Expr):
+        return _expression(value, what, parameters)
     if isinstance(value, Spline):
         curve = _expression(value(dynamicsymbols._t), what, parameters)
         return _within(curve, what, value.breakpoints[0], value.breakpoints[-1])
@@ -188,10 +187,7 @@ def _through(table: tuple[Any, Any], what: str, width: int) -> Any:
     """The interpolating spline of samples (times, values)."""
     from scipy.interpolate import make_interp_spline
 
-    try:
-        x, y = (np.asarray(item, dtype=np.float64) for item in table)
-    except (TypeError, ValueError) as error:
-        raise SolveError(f"the table of {what} must hold numbers: {error}") from error
+    x, y = real_array(table[0], f"the times of {what}"), real_array(table[1], f"the values of {what}")
     if x.ndim != 1 or y.shape not in ((x.size, width), (x.size,) * (width == 1)) or x.size < 4:
         raise SolveError(
             f"the table of {what} has times {x.shape} and values {y.shape}; expected (n,) and (n, {width}) with n >= 4"

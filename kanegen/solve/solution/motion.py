@@ -12,7 +12,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.display import page
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.solution.animation import animate
 from kanegen.solve.solution.files import read, write
@@ -103,6 +103,10 @@ class Solution:
 
         Raises `SolveError` if the solver is of another model, or was built with other options or by another version.
         """
+        if not hasattr(solver, "extension"):
+            raise SolveError(
+                f"solver is {brief(solver)}; expected the kanegen.Solver of the model {self._record.model!r}"
+            )
         record, digest = self._record, solver.extension.digest
         if digest != record.digest:
             raise SolveError(

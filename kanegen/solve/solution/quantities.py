@@ -12,6 +12,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.solve.solution.records import ContactHistory, ControlHistory
+from kanegen.solve.values import key_name
 
 
 class SolverReference:
@@ -78,13 +79,14 @@ class Members(Mapping[str, Any]):
         self._names, self._compute = names, compute
         self._values: dict[str, Any] = {}
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, key: Any) -> Any:
+        name = key_name(key)
         if name not in self._values:
             self._values[name] = self._compute(name)  # raises SolveError for unknown names
         return self._values[name]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
+    def __contains__(self, key: object) -> bool:
+        return key_name(key) in self._names
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

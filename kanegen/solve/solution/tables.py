@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kanegen.errors import SolveError
+from kanegen.solve.values import names_in
 
 
 def data_frame(solution: Any, quantities: Iterable[str]) -> Any:
@@ -57,9 +58,16 @@ def _columns(solution: Any, quantities: Iterable[str]) -> dict[str, Any]:
     if solution.reference is not None:
         built = solution.solver.description.functions
         columns |= {name: solution.outputs[name] for name in solution.outputs if f"output:{name}" in built}
-    for name in [quantities] if isinstance(quantities, str) else quantities:
-        columns |= _named(name, solution.reactions if name == "reactions" else getattr(solution, name))
+    for name in names_in(quantities, "quantities"):
+        columns |= _named(name, solution.reactions if name == "reactions" else _quantity(solution, name))
     return columns
+
+
+def _quantity(solution: Any, name: str) -> Any:
+    try:
+        return getattr(solution, name)
+    except AttributeError as error:
+        raise SolveError(f"{error}: name quantities of the solver, or 'reactions'") from error
 
 
 def _named(name: str, value: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from math import cos, sqrt, tan
 
 import numpy as np
 import pytest
+from feedback_models import balanced, sampled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from messages import raises
@@ -201,3 +202,23 @@ def test_names_of_steady_motions() -> None:
         solver.steady_motion(start["q"], start["u"], cyclic=("beta",))
     with raises(kg.SolveError, "u3", "rolling_disk"):
         solver.steady_motion(start["q"], {"u1": 0.0})
+
+
+def test_regulator_stands_at_the_target_of_its_law() -> None:
+    """From a start at which the law is saturated; the linear model is that of the closed loop."""
+    cart = balanced()
+    found = cart.equilibrium([0.3, 0.1])
+    np.testing.assert_allclose([*found.q, *found.r], 0.0, atol=POSITION)
+    assert (found.isolated, found.stability) == (True, "stable")
+    closed = cart.linearize(0.0, found.q, found.u, closed_loop=True)
+    np.testing.assert_allclose(found.eigenvalues, closed.eigenvalues, rtol=1e-9)
+    without = cart.equilibrium([0.3, 0.1], r={"F": 0.0})
+    assert without.undetermined == ("x",)
+    assert without.stability == "unstable"
+
+
+def test_sampled_laws_leave_the_stability_open() -> None:
+    found = sampled().equilibrium([0.3, 0.2])
+    assert found["x"] == pytest.approx(0.0, abs=POSITION)
+    assert found.stability == "undetermined"
+    assert "sampled" in found.reason

@@ -8,7 +8,21 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from feedback_models import GROUPS, F, G, balanced, hybrid, particle, sampled, v, w, x, y
+from feedback_models import (
+    GROUPS,
+    F,
+    G,
+    balanced,
+    hybrid,
+    particle,
+    pendulum_model,
+    sampled,
+    sampled_model,
+    servo_model,
+    v,
+    w,
+    x,
+)
 from messages import raises
 from scipy.integrate import solve_ivp
 from systems import example
@@ -144,22 +158,9 @@ def test_sampled_groups_act_after_their_delays() -> None:
         acting |= {name: value for begin, name, value in waiting if begin <= stop + 1e-9}
     solution = solver.integrate((0.0, end), [0.3, -0.2], [0.1, 0.4], rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(np.concatenate(solution.last[1:]), state, rtol=0, atol=1e-10)
-    same = kg.build(particle_of(solver), backend="interpreted")
+    same = kg.build(sampled_model(), backend="interpreted")
     peer = same.integrate((0.0, end), [0.3, -0.2], [0.1, 0.4], rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(np.concatenate(peer.last[1:]), state, rtol=0, atol=1e-9)
-
-
-def particle_of(solver: kg.Solver) -> kg.Model:
-    """The model of `sampled` again, for another back end."""
-    H = me.dynamicsymbols("H")
-    assert solver.description.inputs == ("F", "G", "H")
-    (T, _), (T_G, delay) = GROUPS["F"], GROUPS["G"]
-    inputs = [
-        kg.Input(F, law=-3 * x - w, sample_time=T),
-        kg.Input(G, law=sm.floor(10 * y) / 5 - x, sample_time=T_G, delay=delay),
-        kg.Input(H, law=-v * sm.cos(y)),
-    ]
-    return particle((F + H, G - w), inputs=inputs)
 
 
 def test_law_is_a_load_in_runs_with_contacts_events_and_states() -> None:
@@ -199,15 +200,29 @@ def test_rodas_follows_the_law_with_contacts_and_states() -> None:
 
 def test_servo_acts_beside_a_law() -> None:
     """The error of the servo-constraint decays as (1 + 2 t) exp(-2 t), whatever the law does."""
-    servo = kg.Servo([x - 1], [(-4, -4)], [G])
-    inputs = [kg.Input(F, law=-3 * y - x * w), G]
-    solver = kg.build(particle((G + F, F), inputs=inputs, control=servo), functions=("rhs", "servo"))
+    solver = kg.build(servo_model(), functions="all")
     solution = solver.integrate((0.0, 2.0), [0.0, 0.5], [0.0, 1.0], control=True, rtol=1e-11, atol=1e-12)
     error = -(1 + 2 * solution.t) * np.exp(-2 * solution.t)
     assert solution.control is not None
     np.testing.assert_allclose(solution.control.errors[:, 0], error, atol=1e-9)
     np.testing.assert_allclose(solution["F"], -3 * solution["y"] - solution["x"] * solution["w"], atol=1e-12)
     np.testing.assert_allclose(solution["G"], solution.control.values[:, 0])
+
+
+@pytest.mark.parametrize("stabilization", [kg.Baumgarte(5.0, 5.0), kg.Projection()], ids=["Baumgarte", "Projection"])
+def test_law_acts_under_constraints_that_are_stabilized(stabilization: Any) -> None:
+    """A particle on a circle against its equation in the angle, ``2 theta'' = 20 sin theta + F``."""
+    solver = kg.build(pendulum_model(), stabilization=stabilization, functions="all")
+
+    def rates(t: float, z: np.ndarray) -> list[float]:
+        return [z[1], (20 * np.sin(z[0]) + np.clip(-3 * np.arctan2(np.sin(z[0]), np.cos(z[0])) - z[1], -5, 5)) / 2]
+
+    start, options = [0.4, 0.5], {"method": "DOP853", "rtol": 1e-12, "atol": 1e-13, "max_step": 0.01}
+    theta, omega = solve_ivp(rates, (0.0, 1.0), start, **options).y[:, -1]
+    q, u = [np.cos(start[0]), np.sin(start[0])], [-0.5 * np.sin(start[0]), 0.5 * np.cos(start[0])]
+    solution = solver.integrate((0.0, 1.0), q, u, rtol=1e-11, atol=1e-12)
+    expected = [np.cos(theta), np.sin(theta), -omega * np.sin(theta), omega * np.cos(theta)]
+    np.testing.assert_allclose(np.concatenate(solution.last[1:]), expected, rtol=0, atol=1e-8)
 
 
 def test_rate_of_a_law_enters_velocity_constraints() -> None:
@@ -220,6 +235,25 @@ def test_rate_of_a_law_enters_velocity_constraints() -> None:
     np.testing.assert_allclose(one.rhs(0.0, q, u)[1], other.rhs(0.0, q, u)[1], rtol=ROUNDING)
     ends = [solver.integrate((0.0, 1.0), q, u, rtol=1e-10).last[1] for solver in (one, other)]
     np.testing.assert_allclose(*ends, rtol=1e-9)
+
+
+def test_law_is_written_in_the_speeds_before_a_change() -> None:
+    s1, s2 = me.dynamicsymbols("s1 s2")
+    model = particle((F, 0), inputs=[kg.Input(F, law=-3 * x - v)])
+    changed = model.with_speeds((s1, s2), (v + w, v - w))
+    solvers = [kg.build(item, backend="interpreted") for item in (model, changed)]
+    _, (before, _) = solvers[0].rhs(0.0, [0.3, 0.1], [0.4, -0.2])
+    _, after = solvers[1].rhs(0.0, [0.3, 0.1], [0.2, 0.6])
+    np.testing.assert_allclose(after, [before, before], rtol=ROUNDING)
+
+
+def test_inverse_dynamics_does_not_follow_laws() -> None:
+    solver = kg.build(servo_model(), functions="all")
+    path, times = {"x": (np.linspace(0, 1, 9), np.linspace(0, 1, 9)), "y": 0.0}, [0.5]
+    with raises(kg.SolveError, "F", "r="):
+        solver.inverse_dynamics(path, times)
+    free = balanced().inverse_dynamics({"x": 0.0, "theta": 0.0}, times)  # a control like others
+    assert free.control_names == ("F",)
 
 
 def test_c_function_of_the_closed_loop_agrees_with_rhs() -> None:
