@@ -188,8 +188,8 @@ class Trimmable(Differentiable):
     ) -> Equilibrium:
         """The equilibrium near ``q0``: q' = 0, u' = 0, s' = 0, with all constraints and contact laws satisfied.
 
-        A trust-region method for least squares approaches the equilibrium with the Jacobians of the model (central
-        differences if they were not built), Newton's method makes it accurate to rounding. Rigid contacts satisfy
+        Newton's method, damped, finds it to rounding with the Jacobians of the model (central differences if they were
+        not built); where it fails, a trust-region method for least squares comes first. Rigid contacts satisfy
         ``0 <= gap, 0 <= force, gap * force = 0``, friction at rest lies within its cone, and compliant contacts have
         the forces of their laws.
 

@@ -49,7 +49,8 @@ class Grip(Enum):
 class Support:
     """One contact, with the equations of its forces; ``index`` is its number, ``is_rough``: it has friction.
 
-    ``slips``: its surfaces move on each other at the start, so that it slips while it is closed.
+    ``slips``: its surfaces move on each other at the start, so that it slips while it is closed. ``sign`` is that of
+    the friction at its limit along a line.
     """
 
     index: int
@@ -58,6 +59,7 @@ class Support:
     grip: Grip
     is_rough: bool
     slips: bool
+    sign: float = 1.0
 
     @property
     def tangents(self) -> list[int]:
@@ -163,10 +165,19 @@ def equations_of(
         else:
             yield from (Equation(f"slip {rows[k]}", values.rate[k], own.rate[k]) for k in tangents)
         if grip is Grip.LIMIT:
-            size = float(np.linalg.norm(forces[tangents])) or 1.0
-            load, of_load = _normal_force(support, values, forces, own, unit)
-            slopes = values.mu_s[m] * of_load - sum(forces[k] / size * unit(k) for k in tangents)
-            yield Equation(f"limit of friction {rows[tangents[0]]}", values.mu_s[m] * load - size, slopes)
+            yield _at_limit(support, values, forces, own, unit, rows)
+
+
+def _at_limit(
+    support: Support, values: ContactValues, forces: Array, own: RowSlopes, unit: Any, rows: Sequence[str]
+) -> Equation:
+    """``mu_s N - |lambda_t| = 0``; along a line with the sign of the friction that reached the limit."""
+    tangents, mu = support.tangents, values.mu_s[support.index]
+    friction = forces[tangents]
+    e = friction / (float(np.linalg.norm(friction)) or 1.0) if len(tangents) > 1 else np.array([support.sign])
+    load, of_load = _normal_force(support, values, forces, own, unit)
+    slopes = mu * of_load - sum(x * unit(k) for x, k in zip(e, tangents, strict=True))
+    return Equation(f"limit of friction {rows[tangents[0]]}", mu * load - float(e @ friction), slopes)
 
 
 def _slipping(
@@ -229,7 +240,7 @@ def _revised(
     if support.grip is Grip.STICK:
         load = abs(forces[n]) if n >= 0 else values.load[m]
         if np.linalg.norm(forces[support.tangents]) > values.mu_s[m] * load + limits[1]:
-            return replace(support, grip=Grip.LIMIT)
+            return replace(support, grip=Grip.LIMIT, sign=float(np.sign(forces[support.tangents[0]]) or 1.0))
     return support
 
 
