@@ -137,7 +137,7 @@ def _name_problems(kind: str, name: Any) -> list[str]:
 def _function_problems(function: Function) -> list[str]:
     name, arity, names, derivatives = function.name, function.arity, function.arguments, function.derivatives
     what, problems = f"kg.Function {brief(name)}", _name_problems("kg.Function", name)
-    if not isinstance(arity, int) or not 1 <= arity <= MOST_ARGUMENTS:
+    if not isinstance(arity, int) or isinstance(arity, bool) or not 1 <= arity <= MOST_ARGUMENTS:
         return [*problems, f"{what} has the arity {brief(arity)}: expected an integer from 1 to {MOST_ARGUMENTS}"]
     is_text = isinstance(function.c, str) and function.c.strip() and not re.search("[\ud800-\udfff]", function.c)
     are_names = len(names) == arity and all(

@@ -26,7 +26,7 @@ def Multiplier(contact: str, index: int = 0) -> Any:
 
     Raises `ModelError` for anything but a name and an index.
     """
-    whole = isinstance(index, int) and not isinstance(index, bool) and index >= 0
+    whole = isinstance(index, int) and not isinstance(index, bool) and 0 <= index < 1000
     if not isinstance(contact, str) or not whole:
         raise ModelError(
             f"Multiplier({brief(contact)}, {brief(index)}): expected the name of a contact and the index of one of its "

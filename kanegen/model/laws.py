@@ -327,13 +327,15 @@ class Coulomb(Law):
 
     def option_problem(self) -> str:
         choices = Paradox.labels()
-        if self.paradox not in choices:
-            return f"has paradox={self.paradox!r}: expected {', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}"
+        if not isinstance(self.paradox, str) or self.paradox not in choices:
+            return (
+                f"has paradox={brief(self.paradox)}: expected {', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}"
+            )
         known = isinstance(self.compliance, CompliantLaw) and self.compliance.gives_force
         if not (known if self.paradox == Paradox.REGULARIZE.label else self.compliance is None):
             return (
-                f"has paradox={self.paradox!r} and compliance={self.compliance!r}: expected a law that gives a force, "
-                'such as compliance=kg.KelvinVoigt(stiffness, damping), with paradox="regularize" only'
+                f"has paradox={self.paradox!r} and compliance={brief(self.compliance)}: expected a law that gives a "
+                'force, such as compliance=kg.KelvinVoigt(stiffness, damping), with paradox="regularize" only'
             )
         return ""
 

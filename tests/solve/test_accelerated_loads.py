@@ -163,26 +163,37 @@ def test_an_oscillator_with_an_inerter_has_the_frequency_by_hand() -> None:
     assert run.q[:, 1] - run.q[:, 0] == pytest.approx(-np.cos(omega * run.t), abs=FINE_INTEGRATION)
 
 
-def test_a_geared_wheel_adds_its_reflected_inertia() -> None:
-    """A pendulum whose joint turns a wheel of inertia I at n times its speed: (m l^2 + n^2 I) u' = -m g l sin q."""
+def pendulum(loads: Any, axial: Any = 0, **fields: Any) -> kg.Model:
+    """A bob P of mass m at the distance l from O, at the angle q from the vertical N.x, under gravity and ``loads``.
+
+    ``loads`` and the function ``reactions`` of ``fields`` take N, A (A.x along the rod), O, P and u; ``axial`` is the
+    velocity of O along the rod.
+    """
     q, u = me.dynamicsymbols("q u")
-    m, length, g, n, inertia = sm.symbols("m l g n I", positive=True)
+    m, length, g = sm.symbols("m l g", positive=True)
     N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
     A = N.orientnew("A", "Axis", [q, N.z])
     A.set_ang_vel(N, u * N.z)
+    O.set_vel(N, axial * A.x)
     P = O.locatenew("P", length * A.x)
     P.v2pt_theory(O, N, A)
-    model = kg.Model(
-        name="geared",
-        frame=N,
-        coordinates=[q],
-        speeds=[u],
-        kinematics=[q.diff(TIME) - u],
+    return kg.Model(
+        **{"name": "pendulum", "frame": N, "coordinates": [q], "speeds": [u], "kinematics": [q.diff(TIME) - u]},
         bodies=[me.Particle("bob", P, m)],
-        loads=[(P, m * g * N.x), (A, -(n**2) * inertia * u.diff(TIME) * N.z)],
-        parameters={m: 2.0, length: 0.5, g: 9.81, n: 20.0, inertia: 1e-3},
-        reactions={"joint": kg.Reaction(("bob",), O, N, loads=(P,))},
+        loads=[(P, m * g * N.x), *loads(N, A, P, u)],
+        parameters={m: 2.0, length: 0.5, g: 9.81, **fields.pop("parameters")},
+        reactions=fields.pop("reactions")(N, A, O, P),
+        **fields,
+    )
+
+
+def test_a_geared_wheel_adds_its_reflected_inertia() -> None:
+    """A pendulum whose joint turns a wheel of inertia I at n times its speed: (m l^2 + n^2 I) u' = -m g l sin q."""
+    n, inertia = sm.symbols("n I", positive=True)
+    model = pendulum(
+        lambda N, A, P, u: [(A, -(n**2) * inertia * u.diff(TIME) * N.z)],
+        parameters={n: 20.0, inertia: 1e-3},
+        reactions=lambda N, A, O, P: {"joint": kg.Reaction(("bob",), O, N, loads=(P,))},
     )
     solver = kg.build(model)
     udot = -2.0 * 9.81 * 0.5 * np.sin(0.4) / (2.0 * 0.25 + 400 * 1e-3)
@@ -192,25 +203,13 @@ def test_a_geared_wheel_adds_its_reflected_inertia() -> None:
 
 def test_reactions_and_auxiliary_loads_contain_the_loads_at_the_true_accelerations() -> None:
     """A bob in a fluid: the rod bears m a less the weight and the force of the added mass, -b a."""
-    q, u, w = me.dynamicsymbols("q u w")
-    m, length, g, b = sm.symbols("m l g b", positive=True)
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    A = N.orientnew("A", "Axis", [q, N.z])
-    A.set_ang_vel(N, u * N.z)
-    O.set_vel(N, w * A.x)
-    P = O.locatenew("P", length * A.x)
-    P.v2pt_theory(O, N, A)
-    model = kg.Model(
-        name="bob",
-        frame=N,
-        coordinates=[q],
-        speeds=[u],
-        kinematics=[q.diff(TIME) - u],
-        bodies=[me.Particle("bob", P, m)],
-        loads=[(P, m * g * N.x - b * P.acc(N))],  # w and w' are in it
-        parameters={m: 2.0, length: 0.5, g: 9.81, b: 0.7},
+    w, b = me.dynamicsymbols("w"), sm.Symbol("b", positive=True)
+    model = pendulum(
+        lambda N, A, P, u: [(P, -b * P.acc(N))],  # w and w' are in it
+        axial=w,
+        parameters={b: 0.7},
         auxiliary_speeds=[w],
-        reactions={"rod": kg.Reaction(("bob",), P, A)},
+        reactions=lambda N, A, O, P: {"rod": kg.Reaction(("bob",), P, A)},
         check_kinematics=False,
     )
     solver = kg.build(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -138,3 +139,78 @@ def test_states_of_a_linear_model_are_checked(wrong: Any) -> None:
         solver.linearize(0.0, start["q"], start["u"], s=wrong)
     with pytest.raises(SolveError):
         solver.impulse(0.0, start["q"], start["u"], [1.0], s=wrong)
+
+
+class Unprintable:
+    """An object of the user that has no text."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+
+ODD = (*WRONG, Unprintable(), b"ab", 1j, np.array(3.0), np.zeros((2, 3, 4)), "\ud800", int, {1: 2}, iter([1]), {1})
+"""Values that are legal nowhere below, or only by their meaning in that place."""
+
+
+def refused(call: Callable[[], Any], error: type[Exception] | tuple[type[Exception], ...] = KanegenError) -> None:
+    """The call succeeds or raises an error of kanegen."""
+    with suppress(error):
+        call()
+
+
+@pytest.mark.parametrize(
+    "option", ["method", "events", "modes", "dense_output", "progress", "control", "t_eval", "step"]
+)
+def test_no_option_of_a_run_raises_an_error_of_python(option: str) -> None:
+    for value in ODD:
+        refused(lambda value=value: run(t_span=(0.0, 0.01), max_steps=100, **{option: value}))
+
+
+@pytest.mark.parametrize("place", ["path", "motion", "table", "times", "r", "q0", "path_tolerance"])
+def test_no_argument_of_inverse_dynamics_raises_an_error_of_python(place: str) -> None:
+    solver = solver_for("particle_tracking")
+    path = {"r": 1, "theta": 0.2, "phi": 0.1}
+    for value in ODD:
+        given: dict[str, Any] = {"path": path, "times": [0.0], "path_tolerance": None, place: value}
+        if place == "motion":
+            given = {"path": {**path, "r": value}, "times": [0.0], "path_tolerance": None}
+        elif place == "table":
+            given = {"path": (value, value), "times": [0.0], "path_tolerance": None}
+        refused(lambda given=given: solver.inverse_dynamics(**given))
+
+
+def test_names_of_quantities_are_checked() -> None:
+    solver, motion = solver_for("slider_crank"), run(t_span=(0.0, 0.01))
+    start = initial("slider_crank")
+    state = start["t"], start["q"], start["u"]
+    for value in (None, *ODD):
+        for call in (
+            lambda name: solver.output(name, *state),
+            lambda name: solver.reaction(name, *state),
+            lambda name: motion.outputs[name],
+            lambda name: motion.reactions[name],
+            lambda name: motion[name],
+            lambda name: kg.load(name),
+            lambda name: motion.with_solver(name),
+            lambda name: solver.with_parameters(name),
+            lambda name: solver.with_parameters({}, strict=name),
+            lambda name: solver.with_initial(name),
+            lambda name: solver.rhs(0.0, {"theta": name}, start["u"]),
+        ):
+            refused(lambda call=call, value=value: call(value))
+    with raises(SolveError, "output", "3"):
+        solver.output(3, *state)  # type: ignore[arg-type]
+    with raises(SolveError, "solver", "'again'", "kanegen.Solver"):
+        motion.with_solver("again")
+    for path in ("", "a\0b", "\ud800"):
+        with raises(SolveError, "path"):
+            motion.save(path)
+
+
+def test_quantities_of_tables_are_checked() -> None:
+    pytest.importorskip("pandas")
+    motion = run(t_span=(0.0, 0.01))
+    with raises(SolveError, "enrgy", "energy"):
+        motion.to_dataframe("enrgy")
+    for value in ODD:
+        refused(lambda value=value: motion.to_dataframe(value))
