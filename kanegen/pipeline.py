@@ -168,7 +168,7 @@ def emit(
     require_stabilization(stabilization)
     sources = _sources_with(model, _options(form, functions, stabilization))
     description = Description.from_sources(sources)
-    known = form_values(description, model.parameters, model.initial, values or {})
+    known = form_values(description, model.parameters, model.initial, {} if values is None else values)
     constraints = description.control_constraints
     control_states = () if constraints is None else constraints.states
     example = Example(

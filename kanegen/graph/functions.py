@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Union
+from typing import Any, Final, Union
 
 import numpy as np
 import sympy
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from sympy.core.function import ArgumentIndexError
 
 from kanegen.arrays import Array
-from kanegen.errors import DerivationError, ModelError
+from kanegen.errors import DerivationError, ModelError, brief
 
 Derivative = Union["Function", "Spline", Callable[..., Any]]
 
@@ -40,6 +40,10 @@ def _applied_class(owner: Function | Spline) -> Any:
         "_imp_": staticmethod(owner.python),
     }
     return type(owner.name, (sympy.Function,), body)
+
+
+MOST_ARGUMENTS: Final = 1000
+"""Largest arity of a :class:`Function`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +84,12 @@ class Function:
     _applied: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "derivatives", tuple(self.derivatives))
-        if not self.arguments and isinstance(self.arity, int):
+        for name in ("derivatives", "arguments"):
+            given = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, Sequence):
+                raise ModelError(f"kg.Function has {name}={brief(given)}: expected a sequence")
+            object.__setattr__(self, name, tuple(given))
+        if not self.arguments and isinstance(self.arity, int) and self.arity <= MOST_ARGUMENTS:
             names = ("x",) if self.arity == 1 else tuple(f"x{k + 1}" for k in range(self.arity))
             object.__setattr__(self, "arguments", names)
         problems = _function_problems(self)
@@ -121,20 +129,24 @@ def _name_problems(kind: str, name: Any) -> list[str]:
     """The problem of a name that no Python class and no file can have: empty, with NUL or half a character."""
     if isinstance(name, str) and name and not re.search("[\0\ud800-\udfff]", name):
         return []
-    return [f"a {kind} has the name {name!r}: expected text that is not empty, without NUL and surrogate characters"]
+    return [
+        f"a {kind} has the name {brief(name)}: expected text that is not empty, without NUL and surrogate characters"
+    ]
 
 
 def _function_problems(function: Function) -> list[str]:
     name, arity, names, derivatives = function.name, function.arity, function.arguments, function.derivatives
-    what, problems = f"kg.Function {name!r}", _name_problems("kg.Function", name)
-    if not isinstance(arity, int) or arity < 1:
-        return [*problems, f"{what} has the arity {arity!r}: expected a positive integer"]
+    what, problems = f"kg.Function {brief(name)}", _name_problems("kg.Function", name)
+    if not isinstance(arity, int) or not 1 <= arity <= MOST_ARGUMENTS:
+        return [*problems, f"{what} has the arity {brief(arity)}: expected an integer from 1 to {MOST_ARGUMENTS}"]
     is_text = isinstance(function.c, str) and function.c.strip() and not re.search("[\ud800-\udfff]", function.c)
-    are_names = len(names) == arity and all(re.fullmatch(r"[A-Za-z_]\w*", item, re.ASCII) for item in names)
+    are_names = len(names) == arity and all(
+        isinstance(item, str) and re.fullmatch(r"[A-Za-z_]\w*", item, re.ASCII) for item in names
+    )
     checks = (
-        (callable(function.python), f"has python={function.python!r}: expected a callable"),
-        (is_text, f"has c={function.c!r}: expected a C expression or function body"),
-        (are_names, f"has arguments={names!r}: expected {arity} C identifier(s)"),
+        (callable(function.python), f"has python={brief(function.python)}: expected a callable"),
+        (is_text, f"has c={brief(function.c)}: expected a C expression or function body"),
+        (are_names, f"has arguments={brief(names)}: expected {arity} C identifier(s)"),
         (len(derivatives) in (0, arity), f"has {len(derivatives)} derivatives: expected {arity}, or none"),
         (all(map(callable, derivatives)), "has a derivative that is neither a kg.Function nor a callable"),
     )
@@ -237,15 +249,15 @@ def _horner(coefficients: Sequence[Any] | Array, d: Any) -> Any:
 
 
 def _spline_points(x: Any, y: Any, kind: str, name: str) -> tuple[Any, Any]:
-    what = f"kg.Spline {name!r}"
+    what = f"kg.Spline {brief(name)}"
     try:
         abscissae, ordinates = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{what}: x and y must be arrays of numbers ({error})") from error
     problems = []
     problems += _name_problems("kg.Spline", name)
-    if kind not in ("cubic", "natural", "linear"):
-        problems.append(f"{what} has kind={kind!r}: expected 'cubic', 'natural' or 'linear'")
+    if not isinstance(kind, str) or kind not in ("cubic", "natural", "linear"):
+        problems.append(f"{what} has kind={brief(kind)}: expected 'cubic', 'natural' or 'linear'")
     if abscissae.ndim != 1 or abscissae.shape != ordinates.shape or abscissae.size < 2:
         problems.append(
             f"{what} has x of shape {abscissae.shape} and y of shape {ordinates.shape}: "

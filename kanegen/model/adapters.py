@@ -12,7 +12,7 @@ from typing import Any
 import sympy
 from sympy.physics.vector import ReferenceFrame, dynamicsymbols
 
-from kanegen.errors import ModelError, warn_user
+from kanegen.errors import ModelError, brief, warn_user
 from kanegen.model import normalize
 from kanegen.model.checks.motions import Motions
 from kanegen.model.checks.symbols import needed_rates
@@ -51,7 +51,7 @@ def kane_arguments(kanes_method: Any, configuration_constraints: str | None = No
         accelerations = () if km._k_dnh is km._k_nh else _rows(km._k_dnh, km._udot, km._f_dnh)
         positions = tuple(km._f_h)
     except AttributeError as error:
-        raise ModelError(f"{km!r} cannot be read as a sympy.physics.mechanics.KanesMethod: {error}") from error
+        raise ModelError(f"{brief(km)} cannot be read as a sympy.physics.mechanics.KanesMethod: {error}") from error
     arguments |= _sorted_positions(arguments | options, positions, configuration_constraints, "KanesMethod")
     if "acceleration_constraints" not in options:
         arguments["acceleration_constraints"] = _new_accelerations(accelerations, velocity, km, rate_map)
@@ -68,7 +68,7 @@ def system_arguments(system: Any, configuration_constraints: str | None = None, 
         arguments |= {"name": "system", "kinematics": system.kdes, "dependent_speeds": tuple(system.u_dep) or None}
         overridden = getattr(system, "_vel_constrs", None)
     except AttributeError as error:
-        raise ModelError(f"{system!r} cannot be read as a sympy.physics.mechanics.System: {error}") from error
+        raise ModelError(f"{brief(system)} cannot be read as a sympy.physics.mechanics.System: {error}") from error
     if overridden is not None:
         arguments["nonholonomic_constraints"] = system.velocity_constraints
         positions = arguments.pop("holonomic_constraints")
@@ -95,7 +95,7 @@ def lagrange_arguments(lagranges_method: Any, **options: Any) -> dict[str, Any]:
             "nonholonomic_constraints": tuple(lm.coneqs)[n_hol:],
         }
     except AttributeError as error:
-        raise ModelError(f"{lm!r} cannot be read as a sympy.physics.mechanics.LagrangesMethod: {error}") from error
+        raise ModelError(f"{brief(lm)} cannot be read as a sympy.physics.mechanics.LagrangesMethod: {error}") from error
     if arguments["frame"] is None:
         arguments["frame"] = _frame_of(normalize.bodies((arguments | options)["bodies"], "bodies", []), options)
     coordinates = (arguments | options)["coordinates"]

@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import sympy
 
 from kanegen.codes import Paradox
+from kanegen.errors import ModelError, brief
 from kanegen.model import normalize
+from kanegen.model.expressions import symbol_name
 from kanegen.model.laws import LAWS, ContactLaw, Coulomb, Law, Restitution, Value, decay
 from kanegen.model.records import FrozenMapping, Loads, read_fields
 
@@ -21,7 +23,15 @@ def Multiplier(contact: str, index: int = 0) -> Any:
 
     ``Multiplier("floor")`` is the normal force of the contact "floor", ``Multiplier("floor", 1)`` the friction force in
     its first direction of slip. A contact with a given normal force has no normal row; its first direction has index 0.
+
+    Raises `ModelError` for anything but a name and an index.
     """
+    whole = isinstance(index, int) and not isinstance(index, bool) and index >= 0
+    if not isinstance(contact, str) or not whole:
+        raise ModelError(
+            f"Multiplier({brief(contact)}, {brief(index)}): expected the name of a contact and the index of one of its "
+            "rows, 0, 1, ..."
+        )
     return _MULTIPLIER(sympy.Symbol(contact), sympy.Integer(index))
 
 
@@ -52,6 +62,9 @@ def _law(value: Any, where: str, problems: list[str]) -> Any:
 
 def _coulomb(value: Any, where: str, problems: list[str]) -> Any:
     known = normalize.expect(value, Coulomb, where, "a friction law, kg.Coulomb", problems)
+    if known and value.mu_s is None:
+        problems.append(f"{where} mu_s is None: expected a number or an expression")
+        known = False
     law = value if known else Coulomb(0)
     if law.option_problem():
         problems.append(f"{where} {law.option_problem()}")
@@ -91,14 +104,35 @@ def _names(value: Any, where: str, problems: list[str]) -> tuple[str, ...]:
     names = normalize.listed(value)
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
-        problems.append(f"{where} contains {wrong[0]!r}: expected names of latches")
+        problems.append(f"{where} contains {brief(wrong[0])}: expected names of latches")
     return tuple(name for name in names if isinstance(name, str))
+
+
+def _contact_name(value: Any, where: str, problems: list[str]) -> str | None:
+    return value if normalize.expect(value, str | None, where, "a string", problems) else None
+
+
+def _given_name(value: Any, where: str, problems: list[str]) -> str:
+    return normalize.name(value, where, problems)
+
+
+def _direction(value: Any, where: str, problems: list[str]) -> int:
+    if isinstance(value, int) and -1 <= value <= 1:
+        return value
+    problems.append(f"{where} is {brief(value)}: expected +1 (rising), -1 (falling) or 0 (both)")
+    return 0
+
+
+def _impulse_name(value: Any, where: str, problems: list[str]) -> str | None:
+    return value if normalize.expect(value, str | None, where, "the name of an impulse, or None", problems) else None
 
 
 def _reset(value: Any, where: str, problems: list[str]) -> FrozenMapping[Any, Any]:
     if not normalize.expect(value, Mapping, where, "a mapping from a state to its new value", problems):
         value = {}
-    return FrozenMapping((key, normalize.scalar(x, f"{where}[{key}]", problems)) for key, x in value.items())
+    return FrozenMapping(
+        (key, normalize.scalar(x, f"{where}[{symbol_name(key)}]", problems)) for key, x in value.items()
+    )
 
 
 _SCALAR = {"read": normalize.scalar}
@@ -136,7 +170,7 @@ class Unilateral:
     law: ContactLaw = field(default_factory=Restitution, metadata={"read": _law})
     friction: Coulomb | None = field(default=None, metadata={"read": _friction_or_none})
     slip: Any = field(default=(), metadata=_SLIP)
-    name: str | None = None
+    name: str | None = field(default=None, metadata={"read": _contact_name})
     applied_at: Any = field(default=(), metadata=_APPLIED_AT)
 
 
@@ -179,7 +213,7 @@ class Friction:
     slip: Any = field(metadata=_SLIP)
     law: Coulomb = field(metadata={"read": _coulomb})
     normal: Any = field(metadata={"read": _normal})
-    name: str | None = None
+    name: str | None = field(default=None, metadata={"read": _contact_name})
     applied_at: Any = field(default=(), metadata=_APPLIED_AT)
 
 
@@ -202,7 +236,7 @@ class Latch:
         As for :class:`Unilateral`.
     """
 
-    name: str
+    name: str = field(metadata={"read": _given_name})
     constraint: Any = field(metadata=_SCALAR)
     closed: bool = field(default=False, metadata={"read": _flag})
     decay_rate: Any = field(default=10.0, metadata=_SCALAR)
@@ -233,11 +267,11 @@ class Event:
         another in the order of the events.
     """
 
-    name: str
+    name: str = field(metadata={"read": _given_name})
     guard: Any = field(metadata=_SCALAR)
-    direction: int = 0
+    direction: int = field(default=0, metadata={"read": _direction})
     terminal: bool = field(default=False, metadata={"read": _flag})
-    impulse: str | None = None
+    impulse: str | None = field(default=None, metadata={"read": _impulse_name})
     impose: Any = field(default=(), metadata={"read": _names})
     remove: Any = field(default=(), metadata={"read": _names})
     reset: Mapping[Any, Any] = field(default_factory=FrozenMapping, metadata={"read": _reset})

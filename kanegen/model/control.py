@@ -91,7 +91,7 @@ class Servo:
         fields = {
             "constraints": psi,
             "theta": _dynamics(theta, len(psi), problems),
-            "controls": None if controls is None else normalize.sequence(controls, "controls", problems),
+            "controls": None if controls is None else _symbols(controls, problems),
             "resolution": _resolution(resolution, weight, damping, problems),
             "weight": None if weight is None else _weight(weight, problems),
             "y": None if y is None else normalize.scalars(y, "y", problems),
@@ -164,12 +164,14 @@ def _coefficients(entry: Any, k: int, problems: list[str]) -> tuple[Any, ...]:
 
 
 def _resolution(resolution: Any, weight: Any, damping: Any, problems: list[str]) -> str:
-    if resolution not in RESOLUTIONS:
-        problems.append(f"resolution is {resolution!r}: expected one of {', '.join(RESOLUTIONS)}")
+    if not isinstance(resolution, str) or resolution not in RESOLUTIONS:
+        problems.append(f"resolution is {brief(resolution)}: expected one of {', '.join(RESOLUTIONS)}")
         return RESOLUTIONS[0]
     if (weight is not None) != (resolution == "weighted"):
         found = "has no weight" if weight is None else "has a weight"
-        problems.append(f'resolution {resolution!r} {found}: weight= belongs to resolution="weighted" and no other')
+        problems.append(
+            f'resolution {brief(resolution)} {found}: weight= belongs to resolution="weighted" and no other'
+        )
     if damping is not None and resolution == "ideal":
         problems.append(
             "damping was given with ideal controls, which exist exactly or not at all: leave it out, or use "
@@ -289,9 +291,17 @@ class ControlConstraints:
         yield "servo law", "ControlConstraints y", self.y, 0
 
 
+def _symbols(value: Any, problems: list[str]) -> tuple[Any, ...]:
+    """The symbols of the controls."""
+    given = normalize.sequence(value, "controls", problems)
+    wrong = [item for item in given if not isinstance(item, sympy.Expr)]
+    problems.extend(f"controls contains {brief(item)}: expected inputs of the model" for item in wrong)
+    return tuple(item for item in given if isinstance(item, sympy.Expr))
+
+
 def _controls(value: Any, problems: list[str]) -> tuple[Any, ...]:
     listed = (value,) if isinstance(value, Input) else normalize.sequence(value, "controls", problems)
-    symbols = tuple(item.symbol if isinstance(item, Input) else item for item in listed)
+    symbols = _symbols([item.symbol if isinstance(item, Input) else item for item in listed], problems)
     twice = sorted({symbol_name(x) for x in symbols if symbols.count(x) > 1})
     problems.extend(f"controls contains {name} twice: list each control once" for name in twice)
     return symbols
@@ -307,6 +317,9 @@ def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ..
         return ((),) * n
     theta = tuple(() if entry is None else _coefficients(entry, k, problems) for k, entry in enumerate(entries))
     for k, coefficients in enumerate(theta):
+        if any(x.is_number and not (x.is_real and x.is_finite) for x in coefficients):
+            problems.append(f"theta[{k}] is ({', '.join(map(str, coefficients))}): expected finite real numbers")
+            continue
         largest = largest_exponent(coefficients) if all(x.is_number for x in coefficients) else -math.inf
         if not largest < 0.0:
             problems.append(
@@ -319,4 +332,8 @@ def _theta(value: Any, n: int, problems: list[str]) -> tuple[tuple[Any, ...], ..
 
 def largest_exponent(coefficients: Sequence[Any]) -> float:
     """Largest real part (1/s) of the roots of ``s^k = Theta1 s^(k-1) + ... + Thetak``; errors decay if it is < 0."""
-    return float(np.roots([1.0, *(-float(x) for x in coefficients)]).real.max(initial=-math.inf))
+    try:
+        roots = np.roots([1.0, *(-float(x) for x in coefficients)])
+    except (OverflowError, np.linalg.LinAlgError):  # larger than the largest floating-point number
+        return math.inf
+    return float(roots.real.max(initial=-math.inf))

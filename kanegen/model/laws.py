@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Self
 import sympy
 
 from kanegen.codes import Paradox
+from kanegen.errors import brief
 
 QUANTITIES = ("force", "acceleration")
 
@@ -58,8 +59,8 @@ class Law:
         return tuple(Value(item.name, value, **item.metadata) for item, value in given if value is not None)
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        """The record with other values, by name."""
-        return replace(self, **values)  # type: ignore[type-var]
+        """The record with other values, by name; others than its own are ignored."""
+        return replace(self, **{value.name: values[value.name] for value in Law.values(self)})  # type: ignore[type-var]
 
     def option_problem(self) -> str:
         """The problem of arguments that are not values; empty if there is none."""
@@ -113,7 +114,7 @@ class CompliantLaw(ContactLaw):
 
     @property
     def gives_force(self) -> bool:
-        return self.quantity == "force"
+        return isinstance(self.quantity, str) and self.quantity == "force"
 
     def target(self, gap: Any, rate: Any, level: int) -> Any:
         return sympy.S.Zero if self.gives_force else self.response(-gap, -rate)
@@ -122,9 +123,9 @@ class CompliantLaw(ContactLaw):
         return self.response(x, rate) if self.gives_force else sympy.S.Zero
 
     def option_problem(self) -> str:
-        if self.quantity in QUANTITIES:
+        if isinstance(self.quantity, str) and self.quantity in QUANTITIES:
             return ""
-        return f"has quantity={self.quantity!r}: expected {' or '.join(map(repr, QUANTITIES))}"
+        return f"has quantity={brief(self.quantity)}: expected {' or '.join(map(repr, QUANTITIES))}"
 
     def level_problem(self, gap: Any, level: int) -> str:
         if level == 2:
@@ -321,9 +322,8 @@ class Coulomb(Law):
         return own if self.compliance is None else (*own, *self.compliance.values())
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        compliance = None if self.compliance is None else self.compliance.with_values(values)
-        own = {value.name: values[value.name] for value in super().values()}
-        return replace(self, **own, compliance=compliance)
+        law = super().with_values(values)
+        return law if law.compliance is None else replace(law, compliance=law.compliance.with_values(values))
 
     def option_problem(self) -> str:
         choices = Paradox.labels()

@@ -180,6 +180,10 @@ class Model(SystemDescription):
     ) -> None:
         given = locals()  # the arguments by name
         problems: list[str] = []
+        for flag in ("strict", "check_kinematics"):
+            normalize.expect(given[flag], bool, flag, "True or False", problems)
+        if problems:
+            raise ModelError(problems)
         self._complete(described(given, problems), parameters, problems, strict=strict)
         contradictions = motion_problems(self) if check_kinematics else []
         contradictions += lagrangian_contradictions(self)

@@ -10,7 +10,7 @@ import sympy
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector, dynamicsymbols
 
-from kanegen.errors import ModelError
+from kanegen.errors import ModelError, brief
 from kanegen.model.expressions import is_time_function, symbol_name
 from kanegen.model.records import FrozenMapping, Loads, Output
 
@@ -18,7 +18,7 @@ from kanegen.model.records import FrozenMapping, Loads, Output
 def expect(value: Any, kinds: Any, what: str, wanted: str, problems: list[str]) -> bool:
     """Whether a value is of one of these kinds; if not, a problem that ends with ``wanted`` is appended."""
     if not isinstance(value, kinds):
-        problems.append(f"{what} is {value!r}: expected {wanted}")
+        problems.append(f"{what} is {brief(value)}: expected {wanted}")
     return isinstance(value, kinds)
 
 
@@ -26,14 +26,14 @@ def name(value: Any, what: str, problems: list[str]) -> str:
     """The name of a model."""
     if isinstance(value, str) and value:
         return value
-    problems.append(f"{what} is {value!r}: expected a string that is not empty")
+    problems.append(f"{what} is {brief(value)}: expected a string that is not empty")
     return "model"
 
 
 def frame(value: Any, what: str, problems: list[str]) -> Any:
     """The inertial frame; nothing else can be checked without it."""
     if not isinstance(value, ReferenceFrame):
-        raise ModelError(f"{what} is {value!r}: expected the inertial sympy.physics.mechanics ReferenceFrame")
+        raise ModelError(f"{what} is {brief(value)}: expected the inertial sympy.physics.mechanics ReferenceFrame")
     return value
 
 
@@ -41,8 +41,14 @@ def scalar(value: Any, where: str, problems: list[str]) -> Any:
     """A SymPy expression from a number, an expression or an equation (``lhs - rhs``)."""
     try:
         expr = sympy.sympify(value, strict=True)
-    except (sympy.SympifyError, TypeError):
-        problems.append(f"{where} is {value!r}: expected a SymPy expression or a number")
+    except (sympy.SympifyError, TypeError, ValueError, AttributeError):  # ValueError: half a character (a surrogate)
+        problems.append(f"{where} is {brief(value)}: expected a SymPy expression or a number")
+        return sympy.S.Zero
+    if expr is None:
+        problems.append(f"{where} is None: expected a SymPy expression or a number")
+        return sympy.S.Zero
+    if isinstance(expr, sympy.Rational) and max(int(expr.p).bit_length(), int(expr.q).bit_length()) > 1023:
+        problems.append(f"{where} is {brief(value)}: expected a number within the range of floating-point numbers")
         return sympy.S.Zero
     if isinstance(expr, sympy.Equality):
         expr = expr.lhs - expr.rhs
@@ -53,7 +59,7 @@ def scalar(value: Any, where: str, problems: list[str]) -> Any:
         )
         return sympy.S.Zero
     if not isinstance(expr, sympy.Expr) or expr.is_Matrix:
-        problems.append(f"{where} is {value!r}: expected a scalar SymPy expression, found {type(value).__name__}")
+        problems.append(f"{where} is {brief(value)}: expected a scalar SymPy expression, found {type(value).__name__}")
         return sympy.S.Zero
     # Derivatives of expressions, such as Derivative(sin(q), t), are evaluated.
     derivatives = [item for item in expr.atoms(sympy.Derivative) if not is_time_function(item.expr)]
@@ -73,8 +79,8 @@ def sequence(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
         return tuple(value.flat())
     if isinstance(value, sympy.Basic) and not isinstance(value, sympy.Tuple):
         return (value,)
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        problems.append(f"{what} is {value!r}: expected a list")
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+        problems.append(f"{what} is {brief(value)}: expected a list")
         return ()
     return tuple(value)
 
@@ -104,7 +110,7 @@ def time_functions(value: Any, what: str, problems: list[str]) -> tuple[Any, ...
         if isinstance(item, sympy.Derivative):
             advice = "a derivative is not allowed here; name it: u = dynamicsymbols('u') with the kinematics q' - u"
         if not is_time_function(item):
-            problems.append(f"{what}[{k}] is {item}: {advice}")
+            problems.append(f"{what}[{k}] is {symbol_name(item)}: {advice}")
     return tuple(filter(is_time_function, items))
 
 
@@ -116,7 +122,9 @@ def states(value: Any, what: str, problems: list[str]) -> FrozenMapping[Any, Any
     for key, rate in (value or {}).items():
         symbol = key.expr if isinstance(key, sympy.Derivative) and key.derivative_count == 1 else key
         if not is_time_function(symbol):
-            problems.append(f"{what} has the key {key!r}: expected a state, dynamicsymbols('a'), or its derivative")
+            problems.append(
+                f"{what} has the key {brief(key)}: expected a state, dynamicsymbols('a'), or its derivative"
+            )
             continue
         if rate is None:
             problems.append(f"{what}[{symbol_name(symbol)}] is None: give the rate of the state {symbol_name(symbol)}")
@@ -131,7 +139,8 @@ def kinematics(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     """Expressions that are zero, from such expressions, equations, or a mapping from q' to its expression."""
     if isinstance(value, Mapping):
         return tuple(
-            scalar(rate, f"{what} key {rate}", problems) - scalar(expr, f"{what}[{rate}]", problems)
+            scalar(rate, f"{what} key {symbol_name(rate)}", problems)
+            - scalar(expr, f"{what}[{symbol_name(rate)}]", problems)
             for rate, expr in value.items()
         )
     return scalars(value, what, problems)
@@ -144,22 +153,26 @@ def bodies(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:
     return tuple(item for k, item in items if expect(item, kinds, f"{what}[{k}]", wanted, problems))
 
 
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, int | float | sympy.Expr) and bool(value == 0)
+
+
 def loads(value: Any, what: str, problems: list[str]) -> Loads:
     """``(point, force)`` and ``(frame, torque)`` pairs from pairs, Force and Torque; zero vectors dropped."""
     pairs = []
     for k, item in enumerate(sequence(value, what, problems)):
         if not isinstance(item, tuple | list) or len(item) != 2:
-            problems.append(f"{what}[{k}] is {item!r}: expected (point, force) or (frame, torque)")
+            problems.append(f"{what}[{k}] is {brief(item)}: expected (point, force) or (frame, torque)")
             continue
         location, vector = item
         if isinstance(location, Particle | RigidBody):
             location = location.masscenter
         if not isinstance(location, Point | ReferenceFrame):
             problems.append(
-                f"{what}[{k}] acts on {location!r}: expected a Point (force), a ReferenceFrame (torque) or a body"
+                f"{what}[{k}] acts on {brief(location)}: expected a Point (force), a ReferenceFrame (torque) or a body"
             )
-        elif not isinstance(vector, Vector) and vector != 0:
-            problems.append(f"{what}[{k}] on {location} is {vector!r}: expected a Vector")
+        elif not isinstance(vector, Vector) and not _is_zero(vector):
+            problems.append(f"{what}[{k}] on {location} is {brief(vector)}: expected a Vector")
         elif isinstance(vector, Vector) and vector.args:
             pairs.append((location, vector))
     return tuple(pairs)
@@ -196,13 +209,13 @@ def named(value: Any, what: str, expected: str, problems: list[str]) -> Iterator
         if isinstance(name, str) and name:
             yield name, item
         else:
-            problems.append(f"{what} has the name {name!r}: expected a string that is not empty")
+            problems.append(f"{what} has the name {brief(name)}: expected a string that is not empty")
 
 
 def outputs(value: Any, what: str, problems: list[str]) -> FrozenMapping[str, Output]:
     """Named outputs from scalars, nested lists, matrices and ``(vector, frame)``."""
     return FrozenMapping(
-        (name, Output(name, *_entries(item, f"{what}[{name!r}]", problems)))
+        (name, Output(name, *_entries(item, f"{what}[{brief(name)}]", problems)))
         for name, item in named(value, what, "an expression", problems)
     )
 
@@ -230,7 +243,7 @@ def _components(vector: Any, frame: Any, where: str, problems: list[str]) -> tup
     try:
         if isinstance(vector, Vector):
             return tuple(vector.to_matrix(frame))
-        problems.append(f"{where} is ({vector!r}, {frame}): expected (vector, frame)")
+        problems.append(f"{where} is ({brief(vector)}, {frame}): expected (vector, frame)")
     except ValueError as error:
         problems.append(f"{where} cannot be measured in {frame}: {error}")
     return (sympy.S.Zero,) * 3
@@ -285,11 +298,11 @@ def number_or_none(value: Any, what: str, problems: list[str]) -> float | None:
     """A finite number, or None."""
     try:
         number = None if value is None else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if number is None or math.isfinite(number):
         return number
-    problems.append(f"{what} is {value!r}: expected a finite number or None")
+    problems.append(f"{what} is {brief(value)}: expected a finite number or None")
     return None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
+from kanegen.errors import brief
 from kanegen.model import normalize
 from kanegen.model.records import FrozenMapping, settle
 
@@ -60,11 +61,11 @@ class Reaction:
         problems: list[str] = []
         bodies, loads = normalize.listed(self.bodies), None if self.loads is None else normalize.listed(self.loads)
         if not bodies or not all(isinstance(body, str | Particle | RigidBody) for body in bodies):
-            problems.append(f"bodies is {self.bodies!r}: expected names of bodies, or bodies, at least one")
+            problems.append(f"bodies is {brief(self.bodies)}: expected names of bodies, or bodies, at least one")
         normalize.expect(self.point, Point, "point", "a sympy.physics.mechanics Point", problems)
         normalize.expect(self.frame, ReferenceFrame, "frame", "a sympy.physics.mechanics ReferenceFrame", problems)
         if not all(isinstance(place, Point | ReferenceFrame) for place in loads or ()):
-            problems.append(f"loads is {self.loads!r}: expected the points and frames on which loads act")
+            problems.append(f"loads is {brief(self.loads)}: expected the points and frames on which loads act")
         multipliers = FrozenMapping(_multiplier_loads(self.multipliers, problems))
         settle(self, {"bodies": bodies, "loads": loads, "multipliers": multipliers}, problems, "Reaction: ")
 
@@ -86,8 +87,8 @@ def _multiplier_loads(value: Any, problems: list[str]) -> dict[int, MultiplierLo
         pairs = (tuple(given),) if _is_pair(given) else tuple(given) if isinstance(given, Sequence) else ()
         if not isinstance(row, int) or not pairs or not all(map(_is_pair, pairs)):
             problems.append(
-                f"multipliers[{row!r}] is {given!r}: expected a row of J (0, 1, ...) with (point, direction) or "
-                "(frame, direction), the direction a Vector"
+                f"multipliers[{brief(row)}] is {brief(given)}: expected a row of J (0, 1, ...) with (point, direction) "
+                "or (frame, direction), the direction a Vector"
             )
         else:
             loads[row] = pairs

@@ -101,8 +101,8 @@ def _gain(value: Any, name: str, problems: list[str]) -> Any:
         return None
     try:
         array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        problems.append(f"{name} is {value!r}: expected a number or a square matrix of numbers")
+    except (TypeError, ValueError, OverflowError):
+        problems.append(f"{name} is {brief(value)}: expected a number or a square matrix of numbers")
         return None
     if array.ndim not in (0, 2) or len(set(array.shape)) > 1:
         problems.append(f"{name} has the shape {array.shape}: expected a number or a square matrix")
@@ -191,13 +191,14 @@ class Projection:
     def __post_init__(self) -> None:
         problems = []
         if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
-            problems.append(f"Projection got every={self.every!r}: expected a positive whole number of steps")
+            problems.append(f"Projection got every={brief(self.every)}: expected a positive whole number of steps")
         if not _positive(self.tolerance):
-            problems.append(f"Projection got tolerance={self.tolerance!r}: expected a positive number")
-        names = (self.integrals,) if isinstance(self.integrals, str) else tuple(self.integrals)
+            problems.append(f"Projection got tolerance={brief(self.tolerance)}: expected a positive number")
+        given = (self.integrals,) if isinstance(self.integrals, str) else self.integrals
+        names = tuple(given) if isinstance(given, list | tuple | set | frozenset) else (None,)
         if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             problems.append(
-                f"Projection got integrals={self.integrals!r}: expected 'energy' and names of outputs, each once"
+                f"Projection got integrals={brief(self.integrals)}: expected 'energy' and names of outputs, each once"
             )
         settle(self, {"integrals": names}, problems)
 

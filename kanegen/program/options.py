@@ -38,16 +38,16 @@ class BuildOptions:
             hint = _hint(form, (AUTO, *FORMS))
             raise BuildError(f"form is {brief(form)}: expected one of {', '.join((AUTO, *FORMS))}{hint}")
         wanted = {"rhs"} if form == AUTO else {"rhs", *FORMS[form].functions}
-        if functions is None or functions == "all":
+        if functions is None or (isinstance(functions, str) and functions == "all"):
             functions = DEFAULT_FUNCTIONS if functions is None else KNOWN
-        if not isinstance(functions, Iterable):
+        if not isinstance(functions, Iterable) or getattr(functions, "ndim", 1) == 0:
             raise BuildError(f"functions is {brief(functions)}: expected a name, a sequence of names, or None")
         for name in [functions] if isinstance(functions, str) else functions:
-            members = group(name)
+            members = group(name) if isinstance(name, str) else ()
             if not members or not set(members) <= set(KNOWN):
                 groups = (spec.group for spec in CATALOGUE.values() if spec.group)
                 hint = _hint(name, [*KNOWN, *groups])
-                raise BuildError(f"functions contains {name!r}: expected names from {', '.join(KNOWN)}{hint}")
+                raise BuildError(f"functions contains {brief(name)}: expected names from {', '.join(KNOWN)}{hint}")
             wanted.update(members)
             wanted.update(other for member in members for other in CATALOGUE[member].companions)
         return cls(form, _ordered(wanted))
@@ -58,7 +58,7 @@ class BuildOptions:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(str(name), list(known), n=1)
+    near = difflib.get_close_matches(name, list(known), n=1) if isinstance(name, str) else []
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kanegen.backends.cython.processes import run
-from kanegen.errors import BuildError
+from kanegen.errors import BuildError, brief
 
 COMPILER_NAMES = ("cc", "gcc", "clang")
 
@@ -44,8 +44,8 @@ class CompilerOptions:
     def __post_init__(self) -> None:
         for name in ("kernel", "steppers", "runtime", "wrapper", "link", "common"):
             flags = getattr(self, name)
-            if isinstance(flags, str) or not all(isinstance(flag, str) for flag in flags):
-                raise BuildError(f"compiler option {name}={flags!r}; expected a sequence of flags, each a str")
+            if not isinstance(flags, list | tuple) or not all(isinstance(flag, str) for flag in flags):
+                raise BuildError(f"compiler option {name}={brief(flags)}; expected a sequence of flags, each a str")
             object.__setattr__(self, name, tuple(flags))
             unsafe = {"-ffast-math", "-Ofast", "-ffinite-math-only"}.intersection(flags)
             if unsafe:

@@ -98,8 +98,6 @@ def _event_problems(model: SystemDescription, contacts: Sequence[Contact], k: in
     title = f"event {event.name!r} (events[{k}])"
     if not event.guard.free_symbols and not atoms((event.guard,)):
         yield f"{title} has the constant guard {event.guard}: expected an expression that changes its sign in a run"
-    if event.direction not in (-1, 0, 1):
-        yield f"{title} has direction={event.direction!r}: expected +1 (rising), -1 (falling) or 0 (both)"
     if event.impulse is not None and event.impulse not in model.impulses:
         yield f"{title} has impulse={event.impulse!r}: expected one of the model's impulses, {_listed(model.impulses)}"
     known = [contact.name for contact in contacts if contact.kind == "latch"]

@@ -47,13 +47,17 @@ class Grip(Enum):
 
 @dataclass(frozen=True)
 class Support:
-    """One contact, with the equations of its forces; ``index`` is its number, ``is_rough``: it has friction."""
+    """One contact, with the equations of its forces; ``index`` is its number, ``is_rough``: it has friction.
+
+    ``slips``: its surfaces move on each other at the start, so that it slips while it is closed.
+    """
 
     index: int
     contact: ContactEntry
     normal: Normal
     grip: Grip
     is_rough: bool
+    slips: bool
 
     @property
     def tangents(self) -> list[int]:
@@ -61,17 +65,27 @@ class Support:
         return list(range(self.contact.tangent, self.contact.tangent + self.contact.directions))
 
     @property
+    def held(self) -> list[int]:
+        """The rows whose accelerations are zero."""
+        normal = [self.contact.normal] if self.normal is Normal.HELD else []
+        return normal + (self.tangents if self.grip in (Grip.STICK, Grip.LIMIT) else [])
+
+    @property
     def is_closed(self) -> bool:
         """Whether the contact can exert forces."""
         return self.normal is not Normal.OPEN
 
     def closed(self, is_closed: bool) -> Support:
-        """The contact closed or open; a closed one with friction sticks."""
-        compliant = self.contact.law == ContactLaw.COMPLIANT.label
+        """The contact closed or open; a closed one with friction slips or sticks."""
         if not is_closed:
             return replace(self, normal=Normal.OPEN, grip=Grip.NONE)
-        grip = Grip.STICK if self.is_rough and self.grip is Grip.NONE else self.grip
-        return replace(self, normal=Normal.LAW if compliant else Normal.HELD, grip=grip)
+        compliant = self.contact.law == ContactLaw.COMPLIANT.label
+        return replace(self, normal=Normal.LAW if compliant else Normal.HELD, grip=self.grip_of_closed)
+
+    @property
+    def grip_of_closed(self) -> Grip:
+        """The equations of the friction while the contact is closed and below its limit."""
+        return Grip.NONE if not self.is_rough else Grip.SLIP if self.slips else Grip.STICK
 
 
 def supports_at(d: Description, values: ContactValues, limits: tuple[float, float]) -> tuple[Support, ...]:
@@ -90,11 +104,10 @@ def supports_at(d: Description, values: ContactValues, limits: tuple[float, floa
             gap, compliant = values.value[contact.normal], law == ContactLaw.COMPLIANT.label
             closed = gap < 0.0 if compliant else gap <= limits[0]
             normal = (Normal.LAW if compliant else Normal.HELD) if closed else Normal.OPEN
-        grip, is_rough = Grip.NONE, bool(contact.directions and values.mu_s[m] > 0.0)
-        if is_rough:
-            slip = values.rate[contact.tangent : contact.tangent + contact.directions]
-            grip = Grip.SLIP if np.abs(slip).max() > limits[1] else Grip.STICK
-        found.append(Support(m, contact, normal, Grip.NONE if normal is Normal.OPEN else grip, is_rough))
+        slip = values.rate[contact.tangent : contact.tangent + contact.directions]
+        is_rough, slips = bool(contact.directions and values.mu_s[m] > 0.0), bool((np.abs(slip) > limits[1]).any())
+        support = Support(m, contact, normal, Grip.NONE, is_rough, slips)
+        found.append(replace(support, grip=support.grip_of_closed) if support.is_closed else support)
     return tuple(found)
 
 
