@@ -218,16 +218,36 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
-    solver, solution = runs["impact"]
-    heights = np.array([sole_heights(q) for q in solution.q])
-    feet, forces, energy = figure.subplots(3, 1, sharex=True)
-    feet.plot(solution.t, heights, label=CONTACTS)
+    _, solution = runs["impact"]
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    feet, forces, energy = left.subplots(3, 1, sharex=True)
+    feet.plot(solution.t, [sole_heights(q) for q in solution.q], label=CONTACTS)
     feet.set_ylabel("height (m)")
-    feet.legend()
-    forces.plot(solution.t, solution.contacts.forces[:, ::2])
-    forces.set(ylabel="normal force (N)", ylim=(0.0, 5e3))
-    energy.plot(solution.t, solver.energy(solution.t, solution.q, solution.u) - solution.s[:, 0])
+    feet.legend(fontsize="small")
+    solution.plot(list(CONTACTS), ax=forces)
+    forces.set(ylabel="normal forces (N)", ylim=(0.0, 5e3))
+    forces.legend(handles=forces.get_lines(), fontsize="x-small")
+    energy.plot(solution.t, solution.energy - solution["work"])
     energy.set(xlabel="t (s)", ylabel="energy less work (J)")
+    kg.plot.strobe(solution, _bars, times=np.linspace(0.0, 0.9, 6), ax=right).set_title("0 to 0.9 s")
+
+
+def _bars(x: Any, y: Any, torso: Any, *angles: Any) -> list[tuple[Any, Any]]:
+    """The left leg from toe to hip, the right one from the hip to its toe and back, the top of the torso."""
+
+    def leg(hip: Any, knee: Any, ankle: Any) -> list[tuple[Any, Any]]:
+        thigh, shank = torso + hip, torso + hip - knee
+        foot, points = shank + ankle, [(x, y)]
+        for angle, length in ((thigh, DEFAULTS["l_thigh"]), (shank, DEFAULTS["l_shank"])):
+            points.append((points[-1][0] + length * np.sin(angle), points[-1][1] - length * np.cos(angle)))
+        ends = ((end, -DEFAULTS["sole"]) for end in (-DEFAULTS["heel"], DEFAULTS["toe"]))
+        cosine, sine = np.cos(foot), np.sin(foot)
+        ankle_x, ankle_y = points[-1]
+        return points + [(ankle_x + a * cosine - b * sine, ankle_y + a * sine + b * cosine) for a, b in ends]
+
+    right = leg(*angles[3:])
+    top = x - DEFAULTS["l_torso"] * np.sin(torso), y + DEFAULTS["l_torso"] * np.cos(torso)
+    return [*leg(*angles[:3])[::-1], *right[1:], *right[-2::-1], top]
 
 
 if __name__ == "__main__":
