@@ -37,6 +37,7 @@ from kanegen.model import Stabilized as Stabilized
 from kanegen.model import Unilateral as Unilateral
 from kanegen.pipeline import build as build
 from kanegen.pipeline import emit as emit
+from kanegen.reporting import report as report
 from kanegen.solve import IntegrationError as IntegrationError
 from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
 from kanegen.solve import Outcome as Outcome

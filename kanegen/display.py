@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,13 +55,16 @@ class Table:
             kept = [*kept[: MOST_ROWS // 2], dots, *kept[-(MOST_ROWS // 2) :]]
         return cls(title, tuple(headings), tuple(kept), **options)
 
-    def html(self) -> str:
-        """The table as HTML; texts are escaped and, unlike formulas, not typeset."""
+    def html(self, formula: Callable[[Latex], str] = Latex.html) -> str:
+        """The table as HTML; texts are escaped and, unlike formulas, not typeset.
+
+        ``formula`` writes a formula for a page; by default it remains LaTeX, which notebooks typeset.
+        """
         lines = [f"<caption {_LEFT}><b>{escape(self.title)}</b></caption>"]
         if self.headings:
-            cells = "".join(self._cell("th", heading, k) for k, heading in enumerate(self.headings))
+            cells = "".join(self._cell("th", heading, k, formula) for k, heading in enumerate(self.headings))
             lines.append(f"<thead><tr>{cells}</tr></thead>")
-        rows = ("".join(self._cell("td", cell, k) for k, cell in enumerate(row)) for row in self.rows)
+        rows = ("".join(self._cell("td", cell, k, formula) for k, cell in enumerate(row)) for row in self.rows)
         lines.append("<tbody>" + "\n".join(f"<tr>{row}</tr>" for row in rows) + "</tbody>")
         notes = "".join(f"<div {_PLAIN}>{escape(note)}</div>" for note in self.notes)
         return "<table>" + "\n".join(lines) + "</table>" + notes
@@ -85,13 +88,13 @@ class Table:
             table.add_row(*(Text(cell, self.styles.get(cell, "")) for cell in row))
         return table
 
-    def _cell(self, tag: str, cell: str, column: int) -> str:
+    def _cell(self, tag: str, cell: str, column: int, formula: Callable[[Latex], str]) -> str:
         aligned = "right" if self.headings and self.headings[column] in self.right else "left"
         style = self.styles.get(cell, "").split()
         color = f"; color: {style[-1]}" if style else ""
         attributes = f'style="text-align: {aligned}{color}"'
         if isinstance(cell, Latex):
-            return f"<{tag} {attributes}>{cell.html()}</{tag}>"
+            return f"<{tag} {attributes}>{formula(cell)}</{tag}>"
         return f"<{tag} {_PLAIN} {attributes}>{escape(cell)}</{tag}>"
 
 

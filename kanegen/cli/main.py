@@ -12,6 +12,7 @@ from kanegen.cli.bench import bench
 from kanegen.cli.build import build, cache, emit, verify
 from kanegen.cli.doctor import doctor
 from kanegen.cli.new import new
+from kanegen.cli.report import report
 from kanegen.cli.run import run
 from kanegen.cli.show import show
 from kanegen.errors import KanegenError
@@ -47,5 +48,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (new, build, run, emit, show, verify, bench, cache, doctor):
+for command in (new, build, run, report, emit, show, verify, bench, cache, doctor):
     main.add_command(command)

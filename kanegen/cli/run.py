@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 import numpy as np
@@ -17,6 +17,7 @@ from kanegen.arrays import Array
 from kanegen.bench.modelfile import ModelFile
 from kanegen.bench.timing import timed
 from kanegen.cli.arguments import (
+    Command,
     assignments_option,
     build_options,
     check_writable,
@@ -30,6 +31,7 @@ from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 from kanegen.errors import ModelError
 from kanegen.model.expressions import symbol_name
+from kanegen.pages import require_writable
 from kanegen.pipeline import build
 from kanegen.solve import Solution, Solver
 from kanegen.solve.feedback.closed_loop import own_inputs
@@ -37,7 +39,7 @@ from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution.overview import event_table
 from kanegen.solve.solution.tables import require
 from kanegen.solve.values import TIME, by_name, number
-from kanegen.view.animation import require_viewer, require_writable
+from kanegen.view.animation import require_viewer
 
 
 @dataclass(frozen=True)
@@ -77,21 +79,35 @@ class _Motion:
         return solution.t[k], solution.q[k], solution.u[k], r, s
 
 
+MOTION_OPTIONS: Final = (
+    time_option,
+    click.option("--method", type=click.Choice([*ADAPTIVE, *FIXED_STEP]), default="dopri5", show_default=True),
+    click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance (adaptive methods)."),
+    click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance (adaptive methods)."),
+    click.option("--step", type=float, help=f"Step of {' and '.join(FIXED_STEP)}, s."),
+    click.option("--control", is_flag=True, help="Close the loop with the control law of the model."),
+    click.option(
+        "--sample-time", type=float, help="Seconds for which a servo holds its controls; default: continuous."
+    ),
+    click.option("--delay", type=float, help="Seconds from a sample until it acts; needs --sample-time."),
+    click.option("--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step."),
+    assignments_option("-p", "--parameter", "parameters", help="A parameter's value."),
+    start_option,
+    input_option,
+    build_options,
+)
+
+
+def motion_options(command: Command) -> Command:
+    """Add the options of an integration: ``--time``, ``--method`` and so on, values of the start, of a build."""
+    for option in reversed(MOTION_OPTIONS):
+        command = option(command)
+    return command
+
+
 @click.command()
 @model_argument()
-@time_option
-@click.option("--method", type=click.Choice([*ADAPTIVE, *FIXED_STEP]), default="dopri5", show_default=True)
-@click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance (adaptive methods).")
-@click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance (adaptive methods).")
-@click.option("--step", type=float, help=f"Step of {' and '.join(FIXED_STEP)}, s.")
-@click.option("--control", is_flag=True, help="Close the loop with the control law of the model.")
-@click.option("--sample-time", type=float, help="Seconds for which a servo holds its controls; default: continuous.")
-@click.option("--delay", type=float, help="Seconds from a sample until it acts; needs --sample-time.")
-@click.option("--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step.")
-@assignments_option("-p", "--parameter", "parameters", help="A parameter's value.")
-@start_option
-@input_option
-@build_options
+@motion_options
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -133,7 +149,7 @@ def run(
     if html is not None:
         require_writable(html)
         require_viewer()
-    motion = _simulate(file, parameters, _Start(file, start, inputs), duration, points, settings)
+    motion = simulate(file, parameters, Start(file, start, inputs), duration, points, settings)
     console = Console()
     console.print(_summary(motion))
     if motion.solution.events:
@@ -152,7 +168,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class _Start:
+class Start:
     """The start of a run: that of the file, with the ``values`` and ``inputs`` of the command line by name."""
 
     file: ModelFile
@@ -204,9 +220,10 @@ class _Start:
         return [values[name] for name in d.inputs] if values.keys() >= set(d.inputs) else None, arguments
 
 
-def _simulate(
-    file: ModelFile, parameters: dict[str, Any], start: _Start, duration: float, points: int | None, settings: Any
+def simulate(
+    file: ModelFile, parameters: dict[str, Any], start: Start, duration: float, points: int | None, settings: Any
 ) -> _Motion:
+    """Build the solver of a file and integrate; ``settings``: the other options of `motion_options` by name."""
     known = start.known()
     t = number(start.values.get(TIME, known.get(TIME)), TIME)
     # Implicit methods need the Jacobians, which are not built by default.

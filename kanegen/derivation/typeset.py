@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,6 +54,17 @@ def quantity_latex(quantity: Any) -> tuple[Latex, str]:
     return Latex(_equation(quantity, cells)), _notice(quantity.name, left_out)
 
 
+def named_parts(quantity: Any) -> tuple[list[tuple[Any, Any]], list[tuple[str, Any]]]:
+    """Common subexpressions with their symbols, and every entry with its name, ``Q_{0,1}``, in terms of them."""
+    replacements, expression = quantity.to_sympy(cse=True)
+    if not quantity.shape:
+        return list(replacements), [(quantity.name, expression)]
+    name = _name(quantity.name)
+    places = itertools.product(*map(range, quantity.shape))
+    names = [f"{name}_{{{','.join(map(str, place))}}}" for place in places]
+    return list(replacements), list(zip(names, expression, strict=True))
+
+
 def quantity_display(quantity: Any) -> str:
     """What a notebook shows of a quantity: a displayed formula, with a line about what is left out."""
     formula, notice = quantity_latex(quantity)
@@ -90,8 +102,11 @@ def _equation(quantity: Any, cells: Sequence[Sequence[str]]) -> str:
     else:
         body = r" \\ ".join(" & ".join(line) for line in cells)
         right = rf"\left[\begin{{array}}{{{'c' * len(cells[0])}}} {body} \end{{array}}\right]"
-    name = quantity.name if len(quantity.name) == 1 else rf"\mathrm{{{_text(quantity.name)}}}"
-    return f"{name} = {right}"
+    return f"{_name(quantity.name)} = {right}"
+
+
+def _name(name: str) -> str:
+    return name if len(name) == 1 else rf"\mathrm{{{_text(name)}}}"
 
 
 def _notice(name: str, left_out: Sequence[str]) -> str:

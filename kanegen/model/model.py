@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import sympy
@@ -381,8 +381,8 @@ class Model(SystemDescription):
         model._complete(description, {**self.parameters, **(parameters or {})}, problems)
         return model
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: variables, bodies, constraints and parameters with their values."""
+    def overview(self) -> display.Table:
+        """Variables, bodies, constraints and what else the model has, without values."""
         kinds = ("holonomic", "nonholonomic", "acceleration", "implied")
         constraints = [(f"{kind} constraint", x) for kind in kinds for x in getattr(self, f"{kind}_constraints")]
         rows = [
@@ -397,10 +397,15 @@ class Model(SystemDescription):
             ("outputs", display.names(self.outputs)),
             ("reactions", display.names(self.reactions)),
             ("control", type(self.control).__name__ if self.control else ""),
-            ("parameters", display.values({symbol_name(x): value for x, value in self.parameters.items()})),
-            ("start", display.values({symbol_name(x): value for x, value in self.initial.items()})),
         ]
-        return display.facts(f"Model {self.name}", rows).html()
+        return display.facts(f"Model {self.name}", rows)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the overview, and the values of parameters and start."""
+        table = self.overview()
+        values = {"parameters": self.parameters, "start": self.initial}
+        texts = {what: display.values({symbol_name(x): y for x, y in known.items()}) for what, known in values.items()}
+        return replace(table, rows=(*table.rows, *((what, text) for what, text in texts.items() if text))).html()
 
     def __repr__(self) -> str:
         return (

@@ -40,7 +40,7 @@ def drift(solutions: Any, *, ax: Any = None) -> Any:
     from kanegen.solve.solution.drawing import given_axes, is_figure, label_time, make_axes
 
     named = labeled(solutions)
-    found = {label: _errors(solution) for label, solution in named.items()}
+    found = {label: drift_of(solution) for label, solution in named.items()}
     titles = list(dict.fromkeys(title for errors in found.values() for title in errors))
     if not titles:
         raise SolveError("there is no drift to plot: the solutions have neither constraints nor an energy function")
@@ -70,8 +70,8 @@ def labeled(solutions: Any) -> dict[str, Solution]:
     return named
 
 
-def _errors(solution: Solution) -> dict[str, Array]:
-    """Magnitudes (n_t,) of the errors by title."""
+def drift_of(solution: Solution) -> dict[str, Array]:
+    """Magnitudes (n_t,) of the residuals and errors by title."""
     solver = solution.solver
     d = solver.description
     errors = {}

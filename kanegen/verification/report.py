@@ -136,12 +136,13 @@ class Report:
 
     def table(self) -> Any:
         """The report as a ``rich.table.Table``."""
-        return self._table().rich()
+        return self.overview().rich()
 
     def _repr_html_(self) -> str:
-        return self._table().html()
+        return self.overview().html()
 
-    def _table(self) -> Table:
+    def overview(self) -> Table:
+        """A row for each check."""
         rows = []
         for check in self.checks:
             numbers = ("-" if value is None else f"{value:.1e}" for value in (check.deviation, check.tolerance))

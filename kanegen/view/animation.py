@@ -2,69 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 
 from kanegen.arrays import Array
-from kanegen.display import escape
 from kanegen.errors import SolveError, brief
+from kanegen.pages import Page
 from kanegen.view.motion import Motion
-
-INLINE_HEIGHT: Final = 520
-"""Height of an animation in a notebook, pixels."""
 
 
 @dataclass(frozen=True, eq=False)
-class Animation:
-    """A self-contained page of HTML that plays motions in 3-D without a network connection.
-
-    A notebook shows it inline. ``html`` is the text of the page, ``notices`` are the sentences that it shows about
-    what was assumed or left out.
-    """
-
-    title: str
-    html: str = field(repr=False)
-    notices: tuple[str, ...] = ()
-
-    def save(self, path: Any) -> Path:
-        """Write the page to the file ``path``, which is replaced if it exists; returns the path.
-
-        Raises `SolveError` if ``path`` is no path or cannot be written.
-        """
-        target = require_writable(path)
-        try:
-            target.write_text(self.html, encoding="utf-8")
-        except OSError as error:
-            raise SolveError(f"the page {target} cannot be written: {error.strerror or error}") from error
-        return target
-
-    def _repr_html_(self) -> str:
-        text = escape(self.html)
-        return (
-            f'<iframe srcdoc="{text}" title="{escape(self.title)}" '
-            f'style="width: 100%; height: {INLINE_HEIGHT}px; border: 1px solid #d5d8dd"></iframe>'
-        )
-
-
-def require_writable(path: Any) -> Path:
-    """The path of a file that can be written. Raises `SolveError` that says why it cannot, before any work is done."""
-    try:
-        target = Path(path)
-    except TypeError as error:
-        raise SolveError(f"path is {brief(path)}; expected the path of a file") from error
-    if target.is_dir():
-        raise SolveError(f"the page {target} cannot be written: it is a folder; give the name of a file")
-    if not target.parent.is_dir():
-        raise SolveError(f"the page {target} cannot be written: there is no folder {target.parent}")
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise SolveError(f"the page {target} cannot be written: no permission; choose another folder")
-    return target
+class Animation(Page):
+    """A self-contained page of HTML that plays motions in 3-D without a network connection."""
 
 
 def require_viewer() -> None:

@@ -159,6 +159,14 @@ def test_run_writes_solutions_and_data_frames(cache: Path, file: Path, tmp_path:
     np.testing.assert_array_equal(table.index, loaded.t)
 
 
+def test_report_writes_a_page(cache: Path, file: Path, tmp_path: Path) -> None:
+    target = tmp_path / "pendulum.html"
+    assert target.name in output(cache, "report", file, target, "--time", "1", "--no-verify", "-p", "m=3")
+    text = target.read_text("utf-8")
+    assert "cli_pendulum" in text
+    assert ">3</td>" in text  # the value of m
+
+
 def test_run_writes_an_animation(cache: Path, file: Path, tmp_path: Path) -> None:
     pytest.importorskip("k3d")
     page = tmp_path / "motion.html"
@@ -302,6 +310,7 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
         (("emit", "{file}", "project", "--stabilization", "projection", "--functions", "rhs"), 1, ("position_level",)),
         (("build", "."), 2, ("'.'", "folder")),
         (("run", "{file}", "--html", "no/such/page.html"), 1, ("no/such/page.html", "no/such")),
+        (("report", "{file}", "no/such/page.html"), 1, ("no/such/page.html", "no/such")),
         (("show", "{file}", "-o", "n=3"), 1, ("'n'",)),
         (("show", "{file}:absent"), 1, ("'absent'",)),
         (("show", "{file}:wrong"), 1, ("frame", "3")),

@@ -18,6 +18,7 @@ ORDER = (
     "arrays",
     "errors",
     "display",
+    "pages",
     "progress",
     "forms",
     "codes",
@@ -36,6 +37,7 @@ ORDER = (
     "verification",
     "bench",
     "plot",
+    "reporting",
     "cli",
 )
 LONGEST_FILE = 600

@@ -103,11 +103,14 @@ class Linearization:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the eigenvalues, and the matrices A and B with the names of rows and columns."""
-        rows = [(f"{x.real:.6g}", f"{x.imag:.6g}") for x in self.eigenvalues.tolist()]
-        note = "" if self.steady else "not steady: valid at this instant only"
-        eigenvalues = Table.of("Eigenvalues", ("real (1/s)", "imaginary (1/s)"), rows, notes=(note,) if note else ())
         matrices = [("A", self.A, self.states), *([("B", self.B, self.inputs)] if self.inputs else [])]
-        return page(eigenvalues, *(_matrix_table(*matrix, self.states) for matrix in matrices))
+        return page(self.eigenvalue_table(), *(_matrix_table(*matrix, self.states) for matrix in matrices))
+
+    def eigenvalue_table(self) -> Table:
+        """Real and imaginary parts of the eigenvalues."""
+        rows = [(f"{x.real:.6g}", f"{x.imag:.6g}") for x in self.eigenvalues.tolist()]
+        notes = () if self.steady else ("not steady: valid at this instant only",)
+        return Table.of("Eigenvalues", ("real (1/s)", "imaginary (1/s)"), rows, notes=notes)
 
     @property
     def states(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError, brief
+from kanegen.model import Model
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 from kanegen.solve.solution.quantities import along
@@ -82,7 +83,7 @@ def animate(
 
 def motion_of(solution: Any, model: Any, label: str, notices: dict[str, None]) -> Motion:
     """The motion of a solution; ``notices`` gets what the page says about the times."""
-    model = _model_of(solution, model)
+    model = model_of(solution, model)
     start, end = sorted((float(solution.t[0]), float(solution.last[0]))) if solution.t.size else (0.0, 0.0)
     if not solution.t.size:
         raise SolveError("the solution has no times: integrate over a span, and without an empty t_eval")
@@ -138,7 +139,8 @@ def _interpolated(times: Array, t: Array, rows: Array) -> Array:
     return np.stack(columns, axis=-1) if columns else np.empty((times.size, 0))
 
 
-def _model_of(solution: Any, model: Any) -> SystemDescription:
+def model_of(solution: Any, model: Any) -> Model:
+    """The model of a solution: ``model``, or that of its solver. Raises `SolveError` if there is none, or another."""
     if solution.run is None:
         raise SolveError("the solution has no record of its run, and so no names: integrate again")
     if model is None:
@@ -147,9 +149,9 @@ def _model_of(solution: Any, model: Any) -> SystemDescription:
         if model is None:
             raise SolveError(
                 "the model of the solution is not known, because its solver was pickled or is missing: give it, "
-                "solution.animate(model=model)"
+                "model=model"
             )
-    if not isinstance(model, SystemDescription):
+    if not isinstance(model, Model):
         raise SolveError(f"model is {brief(model)}; expected a kanegen.Model")
     own = [tuple(map(symbol_name, names)) for names in (model.coordinates, model.speeds, model.states)]
     record = solution.run

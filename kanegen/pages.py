@@ -1,0 +1,59 @@
+"""Pages of HTML that need no network: how they are saved and shown in notebooks."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from kanegen.display import escape
+from kanegen.errors import SolveError, brief
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A self-contained page of HTML; a notebook shows it inline.
+
+    ``html`` is the text of the page, ``notices`` are the sentences that it shows about what was assumed or left out.
+    """
+
+    title: str
+    html: str = field(repr=False)
+    notices: tuple[str, ...] = ()
+    inline_height: ClassVar[int] = 520
+    """Height in a notebook, pixels."""
+
+    def save(self, path: Any) -> Path:
+        """Write the page to the file ``path``, which is replaced if it exists; returns the path.
+
+        Raises `SolveError` if ``path`` is no path or cannot be written.
+        """
+        target = require_writable(path)
+        try:
+            target.write_text(self.html, encoding="utf-8")
+        except OSError as error:
+            raise SolveError(f"the page {target} cannot be written: {error.strerror or error}") from error
+        return target
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own."""
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" title="{escape(self.title)}" '
+            f'style="width: 100%; height: {self.inline_height}px; border: 1px solid #d5d8dd"></iframe>'
+        )
+
+
+def require_writable(path: Any) -> Path:
+    """The path of a file that can be written. Raises `SolveError` that says why it cannot, before any work is done."""
+    try:
+        target = Path(path)
+    except TypeError as error:
+        raise SolveError(f"path is {brief(path)}; expected the path of a file") from error
+    if target.is_dir():
+        raise SolveError(f"the page {target} cannot be written: it is a folder; give the name of a file")
+    if not target.parent.is_dir():
+        raise SolveError(f"the page {target} cannot be written: there is no folder {target.parent}")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise SolveError(f"the page {target} cannot be written: no permission; choose another folder")
+    return target

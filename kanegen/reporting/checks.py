@@ -1,0 +1,71 @@
+"""Sections about equilibrium and verification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kanegen.display import escape, facts, names, values
+from kanegen.errors import VerificationError
+from kanegen.plot import modes
+from kanegen.reporting.figures import figure
+from kanegen.reporting.mathml import table_html
+from kanegen.reporting.subject import Subject
+from kanegen.verification import Report, verify
+
+
+def equilibrium(subject: Subject) -> Iterator[str]:
+    """The equilibrium near the start, its stability and its eigenvalues."""
+    solver, start = subject.solver, subject.start
+    d = solver.description
+    if start is None:
+        found = solver.equilibrium()
+    else:
+        control = None if subject.motion is None else subject.motion.control
+        owned = {*(() if control is None else control.names), *d.input_names(tuple(d.laws))}
+        given = {} if start["r"] is None else dict(zip(d.inputs, start["r"], strict=True))
+        r = {name: float(value) for name, value in given.items() if name not in owned}
+        found = solver.equilibrium(start["q"], t=start["t"], s0=start["s"], r=r or None)
+    rows = [
+        ("state", values(found.values)),
+        ("stability", found.stability),
+        ("neighboring equilibria", names(found.undetermined) if not found.isolated else "none"),
+        ("contacts", names(f"{name}: {state.mode}" for name, state in found.contacts.items())),
+        ("multipliers", values(found.multipliers)),
+        ("largest residual", f"{max(map(abs, found.residuals.values()), default=0.0):.2e}"),
+    ]
+    yield table_html(facts("The equilibrium that was found from the start", rows))
+    if found.linear is None:
+        yield f'<p class="missing">There is no linear model: {escape(found.reason)}.</p>'
+        return
+    if not len(found.eigenvalues):
+        yield "<p>The linear model has no states: contacts and constraints leave no motion, and no eigenvalues.</p>"
+        return
+    yield table_html(found.linear.eigenvalue_table())
+    yield figure(lambda drawn: modes(found, ax=drawn), "eigenvalues in the complex plane", panel=3.4)
+
+
+def verification(subject: Subject) -> Iterator[str] | None:
+    """The checks of the equations and of the compiled code; None if they are not wanted."""
+    return _verification(subject) if subject.verify else None
+
+
+def _verification(subject: Subject) -> Iterator[str]:
+    form = "auto" if subject.motion is None else subject.solver.description.form
+    try:
+        report = verify(subject.model, form=form, start=subject.start)
+    except VerificationError as error:
+        if not isinstance(error.report, Report):
+            raise
+        report = error.report
+        failed = ", ".join(check.principle for check in report.failed)
+        yield f"<p><strong>The model fails {escape(failed)}.</strong></p>"
+    compared = [
+        (check.deviation / check.tolerance, check)
+        for check in report.checks
+        if check.deviation is not None and check.tolerance
+    ]
+    if compared:
+        share, worst = max(compared, key=lambda pair: pair[0])
+        yield f"<p>Of {len(compared)} comparisons, {escape(worst.principle)} is nearest to its tolerance, with a "
+        yield f"deviation of {share:.2g} times the tolerance.</p>"
+    yield table_html(report.overview())
