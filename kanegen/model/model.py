@@ -180,13 +180,9 @@ class Model(SystemDescription):
     ) -> None:
         given = locals()  # the arguments by name
         problems: list[str] = []
-        for flag in ("strict", "check_kinematics"):
-            normalize.expect(given[flag], bool, flag, "True or False", problems)
-        if problems:
-            raise ModelError(problems)
+        normalize.flags(given, "strict", "check_kinematics")
         self._complete(described(given, problems), parameters, problems, strict=strict)
-        contradictions = motion_problems(self) if check_kinematics else []
-        contradictions += lagrangian_contradictions(self)
+        contradictions = [*(motion_problems(self) if check_kinematics else ()), *lagrangian_contradictions(self)]
         if contradictions:
             raise ModelError(contradictions)
 

@@ -30,6 +30,15 @@ def name(value: Any, what: str, problems: list[str]) -> str:
     return "model"
 
 
+def flags(given: Mapping[str, Any], *names: str) -> None:
+    """Raise `ModelError` for options that are neither True nor False."""
+    problems: list[str] = []
+    for option in names:
+        expect(given[option], bool, option, "True or False", problems)
+    if problems:
+        raise ModelError(problems)
+
+
 def frame(value: Any, what: str, problems: list[str]) -> Any:
     """The inertial frame; nothing else can be checked without it."""
     if not isinstance(value, ReferenceFrame):
@@ -110,7 +119,8 @@ def time_functions(value: Any, what: str, problems: list[str]) -> tuple[Any, ...
         if isinstance(item, sympy.Derivative):
             advice = "a derivative is not allowed here; name it: u = dynamicsymbols('u') with the kinematics q' - u"
         if not is_time_function(item):
-            problems.append(f"{what}[{k}] is {symbol_name(item)}: {advice}")
+            shown = item if isinstance(item, sympy.Basic) else brief(item)
+            problems.append(f"{what}[{k}] is {shown}: {advice}")
     return tuple(filter(is_time_function, items))
 
 
