@@ -55,7 +55,8 @@ def command(
 
     @click.command(help=doc)
     @click.option("--plot", "file", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE.")
-    def run(file: Path | None) -> None:
+    @click.option("--html", "page", type=click.Path(path_type=Path), help="Write the motion in 3-D to the page FILE.")
+    def run(file: Path | None, page: Path | None) -> None:
         if file is not None:
             check_figure(file)
         console = Console()
@@ -65,6 +66,8 @@ def command(
         if file is not None:
             draw(plot, runs).savefig(file, dpi=120)
             console.print(f"figure: {file}", soft_wrap=True)
+        if page is not None:
+            console.print(f"animation: {animation(runs).save(page)}", soft_wrap=True)
         sys.exit(0 if passed else 1)
 
     return run
@@ -110,6 +113,12 @@ def _print_checks(console: Console, results: Mapping[str, list[Check]]) -> bool:
             table.add_section()
     console.print(table)
     return passed
+
+
+def animation(runs: Mapping[str, Run]) -> kg.results.Animation:
+    """The motions of all cases in one scene."""
+    motions = {name: solution for name, (_, solution) in runs.items() if isinstance(solution, kg.Solution)}
+    return kg.animate(list(motions.values()), labels=list(motions))
 
 
 def draw(plot: Callable[[Any, Mapping[str, Run]], None], runs: Mapping[str, Run]) -> Any:

@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "build_examples"
 PLOTS = HERE / "plots"
 DPI = 72
-COLORS = 48
+COLORS = 64
 """Colors of a picture; lines and text need few, and a file with few colors is small."""
 
 
@@ -30,7 +30,7 @@ def save(figure: Any, path: Path, dpi: float = DPI) -> None:
     """Write a figure as a small PNG file."""
     buffer = BytesIO()
     figure.savefig(buffer, dpi=dpi)
-    picture = Image.open(buffer).convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+    picture = Image.open(buffer).convert("RGB").quantize(COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     picture.save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB")
 

@@ -119,7 +119,8 @@ class Status(Code):
     SEVERAL_MODES = (
         -18,
         "several combinations of contact modes are consistent, with different accelerations (Painleve's paradox):"
-        " give the modes at the start, reduce the friction, or give a contact a compliant law",
+        " give the modes at the start, reduce the friction, give a contact a compliant law, or let "
+        'kg.Coulomb(mu, paradox="impact") choose',
         "several combinations of contact modes are consistent, with different accelerations",
     )
     CHATTERING = (

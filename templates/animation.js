@@ -115,12 +115,11 @@ class Viewer {
     geometry.computeBoundingBox();
     return geometry;
   }
-  addMesh(mesh, color, opacity, onTop = false) {
-    const { Mesh, MeshStandardMaterial, DoubleSide } = this.three;
-    const material = new MeshStandardMaterial({
-      color, vertexColors: true, roughness: 0.65, metalness: 0, side: DoubleSide, opacity,
-      transparent: opacity < 1 || onTop, depthTest: !onTop,
-    });
+  // ``onTop``: not hidden in bodies; ``flat``: a plane, which would be dark where the light of the camera grazes it.
+  addMesh(mesh, color, opacity, { onTop = false, flat = false } = {}) {
+    const { Mesh, MeshBasicMaterial, MeshStandardMaterial, DoubleSide } = this.three;
+    const look = { color, vertexColors: true, side: DoubleSide, opacity, transparent: opacity < 1 || onTop, depthTest: !onTop };
+    const material = flat ? new MeshBasicMaterial(look) : new MeshStandardMaterial({ ...look, roughness: 0.65, metalness: 0 });
     const object = new Mesh(this.geometries[mesh], material);
     object.matrixAutoUpdate = false; object.frustumCulled = false; object.renderOrder = onTop ? 1 : 0;
     this.root.add(object);
@@ -244,7 +243,7 @@ const HEAD = 0.28;  // length of the head of an arrow relative to the largest ar
 function makeItem(viewer, scene, motion, item) {
   const at = (index) => sum(motion.position(index), motion.offset);
   if (item.kind === "solid") {
-    const mesh = viewer.addMesh(item.mesh, item.color, item.opacity, item.group === "frames");  // not hidden in bodies
+    const mesh = viewer.addMesh(item.mesh, item.color, item.opacity, { onTop: item.group === "frames", flat: item.flat });
     return { show: mesh.show, update: () => mesh.move(product(matrix, fromPose(pose, at(item.track), motion.rotation(item.track)), item.local)) };
   }
   if (item.kind === "bar") {
@@ -258,8 +257,8 @@ function makeItem(viewer, scene, motion, item) {
     };
   }
   if (item.kind === "arrow") {
-    const shaft = viewer.addMesh(scene.shared.bar, item.color, 1), head = viewer.addMesh(scene.shared.head, item.color, 1);
-    const second = item.double ? viewer.addMesh(scene.shared.head, item.color, 1) : null;
+    const part = (mesh) => viewer.addMesh(mesh, item.color, 1, { onTop: true });
+    const shaft = part(scene.shared.bar), head = part(scene.shared.head), second = item.double ? part(scene.shared.head) : null;
     const full = HEAD * scene.arrow;
     let visible = true;
     const show = (value) => { visible = value; };
@@ -277,7 +276,7 @@ function makeItem(viewer, scene, motion, item) {
       },
     };
   }
-  const p = motion.tracks[item.track].p, data = new Float32Array(p.length + 3);  // a trace; its last point moves
+  const p = motion.tracks[item.track].p, data = new Float32Array(p.length);  // of a trace
   for (let k = 0; k < p.length; k++) data[k] = p[k] + motion.offset[k % 3];
   const line = viewer.addLine({ data }, item.color);
   return { show: line.show, update: () => line.upTo(motion.k + 1) };

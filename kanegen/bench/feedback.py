@@ -13,7 +13,7 @@ from kanegen.bench.timing import interleaved
 from kanegen.pipeline import build
 from kanegen.solve import Solver
 
-SPAN, STEP = 10.0, 1e-3
+SPAN, STEP = 40.0, 1e-3
 
 
 def law_seconds(file: ModelFile, gains: tuple[str, ...], rounds: int) -> tuple[float, float]:

@@ -86,6 +86,7 @@ class _Motion:
 @click.option("--step", type=float, help=f"Step of {' and '.join(FIXED_STEP)}, s.")
 @click.option("--control", is_flag=True, help="Close the loop with the control law of the model.")
 @click.option("--sample-time", type=float, help="Seconds for which a servo holds its controls; default: continuous.")
+@click.option("--delay", type=float, help="Seconds from a sample until it acts; needs --sample-time.")
 @click.option("--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step.")
 @assignments_option("-p", "--parameter", "parameters", help="A parameter's value.")
 @start_option

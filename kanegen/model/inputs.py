@@ -53,7 +53,7 @@ class Input:
         Time (s) between samples: the law is evaluated at the start of a run and at multiples of this time after it, and
         held in between. None: it is evaluated continuously.
     delay
-        Time (s) after which a sample acts. Needs ``sample_time``; before the first sample acts the input is 0.
+        Time (s) after which a sample acts. Needs ``sample_time``; until the first sample acts, the input has its value.
 
     Raises
     ------

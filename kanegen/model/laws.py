@@ -59,8 +59,8 @@ class Law:
         return tuple(Value(item.name, value, **item.metadata) for item, value in given if value is not None)
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        """The record with other values, by name."""
-        return replace(self, **values)  # type: ignore[type-var]
+        """The record with other values, by name; others than its own are ignored."""
+        return replace(self, **{value.name: values[value.name] for value in Law.values(self)})  # type: ignore[type-var]
 
     def option_problem(self) -> str:
         """The problem of arguments that are not values; empty if there is none."""
@@ -322,9 +322,8 @@ class Coulomb(Law):
         return own if self.compliance is None else (*own, *self.compliance.values())
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        compliance = None if self.compliance is None else self.compliance.with_values(values)
-        own = {value.name: values[value.name] for value in super().values()}
-        return replace(self, **own, compliance=compliance)
+        law = super().with_values(values)
+        return law if law.compliance is None else replace(law, compliance=law.compliance.with_values(values))
 
     def option_problem(self) -> str:
         choices = Paradox.labels()

@@ -180,9 +180,14 @@ class Model(SystemDescription):
     ) -> None:
         given = locals()  # the arguments by name
         problems: list[str] = []
-        normalize.flags(given, "strict", "check_kinematics")
+        _require_flags(given, ("strict", "check_kinematics"))
         self._complete(described(given, problems), parameters, problems, strict=strict)
-        contradictions = [*(motion_problems(self) if check_kinematics else ()), *lagrangian_contradictions(self)]
+        self._require_agreement(check_kinematics)
+
+    def _require_agreement(self, check_kinematics: bool) -> None:
+        """Raise ``ModelError`` if velocities contradict positions, or the bodies the Lagrangian."""
+        contradictions = motion_problems(self) if check_kinematics else []
+        contradictions += lagrangian_contradictions(self)
         if contradictions:
             raise ModelError(contradictions)
 
@@ -436,3 +441,12 @@ def _parameter_symbols(description: SystemDescription, places: Sequence[Place]) 
     symbols = atoms(rates).union(*(place.atoms for place in places)) - {item.symbol for item in description.inputs}
     constants = (symbol for symbol in symbols if isinstance(symbol, sympy.Symbol))
     return tuple(sorted(constants, key=lambda symbol: natural_key(symbol_name(symbol))))
+
+
+def _require_flags(given: Mapping[str, Any], flags: Sequence[str]) -> None:
+    """Raise ``ModelError`` for arguments that are neither True nor False."""
+    problems: list[str] = []
+    for flag in flags:
+        normalize.expect(given[flag], bool, flag, "True or False", problems)
+    if problems:
+        raise ModelError(problems)

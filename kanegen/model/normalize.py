@@ -30,15 +30,6 @@ def name(value: Any, what: str, problems: list[str]) -> str:
     return "model"
 
 
-def flags(given: Mapping[str, Any], *names: str) -> None:
-    """Raise `ModelError` for options that are neither True nor False."""
-    problems: list[str] = []
-    for option in names:
-        expect(given[option], bool, option, "True or False", problems)
-    if problems:
-        raise ModelError(problems)
-
-
 def frame(value: Any, what: str, problems: list[str]) -> Any:
     """The inertial frame; nothing else can be checked without it."""
     if not isinstance(value, ReferenceFrame):

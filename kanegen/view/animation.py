@@ -11,12 +11,10 @@ from typing import Any, Final
 import numpy as np
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 
+from kanegen.arrays import Array
 from kanegen.display import escape
 from kanegen.errors import SolveError, brief
 from kanegen.view.motion import Motion
-from kanegen.view.page import page, viewer
-from kanegen.view.scene import scene
-from kanegen.view.stage import Wishes
 
 INLINE_HEIGHT: Final = 520
 """Height of an animation in a notebook, pixels."""
@@ -71,6 +69,8 @@ def require_writable(path: Any) -> Path:
 
 def require_viewer() -> None:
     """Raise `SolveError` that says what to install if the viewer is missing."""
+    from kanegen.view.page import viewer
+
     viewer()
 
 
@@ -78,6 +78,11 @@ def animation(
     motions: Sequence[Motion], title: str, frames: Any, traces: Any, forces: Any, offsets: Any, notices: Sequence[str]
 ) -> Animation:
     """The animation of these motions; the arguments are those of :func:`kanegen.animate`."""
+    # What draws is imported here, so that kanegen is imported without it.
+    from kanegen.view.page import page
+    from kanegen.view.scene import scene
+    from kanegen.view.stage import Wishes
+
     wishes = Wishes(
         title,
         *_listed(frames, "frames", ReferenceFrame, "a list of reference frames"),
@@ -111,7 +116,7 @@ def _flag(given: Any) -> bool:
     return given
 
 
-def _offsets(given: Any, n: int) -> Any:
+def _offsets(given: Any, n: int) -> Array:
     if given is None:
         return np.zeros((n, 3))
     try:

@@ -18,7 +18,7 @@ from kanegen.derivation import lower_model
 from kanegen.errors import DerivationError
 from kanegen.graph import Node, evaluate
 from kanegen.graph.interpret import numpy_context
-from kanegen.model.geometry import breadth_first, path, position_path
+from kanegen.model.geometry import Route, breadth_first, path, position_path
 from kanegen.view.motion import Motion, Rows
 from kanegen.view.rotations import gauss_points, integrated, rotated
 
@@ -148,17 +148,21 @@ class Poses:
     def position(self, point: Any, times: Array) -> Array:
         """Inertial components (n, 3) of the vector from the origin to ``point``, m. Raises :class:`NotKnownError`."""
         routes = self.model.geometry.routes
+        carrier = self._carrier(point)
+        if carrier is not None:
+            source = self._source_position(carrier.source, carrier, times)
+            return source + self._along(carrier.along[::-1], times)
         near = breadth_first(point, lambda node: node._pos_dict)
-        source = next((node for node in near if node in routes), None)
-        if source is None:
-            source = next((node for node in near if self._is_fixed(node)), None)
-            if source is None:
+        known = [node for node in near if node in routes]  # nearest first
+        if not known:
+            fixed = [node for node in near if self._is_fixed(node)]
+            if not fixed:
                 raise NotKnownError(f"no position connects point {point} with a point of the model: use set_pos")
-            return self._rest(source, times) + self._along(position_path(source, point) or [], times)
-        chain = [source]
+            return self._rest(fixed[0], times) + self._along(position_path(fixed[0], point) or [], times)
+        chain = [known[0]]
         while near[chain[-1]] is not None:
             chain.append(near[chain[-1]])
-        return self._routed(source, times) + self._along(chain, times)
+        return self._routed(known[0], times) + self._along(chain, times)
 
     def _along(self, points: Sequence[Any], times: Array) -> Array:
         """The vector from the first point of a chain to its last one, (n, 3)."""
@@ -180,6 +184,17 @@ class Poses:
 
     def _is_fixed(self, point: Any) -> bool:
         return bool(point._vel_dict.get(self.model.frame, None) == 0)
+
+    def _carrier(self, point: Any) -> Route | None:
+        """The route of a moving point from which the position of ``point`` counts though its velocity is zero.
+
+        The contact point of a rolling disk is an example: the material point is at rest, and the contact moves on.
+        """
+        if not self._is_fixed(point):
+            return None
+        routes = (route for route in self.model.geometry.routes.values() if route.along[0] is point)
+        found = [x for x in routes if x.source is not point and self._confirmed(x.source, x) is None]
+        return found[0] if found else None
 
     def _rest(self, point: Any, times: Array) -> Array:
         """The position of a point at rest: that from the origin, if it is known."""

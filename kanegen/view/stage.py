@@ -182,7 +182,8 @@ class Stage:
             self._corners += [self.position(point)[self._some, None] for point in (part.start, part.end)]
             return
         where = {"track": self.track(part.point, part.frame), "mesh": self._meshes.place(part.mesh)}
-        self.items.append({"kind": "solid", "local": columns(part.local), **where, **look})
+        flat = part.mesh is unit("plane")
+        self.items.append({"kind": "solid", "local": columns(part.local), "flat": flat, **where, **look})
         vertices = part.mesh.vertices[:: max(1, len(part.mesh.vertices) // 60)]
         local = vertices @ part.local[:3, :3].T + part.local[:3, 3]
         R = self.poses.orientation(part.frame, self.motion.times)[self._some]
@@ -210,7 +211,7 @@ class Stage:
         local = columns(placed((1.2 * self.size, 1.2 * self.size, 1.0), from_axis(n[0])))
         look = {"color": SURFACE, "opacity": 0.8, "name": contact.name, "group": "bodies"}
         plane = {"track": track, "mesh": self._meshes.place(unit("plane"))}
-        self.items.append({"kind": "solid", "local": local, **plane, **look})
+        self.items.append({"kind": "solid", "local": local, "flat": True, **plane, **look})
 
     def _add_frames(self) -> None:
         bodies = [(body.frame, body.masscenter) for body in self.motion.model.bodies if isinstance(body, RigidBody)]

@@ -133,8 +133,8 @@ static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
 }
 
 /* Brings contacts that were closed to rest if the impact opens them: where flights are too low to be resolved, two
- * contacts could otherwise open each other in turn forever. The normals are held without friction, those that stick with
- * it, which can only dissipate energy. */
+ * contacts could otherwise open each other in turn forever. The normals are held without friction, those that stick
+ * with it, which can only dissipate energy. */
 static inline void kg_impact_hold(kg_contacts *c, kg_real *impulses) {
   int opens = 0;
   for (int i = 0; i < c->model->n_rows; ++i) {

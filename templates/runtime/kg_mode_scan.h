@@ -206,9 +206,9 @@ static inline int kg_scan_at_limit(const kg_mode_search *f) {
   return limit;
 }
 
-/* Chooses among all sets of modes that agree with the laws and are stable: the one in place, if the contacts are already
- * in it (`present`) and it is not about to vanish; else the one with the least normal forces, so that a contact that can
- * detach does. `found`: a set that agrees is in place. KG_NO_MODE if none is stable. */
+/* Chooses among all sets of modes that agree with the laws and are stable: the one in place, if the contacts are
+ * already in it (`present`) and it is not about to vanish; else the one with the least normal forces, so that a contact
+ * that can detach does. `found`: a set that agrees is in place. KG_NO_MODE if none is stable. */
 KG_COLD
 static inline int kg_search_best(kg_mode_search *f, int found, int present) {
   int stable = 0, more = 1;

@@ -295,9 +295,9 @@ static inline int kg_modes_solve(kg_modes *s) {
 
 /* The acceleration of the gap of closed contact m that its own normal force causes while the other contacts keep their
  * modes, divided by D_nn and less KG_MODES_STABLE. For a single contact that slips this is A / D_nn with
- * A = D_nn - mu_k D_nt d: if it is negative, the penetration of a contact with any normal compliance grows exponentially
- * (F. Genot, B. Brogliato, New results on Painleve paradoxes, Eur. J. Mech. A/Solids 18, 1999). 1 for redundant normals,
- * which do not yield. unit: n_rows zeros, none: n_contacts zeros, lambda: n_rows of scratch. */
+ * A = D_nn - mu_k D_nt d: if it is negative, the penetration of a contact with any normal compliance grows
+ * exponentially (F. Genot, B. Brogliato, New results on Painleve paradoxes, Eur. J. Mech. A/Solids 18, 1999). 1 for
+ * redundant normals, which do not yield. unit: n_rows zeros, none: n_contacts zeros, lambda: n_rows of scratch. */
 static inline kg_real kg_modes_yield(kg_modes *s, int m, kg_real *unit, const kg_real *none, kg_real *lambda) {
   const int row = s->info[m].normal, redundant = s->redundant;
   const kg_real *b = s->b, *load = s->load;

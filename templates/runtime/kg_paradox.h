@@ -7,10 +7,11 @@
  * normal velocity returns to zero (F. Genot, B. Brogliato, New results on Painleve paradoxes, Eur. J. Mech. A/Solids 18,
  * 1999). For one contact with one direction of slip this ends in stick, since A <= 0 implies mu >= |D_nt| / D_tt.
  *
- * For several contacts, and in a plane, the law of impact of kg_impact.h gives the impulses, with speeds that differ from
- * the present ones by the accelerations in an infinitesimal time: a step of Moreau's time-stepping in the limit of zero
- * length. It has a solution (M. Anitescu, F. Potra 1997), which is not zero where no finite forces exist, and the same
- * as that of Darboux and Keller for one contact with one direction. The impulses dissipate energy.
+ * For several contacts, and in a plane, the law of impact of kg_impact.h gives the impulses, with speeds that differ
+ * from the present ones by the accelerations in an infinitesimal time: a step of Moreau's time-stepping in the limit of
+ * zero length. With slip along lines it has a solution (M. Anitescu, F. Potra, Nonlinear Dynamics 14, 1997), which is
+ * not zero where no finite forces exist, and the same as that of Darboux and Keller for one contact. The impulses
+ * dissipate energy.
  */
 #ifndef KG_PARADOX_H
 #define KG_PARADOX_H
@@ -33,7 +34,7 @@ extern "C" {
 static inline int kg_contacts_paradox(const kg_contacts *c) {
   int paradox = KG_PARADOX_ERROR;
   for (int m = 0; m < c->model->n_contacts && c->search.friction; ++m) {
-    if (c->search.conflict[m] && c->model->contacts[m].directions > 0) {
+    if (c->search.conflict[m] && c->model->contacts[m].directions > 0 && kg_normal_unknown(&c->now, m)) {
       const int own = kg_paradox_of(c->model->contacts + m);
       if (own == KG_PARADOX_ERROR) {
         return own;
@@ -104,8 +105,8 @@ static inline void kg_paradox_rows(kg_contacts *c, kg_real step) {
   for (int m = 0; m < c->model->n_contacts; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
     const int rests = kg_paradox_rests(c, m);
-    if (rests) {
-      c->b[info->normal] = KG_C(0.0);
+    if (info->normal >= 0) {
+      c->b[info->normal] = rests ? KG_C(0.0) : kg_impact_row(c, m);
     }
     for (int k = 0; k < info->directions; ++k) {
       const int row = info->tangent + k, sticks = kg_tangential_size(&c->now, m, c->s.rate) <= c->rate_tolerance;
@@ -207,6 +208,7 @@ static inline int kg_contacts_jam(kg_contacts *c, kg_real t, const kg_real *q, k
                                   kg_real *impulses) {
   const int culprit = c->culprit, status = kg_contacts_evaluate(c, t, q, u, r);
   kg_real slip, step;
+  int found;
   if (status < 0) {
     return status;
   }
@@ -219,12 +221,9 @@ static inline int kg_contacts_jam(kg_contacts *c, kg_real t, const kg_real *q, k
   kg_impact_problem(c);
   kg_paradox_rows(c, step);
   c->search.size = KG_PARADOX_ACCURACY * KG_PARADOX_STEP * slip / KG_MODE_TOLERANCE;
-  if (!(slip > KG_C(0.0)) || kg_paradox_search(c, KG_PARADOX_CHANGE * slip) != KG_OK) {
-    c->culprit = culprit;
-    return KG_NO_MODE;
-  }
+  found = slip > KG_C(0.0) && kg_paradox_search(c, KG_PARADOX_CHANGE * slip) == KG_OK;
   kg_paradox_rows(c, KG_C(0.0)); /* the same modes, in the limit */
-  if (kg_search_solve(&c->search) != KG_OK) {
+  if (!found || kg_search_solve(&c->search) != KG_OK) {
     c->culprit = culprit;
     return KG_NO_MODE;
   }

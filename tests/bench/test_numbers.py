@@ -12,6 +12,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from ccompile import host_source
+from checkout import EXAMPLES
 from messages import raises
 
 import kanegen as kg
@@ -31,6 +32,7 @@ from kanegen.bench.peers import (
     peer_source,
     python_peer,
 )
+from kanegen.bench.sampling import sample_cost
 from kanegen.bench.tables import seconds_text
 from kanegen.bench.timing import (
     STATES,
@@ -370,3 +372,9 @@ def test_a_file_without_a_start_or_that_is_missing(tmp_path: Path) -> None:
         read_model_file(path).start()
     with raises(ModelError, "absent.py"):
         read_model_file(tmp_path / "absent.py")
+
+
+def test_a_sample_is_timed_with_constant_inputs_and_with_a_callable() -> None:
+    cost = sample_cost(read_model_file(EXAMPLES / "cart_pole.py"), 1)
+    assert min(cost.constant, cost.python, cost.callable) > 0.0
+    assert cost.overhead == pytest.approx(cost.python - cost.constant - cost.callable)

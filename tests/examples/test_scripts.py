@@ -32,10 +32,11 @@ def test_example_passes_its_checks_and_draws(name: str, tmp_path: Path) -> None:
     module = example(name)
     report = example("_report")
     run = report.command(module.__doc__, module.simulate, module.checks, module.plot, getattr(module, "CASES", None))
-    figure = tmp_path / "figure.png"
-    result = CliRunner().invoke(run, ["--plot", str(figure)])
+    figure, page = tmp_path / "figure.png", tmp_path / "motion.html"
+    result = CliRunner().invoke(run, ["--plot", str(figure), "--html", str(page)])
     assert result.exit_code == 0, result.output
     assert "FAILED" not in result.output
+    assert "</html>" in page.read_text(encoding="utf-8")
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 

@@ -24,6 +24,7 @@ from systems import initial, model_of, solver_for
 import kanegen as kg
 from kanegen import progress
 from kanegen.display import MOST_ROWS, Latex, Table, names
+from kanegen.verification import Check, Report
 
 NOTEBOOK = ROOT / "docs" / "tour.ipynb"
 
@@ -194,11 +195,15 @@ def test_linear_models_show_eigenvalues_and_named_matrices() -> None:
 
 
 def test_reports_of_verification_are_tables() -> None:
-    report = kg.verify(model_of("varying_pendulum"))
-    rows = shown(report).rows
-    assert [row[0] for row in rows[1:]] == [check.principle for check in report.checks]
-    assert "ok" in rows[1]
-    assert rows[1][0] in str(report)
+    agrees, differs = Check("Gauss", 1e-16, 1e-12, "u' < a"), Check("Lagrange", 0.5, 1e-12, "Q u' + L")
+    report = Report("disk", "reduced", (agrees, differs), ("10 states",))
+    assert shown(report).rows[1:] == [
+        ["Gauss", "1.0e-16", "1.0e-12", "ok", "u' < a"],
+        ["Lagrange", "5.0e-01", "1.0e-12", "FAILED", "Q u' + L"],
+    ]
+    assert "color: red" in report._repr_html_()
+    assert "10 states" in report._repr_html_()
+    assert all(text in str(report) for text in ("Gauss", "FAILED", "10 states"))
 
 
 # -- completion ---------------------------------------------------------------------------------------------

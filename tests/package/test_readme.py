@@ -72,20 +72,6 @@ def test_the_page_on_results_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_page_on_animations_runs(tmp_path: Path) -> None:
-    pytest.importorskip("k3d")
-    text = (ROOT / "docs" / "animation.md").read_text(encoding="utf-8")
-    bicycle, *others = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    # The bicycle takes long to compile, and is animated in the tests of the examples.
-    program = "\n".join([bicycle.partition("solver =")[0].replace("whipple_bicycle", "slider_crank"), *others])
-    program = program.replace('"build_examples"', repr(str(ROOT / "build_examples")))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert {"pendulum.html", "sweep.html"} <= {path.name for path in tmp_path.iterdir()}
-
-
 def test_the_start_of_the_page_on_integration_runs() -> None:
     text = (ROOT / "docs" / "integration.md").read_text(encoding="utf-8")
     (program,) = (code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "import" in code)
@@ -118,17 +104,6 @@ def test_the_page_on_plots_runs(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", program]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_the_controllers_of_the_page_on_control_run() -> None:
-    text = (ROOT / "docs" / "control.md").read_text("utf-8").split("## Controllers in Python or C")[1]
-    program = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
-    check = "print(abs(solution.q[-1] - 1).max() < 1e-6, solution.statistics.steps > 0)"
-    done = subprocess.run([sys.executable, "-c", program + check], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    position, *_, end = done.stdout.splitlines()
-    assert abs(float(re.findall(r"[\d.]+", position)[0]) - 1.0) < 5e-3  # the integral decays slowly
-    assert end == "True True"
 
 
 def test_the_page_on_equilibria_runs() -> None:

@@ -148,7 +148,7 @@ def resolved(runtime: Runtime, case: Case) -> Result:
     return runtime(case, SETTLE | PARADOX)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 @given(seed=seeds, n=some.integers(2, 5))
 def test_one_contact_stops(runtime: Runtime, seed: int, n: int) -> None:
     case = paradoxical(seed, n, 1, 1)
@@ -160,7 +160,7 @@ def test_one_contact_stops(runtime: Runtime, seed: int, n: int) -> None:
     assert runtime(case.at(u=result.u), SETTLE | RHS, modes=result.modes, direction=result.direction).status == OK
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(seed=seeds, k=some.integers(1, 3), directions=some.integers(1, 2))
 def test_several_contacts_satisfy_the_law_of_impact(runtime: Runtime, seed: int, k: int, directions: int) -> None:
     case = paradoxical(seed, k * (1 + directions) + 1, k, directions)

@@ -20,7 +20,8 @@ from sympy.physics.vector import dynamicsymbols
 
 from kanegen.codegen.description import Description, InputSlot
 from kanegen.errors import SolveError
-from kanegen.solve.inputs import RunInputs, combined, from_scipy, run_inputs, value_at
+from kanegen.solve.inputs import RunInputs, run_inputs
+from kanegen.solve.inputs.polynomials import combined, from_scipy, value_at
 
 TIMES = np.linspace(0.0, 2.0, 9)
 LIFT = np.sin(TIMES)

@@ -68,7 +68,7 @@ def pushed(t: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
-def painleve() -> kg.Solver:
+def painleve(friction: kg.Coulomb = kg.Coulomb(2), e: float = 0.0) -> kg.Solver:  # noqa: B008
     """Painleve's rod (2 m, 1 kg, uniform) whose lower tip slides on a floor with mu = 2.
 
     ``gap'' = sin(theta) theta'^2 - 10 + (1 + 3 c^2 + 3 mu d s c) N`` while it slips in the direction d: at
@@ -82,7 +82,7 @@ def painleve() -> kg.Solver:
     O.set_vel(N, 0)
     center = O.locatenew("center", x * N.x + y * N.y)
     slip = u + sm.sin(theta) * w
-    tip = kg.Unilateral(y - sm.sin(theta), friction=kg.Coulomb(2), slip=(slip,), name="tip")
+    tip = kg.Unilateral(y - sm.sin(theta), kg.Restitution(e), friction, (slip,), "tip")
     model = kg.Model(
         name="painleve",
         frame=N,

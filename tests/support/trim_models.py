@@ -198,6 +198,24 @@ def belt() -> kg.Model:
     )
 
 
+CONVEYOR = {"m": 0.5, "k": 40.0, "mu": 0.3, "V": 0.8, "g": 9.81}
+
+
+def conveyor() -> kg.Model:
+    """The block lies on the belt, at z = 0, with its weight as the normal force."""
+    m, k, mu, V, g = sm.symbols("m k mu V g")
+    return point_masses(
+        "conveyor",
+        "x z",
+        "v w",
+        lambda x, z: [(x, 0, z)],
+        (m,),
+        loads=lambda q, u, points, N: [(points[0], -k * q[0] * N.x - m * g * N.z)],
+        contacts=lambda q, u, points, N: [kg.Unilateral(q[1], friction=kg.Coulomb(mu), slip=(u[0] - V,), name="belt")],
+        parameters=CONVEYOR,
+    )
+
+
 HOOP = {"m": 0.2, "R": 0.4, "g": 9.81, "Omega": 8.0}
 
 

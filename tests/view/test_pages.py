@@ -43,6 +43,24 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return animated(motion).save(tmp_path_factory.mktemp("pages") / "disk.html")
 
 
+def test_a_page_takes_little_processor_time_to_draw(chromium: Any, disk: Path) -> None:
+    """At most 2 s in the process of the page and the one that renders; other processes do not change this time."""
+    session = chromium.new_browser_cdp_session()
+
+    def spent() -> dict[tuple[str, int], float]:
+        processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
+        return {(item["type"], item["id"]): item["cpuTime"] for item in processes}
+
+    before = spent()
+    opened = Page(chromium, disk)
+    opened.ready()
+    times = {process: time - before.get(process, 0.0) for process, time in spent().items()}
+    opened.close()
+    drawing = max(time for (kind, _), time in times.items() if kind == "renderer")
+    rendering = sum(time for (kind, _), time in times.items() if kind == "GPU")
+    assert 0.0 < drawing + rendering < 2.0, times
+
+
 @pytest.fixture(scope="module")
 def page(chromium: Any, disk: Path) -> Iterator[Page]:
     """The page of the disk, which several tests use."""

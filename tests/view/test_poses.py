@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sympy.physics.mechanics as me
-from given_motions import LEAN, SPIN, TURN, chain, given, steady_center, steady_disk
+from given_motions import LEAN, RADIUS, SPIN, TURN, chain, given, steady_center, steady_disk
 from messages import says
 from scipy.spatial.transform import Rotation
 from systems import model_of
@@ -49,6 +49,17 @@ def test_a_rolling_disk_without_coordinates_of_its_contact_rolls_in_a_circle() -
     (disk,) = motion.model.bodies
     assert poses.position(disk.masscenter, TIMES) == pytest.approx(steady_center(TIMES), abs=INTEGRATED)
     says("\n".join(poses.notices), "center", "velocity")
+
+
+def test_the_contact_moves_on_though_its_velocity_is_zero() -> None:
+    motion = steady_disk(TIMES)
+    (route,) = motion.model.geometry.routes.values()
+    contact = Poses(motion).position(route.along[0], TIMES)
+    lean = np.stack([np.sin(TURN * TIMES), -np.cos(TURN * TIMES), 0 * TIMES], axis=-1)
+    assert contact[:, 2] == pytest.approx(0.0 * TIMES, abs=INTEGRATED)
+    below = steady_center(TIMES) * (1, 1, 0) + RADIUS * np.cos(LEAN) * lean
+    assert contact == pytest.approx(below, abs=INTEGRATED)
+    assert np.linalg.norm(contact[-1]) > 0.5
 
 
 def test_integration_does_not_depend_on_the_times_of_the_pictures() -> None:

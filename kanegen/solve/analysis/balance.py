@@ -17,7 +17,7 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.derivation.sensitivities import MULTIPLIER
 from kanegen.solve.analysis.closed_contacts import ContactValues, RowSlopes
-from kanegen.solve.analysis.slopes import STATE, DifferenceSlopes, Slopes
+from kanegen.solve.analysis.slopes import STATE, DifferenceSlopes, Slopes, contact_values
 from kanegen.solve.analysis.supports import Equation, Support, equations_of
 from kanegen.solve.functions import CompiledFunctions
 
@@ -31,7 +31,8 @@ class Balance:
 
     ``rates``: indices of the rows of (q', u', s') that are zero; ``free``: indices of the entries of X that are
     unknown; ``rhs``: the name of the function of the rates; ``responses`` (n_rows,): accelerations of the contact rows
-    per multiplier, the scale of forces; ``laws``: indices of the inputs whose feedback laws act.
+    per multiplier, the scale of forces; ``laws``: indices of the inputs whose feedback laws act;
+    ``in_motion``: not all accelerations are zero, so that those of the rows that contacts hold are equations.
     """
 
     functions: CompiledFunctions
@@ -42,6 +43,7 @@ class Balance:
     supports: tuple[Support, ...]
     responses: Array
     laws: tuple[int, ...] = ()
+    in_motion: bool = False
 
     @property
     def description(self) -> Description:
@@ -129,7 +131,17 @@ class Balance:
         d, values = self.description, self.contact_values(X)
         n_k, n_m = len(d.contacts.rows), len(d.contacts.table)
         own = slopes.matrix("contacts", ARGUMENTS) if slopes else np.zeros((4 * n_k + 2 * n_m, len(X)))
-        return list(equations_of(self.supports, values, self.parts(X)[-1], RowSlopes.of(own, d), self.responses, d))
+        of_rows, forces = RowSlopes.of(own, d), self.parts(X)[-1]
+        equations = list(equations_of(self.supports, values, forces, of_rows, self.responses, d))
+        if self.in_motion and self.supports:
+            sections = self.functions.get("contacts").value(*self.arguments(X))
+            accelerations = contact_values(sections, d, forces)[:n_k]
+            equations += [
+                Equation(f"acceleration {d.contacts.rows[k]}", float(accelerations[k]), of_rows.acceleration[k])
+                for support in self.supports
+                for k in support.held
+            ]
+        return equations
 
     def all_labels(self, X: Array) -> tuple[str, ...]:
         """The names of the entries of F."""

@@ -33,7 +33,7 @@ from kanegen.solve.values import (
     unknown,
 )
 
-_DEEPEST = 10
+_DEEPEST = 8
 """Most halvings of a step of natural continuation."""
 _STEADY_CHANGE = 4.0
 """A step may change the coordinates by this multiple of what the last one predicts."""
@@ -124,7 +124,7 @@ class Continuable(Trimmable):
         """Equilibria at ``values`` (m,) of a parameter, each found from its neighbor.
 
         The search at a value begins at the linear extrapolation of the two states before it. Where the coordinates
-        change much more than this predicts, or no equilibrium is found, steps are halved, up to 1/1024. What changes
+        change much more than this predicts, or no equilibrium is found, steps are halved, up to 1/256. What changes
         even then is a jump (:attr:`Branch.jumps`); :meth:`equilibrium_curve` follows the curve through the fold.
 
         Parameters

@@ -26,7 +26,7 @@ from kanegen.solve.analysis.newton import Root, evaluated
 from kanegen.solve.analysis.settle import steady_state
 from kanegen.solve.analysis.supports import Grip, contact_states, supports_at
 from kanegen.solve.consistent import completed, fixed_names
-from kanegen.solve.contacts import ContactState
+from kanegen.solve.contacts import ContactState, contacts_at
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.values import (
     Variables,
@@ -66,7 +66,7 @@ class Equilibrium:
     t, q, u, s, r
         Time (s), coordinates (n_q,), speeds (n_u,), states (n_s,) and inputs (n_r,).
     values
-        All of them by name, for ``solver.with_initial``, and inputs.
+        All of them by name, without the time.
     contacts
         The contacts by name: modes, gaps and forces (:class:`kanegen.results.ContactState`).
     forces
@@ -108,6 +108,12 @@ class Equilibrium:
         if key not in self.values:
             raise SolveError(unknown(key, tuple(self.values), "coordinate, speed, state or input"))
         return self.values[key]
+
+    @property
+    def initial(self) -> dict[str, float]:
+        """Coordinates, speeds and states by name, for ``solver.with_initial``."""
+        count = len(self.q) + len(self.u) + len(self.s)
+        return dict(list(self.values.items())[:count])
 
     @property
     def isolated(self) -> bool:
@@ -182,8 +188,8 @@ class Trimmable(Differentiable):
     ) -> Equilibrium:
         """The equilibrium near ``q0``: q' = 0, u' = 0, s' = 0, with all constraints and contact laws satisfied.
 
-        A trust-region method for least squares approaches the equilibrium with the Jacobians of the model (central
-        differences if they were not built), Newton's method makes it accurate to rounding. Rigid contacts satisfy
+        Newton's method, damped, finds it to rounding with the Jacobians of the model (central differences if they were
+        not built); where it fails, a trust-region method for least squares comes first. Rigid contacts satisfy
         ``0 <= gap, 0 <= force, gap * force = 0``, friction at rest lies within its cone, and compliant contacts have
         the forces of their laws.
 
@@ -264,7 +270,7 @@ class Trimmable(Differentiable):
         zero = {*d.coordinates, *constant, *d.states} - set(ignored)
         rates = tuple(k for k, name in enumerate(names) if name in zero)
         free = tuple(k for k in start.free if k >= len(d.coordinates) or d.coordinates[k] not in ignored)
-        balance, root = steady_state(replace(every, rates=rates, free=free), start.X, tolerance)
+        balance, root = steady_state(replace(every, rates=rates, free=free, in_motion=True), start.X, tolerance)
         record = self._record(balance, root, constant)
         if record["linear"] is not None:
             record["linear"] = record["linear"].without_ignorable()
@@ -306,11 +312,21 @@ class Trimmable(Differentiable):
         if laws:
             values = np.asarray(functions.get("laws").value(time, at_q, at_u, inputs, at_s if d.states else None))
             inputs[list(laws)] = values[[list(d.laws).index(slot) for slot in laws]]
-        forces = np.zeros(len(d.contacts.rows))
+        forces = self._forces_at(time, at_q, at_u, inputs, at_s)
         X = np.concatenate([at_q, at_u, at_s, inputs, forces])
         free = [k for k, name in enumerate(names) if name not in kept]
         free += [len(names) + k for k, name in enumerate(d.inputs) if name in released or k in laws]
         return _Start(time, X, (*free, *range(len(X) - len(forces), len(X))), laws)
+
+    def _forces_at(self, t: float, q: Array, u: Array, r: Array, s: Array) -> Array:
+        """The contact forces (n_rows,) at the start, or zeros if there are none (Painleve's paradox)."""
+        d = self.description
+        if not d.contacts.table:
+            return np.empty(0)
+        try:
+            return contacts_at(self._functions, t, q, u, d.input_layout.array(r, states=s)).forces
+        except SolveError:
+            return np.zeros(len(d.contacts.rows))
 
     def inputs_of_balance(self, t: float, r: Any, released: Sequence[str]) -> tuple[Array, tuple[int, ...]]:
         """The inputs (n_r,) at ``t``, and the indices of those whose laws act, which are zero.
@@ -318,13 +334,17 @@ class Trimmable(Differentiable):
         Inputs that are unknowns and have neither a value nor a default begin at zero; their laws do not act.
         """
         d = self.description
-        if not d.inputs:
+        if not d.inputs and r is None:
             return np.empty(0), ()
         if r is None or isinstance(r, Mapping):
             r = by_name(r or {}, d.inputs, "input")
             unset = [slot.name for slot in d.input_slots if slot.default is None and slot.name in released]
             r = dict.fromkeys(unset, 0.0) | r
-        source = run_inputs(self._functions.module, d, r, None, self._functions.law_values)
+        try:
+            source = run_inputs(self._functions.module, d, r, None, self._functions.law_values)
+        except SolveError as error:
+            by_names = isinstance(r, Mapping) and d.inputs
+            raise SolveError(f"{error}; or name unknown inputs in free_inputs=" if by_names else str(error)) from error
         others = source.without_laws or source
         if others.of_state:
             raise SolveError(

@@ -1,13 +1,15 @@
-"""Roots of the equations of a steady state: a globalized solution, Newton's method, and the root nearest to a start.
+"""Roots of the equations of a steady state: damped Newton's method, least squares, and the root nearest to a start.
 
-A trust-region method for least squares (``scipy.optimize.least_squares``) approaches a root from a rough start, and
-Newton's method with corrections of least norm makes it accurate to rounding. Where roots are not isolated, the one
-nearest to the start in the coordinates is found by moving in the null space of the Jacobian and correcting.
+Newton's method with corrections of least norm is damped by the natural monotonicity test, which does not depend on the
+units of the equations (P. Deuflhard, Newton Methods for Nonlinear Problems, Springer 2004, section 3.3). Where it
+fails, a trust-region method for least squares (``scipy.optimize.least_squares``) approaches a root. Where roots are not
+isolated, the one nearest to the start in the coordinates is found by moving in the null space of the Jacobian and
+correcting.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,8 +20,7 @@ from kanegen.solve.analysis.balance import Balance
 _EVALUATIONS = 200
 _POLISHING = 25
 _STEPS = 50
-_LONGEST = 1.0
-"""Longest step of Newton's method far from a root, in units of the unknowns."""
+_LEAST_DAMPING = 1e-4
 _NEAREST = 100
 _NO_DERIVATIVE = 1e-6
 """Singular values below this fraction of the largest are zero in matrices of differences."""
@@ -37,17 +38,22 @@ _ROUNDING = 1e-12
 class Root:
     """X with F(X), (m,), the largest residuals of a root, ``allowed`` (m,), and the number of evaluations of F.
 
-    ``directions`` (n, k) are the independent changes of the unknowns that leave F zero to first order, ``step`` (n,) is
-    the correction of least norm, and ``scale`` (n,) are the units of the unknowns.
+    ``directions`` (n, k) are the independent changes of the unknowns that leave F zero to first order, ``inverse``
+    (n, m) is the generalized inverse of the Jacobian, and ``scale`` (n,) are the units of the unknowns.
     """
 
     X: Array
     F: Array
     allowed: Array
     directions: Array
-    step: Array
+    inverse: Array
     scale: Array
     evaluations: int
+
+    @property
+    def step(self) -> Array:
+        """The correction of least norm of the unknowns (n,)."""
+        return np.asarray(-self.inverse @ self.F)
 
     @property
     def error(self) -> float:
@@ -63,17 +69,36 @@ class Root:
 def solved(balance: Balance, X: Array, tolerance: float) -> Root:
     """A root near the start X, or the best approximation."""
     scale = _scales(balance, X)
-    root = evaluated(balance, X, tolerance, scale=scale)
-    if root.converged:
-        return _polished(balance, root, scale, tolerance)
-    approximation, count = _approached(balance, X, scale)
-    best = _polished(balance, evaluated(balance, approximation, tolerance, count + 1, scale), scale, tolerance)
-    if best.converged:
-        return best
-    # The least squares can have a minimum that is no root; Newton's method has no such minima.
-    other = _polished(balance, _wandered(balance, root, scale, tolerance), scale, tolerance)
-    best = other if other.error < best.error else best
-    return replace(best, evaluations=count + 1 + other.evaluations)
+    root = _damped(balance, evaluated(balance, X, tolerance, scale=scale), tolerance)
+    if not root.converged:
+        approximation, count = _approached(balance, X, scale)
+        root = evaluated(balance, approximation, tolerance, root.evaluations + count + 1, scale)
+    return _polished(balance, root, scale, tolerance)
+
+
+def _damped(balance: Balance, root: Root, tolerance: float) -> Root:
+    """The end of the damped Newton method."""
+    damping = 1.0
+    for _ in range(_STEPS):
+        length = float(np.linalg.norm(root.step / root.scale))
+        if root.converged or not np.isfinite(length):
+            break
+        new, count = None, root.evaluations
+        while new is None and damping >= _LEAST_DAMPING:
+            X = root.X.copy()
+            X[list(balance.free)] += damping * root.step
+            count += 1
+            try:
+                next_step = root.inverse @ balance.values(X)
+                if np.linalg.norm(next_step / root.scale) <= (1.0 - damping / 4.0) * length:
+                    new = evaluated(balance, X, tolerance, count, root.scale)
+            except SolveError:  # outside the domain of an expression, or at a singular position
+                pass
+            damping *= 1.0 if new else 0.5
+        if new is None:
+            break
+        root, damping = new, min(1.0, 2.0 * damping)
+    return root
 
 
 def nearest(balance: Balance, root: Root, start: Array, tolerance: float) -> Root:
@@ -141,23 +166,6 @@ def _approached(balance: Balance, X: Array, scale: Array) -> tuple[Array, int]:
     return at(result.x), int(result.nfev)
 
 
-def _wandered(balance: Balance, root: Root, scale: Array, tolerance: float) -> Root:
-    """The best point of Newton's method with steps of limited length, which need not decrease the residuals."""
-    best = root
-    for _ in range(_STEPS):
-        size = float(np.linalg.norm(root.step / scale))
-        X = root.X.copy()
-        X[list(balance.free)] += root.step * min(1.0, _LONGEST / max(size, _LONGEST))
-        try:
-            root = evaluated(balance, X, tolerance, root.evaluations + 1, scale)
-        except SolveError:  # outside the domain of an expression, or at a singular position
-            break
-        best = root if root.error < best.error else best
-        if root.converged:
-            break
-    return replace(best, evaluations=root.evaluations)
-
-
 def _polished(balance: Balance, root: Root, scale: Array, tolerance: float) -> Root:
     """The result of Newton's method with corrections of least norm, until the residuals no longer decrease."""
     for _ in range(_POLISHING):
@@ -189,13 +197,10 @@ def evaluated(balance: Balance, X: Array, tolerance: float = 1.0, count: int = 1
     allowed = tolerance * np.maximum(1.0, np.abs(J) @ np.maximum(1.0, np.abs(X[list(balance.free)] / scale)))
     if not J.size:
         n = len(balance.free)
-        return Root(X, F, allowed, np.eye(n) * scale[:, None], np.zeros(n), scale, count)
+        return Root(X, F, allowed, np.diag(scale), np.zeros((n, len(F))), scale, count)
     sizes = np.linalg.norm(J, axis=1)
-    rows = J / np.where(sizes > 0.0, sizes, 1.0)[:, None]
-    U, values, V = np.linalg.svd(rows)
-    limit = (_DEPENDENT if balance.is_compiled else _NO_DERIVATIVE) * values[0]
-    rank = int((values > limit).sum())
-    right = U[:, :rank].T @ (F / np.where(sizes > 0.0, sizes, 1.0))
-    step = -scale * (V[:rank].T @ (right / values[:rank]))
-    directions = scale[:, None] * V[rank:].T
-    return Root(X, F, allowed, directions, step, scale, count)
+    sizes = np.where(sizes > 0.0, sizes, 1.0)
+    U, values, V = np.linalg.svd(J / sizes[:, None])
+    rank = int((values > (_DEPENDENT if balance.is_compiled else _NO_DERIVATIVE) * values[0]).sum())
+    inverse = scale[:, None] * (V[:rank].T / values[:rank]) @ (U[:, :rank].T / sizes)
+    return Root(X, F, allowed, scale[:, None] * V[rank:].T, inverse, scale, count)

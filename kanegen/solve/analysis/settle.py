@@ -158,7 +158,7 @@ def _failure(balance: Balance, root: Root) -> str:
     if rigid:
         advice = (
             f"no unknown changes {', '.join(rigid)}: nothing balances these forces, so that there is no steady state "
-            "unless inputs do (free_inputs=...)"
+            "unless inputs do (free_inputs=...), or less is fixed"
         )
     headline = f"no steady state of {name!r} was found after {root.evaluations} evaluations; violated most are"
     return listed(headline, problems, advice)

@@ -47,13 +47,19 @@ class Grip(Enum):
 
 @dataclass(frozen=True)
 class Support:
-    """One contact, with the equations of its forces; ``index`` is its number, ``is_rough``: it has friction."""
+    """One contact, with the equations of its forces; ``index`` is its number, ``is_rough``: it has friction.
+
+    ``slips``: its surfaces move on each other at the start, so that it slips while it is closed. ``sign`` is that of
+    the friction at its limit along a line.
+    """
 
     index: int
     contact: ContactEntry
     normal: Normal
     grip: Grip
     is_rough: bool
+    slips: bool
+    sign: float = 1.0
 
     @property
     def tangents(self) -> list[int]:
@@ -61,17 +67,27 @@ class Support:
         return list(range(self.contact.tangent, self.contact.tangent + self.contact.directions))
 
     @property
+    def held(self) -> list[int]:
+        """The rows whose accelerations are zero."""
+        normal = [self.contact.normal] if self.normal is Normal.HELD else []
+        return normal + (self.tangents if self.grip in (Grip.STICK, Grip.LIMIT) else [])
+
+    @property
     def is_closed(self) -> bool:
         """Whether the contact can exert forces."""
         return self.normal is not Normal.OPEN
 
     def closed(self, is_closed: bool) -> Support:
-        """The contact closed or open; a closed one with friction sticks."""
-        compliant = self.contact.law == ContactLaw.COMPLIANT.label
+        """The contact closed or open; a closed one with friction slips or sticks."""
         if not is_closed:
             return replace(self, normal=Normal.OPEN, grip=Grip.NONE)
-        grip = Grip.STICK if self.is_rough and self.grip is Grip.NONE else self.grip
-        return replace(self, normal=Normal.LAW if compliant else Normal.HELD, grip=grip)
+        compliant = self.contact.law == ContactLaw.COMPLIANT.label
+        return replace(self, normal=Normal.LAW if compliant else Normal.HELD, grip=self.grip_of_closed)
+
+    @property
+    def grip_of_closed(self) -> Grip:
+        """The equations of the friction while the contact is closed and below its limit."""
+        return Grip.NONE if not self.is_rough else Grip.SLIP if self.slips else Grip.STICK
 
 
 def supports_at(d: Description, values: ContactValues, limits: tuple[float, float]) -> tuple[Support, ...]:
@@ -90,11 +106,10 @@ def supports_at(d: Description, values: ContactValues, limits: tuple[float, floa
             gap, compliant = values.value[contact.normal], law == ContactLaw.COMPLIANT.label
             closed = gap < 0.0 if compliant else gap <= limits[0]
             normal = (Normal.LAW if compliant else Normal.HELD) if closed else Normal.OPEN
-        grip, is_rough = Grip.NONE, bool(contact.directions and values.mu_s[m] > 0.0)
-        if is_rough:
-            slip = values.rate[contact.tangent : contact.tangent + contact.directions]
-            grip = Grip.SLIP if np.abs(slip).max() > limits[1] else Grip.STICK
-        found.append(Support(m, contact, normal, Grip.NONE if normal is Normal.OPEN else grip, is_rough))
+        slip = values.rate[contact.tangent : contact.tangent + contact.directions]
+        is_rough, slips = bool(contact.directions and values.mu_s[m] > 0.0), bool((np.abs(slip) > limits[1]).any())
+        support = Support(m, contact, normal, Grip.NONE, is_rough, slips)
+        found.append(replace(support, grip=support.grip_of_closed) if support.is_closed else support)
     return tuple(found)
 
 
@@ -150,10 +165,19 @@ def equations_of(
         else:
             yield from (Equation(f"slip {rows[k]}", values.rate[k], own.rate[k]) for k in tangents)
         if grip is Grip.LIMIT:
-            size = float(np.linalg.norm(forces[tangents])) or 1.0
-            load, of_load = _normal_force(support, values, forces, own, unit)
-            slopes = values.mu_s[m] * of_load - sum(forces[k] / size * unit(k) for k in tangents)
-            yield Equation(f"limit of friction {rows[tangents[0]]}", values.mu_s[m] * load - size, slopes)
+            yield _at_limit(support, values, forces, own, unit, rows)
+
+
+def _at_limit(
+    support: Support, values: ContactValues, forces: Array, own: RowSlopes, unit: Any, rows: Sequence[str]
+) -> Equation:
+    """``mu_s N - |lambda_t| = 0``; along a line with the sign of the friction that reached the limit."""
+    tangents, mu = support.tangents, values.mu_s[support.index]
+    friction = forces[tangents]
+    e = friction / (float(np.linalg.norm(friction)) or 1.0) if len(tangents) > 1 else np.array([support.sign])
+    load, of_load = _normal_force(support, values, forces, own, unit)
+    slopes = mu * of_load - sum(x * unit(k) for x, k in zip(e, tangents, strict=True))
+    return Equation(f"limit of friction {rows[tangents[0]]}", mu * load - float(e @ friction), slopes)
 
 
 def _slipping(
@@ -216,7 +240,7 @@ def _revised(
     if support.grip is Grip.STICK:
         load = abs(forces[n]) if n >= 0 else values.load[m]
         if np.linalg.norm(forces[support.tangents]) > values.mu_s[m] * load + limits[1]:
-            return replace(support, grip=Grip.LIMIT)
+            return replace(support, grip=Grip.LIMIT, sign=float(np.sign(forces[support.tangents[0]]) or 1.0))
     return support
 
 

@@ -16,7 +16,7 @@ from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.values import key_name, unknown
 
-POINTS = 1000
+POINTS = 2000
 """Points of a curve; longer solutions keep all their times."""
 
 LONGEST_LABEL = 40

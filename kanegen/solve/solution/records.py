@@ -64,7 +64,8 @@ def conflict_message(module: Evaluator, conflict: Any) -> str:
     if conflict.friction:
         return (
             f"{who}: no modes are consistent with the {what} that follow from them, but without friction such modes "
-            "exist (Painleve's paradox): reduce the friction, or give a contact a compliant law"
+            "exist (Painleve's paradox): reduce the friction, give a contact a compliant law, or continue with "
+            'kg.Coulomb(mu, paradox="impact") or paradox="regularize"'
         )
     these = "this contact" if len(names) == 1 else "these contacts"
     return (
@@ -116,7 +117,8 @@ class EventRecord:
         ``"user"`` for the model's events; ``"switches"`` for a feedback law at a limit or another kink.
         For contacts: ``"impact"``, ``"closes"``, ``"opens"``; ``"rests"`` after
         infinitely many impacts in a finite time; ``"sticks"``, ``"slips"``, ``"reverses"`` (slips the other way);
-        ``"penetrates"`` for a violated gap without force; ``"imposed"`` and ``"removed"`` for a latch.
+        ``"penetrates"`` for a violated gap without force; ``"paradox"`` where friction has no solution with finite
+        forces (:class:`kanegen.Coulomb`); ``"imposed"`` and ``"removed"`` for a latch.
     q
         Coordinates, (n_q,); they do not jump.
     u_before, u_after

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from math import cos, sqrt, tan
+from math import cos, sin, sqrt, tan
 
 import numpy as np
 import pytest
@@ -13,9 +13,21 @@ from hypothesis import strategies as st
 from messages import raises
 from scipy.optimize import brentq
 from state_models import VALUES, cart
-from systems import example, initial, model_of
+from systems import example, initial, model_of, solver_for
 from tolerances import SOLVE
-from trim_models import ARM, BELT, CAR, arm_solver, belt, car, grain_solver, hoop_solver, puck_solver
+from trim_models import (
+    ARM,
+    BELT,
+    CAR,
+    CONVEYOR,
+    arm_solver,
+    belt,
+    car,
+    conveyor,
+    grain_solver,
+    hoop_solver,
+    puck_solver,
+)
 
 import kanegen as kg
 
@@ -40,8 +52,24 @@ def test_car_settles_on_its_tire_from_the_air_and_from_below(start: list[float])
     np.testing.assert_allclose(found.contacts["tire"].force, [(m1 + m2) * g], rtol=SOLVE)
     np.testing.assert_allclose(found.eigenvalues, car().linearize(0.0, found.q, found.u).eigenvalues, rtol=SOLVE)
     assert found["z1"] == found.q[0]
+    start = car().with_initial(found.initial)
+    np.testing.assert_allclose(start.integrate((0.0, 0.1)).q[-1], settled_car(), atol=1e-9)
     with raises(kg.SolveError, "'z3'", "z1"):
         found["z3"]
+
+
+POSITIVE = st.floats(0.2, 5.0)
+
+
+@settings(max_examples=8, deadline=None)
+@given(factors=st.tuples(*[POSITIVE] * 6), start=st.tuples(st.floats(-0.5, 0.5), st.floats(-0.1, 0.5)))
+def test_cars_of_all_sizes_settle(factors: tuple[float, ...], start: tuple[float, float]) -> None:
+    values = {name: CAR[name] * factor for name, factor in zip(CAR, factors, strict=False)}
+    m1, m2, k1, _, k2, _ = values.values()
+    z2 = -(m1 + m2) * CAR["g"] / k2
+    found = car().with_parameters(values).equilibrium(start)
+    np.testing.assert_allclose(found.q, [z2 - m1 * CAR["g"] / k1, z2], rtol=1e-9)
+    assert found.stability == "stable"
 
 
 def test_input_holds_a_given_height() -> None:
@@ -65,6 +93,8 @@ def test_what_nothing_balances_is_named() -> None:
         car().equilibrium([0.0, 0.0], fixed=("z3",))
     with raises(kg.SolveError, "tolerance", "-1"):
         car().equilibrium([0.0, 0.0], tolerance=-1)
+    with raises(kg.SolveError, "F", "free_inputs"):
+        solver_for("cart_pole").equilibrium([0.1, 3.0])
     with raises(kg.SolveError, "z2", "quarter_car"):
         car().equilibrium({"z1": 0.0})
 
@@ -106,8 +136,8 @@ def test_trailing_arm_on_its_tire() -> None:
 
     def moment(phi: float, rate: float) -> float:
         """About the pivot, with the arm at phi below the horizontal; positive lowers the wheel."""
-        x, z = a * cos(phi), h - a * np.sin(phi)
-        along = np.array([-a * np.sin(phi), -a * cos(phi)])
+        x, z = a * cos(phi), h - a * sin(phi)
+        along = np.array([-a * sin(phi), -a * cos(phi)])
         spring = np.array([x - a / 2, z - h - 0.5])
         length = np.linalg.norm(spring)
         unit = spring / length
@@ -117,7 +147,7 @@ def test_trailing_arm_on_its_tire() -> None:
 
     phi = brentq(lambda x: moment(x, 0.0), 0.34, 0.8, xtol=1e-15)
     found = arm_solver().equilibrium({"x": 0.5, "z": 0.35})
-    np.testing.assert_allclose(found.q, [a * cos(phi), h - a * np.sin(phi)], atol=POSITION)
+    np.testing.assert_allclose(found.q, [a * cos(phi), h - a * sin(phi)], atol=POSITION)
     d = 1e-6
     of_phi = (moment(phi + d, 0.0) - moment(phi - d, 0.0)) / (2 * d)
     of_rate = (moment(phi, d) - moment(phi, -d)) / (2 * d)
@@ -136,6 +166,15 @@ def test_belt_drags_the_block_as_far_as_kinetic_friction() -> None:
     assert found.contacts["belt"].mode == "slip"
     np.testing.assert_allclose(found.eigenvalues, [1j * sqrt(k / m), -1j * sqrt(k / m)], atol=1e-6)
     assert found.stability == "marginal"
+
+
+@pytest.mark.parametrize("height", [0.0, 0.4])
+def test_block_falls_on_the_conveyor_and_is_dragged_along(height: float) -> None:
+    m, k, mu, _, g = CONVEYOR.values()
+    found = kg.build(conveyor()).equilibrium([0.0, height])
+    np.testing.assert_allclose(found.q, [mu * m * g / k, 0.0], atol=POSITION)
+    assert found.contacts["belt"].mode == "slip"
+    np.testing.assert_allclose(found.contacts["belt"].force, [m * g, mu * m * g], rtol=1e-9)
 
 
 def test_states_are_at_rest_too() -> None:
@@ -180,6 +219,22 @@ def test_disk_rolls_in_a_circle() -> None:
     free = built("rolling_disk").steady_motion(start["q"], start["u"])
     assert free.family == found.family == 2
     np.testing.assert_allclose(free["theta"], theta, atol=1e-6)  # the nearest of the family
+
+
+def test_disk_that_sticks_to_the_plane_rolls_as_with_rolling_constraints() -> None:
+    """Contact and stick hold three accelerations; u4' and u5' are not zero."""
+    R, g, theta, phi, u2, u3 = 0.3, 9.81, 1.2, 0.3, 0.4, -19.0
+    disk = kg.build(model_of("rolling_disk", friction=0.6), functions=("rhs", "residuals", "jacobians"))
+    q = [theta, phi, 0.0, 0.0, 0.0, R * sin(theta)]
+    found = disk.steady_motion(q, [0.0, u2, u3, -R * cos(phi) * u3, -R * sin(phi) * u3, 0.0], fixed=("theta", "u2"))
+    assert found.contacts["plane"].mode == "stick"
+    np.testing.assert_allclose(found["u3"], (u2**2 / tan(theta) - 4 * g / R * cos(theta)) / (6 * u2), rtol=SOLVE)
+    rolling = built("rolling_disk").steady_motion(
+        q[:5], [0.0, u2, u3, -R * cos(phi) * u3, -R * sin(phi) * u3], fixed=("theta", "u2")
+    )
+    order = np.lexsort((rolling.eigenvalues.real, rolling.eigenvalues.imag))
+    other = np.lexsort((found.eigenvalues.real, found.eigenvalues.imag))
+    np.testing.assert_allclose(found.eigenvalues[other], rolling.eigenvalues[order], atol=1e-6)
 
 
 @pytest.mark.parametrize(("speed", "stability"), [(3.0, "unstable"), (5.0, "stable"), (7.0, "unstable")])

@@ -8,6 +8,7 @@ import pickle
 import signal
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from control_models import solver_of as control_solver
+from feedback_models import GROUPS
+from feedback_models import sampled as sampled_laws
 from hybrid_models import block
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,6 +53,9 @@ LAWS: dict[str, Any] = {
     "number": lambda t, q, u, s: law(t, q, u, s)[0],
     "mapping": {"f": lambda t, q, u, s: law(t, q, u, s)[0]},
     "C": LowLevelCallable(law_in_c),
+    "C with const": LowLevelCallable(
+        law_in_c, signature="void (double, const double *, double const *, double *, void *)"
+    ),
 }
 
 
@@ -248,6 +254,34 @@ def test_the_interpreted_back_end_samples_too() -> None:
         )
         np.testing.assert_allclose(states_of(a), states_of(b), atol=1e-8)
         np.testing.assert_allclose(a.inputs, b.inputs, atol=1e-7)
+
+
+def test_a_sampled_callable_acts_beside_sampled_laws() -> None:
+    """Three groups with a clock each: two laws, and a callable in place of the third law, F + H and G - w on 2 kg."""
+    laws: dict[str, tuple[float, float, Callable[[Any], float]]] = {
+        "F": (*GROUPS["F"], lambda y: -3.0 * y[0] - y[3]),
+        "G": (*GROUPS["G"], lambda y: np.floor(10.0 * y[1]) / 5.0 - y[0]),
+        "H": (0.04, 0.02, lambda y: -y[2] * y[0]),
+    }
+    end, start = 0.5, np.array([0.7, -0.44, 0.3, 0.9])
+    solution = sampled_laws().integrate(
+        (0.0, end), start[:2], start[2:], {"H": lambda t, q, u: -u[0] * q[0]}, sample_time=0.04, delay=0.02, **STRICT
+    )
+    instants = {round(n * T + d, 9) for T, delay, _ in laws.values() for n in range(20) for d in (0.0, delay)}
+    stops = sorted({t for t in instants if t < end} | {end})
+    samples: dict[str, list[tuple[float, float]]] = {name: [] for name in laws}
+    y = start
+    for t, after in pairwise(stops):
+        for name, (T, delay, law) in laws.items():
+            if abs(t / T - round(t / T)) < 1e-6:
+                samples[name].append((t + delay, law(y)))
+        acting = {name: ([x for t0, x in rows if t0 <= t + 1e-9] or [rows[0][1]])[-1] for name, rows in samples.items()}
+        forces = [(acting["F"] + acting["H"]) / 2.0, acting["G"] / 2.0]
+        y = solve_ivp(
+            lambda t, y, a, b: [y[2], y[3], a, b - y[3] / 2.0], (t, after), y, args=forces, rtol=1e-11, atol=1e-13
+        ).y[:, -1]
+    np.testing.assert_allclose(np.hstack([solution.q, solution.u])[-1], y, atol=1e-9)
+    assert solution.inputs[-2].tolist() == pytest.approx(list(acting.values()), abs=1e-8)
 
 
 # -- contacts, constraints, events ---------------------------------------------------------------------------
@@ -464,6 +498,12 @@ def test_wrong_values_are_refused(value: Any, names: tuple[str, ...], later: boo
 def test_callables_with_other_arguments_are_refused(r: Any, names: tuple[str, ...]) -> None:
     with raises(kg.SolveError, *names):
         block().integrate((0.0, 1.0), [0.0, 0.0], [0.0, 0.0], r)
+
+
+def test_c_functions_with_another_signature_are_refused() -> None:
+    signature = "void (double, double *, double *, void *)"
+    with raises(kg.SolveError, signature, "void (double, double *, void *)", "const double *"):
+        block().integrate((0.0, 1.0), [0.0] * 2, [0.0] * 2, LowLevelCallable(law_in_c, signature=signature))
 
 
 @pytest.mark.parametrize(

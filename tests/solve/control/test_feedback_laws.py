@@ -256,6 +256,14 @@ def test_inverse_dynamics_does_not_follow_laws() -> None:
     assert free.control_names == ("F",)
 
 
+def test_equilibrium_is_that_of_the_law_unless_inputs_are_given_or_unknown() -> None:
+    solver = balanced()
+    own = solver.equilibrium([0.1, 0.1])
+    np.testing.assert_allclose([*own.q, *own.r], 0.0, atol=1e-9)
+    for found in (solver.equilibrium([0.1, 0.1], r={"F": 0.0}), solver.equilibrium([0.1, 0.1], free_inputs=["F"])):
+        np.testing.assert_allclose([found.q[1], *found.r], 0.0, atol=1e-9)
+
+
 def test_c_function_of_the_closed_loop_agrees_with_rhs() -> None:
     solver = balanced()
     function = solver.low_level_callable()

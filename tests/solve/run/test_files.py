@@ -216,5 +216,5 @@ def test_what_is_no_quantity_is_no_column() -> None:
     pytest.importorskip("pandas")
     with raises(kg.SolveError, "status"):
         stateful().to_dataframe(["status"])
-    with raises(AttributeError, "enrgy"):
+    with raises(kg.SolveError, "enrgy"):
         stateful().to_dataframe("enrgy")

@@ -1,18 +1,12 @@
-"""The inputs ``r`` of an integration, in the forms that the compiled integrator evaluates; and samples of them.
-
-Tables and splines become piecewise polynomials (``scipy.interpolate.PPoly``), whose coefficients ``c`` have the shape
-(k, n, m), for m values. ``scipy.interpolate`` is imported only where it is needed, because the import takes 0.25 s.
-"""
+"""The inputs ``r`` of an integration, in the forms that the compiled integrator evaluates."""
 
 from __future__ import annotations
 
 import ctypes
 import inspect
-import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import factorial
 from typing import Any
 
 import numpy as np
@@ -22,7 +16,8 @@ from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.feedback.laws import ActiveLaws, Values
-from kanegen.solve.values import by_name, number, positive, real_array
+from kanegen.solve.inputs.polynomials import combined, derivative, from_scipy, is_polynomial, table, value_at
+from kanegen.solve.values import by_name, number, real_array
 
 Scalar = Any
 """One input of a run: a number, a ``PPoly`` of one value, or a Python callable."""
@@ -35,8 +30,6 @@ ACCEPTED = (
 _REAL, _REALS, _DATA = ctypes.c_double, ctypes.POINTER(ctypes.c_double), ctypes.c_void_p
 _OF_TIME = ctypes.CFUNCTYPE(None, _REAL, _REALS, _DATA)
 _OF_STATE = ctypes.CFUNCTYPE(None, _REAL, _REALS, _REALS, _REALS, _DATA)
-_JUMP = 1e-9
-"""Jumps below this fraction of the magnitude are rounding errors of the spline's coefficients."""
 
 State = tuple[Any, ...]
 """(q, u), or (q, u, s) of a model with states."""
@@ -108,7 +101,8 @@ def run_inputs(
     If the model has one input, all of these can have scalar values. A mapping from names or symbols of inputs gives
     each a number, a table, a spline or a callable with a scalar value: ``{"force": (times, values)}``. An input that is
     not in the mapping is the derivative of the input whose rate it is, or has the value of its law, or its default.
-    ``law_values(t, q, u, r, s)`` are the values of all laws. `RunInputs` are returned unchanged.
+    ``law_values(t, q, u, r, s)`` are the values of all laws; None: laws are refused. `RunInputs` are returned
+    unchanged.
 
     Raises `SolveError` for anything else, missing values, unknown names, wrong shapes and values that are not finite.
     """
@@ -156,20 +150,27 @@ def _by_name(
     names = description.inputs
     given = {name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}
     scalars, slots = _filled(given, description, needed)
-    inputs = replace(_of_scalars(module, description, scalars), scalars=tuple(scalars))
-    if not slots or law_values is None:
+    inputs = replace(of_scalars(module, description, scalars), scalars=tuple(scalars))
+    if not slots:
         return inputs
-    return _with_laws(module, inputs, ActiveLaws(slots, description, law_values))
+    if law_values is None:
+        by_law = description.input_names(slots)
+        raise SolveError(
+            f"the feedback laws of {', '.join(by_law)} are not evaluated here: give values, r={{{by_law[0]!r}: ...}}, "
+            "or name them in free_inputs= if the method has it"
+        )
+    return with_laws(module, inputs, ActiveLaws(slots, description, law_values))
 
 
-def _with_laws(module: Evaluator, inputs: RunInputs, laws: ActiveLaws) -> RunInputs:
+def with_laws(module: Evaluator, inputs: RunInputs, laws: ActiveLaws) -> RunInputs:
     """The inputs with the values of laws, which are computed after the others."""
     function, n_arguments = laws.function(inputs.function, inputs.n_arguments), 4 if laws.description.states else 3
     controls = (*inputs.controls, *laws.controls(module))
     return RunInputs(inputs.compiled, function, n_arguments, controls, laws, inputs)
 
 
-def _of_scalars(module: Evaluator, description: Description, scalars: Sequence[Scalar]) -> RunInputs:
+def of_scalars(module: Evaluator, description: Description, scalars: Sequence[Scalar]) -> RunInputs:
+    """The inputs from a scalar for each of them."""
     names = description.inputs
     if not all(isinstance(scalar, float) or is_polynomial(scalar) for scalar in scalars):
         counts = [
@@ -303,224 +304,3 @@ def _call_compiled(source: Any, n_r: int, of_state: bool, t: float, *state: Any)
     function = (_OF_STATE if of_state else _OF_TIME)(pointer(capsule, name))
     function(t, *(array.ctypes.data_as(_REALS) for array in (*arguments, values)), context(capsule))
     return values[:n_r]
-
-
-def held(
-    module: Evaluator,
-    description: Description,
-    inputs: RunInputs,
-    times: tuple[float, float],
-    start: tuple[float, State],
-    needed: Collection[int],
-) -> RunInputs:
-    """The inputs, sampled at multiples of the sample time after the start of a run and held in between.
-
-    An input of which a rate is in ``needed`` (indices) stays continuous: a value that is held has no rate.
-
-    Parameters
-    ----------
-    times
-        Sample time and delay (s), from `sample_times`: the values for the state at t_k act from t_k + delay on. Before
-        the first of them acts, inputs have their defaults or, without one, the values of the first sample.
-    start
-        Time and state at the start of the run, from which the first sample is computed.
-
-    Raises
-    ------
-    SolveError
-        If the first sample cannot be computed, has the wrong shape or is not finite, and if inputs that must stay
-        continuous are not given by themselves.
-    """
-    laws, (sample_time, delay), own = inputs.laws, times, inputs.without_laws or inputs
-    first, rated = _first_sample(own, description, *start), _with_rates(description, needed)
-    others = _of_scalars(module, description, _unsampled(own, description, rated))
-    defaults = (slot.default for slot in description.input_slots)
-    before = np.array([np.nan if default is None else default for default in defaults])
-    excluded = {*rated, *(() if laws is None else laws.slots)}
-    slots = [k for k in range(len(first)) if k not in excluded]
-    infinite = np.full(len(slots), np.inf)
-    options = {"sample_time": sample_time, "delay": delay, "before": before[slots], "first": first[slots]}
-    control = module.Control(own.compiled, slots, -infinite, infinite, **options)
-    acting = first if delay == 0.0 else np.where(np.isnan(before), first, before)
-
-    def values(t: float, *state: Any) -> Array:
-        r = np.array(others.function(t, *state), dtype=np.float64)
-        r[slots] = acting[slots]
-        return r
-
-    sampled = RunInputs(others.compiled, values, others.n_arguments, (control,))
-    return sampled if laws is None else _with_laws(module, sampled, laws)
-
-
-def _first_sample(inputs: RunInputs, description: Description, t: float, state: State) -> Array:
-    try:
-        first = np.array(inputs.at(t, state), dtype=np.float64)
-    except SolveError:
-        raise
-    except Exception as error:
-        raise SolveError(f"r cannot be evaluated at the start, t = {t!r} s: {type(error).__name__}: {error}") from error
-    for name, value in zip(description.inputs, first.tolist(), strict=True):
-        number(value, f"{name} (r at t = {t!r} s)")
-    return first
-
-
-def _with_rates(description: Description, needed: Collection[int]) -> set[int]:
-    """Indices of the inputs of which rates are needed, and of these rates."""
-    rated, slots = set(), description.input_slots
-    for k in needed:
-        base = slots[k].rate_of if k < len(slots) else None  # hidden inputs follow
-        while base is not None:
-            rated |= {k, base}
-            base = slots[base].rate_of
-    return rated
-
-
-def _unsampled(inputs: RunInputs, description: Description, rated: Collection[int]) -> list[Scalar]:
-    """A scalar for every input: those that stay continuous, and zeros."""
-    names = [description.inputs[k] for k in sorted(rated)]
-    if rated and inputs.scalars is None:
-        raise SolveError(
-            f"the equations need rates of inputs, which values that are held do not have: give r as a mapping, in "
-            f"which {', '.join(names)} stay continuous, or leave out sample_time"
-        )
-    return [inputs.scalars[k] if inputs.scalars and k in rated else 0.0 for k in range(len(description.inputs))]
-
-
-def sample_times(sample_time: float | None, delay: float | None) -> tuple[float, float]:
-    """The sample time and the delay (s) as numbers; 0: inputs are not sampled, or not delayed.
-
-    Raises `SolveError` for numbers that make no sense, and for a delay of inputs that are not sampled.
-    """
-    if sample_time is not None:
-        positive(sample_time, "sample_time", "a positive number of seconds")
-    if delay is None:
-        return float(sample_time or 0.0), 0.0
-    if number(delay, "delay") < 0.0:
-        raise SolveError(f"delay is {delay!r}; expected a number of seconds that is not negative")
-    if sample_time is None:
-        raise SolveError(
-            f"delay is {delay!r}, but sample_time is not given: only sampled values can be delayed, because with a "
-            "continuous delay the derivative of the state would depend on earlier states; give sample_time="
-        )
-    return float(sample_time), float(delay)
-
-
-def is_polynomial(value: Any) -> bool:
-    """Whether ``value`` is a ``PPoly``."""
-    module: Any = sys.modules.get("scipy.interpolate")
-    return module is not None and isinstance(value, module.PPoly)
-
-
-def value_at(polynomial: Any, t: float) -> Array:
-    """Values (m,) at ``t``. Raises `SolveError` outside the interval on which the polynomial is defined."""
-    first, last = _span(polynomial)
-    slack = _JUMP * (last - first)
-    if not first - slack <= t <= last + slack:
-        raise SolveError(f"an input is given for t from {first!r} to {last!r} s, but is needed at t = {t!r} s")
-    values: Array = polynomial(t, extrapolate=True)
-    return values
-
-
-def derivative(polynomial: Any, what: str) -> Any:
-    """The time derivative; ``what`` names the function in the error.
-
-    Raises `SolveError` if the values jump, because the derivative would contain an impulse.
-    """
-    ends = np.polyval(polynomial.c[:, :-1], np.diff(polynomial.x)[:-1, None])
-    jumps = np.abs(polynomial.c[-1, 1:] - ends)
-    if jumps.max(initial=0.0) > _JUMP * np.abs(polynomial.c[-1]).max(initial=0.0):
-        place = int(np.argmax(jumps.max(axis=1)))
-        raise SolveError(
-            f"{what} jumps by {jumps[place].max():.6g} at t = {float(polynomial.x[place + 1])!r} s and has no "
-            "derivative there: give a smoother spline, or give the derivative as well"
-        )
-    return polynomial.derivative()
-
-
-def table(given: Any, what: str) -> Any:
-    """Linear interpolation of ``(times, values)``: (n,) and (n,) or (n, m), n >= 2, times increasing.
-
-    Raises `SolveError` for anything else.
-    """
-    if len(given) != 2:
-        raise SolveError(f"{what} is a tuple of {len(given)}; expected a table (times, values)")
-    times, values = _real(given[0], f"the times of {what}"), _real(given[1], f"the values of {what}")
-    if times.ndim != 1 or times.size < 2 or values.ndim not in (1, 2) or values.shape[0] != times.size:
-        raise SolveError(
-            f"{what} has times {times.shape} and values {values.shape}; expected (n,) and (n,) or (n, n_r), n >= 2"
-        )
-    values = values.reshape(times.size, -1)
-    with np.errstate(all="ignore"):  # the times are checked next
-        slopes = np.diff(values, axis=0) / np.diff(times)[:, None]
-    return _polynomial(np.stack([slopes, values[:-1]]), times, what)
-
-
-def from_scipy(given: Any, what: str) -> Any:
-    """A ``PPoly`` (``CubicSpline`` ...), ``BPoly`` or ``BSpline`` as a ``PPoly``, None for other objects."""
-    # If the module is not imported, no such object exists.
-    module: Any = sys.modules.get("scipy.interpolate")
-    if module is None or not isinstance(given, (module.BSpline, module.BPoly, module.PPoly)):
-        return None
-    if isinstance(given, module.BSpline):
-        x = np.unique(given.t[given.k : len(given.t) - given.k])
-        c = _taylor(given, given.k, x)  # PPoly.from_spline accepts scalar splines only
-    else:
-        polynomial = module.PPoly.from_bernstein_basis(given) if isinstance(given, module.BPoly) else given
-        x, c = polynomial.x, polynomial.c
-    x, c = _real(x, f"the breakpoints of {what}"), _real(c, f"the coefficients of {what}")
-    if c.ndim > 3:
-        raise SolveError(f"{what} is a spline of values of shape {c.shape[2:]}; expected () or (n_r,)")
-    return _polynomial(c.reshape(*c.shape[:2], -1), x, what)
-
-
-def combined(parts: Sequence[Any], names: Sequence[str]) -> Any:
-    """One polynomial of all values, on the times that all ``parts`` (polynomials of one value, or numbers) cover.
-
-    Raises `SolveError` when they have no time in common.
-    """
-    spans = {name: _span(part) for name, part in zip(names, parts, strict=True) if is_polynomial(part)}
-    first, last = max(span[0] for span in spans.values()), min(span[1] for span in spans.values())
-    if not first < last:
-        intervals = ", ".join(f"{name} from {start!r} to {end!r}" for name, (start, end) in spans.items())
-        raise SolveError(f"the inputs have no time in common: {intervals} s")
-    polynomials = [part for part in parts if is_polynomial(part)]
-    x = np.unique(np.concatenate([part.x for part in polynomials]))
-    x = x[(x >= first) & (x <= last)]
-    degree = max(part.c.shape[0] for part in polynomials) - 1
-    c = np.zeros((degree + 1, x.size - 1, len(parts)))
-    for column, part in enumerate(parts):
-        if is_polynomial(part):
-            c[:, :, column] = _taylor(part, degree, x)[:, :, 0]
-        else:
-            c[-1, :, column] = part
-    return _polynomial(c, x)
-
-
-def _taylor(function: Callable[[Array, int], Array], degree: int, x: Array) -> Array:
-    """Taylor coefficients (degree + 1, n, ...) at the left ends of the pieces between ``x`` (n + 1,)."""
-    return np.stack([function(x[:-1], power) / factorial(power) for power in range(degree, -1, -1)])
-
-
-def _polynomial(c: Array, x: Array, what: str = "the inputs") -> Any:
-    from scipy.interpolate import PPoly
-
-    if not (np.diff(x) > 0.0).all():
-        raise SolveError(f"the times of {what} are not strictly increasing")
-    return PPoly(c, x)
-
-
-def _span(polynomial: Any) -> tuple[float, float]:
-    """First and last time."""
-    return float(polynomial.x[0]), float(polynomial.x[-1])
-
-
-def _real(value: Any, what: str) -> Array:
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise SolveError(f"{what} cannot be read as an array: {error}") from error
-    if array.dtype.kind not in "fiu":
-        raise SolveError(f"{what} have the type {array.dtype.name}; expected real numbers")
-    if not np.isfinite(array).all():
-        raise SolveError(f"{what} contain NaN or infinity; every entry must be finite")
-    return array.astype(np.float64)
