@@ -102,7 +102,7 @@ ONE_PROBLEM = [
     (event(guard="z"), ("events[0].guard", "'z'", "SymPy")),
     ({"contacts": [kg.Latch("hook", z, closed=1)]}, ("contacts[0].closed", "1", "True", "False")),
     (event(impulse="kick"), ("impulse='kick'", "impulses")),
-    (event(direction=2), ("direction is 2", "+1", "-1", "0")),
+    (event(direction=2), ("direction=2", "+1", "-1", "0")),
     (event(sm.Integer(3)), ("guard", "3", "sign")),
     (event(kg.Multiplier("wall")), ("Multiplier('wall', 0)", "contacts")),
     (event(kg.Multiplier("contact 1", 1)) | contact(), ("Multiplier('contact 1', 1)", "'contact 1'", "1")),

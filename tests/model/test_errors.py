@@ -128,7 +128,7 @@ ONE_PROBLEM = [
     ({"loads": [3]}, ("loads[0]", "3", "(point, force)", "(frame, torque)")),
     ({"gravity": 9.81}, ("gravity", "9.81", "Vector")),
     ({"potential_energy": u1**2}, ("potential_energy", "u1")),
-    ({"speeds": [u1, q2.diff(t)]}, ("speeds[1]", "q2'", "dynamicsymbols('u')")),
+    ({"speeds": [u1, q2.diff(t)]}, ("speeds[1]", "Derivative(q2(t), t)", "dynamicsymbols('u')")),
 ]
 
 
