@@ -36,7 +36,6 @@ DEFAULTS = {
     **{"R": 1.2, "La": 5e-4, "kt": 0.05, "ke": 0.05},
     **{"Kp": 60.0, "Ki": 40.0, "Kd": 4.0, "Vmax": 24.0, "Kaw": 0.02, "theta_ref": 0.8},
 }
-INITIAL = {"t": 0.0, "q": (0.0,), "u": (0.0,), "r": None, "s": (0.0, 0.0)}
 CASES = {"24 V": {}, "6 V": {"Vmax": 6.0}, "6 V, no anti-windup": {"Vmax": 6.0, "Kaw": 0.0}}
 
 
@@ -72,13 +71,13 @@ def model() -> kg.Model:
         states={i: (V - R * i - ke * N * omega) / La, z: e + Kaw * (V - v)},
         outputs={"V": V, "v": v},
         parameters=DEFAULTS,
+        initial={"t": 0.0, theta: 0.0, omega: 0.0, i: 0.0, z: 0.0},
     )
 
 
 def simulate(**parameters: float) -> tuple[kg.Solver, kg.Solution]:
-    solver, start = kg.build(model(), functions="all").with_parameters(**parameters), INITIAL
-    options = {"method": "rodas", "rtol": 1e-9, "atol": 1e-10}
-    return solver, solver.integrate((0.0, 10.0), start["q"], start["u"], s0=start["s"], **options)
+    solver = kg.build(model(), functions="all").with_parameters(**parameters)
+    return solver, solver.integrate(10.0, method="rodas", rtol=1e-9, atol=1e-10)
 
 
 def by_hand(p: Mapping[str, float], y: np.ndarray) -> np.ndarray:

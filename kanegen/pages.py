@@ -44,16 +44,20 @@ class Page:
         )
 
 
-def require_writable(path: Any) -> Path:
-    """The path of a file that can be written. Raises `SolveError` that says why it cannot, before any work is done."""
+def require_writable(path: Any, what: str = "the page") -> Path:
+    """The path of a file that can be written. Raises `SolveError` that says why it cannot, before any work is done.
+
+    ``what`` names the file in the message.
+    """
     try:
         target = Path(path)
     except TypeError as error:
         raise SolveError(f"path is {brief(path)}; expected the path of a file") from error
+    named = f"{what} {target}"
     if target.is_dir():
-        raise SolveError(f"the page {target} cannot be written: it is a folder; give the name of a file")
+        raise SolveError(f"{named} cannot be written: it is a folder; give the name of a file")
     if not target.parent.is_dir():
-        raise SolveError(f"the page {target} cannot be written: there is no folder {target.parent}")
+        raise SolveError(f"{named} cannot be written: there is no folder {target.parent}")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise SolveError(f"the page {target} cannot be written: no permission; choose another folder")
+        raise SolveError(f"{named} cannot be written: no permission; choose another folder")
     return target

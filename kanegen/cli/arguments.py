@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -144,20 +143,6 @@ def build_options(command: Command) -> Command:
     for option in reversed(BUILD_OPTIONS):
         command = option(command)
     return command
-
-
-def check_writable(path: Path, option: str) -> None:
-    """Raise an error for a file that cannot be written, before the work that it is to hold."""
-    folder = path.absolute().parent
-    if path.is_dir():
-        problem = f"{path} is a folder"
-    elif not folder.is_dir():
-        problem = f"there is no folder {path.parent}"
-    elif not os.access(path if path.exists() else folder, os.W_OK):
-        problem = f"{path if path.exists() else path.parent} is not writable"
-    else:
-        return
-    raise click.UsageError(f"{option} {path}: {problem}")
 
 
 time_option = click.option("--time", "duration", type=float, default=10.0, show_default=True, help="Seconds of motion.")

@@ -20,7 +20,6 @@ from kanegen.cli.arguments import (
     Command,
     assignments_option,
     build_options,
-    check_writable,
     input_option,
     model_argument,
     print_line,
@@ -140,7 +139,7 @@ def run(
     if output is not None and output.suffix not in WRITERS:
         raise click.UsageError(f"--output {output}: expected a name that ends in {' or '.join(WRITERS)}")
     if output is not None:
-        check_writable(output, "--output")
+        require_writable(output, "--output")
     if output is not None and output.suffix == ".parquet":
         for package in ("pandas", "pyarrow"):
             require(package, f"--output {output}")
@@ -308,7 +307,7 @@ def check_figure(path: Path) -> None:
     known = FigureCanvasAgg.filetypes
     if path.suffix.removeprefix(".").lower() not in known:
         raise click.UsageError(f"--plot {path}: expected a name that ends in {', '.join(f'.{end}' for end in known)}")
-    check_writable(path, "--plot")
+    require_writable(path, "--plot")
 
 
 def _draw(path: Path, motion: _Motion) -> None:

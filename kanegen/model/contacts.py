@@ -119,7 +119,8 @@ def _given_name(value: Any, where: str, problems: list[str]) -> str:
 def _direction(value: Any, where: str, problems: list[str]) -> int:
     if isinstance(value, int) and -1 <= value <= 1:
         return value
-    problems.append(f"{where} is {brief(value)}: expected +1 (rising), -1 (falling) or 0 (both)")
+    event = where.removesuffix(".direction")
+    problems.append(f"{event} has direction={brief(value)}: expected +1 (rising), -1 (falling) or 0 (both)")
     return 0
 
 

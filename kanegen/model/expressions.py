@@ -30,7 +30,7 @@ def symbol_name(expr: Any) -> str:
         return str(expr.func.__name__) if is_time_function(expr) else str(expr)
     if isinstance(expr, sympy.Derivative) and is_time_function(expr.expr):
         return symbol_name(expr.expr) + "'" * derivative_order(expr)
-    return str(expr) if isinstance(expr, sympy.Basic) else brief(expr)
+    return str(expr) if isinstance(expr, sympy.Basic | str) else brief(expr)
 
 
 def symbol_names(symbols: Iterable[Any]) -> str:

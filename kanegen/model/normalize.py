@@ -110,7 +110,8 @@ def time_functions(value: Any, what: str, problems: list[str]) -> tuple[Any, ...
         if isinstance(item, sympy.Derivative):
             advice = "a derivative is not allowed here; name it: u = dynamicsymbols('u') with the kinematics q' - u"
         if not is_time_function(item):
-            problems.append(f"{what}[{k}] is {symbol_name(item)}: {advice}")
+            shown = item if isinstance(item, sympy.Basic) else brief(item)
+            problems.append(f"{what}[{k}] is {shown}: {advice}")
     return tuple(filter(is_time_function, items))
 
 

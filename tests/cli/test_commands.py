@@ -217,7 +217,7 @@ def test_models_with_states_run_from_their_start(cache: Path, tmp_path: Path) ->
 def test_a_start_without_states_is_refused(cache: Path, tmp_path: Path) -> None:
     file = tmp_path / "without.py"
     text = (EXAMPLES / "dc_motor_arm.py").read_text(encoding="utf-8")
-    file.write_text(text.replace(', "s": (0.0, 0.0)', ""), encoding="utf-8")
+    file.write_text(text.replace(", i: 0.0, z: 0.0", ""), encoding="utf-8")
     result = invoke(cache, "run", file)
     assert result.exit_code == 1
     says(result.output, "INITIAL", "i", "z", '"s"')
@@ -297,8 +297,8 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
         (("run", "{file}", "--output", "motion.txt"), 2, (".csv", ".npz", ".nc", ".parquet")),
         (("run", "{file}", "--plot", "motion.zzz"), 2, ("motion.zzz", ".png", ".pdf")),
         (("run", "{file}", "--plot", "motion"), 2, ("motion", ".png", ".pdf")),
-        (("run", "{file}", "--plot", "absent/motion.png"), 2, ("absent", "folder")),
-        (("run", "{file}", "--output", "absent/motion.csv"), 2, ("absent", "folder")),
+        (("run", "{file}", "--plot", "absent/motion.png"), 1, ("absent", "folder")),
+        (("run", "{file}", "--output", "absent/motion.csv"), 1, ("absent", "folder")),
         (("run", "{file}", "--points", str(10**15)), 1, ("memory",)),
         (("run", "{file}", "--form", "reduce"), 1, ("'reduce'", "'reduced'")),
         (("build", "{file}", "--functions", "rhs,enrgy"), 1, ("'enrgy'", "'energy'")),

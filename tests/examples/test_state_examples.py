@@ -10,7 +10,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
 from sympy.physics import biomechanics as bio
-from systems import STATEFUL, example, model_of, names, oracle_for, solver_for, states
+from systems import STATEFUL, example, initial, model_of, names, oracle_for, solver_for, states
 from tolerances import DIFFERENCES, EVALUATION, SAME_EQUATIONS
 
 import kanegen as kg
@@ -68,8 +68,8 @@ def test_motor_arm_agrees_with_the_oracle() -> None:
 
 @pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
 def test_motor_arm_takes_few_steps_of_rodas(rtol: float) -> None:
-    module, solver = example("dc_motor_arm"), kg.build(model_of("dc_motor_arm"), functions="all")
-    p, start = dict(solver.parameters), module.INITIAL
+    solver = kg.build(model_of("dc_motor_arm"), functions="all")
+    p, start = dict(solver.parameters), initial("dc_motor_arm")
     options = {"method": "rodas", "rtol": rtol, "atol": 0.01 * rtol}
     solution = solver.integrate((0.0, 10.0), start["q"], start["u"], s0=start["s"], **options)
     assert solution.statistics.steps < STEPS
@@ -143,7 +143,7 @@ def test_muscle_arm_agrees_with_the_oracle() -> None:
 def test_muscle_arm_moves_as_in_scipy() -> None:
     """Constant excitations from the start of the example; the activations follow them."""
     module, solver = example("muscle_arm"), solver_for("muscle_arm")
-    start, r, kane = module.INITIAL, np.array([0.4, 0.1, 0.2]), module.kane(model_of("muscle_arm"))
+    start, r, kane = initial("muscle_arm"), np.array([0.4, 0.1, 0.2]), module.kane(model_of("muscle_arm"))
     y0 = np.concatenate([start["q"], start["u"], start["s"]])
     peer = solve_ivp(lambda t, y: kane(t, y, r), (0.0, 0.6), y0, "DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
     for method in ("dop853", "verner9"):
@@ -155,7 +155,7 @@ def test_muscle_arm_moves_as_in_scipy() -> None:
 def test_muscle_arm_is_linearized_at_rest() -> None:
     """A and B against differences of SymPy's equations; the work does not act on the arm."""
     module, solver = example("muscle_arm"), kg.build(model_of("muscle_arm"), functions="all")
-    start, kane = module.INITIAL, module.kane(model_of("muscle_arm"))
+    start, kane = initial("muscle_arm"), module.kane(model_of("muscle_arm"))
     linear = solver.linearize(*(start[key] for key in ("t", "q", "u", "r", "s")))
     assert linear.steady
     y0, r0 = np.concatenate([start["q"], start["u"], start["s"]]), np.array(start["r"])
@@ -202,6 +202,6 @@ def test_musculotendons_read_by_from_kane_have_their_states(formulation: int) ->
 
 @pytest.mark.parametrize(("name", "options"), STATEFUL, ids=names(STATEFUL))
 def test_examples_with_states_agree_with_themselves(name: str, options: dict[str, Any]) -> None:
-    report = kg.verify(model_of(name, **options), start=example(name).INITIAL, states=3, forms=())
+    report = kg.verify(model_of(name, **options), start=initial(name), states=3, forms=())
     judged = {check.principle for check in report.checks if check.ok}
     assert {"Lagrange", "power balance", "rates of states", "power of states", "compiled functions"} <= judged

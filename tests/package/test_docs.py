@@ -17,7 +17,7 @@ from checkout import ROOT
 import kanegen as kg
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-TESTED = ("architecture", "integration", "results", "states")
+TESTED = ("architecture", "equilibrium", "integration", "results", "states")
 """Pages whose programs test_readme runs with more checks."""
 
 OWNERS: dict[str, Any] = {"kg": kg, "kanegen": kg, "solver": kg.Solver, "solution": kg.Solution, "model": kg.Model}

@@ -197,7 +197,7 @@ def test_names_of_quantities_are_checked() -> None:
             lambda name: solver.with_initial(name),
             lambda name: solver.rhs(0.0, {"theta": name}, start["u"]),
         ):
-            refused(lambda call=call, value=value: call(value))
+            refused(lambda call=call, value=value: call(value), (KanegenError, OSError))
     with raises(SolveError, "output", "3"):
         solver.output(3, *state)  # type: ignore[arg-type]
     with raises(SolveError, "solver", "'again'", "kanegen.Solver"):

@@ -15,6 +15,7 @@ from oracle import Oracle, Reference
 from tolerances import CONDITION
 
 import kanegen as kg
+from kanegen.bench.modelfile import read_model_file
 
 # (example, options of its model); every bilateral system of the documents and the two for scale.
 SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -96,7 +97,12 @@ def oracle_for(name: str, **options: Any) -> Oracle:
 def initial(name: str, **options: Any) -> dict[str, Any]:
     """The start of an example for the given options."""
     module = example(name)
-    return module.initial(options["n"]) if "n" in options else module.INITIAL
+    if "n" in options:
+        return module.initial(options["n"])
+    if hasattr(module, "INITIAL"):
+        return module.INITIAL
+    file = read_model_file(EXAMPLES / f"{name}.py")
+    return {**file.start(), "r": tuple(item.default for item in file.model.inputs) or None}
 
 
 @cache
