@@ -50,7 +50,8 @@ def drift(solutions: Any, *, ax: Any = None) -> Any:
             if title in errors:
                 axis.plot(named[label].t, errors[title], label=label, linewidth=1.0)
         axis.set_ylabel(title)
-        axis.set_yscale("log", nonpositive="clip")  # exact zeros are at the lower edge
+        if any(errors[title].max(initial=0.0) > 0.0 for errors in found.values() if title in errors):
+            axis.set_yscale("log", nonpositive="clip")  # exact zeros are at the lower edge
     if len(named) > 1:
         place = {"bbox_to_anchor": (1.0, 1.0), "loc": "upper left"} if is_figure(ax) else {"loc": "lower right"}
         axes[0].legend(fontsize="small", **place)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kanegen.display import escape, facts, names, values
+from kanegen.display import Table, escape, facts, names, values
 from kanegen.errors import VerificationError
 from kanegen.plot import modes
 from kanegen.reporting.figures import figure
 from kanegen.reporting.mathml import table_html
 from kanegen.reporting.subject import Subject
+from kanegen.solve.values import short
 from kanegen.verification import Report, verify
 
 
@@ -30,10 +31,13 @@ def equilibrium(subject: Subject) -> Iterator[str]:
         ("stability", found.stability),
         ("neighboring equilibria", names(found.undetermined) if not found.isolated else "none"),
         ("contacts", names(f"{name}: {state.mode}" for name, state in found.contacts.items())),
-        ("multipliers", values(found.multipliers)),
         ("largest residual", f"{max(map(abs, found.residuals.values()), default=0.0):.2e}"),
     ]
     yield table_html(facts("The equilibrium that was found from the start", rows))
+    multipliers = [(short(label), f"{value:.6g}") for label, value in found.multipliers.items()]
+    if multipliers:
+        headings = ("constraint", "multiplier")
+        yield table_html(Table.of("Multipliers", headings, multipliers, right=headings[1:]))
     if found.linear is None:
         yield f'<p class="missing">There is no linear model: {escape(found.reason)}.</p>'
         return
@@ -50,7 +54,7 @@ def verification(subject: Subject) -> Iterator[str] | None:
 
 
 def _verification(subject: Subject) -> Iterator[str]:
-    form = "auto" if subject.motion is None else subject.solver.description.form
+    form = subject.solver.description.form if subject.has_solver else "auto"
     try:
         report = verify(subject.model, form=form, start=subject.start)
     except VerificationError as error:

@@ -20,7 +20,7 @@ from kanegen.program.options import BuildOptions
 from kanegen.reporting.mathml import mathml, table_html
 from kanegen.reporting.subject import Subject
 
-MOST_FORMULAS: Final = 120
+MOST_FORMULAS: Final = 400
 """Named subexpressions and entries of a large quantity; of more, their number is given."""
 
 
@@ -117,7 +117,7 @@ def counts(subject: Subject) -> Iterator[str]:
         rows.append((name, shape, str(quantity.operation_count)))
     headings = ("quantity", "shape", "operations")
     yield table_html(Table("Quantities, each by itself", headings, tuple(rows), right=("operations",)))
-    if subject.motion is not None:
+    if subject.has_solver:
         d = subject.solver.description
         compiled = tuple((name, str(entry.operations)) for name, entry in d.functions.items())
         title = f"Compiled functions ({d.form} form)"
@@ -136,8 +136,7 @@ def forms(subject: Subject) -> Iterator[str]:
         rows.append((name, form.summary, operations))
     chosen = generate(subject.equations, BuildOptions.of("auto", ("rhs",))).description.form
     first = f'form="auto" selects {chosen}'
-    used = subject.motion is not None and subject.motion.reference is not None
-    first += f"; the motion was integrated in the form {subject.solver.description.form}" if used else ""
+    first += f"; the motion was integrated in the form {subject.solver.description.form}" if subject.has_solver else ""
     headings = ("form", "what is solved", "operations")
     title = "Operations of the right-hand side, with its linear solve"
     yield table_html(Table(title, headings, tuple(rows), right=("operations",), notes=(first, *notes)))

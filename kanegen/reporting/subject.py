@@ -36,13 +36,19 @@ class Subject:
             raise SolveError(self.reason)
         return self.motion
 
+    @property
+    def has_solver(self) -> bool:
+        """Whether the motion knows its solver; one that was loaded from a file may not."""
+        return self.motion is not None and self.motion.reference is not None
+
     @cached_property
     def solver(self) -> Solver:
-        """The solver of the motion, or else one with the defaults of `kanegen.build`."""
-        if self.motion is None:
-            return build(self.model)
-        solver: Solver = self.motion.solver
-        return solver
+        """The solver of the motion, or else one with the defaults of `kanegen.build` and the same parameters."""
+        if self.motion is not None and self.has_solver:
+            solver: Solver = self.motion.solver
+            return solver
+        known = {symbol_name(symbol): value for symbol, value in self.parameters.items() if value is not None}
+        return build(self.model).with_parameters(known)
 
     @property
     def parameters(self) -> Mapping[Any, float | None]:

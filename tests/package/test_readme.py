@@ -97,8 +97,9 @@ def test_the_architecture_names_existing_files() -> None:
     assert [name for name in named if not (ROOT / name).exists() and "NAME" not in name] == []
 
 
-def test_the_page_on_plots_runs(tmp_path: Path) -> None:
-    programs = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "plotting.md").read_text("utf-8"), re.DOTALL)
+@pytest.mark.parametrize("page", ["plotting", "report"])
+def test_the_pages_on_plots_and_reports_run(tmp_path: Path, page: str) -> None:
+    programs = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text("utf-8"), re.DOTALL)
     program = "\n".join(programs).replace('"build_examples"', repr(str(ROOT / "build_examples")))
     environment = {**os.environ, "MPLBACKEND": "agg"}
     command = [sys.executable, "-W", "error", "-c", program]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import DESKTOP, PHONE, WITHOUT, Page, browsers
 from messages import raises, says
 from systems import initial, model_of, solver_for
 
@@ -205,6 +207,46 @@ def test_a_section_that_cannot_be_made_says_why() -> None:
         says(content.texts[section], "solution")
     assert "motion" not in content.texts["equations"].lower().split("equations of motion")[0]
     says(" ".join(report.notices), "Motion", "Equilibrium")
+
+
+def test_a_solution_without_its_solver_has_a_report_with_its_model(tmp_path: Path) -> None:
+    solution_of("slider_crank").save(tmp_path / "motion.nc")
+    loaded = kg.load(tmp_path / "motion.nc")
+    with raises(SolveError, "model=model"):
+        kg.report(loaded, verify=False)
+    report = kg.report(loaded, model=model_of("slider_crank"), verify=False)
+    assert [notice.split(":")[0] for notice in report.notices] == ["Energy and drift"]
+    says(report.notices[0], "kg.load")
+    assert Content(report.html).rows["equilibrium"] == content_of("slider_crank").rows["equilibrium"]
+
+
+def test_a_motion_without_duration_has_a_report() -> None:
+    start = initial("slider_crank")
+    solution = solver_for("slider_crank").integrate((0.0, 0.0), start["q"], start["u"])
+    assert kg.report(solution, verify=False).notices == ()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browsers() as start:
+        yield start(*WITHOUT)
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_page_fits_the_browser_without_errors(chromium: Any, tmp_path: Path, size: tuple[int, int]) -> None:
+    """Formulas are drawn, nothing is requested from a network, and the page itself does not scroll sideways."""
+    path = report_of("slider_crank").save(tmp_path / "page.html")
+    page = Page(chromium, path, size)
+    frame = page.page.frame_locator("iframe")
+    frame.locator("body[data-state]").wait_for(state="attached", timeout=20_000)
+    assert page.run("document.documentElement.scrollWidth") <= size[0]
+    heights = page.run("[...document.querySelectorAll('#equations math')].map(x => x.getBoundingClientRect().height)")
+    assert len(heights) >= 9
+    assert min(heights) > 8
+    assert max(heights) > 60  # of a matrix with three rows
+    assert all(url.startswith(("file:", "data:", "about:", "blob:")) for url in page.requests)
+    assert page.problems == []
+    page.close()
 
 
 def test_a_report_is_saved_and_shown_in_a_notebook(tmp_path: Path) -> None:

@@ -148,8 +148,8 @@ def model_of(solution: Any, model: Any) -> Model:
         model = None if solver is None else solver.model
         if model is None:
             raise SolveError(
-                "the model of the solution is not known, because its solver was pickled or is missing: give it, "
-                "model=model"
+                "the model of the solution is not known, because its solver was pickled or is missing: give it as the "
+                "argument model=model"
             )
     if not isinstance(model, Model):
         raise SolveError(f"model is {brief(model)}; expected a kanegen.Model")
