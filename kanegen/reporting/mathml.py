@@ -10,10 +10,12 @@ from kanegen.display import Latex, Table, escape
 _NAMESPACE: Final = ' xmlns="http://www.w3.org/1998/Math/MathML"'
 """Not needed in HTML."""
 
-_APPLIED: Final = re.compile(r"(?<=>)<mi>(a?(?:sin|cos|tan)h?|exp|log|sqrt|sign)</mi>")
-"""Names of functions; LaTeX puts a thin space between a factor and the function that follows it."""
+_APPLIED: Final = (
+    r"(</m(?:i|n|frac|row|sub|sup|subsup)>)((?:<m(?:sub|sup|subsup)>)?<mi>(?:a?(?:sin|cos|tan)h?|exp|log|sign)</mi>)"
+)
+"""A factor and the function that follows it, between which LaTeX puts a thin space."""
 
-_MATRIX: Final = re.compile(r"<mo[^>]*>\[</mo><mtable>(.*?)</mtable><mo[^>]*>\]</mo>")
+_MATRIX: Final = r"<mo[^>]*>\[</mo><mtable>(.*?)</mtable><mo[^>]*>\]</mo>"
 """Matrices. The style sheet of the page draws their brackets, which otherwise only grow with a font for mathematics."""
 
 _COMPARISONS: Final = {"<": ("\ue000", "&lt;"), ">": ("\ue001", "&gt;")}
@@ -34,8 +36,8 @@ def mathml(formula: str, display: bool = False) -> str:
         return f"<code>{escape(formula)}</code>"
     for hidden, shown in _COMPARISONS.values():
         text = text.replace(f"<mi>{hidden}</mi>", f"<mo>{shown}</mo>").replace(hidden, shown)
-    text = _MATRIX.sub(r'<mtable class="matrix">\1</mtable>', text.replace(_NAMESPACE, ""))
-    return _APPLIED.sub(lambda match: _THIN + match[0], text)
+    text = re.sub(_MATRIX, r'<mtable class="matrix">\1</mtable>', text.replace(_NAMESPACE, ""))
+    return re.sub(_APPLIED, rf"\1{_THIN}\2", text)
 
 
 def table_html(table: Table) -> str:

@@ -269,6 +269,13 @@ def test_wrong_arguments_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         kg.report(model_of("slider_crank"))
 
 
+def test_powers_of_functions_have_two_parts() -> None:
+    """A space before the function is no part of the power, which would then have three."""
+    text = mathml(r"m \cos^{2}{\left(\theta \right)} + \frac{\sin{\left(q \right)}}{2 \cos{\left(q \right)}}")
+    assert "</mspace><msup><mi>cos</mi><mrow><mn>2</mn></mrow></msup>" in text
+    assert text.count("<mspace") == 2  # after m and after 2
+
+
 def test_a_formula_that_cannot_be_read_is_shown_as_text() -> None:
     assert mathml("a^b^c < d") == "<code>a^b^c &lt; d</code>"
     assert "<mo>&lt;</mo>" in mathml("a < b")
