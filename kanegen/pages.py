@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from kanegen.display import escape
 from kanegen.errors import SolveError, brief
@@ -15,14 +15,14 @@ from kanegen.errors import SolveError, brief
 class Page:
     """A self-contained page of HTML; a notebook shows it inline.
 
-    ``html`` is the text of the page, ``notices`` are the sentences that it shows about what was assumed or left out.
+    ``html`` is the text of the page, ``notices`` are the sentences that it shows about what was assumed or left out,
+    ``inline_height`` is the height in a notebook in pixels.
     """
 
     title: str
     html: str = field(repr=False)
     notices: tuple[str, ...] = ()
-    inline_height: ClassVar[int] = 520
-    """Height in a notebook, pixels."""
+    inline_height: int = field(default=520, repr=False)
 
     def save(self, path: Any) -> Path:
         """Write the page to the file ``path``, which is replaced if it exists; returns the path.

@@ -4,6 +4,7 @@ They are read, never constructed, by users: for annotations and ``isinstance`` o
 """
 
 from kanegen.codegen.description import Description as Description
+from kanegen.pages import Page as Page
 from kanegen.solve.analysis.continuation import Branch as Branch
 from kanegen.solve.analysis.equilibrium import Equilibrium as Equilibrium
 from kanegen.solve.analysis.equilibrium import SteadyMotion as SteadyMotion

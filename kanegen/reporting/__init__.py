@@ -1,4 +1,3 @@
 """Reports: one page of HTML about a model and its motion."""
 
-from kanegen.reporting.report import ReportPage as ReportPage
 from kanegen.reporting.report import report as report
