@@ -28,9 +28,10 @@ REACHED = {
     ("Geometry", "rate_parents"),
     ("SystemDescription", "initial"),
     ("SystemDescription", "shapes"),
+    ("SystemDescription", "units"),
 }
 """Trees of all frames that are connected; what the model reaches of them is in ``orientations`` and ``rates``. The
-start of a motion and shapes are not compiled."""
+start of a motion, shapes and units are not compiled."""
 
 
 def cart(*, mass: Any = m, inertia: Any = m, position: Any = None, spare: bool = False, **options: Any) -> kg.Model:
