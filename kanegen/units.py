@@ -72,12 +72,13 @@ def _power(base: str, power: Fraction) -> str:
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit of display: its text, the coherent SI unit of the same dimension, and its size in that unit.
+    """A unit of display: its text, the coherent SI unit ``si`` of the same dimension, and its size in that unit.
 
     Values of a model are always in the coherent SI unit (rad for angles). ``display`` converts them to this unit.
     """
 
     text: str
+    si: str
     dimension: tuple[tuple[str, Fraction], ...] = ()
     size: float = 1.0
 
@@ -101,30 +102,35 @@ class Unit:
 
 def coherent(powers: Exponents) -> Unit:
     """The coherent SI unit with these exponents."""
-    return Unit(spelled(powers), _sorted(powers))
+    return Unit(spelled(powers), spelled(powers), _sorted(powers))
 
 
 def _sorted(powers: Exponents) -> tuple[tuple[str, Fraction], ...]:
     return tuple(sorted((base, power) for base, power in powers.items() if power))
 
 
+def labeled(name: str, unit: str) -> str:
+    """A name with its unit for an axis or a legend: ``"theta (deg)"``; the name alone without a unit."""
+    return f"{name} ({unit})" if name and unit else name
+
+
 class Units(dict[str, Unit]):
     """Units by the names of what has them; names without a unit are not contained."""
-
-    def labeled(self, name: str) -> str:
-        """The name with its unit for an axis or a legend: ``"theta (deg)"``; the name alone if it has no unit."""
-        unit = self.get(name)
-        return name if unit is None or unit.text in ("", "1") else f"{name} ({unit})"
 
     def display(self, name: str, values: Any) -> Any:
         """A number or an array in coherent SI units, converted to the unit of this name, if it has one."""
         unit = self.get(name)
         return values if unit is None else unit.display(values)
 
-    def common(self, names: Iterable[str]) -> Unit | None:
-        """The unit that all these names have; None if they differ, or if one has none."""
-        units = {self.get(name) for name in names}
-        return units.pop() if len(units) == 1 else None
+    def common(self, names: Iterable[str]) -> str:
+        """The unit that all these names have; empty if they differ, or if one has none."""
+        texts = {self.text(name) for name in names}
+        return texts.pop() if len(texts) == 1 else ""
+
+    def text(self, name: str) -> str:
+        """The unit of a name for a label or after a value; empty if it has none or is a pure number."""
+        unit = self.get(name)
+        return "" if unit is None or unit.text == "1" else unit.text
 
 
 def read_unit(value: Any, where: str, problems: list[str]) -> Unit | None:
@@ -148,12 +154,15 @@ def read_unit(value: Any, where: str, problems: list[str]) -> Unit | None:
             'such as "K" for temperatures'
         )
         return None
-    powers = {name: Fraction(power).limit_denominator(1000) for name, power in base._units.items() if name != "radian"}
+    powers = {name: Fraction(power).limit_denominator(1000) for name, power in base._units.items()}
+    angle = powers.pop("radian", Fraction(0))
     unknown = ", ".join(sorted(name for name in powers if name not in _BASE))
     if unknown:
         problems.append(f"{where} is {value!r}, which contains {unknown}: expected a unit of mechanics or electricity")
         return None
-    return Unit(value.strip() or "1", _sorted({_BASE[name]: power for name, power in powers.items()}), float(factor))
+    in_base = {_BASE[name]: power for name, power in powers.items()}
+    text = value.strip() or "1"
+    return Unit(text, text if factor == 1.0 else spelled({"rad": angle, **in_base}), _sorted(in_base), float(factor))
 
 
 def require_pint(problems: list[str]) -> bool:

@@ -413,8 +413,8 @@ class Model(SystemDescription):
             ("outputs", display.names(self.outputs)),
             ("reactions", display.names(self.reactions)),
             ("control", type(self.control).__name__ if self.control else ""),
-            ("parameters", display.values({symbol_name(x): value for x, value in self.parameters.items()})),
-            ("start", display.values({symbol_name(x): value for x, value in self.initial.items()})),
+            ("parameters", display.values(_by_name(self.parameters), self.all_units)),
+            ("start", display.values(_by_name(self.initial), self.all_units)),
         ]
         return display.facts(f"Model {self.name}", rows).html()
 
@@ -443,6 +443,10 @@ def _formulas(symbols: Iterable[Any]) -> str:
     if len(shown) > display.MOST_NAMES:
         shown = [*shown[: display.MOST_NAMES], rf"\ldots \text{{ ({len(shown)} in all)}}"]
     return display.Latex(", ".join(shown)) if shown else ""
+
+
+def _by_name(values: Mapping[Any, Any]) -> dict[str, Any]:
+    return {symbol_name(symbol): value for symbol, value in values.items()}
 
 
 def _latex(expression: Any) -> str:

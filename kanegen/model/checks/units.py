@@ -17,7 +17,7 @@ from kanegen.model.checks.dimensions import NONE, SECOND, Dimension, Dimensions,
 from kanegen.model.contacts import Contact, Multiplier
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
-from kanegen.model.laws import Law
+from kanegen.model.laws import Coulomb, Law
 from kanegen.model.places import Place
 from kanegen.units import Unit, Units, coherent, exponents
 
@@ -66,6 +66,9 @@ def units_of(model: SystemDescription, places: Sequence[Place]) -> Units:
     dimensions = _compared(model, places)
     found = {symbol_name(symbol): dimensions.known(symbol) for symbol in _symbols(model)}
     found |= {name: dimensions.known(sympy.Symbol(f"output {name}")) for name in model.outputs}
+    for contact in model.resolved_contacts:
+        rows = ((name, Multiplier(contact.name, k)) for k, name in enumerate(contact.row_names))
+        found |= {name: dimensions.known(force) for name, force in rows}
     return Units({name: coherent(x) for name, x in found.items() if x is not None} | dict(model.units))
 
 
@@ -79,7 +82,7 @@ def _compared(model: SystemDescription, places: Sequence[Place]) -> Dimensions:
     units = {symbol: model.units.get(symbol_name(symbol)) for symbol in _symbols(model)}
     units |= {sympy.Symbol(f"output {name}"): model.units.get(name) for name in model.outputs}
     given: dict[Any, Unit] = {symbol: unit for symbol, unit in units.items() if unit is not None}
-    texts = {symbol: unit.text if unit.is_coherent else coherent(unit.exponents).text for symbol, unit in given.items()}
+    texts = {symbol: unit.si for symbol, unit in given.items()}
     dimensions = Dimensions({symbol: unit.exponents for symbol, unit in given.items()}, texts)
     _compare_rates_of_inputs(model, dimensions)
     for kind, expected in _PLACES.items():
@@ -138,8 +141,22 @@ def _compare_contact(contact: Contact, dimensions: Dimensions) -> None:
         for location, direction in contact.applied_at[k] if contact.applied_at else ():
             expected = product((_force_on(location), 1), (force, -1))
             _compare_vector(f"the direction of {where} on {location}", direction, expected, dimensions)
-    if contact.load is not None and contact.slip:
-        dimensions.require(f"the normal force of {where}", (contact.load,), product((WATT, 1), (rows[0], -1)))
+    if contact.friction is not None:
+        _compare_friction(contact, contact.friction, rows, dimensions)
+
+
+def _compare_friction(contact: Contact, law: Coulomb, rows: Sequence[Dimension], dimensions: Dimensions) -> None:
+    """``|F_t| <= mu N``: mu is a pure number unless the slip is one of an angle and the normal force is one in N."""
+    where = f"the friction of contact {contact.name!r}"
+    tangential = product((WATT, 1), (rows[-1], -1))
+    normal = product((WATT, 1), (rows[0], -1))
+    if contact.load is not None:
+        normal = dimensions.of(contact.load, where)
+        normal = tangential if contact.load.is_number else normal
+    coefficient = product((tangential, 1), (normal, -1))
+    units = {"mu_s": coefficient, "mu_k": coefficient, "creep": rows[-1], "decay_rate": product((SECOND, -1))}
+    for value in Law.values(law):
+        dimensions.require(f"{value.name} of {where}", (value.expression,), units[value.name])
 
 
 def _compare_law(contact: Contact, dimensions: Dimensions) -> None:
