@@ -84,7 +84,6 @@ def model() -> kg.Model:
         dependent_speeds=(u2, u3),
         outputs=_reactions((theta, beta), (u1, u2, u3), symbols),
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
-        units={theta: "deg", beta: "deg", u1: "deg/s", u2: "deg/s", tau: "N m"},
         shapes={"slider": kg.shapes.Cuboid(0.16, 0.1, 0.1)},
     )
 

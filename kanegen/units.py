@@ -110,8 +110,8 @@ def _sorted(powers: Exponents) -> tuple[tuple[str, Fraction], ...]:
 
 
 def labeled(name: str, unit: str) -> str:
-    """A name with its unit for an axis or a legend: ``"theta (deg)"``; the name alone without a unit."""
-    return f"{name} ({unit})" if name and unit else name
+    """A name with its unit for an axis or a legend: ``"theta (deg)"``; one of the two if the other is empty."""
+    return f"{name} ({unit})" if name and unit else name or unit
 
 
 class Units(dict[str, Unit]):

@@ -62,13 +62,15 @@ class Curves:
         self.run = solution._record
 
     def panels(self, items: Sequence[Any]) -> list[Panel]:
-        """A panel for each item: a name, a group, a quantity, or a sequence of them; without items, all groups.
+        """A panel for each item: a name, a group, a quantity, or a sequence of them.
+
+        Without items, a panel for each unit of each group.
 
         Raises `SolveError` for unknown names, and if there is nothing to draw.
         """
         if not items:
             groups = {group: make(self) for group, make in GROUPS.items()}
-            found = [self._panel(group, curves) for group, curves in groups.items() if curves]
+            found = [self._panel(group, part) for group, curves in groups.items() for part in self._by_unit(curves)]
             if not found:
                 raise SolveError(f"the solution of {self.run.model!r} has no variables to plot")
             return found
@@ -84,6 +86,12 @@ class Curves:
             across, up = (replace(c, t=self.solution.t, values=self._at_stored_times(c)) for c in (across, up))
         gaps = self._gaps(across) | self._gaps(up)
         return self._labeled(_with_gaps(across, gaps)), self._labeled(_with_gaps(up, gaps))
+
+    def _by_unit(self, curves: Sequence[Curve]) -> list[list[Curve]]:
+        parts: dict[str, list[Curve]] = {}
+        for curve in curves:
+            parts.setdefault(self.units.text(curve.name), []).append(curve)
+        return [*parts.values()]
 
     def _labeled(self, curve: Curve) -> Curve:
         """The curve in the unit of display, with the unit in its label."""
@@ -114,7 +122,7 @@ class Curves:
     def _panel(self, title: str, curves: Sequence[Curve]) -> Panel:
         title = curves[0].label if len(curves) == 1 and "[" not in curves[0].label else title
         whole = [_with_gaps(curve, self._gaps(curve)) for curve in curves]
-        unit = self.units.common(curve.name for curve in curves) if title else ""
+        unit = self.units.common(curve.name for curve in curves)
         convert = self._converted if unit else self._labeled  # a common unit is on the axis, others in the legend
         return Panel(labeled(title, unit), tuple(map(convert, whole)))
 
