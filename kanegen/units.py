@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -114,8 +114,23 @@ def labeled(name: str, unit: str) -> str:
     return f"{name} ({unit})" if name and unit else name or unit
 
 
-class Units(dict[str, Unit]):
-    """Units by the names of what has them; names without a unit are not contained."""
+class Units(Mapping[str, Unit]):
+    """Units by the names of what has them, a read-only mapping; names without a unit are not contained."""
+
+    def __init__(self, units: Mapping[str, Unit] | None = None) -> None:
+        self._units = dict(units or {})
+
+    def __getitem__(self, name: str) -> Unit:
+        return self._units[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._units)
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def __repr__(self) -> str:
+        return f"Units({ {name: unit.text for name, unit in self._units.items()} })"
 
     def display(self, name: str, values: Any) -> Any:
         """A number or an array in coherent SI units, converted to the unit of this name, if it has one."""

@@ -34,7 +34,7 @@ LONGEST_TERM: Final = 60
 
 _PURE: Final = (
     *(TrigonometricFunction, InverseTrigonometricFunction, HyperbolicFunction, InverseHyperbolicFunction),
-    *(sympy.exp, sympy.log, sympy.erf, sympy.gamma),
+    *(sympy.exp, sympy.log, sympy.erf, sympy.gamma, sympy.sinc),
 )
 _AGREEING: Final = (sympy.Add, sympy.Min, sympy.Max, sympy.Mod, sympy.atan2)
 _NUMBERED: Final = (sympy.sign, sympy.Heaviside, sympy.atan2)
