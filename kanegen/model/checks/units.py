@@ -97,6 +97,9 @@ def _compared(model: SystemDescription, places: Sequence[Place]) -> Dimensions:
         expected = dimensions.of_symbol(sympy.Symbol(f"output {name}"))
         single = len(output) == 1 or name in model.units
         dimensions.require(f"outputs[{name!r}]", output.expressions, expected if single else None)
+    for contact in model.resolved_contacts:
+        if contact.friction is not None:  # a pure number, if nothing else determines its unit
+            dimensions.agree(dimensions.of(contact.friction.mu_s, contact.where), NONE)
     return dimensions
 
 
