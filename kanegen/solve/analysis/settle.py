@@ -2,7 +2,7 @@
 
 The contacts are taken as they are at the start, and changed where the solution contradicts them. If this fails, all
 gaps and forces are found together from their complementarity, with compliant contacts as rigid ones, and the
-penetrations of the latter follow from their laws.
+penetrations of the latter follow from their laws. If this fails too, the search begins with all contacts closed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.solve.analysis.balance import Balance
 from kanegen.solve.analysis.newton import Root, nearest, solved
-from kanegen.solve.analysis.supports import ONE_SIDED, Normal, Support, revised, undecided
+from kanegen.solve.analysis.supports import ONE_SIDED, Normal, Support, revised, touching, undecided
 from kanegen.solve.values import largest, listed
 
 _ZERO_GAP = 1e-9
@@ -52,6 +52,8 @@ def _attempts(balance: Balance, start: Array, tolerance: float) -> Iterator[tupl
     is_one_sided = any(support.contact.law in ONE_SIDED for support in balance.supports)
     if is_one_sided:
         yield undecided(balance.supports), start
+        # Far from a contact Fischer's function hardly depends on the gap, so that Newton's method can fail there.
+        yield touching(balance.supports), start
     if balance.laws:
         # Saturated laws hide where they balance the forces: their inputs are unknowns first.
         relaxed = solved(replace(balance, laws=()), start, tolerance).X

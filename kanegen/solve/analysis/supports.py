@@ -121,6 +121,14 @@ def undecided(supports: Sequence[Support]) -> tuple[Support, ...]:
     )
 
 
+def touching(supports: Sequence[Support]) -> tuple[Support, ...]:
+    """The contacts closed without gap or penetration where the gap decides, also those with a compliant law."""
+    return tuple(
+        replace(support.closed(True), normal=Normal.HELD) if support.contact.law in ONE_SIDED else support
+        for support in supports
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Equation:
     """One equation ``value = 0`` with its derivatives (columns,) and a label."""
@@ -233,6 +241,8 @@ def _revised(
         gap, force = values.value[n], forces[n]
         if support.normal is Normal.EITHER:
             return support.closed(gap < force * responses[n])
+        if support.normal is Normal.HELD and support.contact.law == ContactLaw.COMPLIANT.label:
+            return support.closed(force > limits[1])
         if support.normal is Normal.OPEN and gap < -limits[0]:
             return support.closed(True)
         if support.is_closed and (force < -limits[1] or (support.normal is Normal.LAW and gap > limits[0])):
