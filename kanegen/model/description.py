@@ -27,7 +27,7 @@ from kanegen.model.inputs import Input, InputLayout, normalized_inputs
 from kanegen.model.reactions import Reaction, normalized_reactions
 from kanegen.model.records import FrozenMapping, Loads, Output, read_fields
 from kanegen.shapes import Shape, normalized_shapes
-from kanegen.units import Unit
+from kanegen.units import Units
 
 ControlLaw: TypeAlias = Servo | ControlConstraints
 
@@ -97,7 +97,7 @@ class SystemDescription:
     speed_change: SpeedChange | None = None
     initial: Mapping[Any, float] = field(default_factory=FrozenMapping)
     shapes: Mapping[Any, tuple[Shape, ...]] = field(default_factory=FrozenMapping)
-    units: Mapping[str, Unit] = field(default_factory=FrozenMapping)
+    units: Units = field(default_factory=Units)
     parameters: Mapping[Any, float | None] = field(default_factory=FrozenMapping)
     geometry: Geometry = field(default_factory=Geometry)
     euler_parameters: tuple[tuple[Any, Any, Any, Any], ...] = ()

@@ -104,14 +104,18 @@ class Dimensions:
         A number that is alone in its place has the unit of the place.
         """
         for expr in map(sympy.sympify, expressions):
-            before = len(self.problems)
-            found = self.of(expr, where)
-            if expected is None or expr.is_number or len(self.problems) > before or self.agree(found, expected):
-                continue
-            self.problems[
-                f"{where}: {_short(expr)} has the unit {self._unit(expr, found)}: expected "
-                f"{self._spelled(expected)}{_advice(expr)}"
-            ] = None
+            if expected is None:
+                self.of(expr, where)
+            elif not expr.is_number:
+                for term in sympy.Add.make_args(expr):
+                    self._require_of_term(where, term, expected)
+
+    def _require_of_term(self, where: str, term: Any, expected: Dimension) -> None:
+        before = len(self.problems)
+        found = self.of(term, where)
+        if len(self.problems) == before and not self.agree(found, expected):
+            what = "is a pure number" if term.is_number else f"has the unit {self._unit(term, found)}"
+            self.problems[f"{where}: {_short(term)} {what}: expected {self._spelled(expected)}{_advice(term)}"] = None
 
     # -- expressions ----------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import sympy
 from sympy.physics.mechanics import Point
 
+from kanegen.display import names as shortened
 from kanegen.model.checks.dimensions import NONE, SECOND, Dimension, Dimensions, product
 from kanegen.model.contacts import Contact, Multiplier
 from kanegen.model.description import SystemDescription
@@ -30,14 +31,13 @@ _PLACES: Final[dict[str, Dimension | None]] = {
     "inertia": exponents(kg=1, m=2),
     "position": exponents(m=1),
     "orientation": NONE,
-    "velocity": exponents(m=1, s=-1),
-    "angular velocity": exponents(s=-1),
     "gravity": exponents(m=1, s=-2),
+    "angular velocity": exponents(s=-1),
+    "kinematics": None,
+    "velocity": exponents(m=1, s=-1),
     "potential energy": JOULE,
     "lagrangian": JOULE,
-    **dict.fromkeys(
-        ("kinematics", "holonomic", "nonholonomic", "acceleration", "gap", "velocity gap", "slip", "guard")
-    ),
+    **dict.fromkeys(("holonomic", "nonholonomic", "acceleration", "gap", "velocity gap", "slip", "guard")),
     **dict.fromkeys(("servo position", "servo velocity", "control constraint", "servo law")),
 }
 """The unit of the expressions of a place by its kind, None if only their terms must agree.
@@ -51,12 +51,11 @@ def unit_problems(model: SystemDescription, places: Sequence[Place]) -> tuple[st
     if not model.units:
         return ()
     known = {symbol_name(symbol): symbol for symbol in _symbols(model)}
-    names = (*known, *model.outputs)
+    names = list(dict.fromkeys((*known, *model.outputs)))
+    expected = f"expected names of coordinates, speeds, states, inputs, parameters and outputs: {shortened(names)}"
     wrong = [name for name in model.units if name not in names]
-    if wrong:
-        members = "expected coordinates, speeds, states, inputs, parameters and outputs"
-        return tuple(f"units contains {name}, which is not in the model: {members}" for name in wrong)
-    return tuple(_compared(model, places).problems)
+    unknown = (f"units contains {name}, which is not in the model: {expected}" for name in wrong)
+    return (*unknown, *_compared(model, places).problems)
 
 
 def units_of(model: SystemDescription, places: Sequence[Place]) -> Units:
