@@ -36,6 +36,13 @@ DEFAULTS = {
     **{"R": 1.2, "La": 5e-4, "kt": 0.05, "ke": 0.05},
     **{"Kp": 60.0, "Ki": 40.0, "Kd": 4.0, "Vmax": 24.0, "Kaw": 0.02, "theta_ref": 0.8},
 }
+UNITS = {
+    **{"theta": "deg", "omega": "rad/s", "theta_ref": "deg", "z": "rad s", "V": "V", "v": "V"},
+    **{"i": "A", "R": "ohm", "La": "mH", "kt": "N m/A", "ke": "V s/rad", "N": ""},
+    **{"Kp": "V/rad", "Ki": "V/(rad s)", "Kd": "V s/rad", "Kaw": "rad/V"},
+}
+"""Units of display; those of lengths, masses and friction follow from the equations."""
+
 CASES = {"24 V": {}, "6 V": {"Vmax": 6.0}, "6 V, no anti-windup": {"Vmax": 6.0, "Kaw": 0.0}}
 
 
@@ -71,6 +78,7 @@ def model() -> kg.Model:
         states={i: (V - R * i - ke * N * omega) / La, z: e + Kaw * (V - v)},
         outputs={"V": V, "v": v},
         parameters=DEFAULTS,
+        units=UNITS,
         initial={"t": 0.0, theta: 0.0, omega: 0.0, i: 0.0, z: 0.0},
     )
 
@@ -119,7 +127,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     axes = left.subplots(4, 1, sharex=True)
     for name, (_, solution) in runs.items():
         solution.plot("theta", "V", "i", "z", ax=axes, label=name)
-    axes[0].axhline(DEFAULTS["theta_ref"], color="k", linewidth=0.5)
+    axes[0].axhline(np.degrees(DEFAULTS["theta_ref"]), color="k", linewidth=0.5)
     for axis in axes[1:]:
         axis.get_legend().remove()
     axes[-1].set_xlim(0.0, 4.0)

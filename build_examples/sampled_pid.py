@@ -73,6 +73,7 @@ def model() -> kg.Model:
         loads=((trolley, (F - b * v - W) * N.x),),
         inputs=(kg.Input(F, law=law, saturation=(-F_max, F_max), sample_time=T),),
         parameters={name: value for name, value in DEFAULTS.items() if name not in ("Ki", "T_f")},
+        units={x: "m", theta: "deg", w: "deg/s", res: "mm"},
     )
 
 

@@ -121,6 +121,15 @@ def names(entries: Iterable[str]) -> str:
     return ", ".join(known)
 
 
-def values(entries: Mapping[str, Any]) -> str:
-    """Names with values as one text; None is a missing value."""
-    return names(f"{name} = {'?' if value is None else format(value, '.6g')}" for name, value in entries.items())
+def values(entries: Mapping[str, Any], units: Any = None) -> str:
+    """Names with values as one text, in the units of :class:`kanegen.units.Units`; None is a missing value."""
+    return names(f"{name} = {value_text(name, value, units)}" for name, value in entries.items())
+
+
+def value_text(name: str, value: Any, units: Any = None, digits: int = 6) -> str:
+    """A value in the unit of its name, if it has one, with the unit."""
+    if value is None:
+        return "?"
+    if not units:
+        return format(value, f".{digits}g")
+    return f"{units.display(name, value):.{digits}g} {units.text(name)}".rstrip()

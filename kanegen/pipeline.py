@@ -181,6 +181,7 @@ def emit(
         start_time=initial_time(description, known) or 0.0,
         laws=[Law(k, description.inputs[k], law.sample_time, law.delay) for k, law in description.laws.items()],
         stabilization=_stabilized(description, stabilization),
+        units=[(name, unit.si) for name, unit in model.all_units.items()],
     )
     project = emit_project(sources, example, _emitted_features(description))
     return write_project(project, folder)

@@ -25,4 +25,6 @@ from kanegen.solve.solution import Phase as Phase
 from kanegen.solve.solution import RunRecord as RunRecord
 from kanegen.solve.solution import Saturation as Saturation
 from kanegen.solve.solution import Statistics as Statistics
+from kanegen.units import Unit as Unit
+from kanegen.units import Units as Units
 from kanegen.view.animation import Animation as Animation

@@ -28,6 +28,7 @@ from kanegen.cli.arguments import (
 )
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
+from kanegen.display import value_text
 from kanegen.errors import ModelError
 from kanegen.model.expressions import symbol_name
 from kanegen.pages import require_writable
@@ -264,7 +265,8 @@ def _summary(motion: _Motion) -> Table:
         largest = np.abs(solution.control.values).max(axis=0)
         rows += [(f"largest |{name}|", f"{x:.6g}") for name, x in zip(solution.control.names, largest, strict=True)]
         rows += [("warning", text) for text in solution.control.warnings]
-    rows += [(name, f"{value:.9g}") for name, value in zip(motion.names, motion.values[-1], strict=True)]
+    last = zip(motion.names, motion.values[-1], strict=True)
+    rows += [(name, value_text(name, value, solver.units, digits=9)) for name, value in last]
     table = Table(show_header=False, title=motion.file.model.name, title_justify="left")
     for row in rows:
         table.add_row(*row)

@@ -117,6 +117,8 @@ class Example(NamedTuple):
         The values of the function ``laws``, in order; the example evaluates them continuously or at their samples.
     stabilization
         Against the drift of constraints.
+    units
+        Names of variables, parameters and outputs with their coherent SI units, those that are known.
     """
 
     controls: Sequence[Control] = ()
@@ -128,6 +130,7 @@ class Example(NamedTuple):
     start_time: float = 0.0
     laws: Sequence[Law] = ()
     stabilization: Stabilized = UNSTABILIZED
+    units: Sequence[tuple[str, str]] = ()
 
     def context(self) -> dict[str, Any]:
         """What the templates read."""

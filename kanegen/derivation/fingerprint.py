@@ -111,9 +111,9 @@ class Reader:
     def _description(self, description: SystemDescription) -> Iterator[str]:
         values = description.field_values()
         # The values of parameters and the start are left out, since compiled code receives them at run time; so are
-        # shapes, which only animations use.
+        # shapes and units, which only pictures and tables use.
         values |= {"parameters": tuple(description.parameters), "loads": description.effective_loads}
-        del values["initial"], values["shapes"]
+        del values["initial"], values["shapes"], values["units"]
         for name, value in values.items():
             yield name
             yield from self.tokens(value)

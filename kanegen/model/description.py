@@ -27,6 +27,7 @@ from kanegen.model.inputs import Input, InputLayout, normalized_inputs
 from kanegen.model.reactions import Reaction, normalized_reactions
 from kanegen.model.records import FrozenMapping, Loads, Output, read_fields
 from kanegen.shapes import Shape, normalized_shapes
+from kanegen.units import Units
 
 ControlLaw: TypeAlias = Servo | ControlConstraints
 
@@ -63,9 +64,10 @@ class SystemDescription:
 
     The metadata of a field contain the function that reads the argument of ``Model``. ``initial`` maps time,
     coordinates, speeds and states to their values at the start of a motion; ``shapes``, for animations only, maps
-    bodies, frames and points to their shapes. The last three fields are empty until the frames and points have been
-    surveyed: ``parameters``, all constant symbols with their values or None; ``geometry``, the frames and points that
-    the model uses; ``euler_parameters``, the groups of four coordinates that an orientation uses as Euler parameters.
+    bodies, frames and points to their shapes; ``units`` maps names to the units that the user gave. The last three
+    fields are empty until the frames and points have been surveyed: ``parameters``, all constant symbols with their
+    values or None; ``geometry``, the frames and points that the model uses; ``euler_parameters``, the groups of four
+    coordinates that an orientation uses as Euler parameters.
     """
 
     name: str = field(metadata={"read": normalize.name})
@@ -95,6 +97,7 @@ class SystemDescription:
     speed_change: SpeedChange | None = None
     initial: Mapping[Any, float] = field(default_factory=FrozenMapping)
     shapes: Mapping[Any, tuple[Shape, ...]] = field(default_factory=FrozenMapping)
+    units: Units = field(default_factory=Units)
     parameters: Mapping[Any, float | None] = field(default_factory=FrozenMapping)
     geometry: Geometry = field(default_factory=Geometry)
     euler_parameters: tuple[tuple[Any, Any, Any, Any], ...] = ()
@@ -245,4 +248,5 @@ def described(given: Mapping[str, Any], problems: list[str]) -> SystemDescriptio
     in_motion = (*values["coordinates"], *values["speeds"], *values["states"])
     initial = normalize.initial_values(given.get("initial"), in_motion, problems)
     shapes = FrozenMapping(normalized_shapes(given.get("shapes"), "shapes", problems))
-    return SystemDescription(**values, potential_energy=energy, initial=initial, shapes=shapes)
+    units = normalize.units(given.get("units"), "units", problems)
+    return SystemDescription(**values, potential_energy=energy, initial=initial, shapes=shapes, units=units)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import sympy
@@ -21,6 +22,7 @@ from kanegen.model.checks.feedback import feedback_problems
 from kanegen.model.checks.lagrangian import lagrangian_contradictions, lagrangian_problems
 from kanegen.model.checks.shapes import shape_problems
 from kanegen.model.checks.symbols import surplus_message, surplus_parameters, symbol_problems
+from kanegen.model.checks.units import unit_problems, units_of
 from kanegen.model.checks.velocities import motion_problems
 from kanegen.model.description import ControlLaw, SpeedChange, SystemDescription, described
 from kanegen.model.expressions import atoms, natural_key, symbol_name
@@ -28,6 +30,7 @@ from kanegen.model.geometry import euler_parameter_groups
 from kanegen.model.places import Place, survey
 from kanegen.model.reactions import Reaction, normalized_reactions
 from kanegen.model.records import FrozenMapping
+from kanegen.units import Units
 
 _CHECKS: Final = (
     speed_change_problems,
@@ -123,6 +126,12 @@ class Model(SystemDescription):
         How animations draw the model (docs/animation.md): a mapping from bodies, by object or name, frames and points
         to one or more shapes of :mod:`kanegen.shapes`, or to None for a body that is not drawn. Bodies without an entry
         are drawn in shapes that follow from their points and inertia. The compiled code does not depend on it.
+    units
+        Units of coordinates, speeds, states, inputs, parameters and outputs, by symbol or name (docs/units.md): texts
+        that pint can read, such as ``"kg m^2"``. All values remain in coherent SI units (m, rad, rad/s, N); ``"deg"``
+        and ``"km/h"`` only say in which unit plots and tables show them. The units of all equations are compared, and
+        units that were not given follow where the equations determine them (:attr:`all_units`). The compiled code does
+        not depend on them.
     check_kinematics
         Whether to compare the velocity and angular velocity of every body with the rates of its position and
         orientation, if these are known, at random states that satisfy the constraints.
@@ -176,6 +185,7 @@ class Model(SystemDescription):
         impulses: Mapping[str, Any] | None = None,
         control: ControlLaw | None = None,
         shapes: Mapping[Any, Any] | None = None,
+        units: Mapping[Any, str] | None = None,
         check_kinematics: bool = True,
     ) -> None:
         given = locals()  # the arguments by name
@@ -218,6 +228,7 @@ class Model(SystemDescription):
         unknown_symbols = tuple(symbol for symbol in unknown_symbols if symbol not in surplus)
         problems += symbol_problems(complete, walk.places, unknown_symbols)
         problems += contact_problems(complete, walk.places)
+        problems += unit_problems(complete, walk.places)
         for find in _CHECKS:
             problems += find(complete)
         if problems:
@@ -381,6 +392,11 @@ class Model(SystemDescription):
         model._complete(description, {**self.parameters, **(parameters or {})}, problems)
         return model
 
+    @cached_property
+    def all_units(self) -> Units:
+        """The units of names: those of ``units``, and coherent ones that follow from them; empty if none were given."""
+        return units_of(self, survey(self).places if self.units else ())
+
     def overview(self) -> display.Table:
         """Variables, bodies, constraints and what else the model has, without values."""
         kinds = ("holonomic", "nonholonomic", "acceleration", "implied")
@@ -404,7 +420,7 @@ class Model(SystemDescription):
         """What a notebook shows: the overview, and the values of parameters and start."""
         table = self.overview()
         values = {"parameters": self.parameters, "start": self.initial}
-        texts = {what: display.values({symbol_name(x): y for x, y in known.items()}) for what, known in values.items()}
+        texts = {what: display.values(_by_name(known), self.all_units) for what, known in values.items()}
         return replace(table, rows=(*table.rows, *((what, text) for what, text in texts.items() if text))).html()
 
     def __repr__(self) -> str:
@@ -432,6 +448,10 @@ def _formulas(symbols: Iterable[Any]) -> str:
     if len(shown) > display.MOST_NAMES:
         shown = [*shown[: display.MOST_NAMES], rf"\ldots \text{{ ({len(shown)} in all)}}"]
     return display.Latex(", ".join(shown)) if shown else ""
+
+
+def _by_name(values: Mapping[Any, Any]) -> dict[str, Any]:
+    return {symbol_name(symbol): value for symbol, value in values.items()}
 
 
 def _latex(expression: Any) -> str:

@@ -13,6 +13,7 @@ from sympy.physics.vector import Vector, dynamicsymbols
 from kanegen.errors import ModelError, brief
 from kanegen.model.expressions import is_time_function, symbol_name
 from kanegen.model.records import FrozenMapping, Loads, Output
+from kanegen.units import Unit, Units, read_unit, require_pint
 
 
 def expect(value: Any, kinds: Any, what: str, wanted: str, problems: list[str]) -> bool:
@@ -293,6 +294,23 @@ def initial_values(given: Any, symbols: Sequence[Any], problems: list[str]) -> F
             problems.append(f"the initial value of {name} is None: give a number, or leave {name} out of initial")
         values[symbol] = math.nan if number is None else number
     return FrozenMapping(values)
+
+
+def units(given: Any, what: str, problems: list[str]) -> Units:
+    """Units by name. A key is a symbol or a name, a value a text that pint can read."""
+    if not expect(given, Mapping | None, what, "a mapping from symbols or names to units", problems):
+        given = None
+    found = dict[str, Unit]()
+    if not given or not require_pint(problems):
+        return Units()
+    for key, text in given.items():
+        name = symbol_name(key)
+        if name in found:
+            problems.append(f"{what} contains {name} twice, by its symbol and by its name: give it once")
+        unit = read_unit(text, f"the unit of {name}", problems)
+        if unit is not None:
+            found[name] = unit
+    return Units(found)
 
 
 def number_or_none(value: Any, what: str, problems: list[str]) -> float | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from sympy.physics.vector import dynamicsymbols
 from sympy.physics.vector.printing import vlatex
 
 from kanegen.derivation import Equations
@@ -14,6 +15,7 @@ from kanegen.display import Latex, Table, escape
 from kanegen.errors import BuildError
 from kanegen.forms import FORMS
 from kanegen.model import Model
+from kanegen.model.expressions import symbol_name
 from kanegen.pipeline import generate
 from kanegen.program.catalogue import CATALOGUE
 from kanegen.program.options import BuildOptions
@@ -39,21 +41,33 @@ def description(subject: Subject) -> Iterator[str]:
     yield f"<p>Numbers of {', '.join(f'{what}: {count}' for count, what in counts if count)}.</p>"
     yield table_html(model.overview())
     if subject.parameters:
-        rows = [(Latex(vlatex(symbol)), _number(value)) for symbol, value in subject.parameters.items()]
-        yield table_html(Table("Parameters", ("symbol", "value"), tuple(rows), right=("value",)))
+        yield _values("Parameters", subject.parameters, model)
     start = _start(subject)
     if start:
-        yield table_html(Table("Start", ("symbol", "value"), tuple(start), right=("value",)))
+        yield _values("Start", start, model)
 
 
-def _start(subject: Subject) -> list[tuple[str, str]]:
-    """Symbols with their values at the start of the motion, or in ``initial`` of the model."""
+def _start(subject: Subject) -> Mapping[Any, float | None]:
+    """Values by symbol at the start of the motion, or in ``initial`` of the model."""
     model, start = subject.model, subject.start
     if start is None:
-        return [(Latex(vlatex(symbol)), _number(value)) for symbol, value in model.initial.items()]
+        return model.initial
     groups = ((model.coordinates, "q"), (model.speeds, "u"), (tuple(model.states), "s"))
     pairs = [(x, value) for symbols, key in groups if symbols for x, value in zip(symbols, start[key], strict=True)]
-    return [(Latex("t"), _number(start["t"])), *((Latex(vlatex(x)), _number(value)) for x, value in pairs)]
+    return {dynamicsymbols._t: start["t"], **dict(pairs)}
+
+
+def _values(title: str, known: Mapping[Any, float | None], model: Model) -> str:
+    """A table of values by symbol, in the units of display if the model has units."""
+    units = model.all_units
+    columns = ("symbol", "value", "unit") if units else ("symbol", "value")
+    rows = []
+    for symbol, value in known.items():
+        name = symbol_name(symbol)
+        shown = value if value is None else units.display(name, value)
+        unit = "s" if symbol == dynamicsymbols._t else units.text(name)
+        rows.append((Latex(vlatex(symbol)), _number(shown), unit)[: len(columns)])
+    return table_html(Table(title, columns, tuple(rows), right=("value",)))
 
 
 def _number(value: Any) -> str:

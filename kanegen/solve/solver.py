@@ -15,7 +15,7 @@ from kanegen.codegen.sources import Sources
 from kanegen.codes import Status
 from kanegen.errors import SolveError, brief
 from kanegen.graph.ranks import independent_rows
-from kanegen.model import Baumgarte, Projection
+from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.description import SystemDescription
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
@@ -41,6 +41,7 @@ from kanegen.solve.values import (
     short,
     without_surplus,
 )
+from kanegen.units import Units
 
 Names = tuple[str, ...]
 
@@ -269,6 +270,11 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
         """Operations of one call of ``rhs``, with its linear solve; ``description.functions`` has the other counts."""
         return self.description.functions[self._rhs_name].operations
 
+    @property
+    def units(self) -> Units:
+        """The units of the model by names, for display; empty if it has none, or was not kept in a pickle."""
+        return self.model.all_units if isinstance(self.model, Model) else Units()
+
     def _repr_html_(self) -> str:
         """What a notebook shows: variables, parameters, and the compiled functions with their operation counts."""
         d = self.description
@@ -280,8 +286,8 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
             ("contact rows", display.names(d.contacts.rows)),
             ("events", display.names(event.name for event in d.events)),
             *((what, display.names(getattr(d, what))) for what in ("outputs", "reactions")),
-            ("parameters", display.values(self.parameters)),
-            ("start", display.values(self.initial)),
+            ("parameters", display.values(self.parameters, self.units)),
+            ("start", display.values(self.initial, self.units)),
             ("stabilization", "" if self.stabilization is None else str(self.stabilization)),
             ("functions (operations)", display.names(functions)),
         ]

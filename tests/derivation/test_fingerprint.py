@@ -18,6 +18,7 @@ from kanegen.derivation.fingerprint import Reader
 from kanegen.model.description import SpeedChange, SystemDescription
 from kanegen.model.geometry import Route
 from kanegen.model.laws import LAWS
+from kanegen.units import Unit
 
 q1, q2, u1, u2 = me.dynamicsymbols("q1 q2 u1 u2")
 F, force = me.dynamicsymbols("F force")
@@ -28,9 +29,10 @@ REACHED = {
     ("Geometry", "rate_parents"),
     ("SystemDescription", "initial"),
     ("SystemDescription", "shapes"),
+    ("SystemDescription", "units"),
 }
 """Trees of all frames that are connected; what the model reaches of them is in ``orientations`` and ``rates``. The
-start of a motion and shapes are not compiled."""
+start of a motion, shapes and units are not compiled."""
 
 
 def cart(*, mass: Any = m, inertia: Any = m, position: Any = None, spare: bool = False, **options: Any) -> kg.Model:
@@ -142,7 +144,7 @@ def record_types(kind: Any, known: set[type]) -> set[type]:
 
 def test_no_kind_of_record_is_left_out() -> None:
     expected = record_types(SystemDescription, {SystemDescription, kg.Bilateral, *LAWS})
-    assert {type(record) for record in records()} == expected - {kg.shapes.Shape}  # shapes are not compiled
+    assert {type(record) for record in records()} == expected - {kg.shapes.Shape, Unit}  # these are not compiled
     assert {Route, kg.Servo, kg.Coulomb} < expected
 
 

@@ -19,7 +19,7 @@ from systems import initial, model_of, solver_for
 import kanegen as kg
 from kanegen.derivation.typeset import named_parts
 from kanegen.errors import SolveError
-from kanegen.reporting.equations import formulas
+from kanegen.reporting.equations import description, formulas
 from kanegen.reporting.mathml import mathml
 from kanegen.reporting.subject import Subject
 
@@ -123,6 +123,18 @@ def test_the_description_has_the_values_of_the_run() -> None:
     names = {"tau": "τ", "theta": "θ", "beta": "β"}
     for name, value in expected.items():
         assert float(rows[names.get(name, name)]) == pytest.approx(value, rel=1e-8)
+
+
+def test_the_description_has_units_of_display() -> None:
+    model = model_of("dc_motor_arm")
+    html = "".join(description(Subject(model, None, "no motion", verify=False)))
+    rows = Content(f'<section id="description">{html}</section>').rows["description"]
+    first = rows.index(["symbol", "value", "unit"]) + 1
+    for row, (symbol, value) in zip(rows[first:], model.parameters.items(), strict=False):
+        unit = model.all_units[str(symbol)]
+        assert row[2] == ("" if unit.text == "1" else unit.text)
+        assert float(row[1]) == pytest.approx(unit.display(value), rel=1e-8)
+    assert len(rows) - first >= len(model.parameters)
 
 
 def test_equations_are_mathml_with_the_operation_counts_of_derive() -> None:

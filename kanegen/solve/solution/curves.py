@@ -15,6 +15,7 @@ from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.values import key_name, unknown
+from kanegen.units import Units, labeled
 
 POINTS = 2000
 """Points of a curve; longer solutions keep all their times."""
@@ -30,13 +31,15 @@ AXES = "xyz"
 class Curve:
     """``values`` over the times ``t``, (n,) each, with NaN between the values before and after a jump.
 
-    ``held``: a value lasts until the next time (sampled inputs and controls).
+    ``held``: a value lasts until the next time (sampled inputs and controls). ``name``: that of the variable, output
+    or contact, which can have a unit.
     """
 
     label: str
     t: Array
     values: Array
     held: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +58,19 @@ class Curves:
 
     def __init__(self, solution: Any) -> None:
         self.solution = solution
+        self.units: Units = solution.units
         self.run = solution._record
 
     def panels(self, items: Sequence[Any]) -> list[Panel]:
-        """A panel for each item: a name, a group, a quantity, or a sequence of them; without items, all groups.
+        """A panel for each item: a name, a group, a quantity, or a sequence of them.
+
+        Without items, a panel for each unit of each group.
 
         Raises `SolveError` for unknown names, and if there is nothing to draw.
         """
         if not items:
             groups = {group: make(self) for group, make in GROUPS.items()}
-            found = [self._panel(group, curves) for group, curves in groups.items() if curves]
+            found = [self._panel(group, part) for group, curves in groups.items() for part in self._by_unit(curves)]
             if not found:
                 raise SolveError(f"the solution of {self.run.model!r} has no variables to plot")
             return found
@@ -79,7 +85,20 @@ class Curves:
         if across.t.size != up.t.size:  # one of them is known at the stored times only
             across, up = (replace(c, t=self.solution.t, values=self._at_stored_times(c)) for c in (across, up))
         gaps = self._gaps(across) | self._gaps(up)
-        return _with_gaps(across, gaps), _with_gaps(up, gaps)
+        return self._labeled(_with_gaps(across, gaps)), self._labeled(_with_gaps(up, gaps))
+
+    def _by_unit(self, curves: Sequence[Curve]) -> list[list[Curve]]:
+        parts: dict[str, list[Curve]] = {}
+        for curve in curves:
+            parts.setdefault(self.units.text(curve.name), []).append(curve)
+        return [*parts.values()]
+
+    def _labeled(self, curve: Curve) -> Curve:
+        """The curve in the unit of display, with the unit in its label."""
+        return replace(self._converted(curve), label=labeled(curve.label, self.units.text(curve.name)))
+
+    def _converted(self, curve: Curve) -> Curve:
+        return replace(curve, values=self.units.display(curve.name, curve.values))
 
     def _scalar(self, name: str) -> Curve:
         curves = self.named(name)
@@ -102,7 +121,10 @@ class Curves:
 
     def _panel(self, title: str, curves: Sequence[Curve]) -> Panel:
         title = curves[0].label if len(curves) == 1 and "[" not in curves[0].label else title
-        return Panel(title, tuple(_with_gaps(curve, self._gaps(curve)) for curve in curves))
+        whole = [_with_gaps(curve, self._gaps(curve)) for curve in curves]
+        unit = self.units.common(curve.name for curve in curves)
+        convert = self._converted if unit else self._labeled  # a common unit is on the axis, others in the legend
+        return Panel(labeled(title, unit), tuple(map(convert, whole)))
 
     def named(self, name: str) -> list[Curve]:
         """The curves of a name, without gaps. Names of the model precede those of groups and quantities.
@@ -117,7 +139,7 @@ class Curves:
             return self._stored(name, self.solution.outputs[name])
         if name in self.contacts:
             forces = self.solution.contacts.forces[:, self.contacts.index(name)]
-            return [Curve(f"force of {name}", self.solution.t, forces)]
+            return [Curve(f"force of {name}", self.solution.t, forces, name=name)]
         if name in self.reactions:
             return self._reaction(name)
         if name in ATTRIBUTES:
@@ -153,13 +175,13 @@ class Curves:
 
     def _of_state(self, name: str) -> Curve:
         t, states = self._states
-        return Curve(name, t, states[:, self._variables.index(name)])
+        return Curve(name, t, states[:, self._variables.index(name)], name=name)
 
     def _of_input(self, name: str) -> Curve:
         control, options = self.solution.control, self.run.options
         sampled = control is None or name in control.names  # the sample time of r, or of a servo
         held = sampled and options.get("sample_time") is not None
-        return Curve(name, self.solution.t, self.solution[name], held or name in self._sampled_laws)
+        return Curve(name, self.solution.t, self.solution[name], held or name in self._sampled_laws, name)
 
     @property
     def _sampled_laws(self) -> tuple[str, ...]:
@@ -182,7 +204,7 @@ class Curves:
         for place in np.ndindex(values.shape[1:]):
             parts = ", ".join(str(names[k]) for names, k in zip(named, place, strict=True))
             label = f"{name}[{_short(parts)}]" if place else name
-            curves.append(Curve(label, self.solution.t, values[(slice(None), *place)]))
+            curves.append(Curve(label, self.solution.t, values[(slice(None), *place)], name=name))
         return curves
 
     def _components(self, quantity: str) -> list[Sequence[str]]:

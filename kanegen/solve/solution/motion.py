@@ -29,6 +29,7 @@ from kanegen.solve.solution.records import (
 )
 from kanegen.solve.solution.tables import data_frame, data_set
 from kanegen.solve.values import file_path, key_name, real_array, shown_values, unknown
+from kanegen.units import Units
 from kanegen.view.animation import Animation
 
 QUANTITIES = (*ATTRIBUTES, "rhs", "residuals", "rank", "acceleration_parts")
@@ -116,6 +117,14 @@ class Solution:
             )
         own = solver.with_parameters({name: x for name, x in record.parameters.items() if x is not None})
         return replace(self, reference=SolverReference(own))
+
+    @property
+    def units(self) -> Units:
+        """The units in which plots and tables show values, by names; empty if the model has none or is not known.
+
+        Arrays are always in coherent SI units.
+        """
+        return Units() if self.reference is None else self.solver.units
 
     @property
     def inputs(self) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kanegen.display import Table, facts, names
+from kanegen.display import Table, facts, names, values
 
 
 class Events(tuple[Any, ...]):
@@ -42,7 +42,7 @@ def run_table(solution: Any) -> Table:
     x, statistics, run = solution, solution.statistics, solution.run
     last = np.concatenate(x.last[1:]) if len(x.last) > 1 else np.empty(0)
     variables = (*run.coordinates, *run.speeds, *run.states) if run is not None else ()
-    state = (f"{name} = {value:.6g}" for name, value in zip(variables, last.tolist(), strict=False))
+    state = dict(zip(variables, last.tolist(), strict=False))
     contacts = () if x.contacts is None else x.contacts.phases[-1:]
     modes = [f"{name}: {mode}" for phase in contacts for name, mode in phase.modes.items()]
     span = f"{x.t[0]:g} s to {x.t[-1]:g} s, {x.t.size} points" if x.t.size else "no times"
@@ -53,7 +53,7 @@ def run_table(solution: Any) -> Table:
         ("steps", f"{statistics.steps} ({statistics.rejected} rejected)"),
         ("evaluations", str(statistics.evaluations)),
         ("step sizes", f"{statistics.smallest_step:.3g} s to {statistics.largest_step:.3g} s"),
-        ("last state", names(state)),
+        ("last state", values(state, x.units)),
         ("last modes", names(modes)),
         ("controls", "" if x.control is None else names(x.control.names)),
         *(("warning", text) for text in (() if x.control is None else x.control.warnings)),

@@ -29,12 +29,19 @@ def data_set(solution: Any, quantities: Iterable[str]) -> Any:
     xarray = require("xarray", "to_xarray")
     values, record = _columns(solution, quantities), solution.run
     variables = {
-        name: (("t", *(f"{name}_{k}" for k in range(array.ndim - 1))), array) for name, array in values.items()
+        name: (("t", *(f"{name}_{k}" for k in range(array.ndim - 1))), array, _attributes(solution, name))
+        for name, array in values.items()
     }
     coordinates = {"t": ("t", solution.t, {"units": "s"}), _phase_name(values): ("t", solution.phase)}
     texts = {name: json.dumps(dict(getattr(record, name))) for name in ("parameters", "options")}
     attributes = {"model": record.model, "digest": record.digest, "status": solution.status.value, **texts}
     return xarray.Dataset(variables, coordinates, attributes)
+
+
+def _attributes(solution: Any, name: str) -> dict[str, str]:
+    """The coherent SI unit of a variable, if it is known; arrays are never converted."""
+    unit = solution.units.get(name)
+    return {} if unit is None else {"units": unit.si}
 
 
 def require(package: str, what: str, extra: str = "data") -> Any:
