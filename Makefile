@@ -3,6 +3,7 @@
 # make test-sympy    the models of SymPy's own test suite against kanegen (about two minutes; see docs/sympy.md)
 # make lint    ruff and mypy --strict
 # make pictures    the pictures of the examples in docs/plots, and the outputs of docs/tour.ipynb
+# make bench-pages    the times that pages of animations take in a browser (see docs/animation.md)
 # make bench   the table of numbers (several minutes; see docs/benchmark.md)
 #
 # Everything runs in .venv, which is made on first use. PYTHON names the interpreter it is made with (3.11 or newer).
@@ -12,7 +13,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-sympy lint format bench pictures clean
+.PHONY: demo test test-sympy lint format bench bench-pages pictures clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python build_examples/rolling_disk.py
@@ -32,6 +33,9 @@ lint: $(VENV)/dev.stamp
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench-pages: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -m timing tests/view
 
 bench: $(VENV)/demo.stamp
 	$(BIN)/kanegen bench --full

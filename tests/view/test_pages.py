@@ -43,6 +43,7 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return animated(motion).save(tmp_path_factory.mktemp("pages") / "disk.html")
 
 
+@pytest.mark.timing
 def test_a_page_takes_little_processor_time_to_draw(chromium: Any, disk: Path) -> None:
     """At most 2 s in the process of the page and the one that renders; other processes do not change this time."""
     session = chromium.new_browser_cdp_session()
@@ -171,6 +172,7 @@ def test_a_notebook_cell_plays(chromium: Any, disk: Path, tmp_path: Path) -> Non
     page.close()
 
 
+@pytest.mark.timing
 def test_twenty_bodies_take_little_script_time(chromium: Any, tmp_path: Path) -> None:
     """At most 4 ms a picture; the best of some intervals, because other processes can hold up this one."""
     times = np.linspace(0.0, 10.0, 601)
