@@ -174,7 +174,7 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     d = problem.functions.description
     events = watched_events(d, options.events)
     if problem.loop is not None:
-        problem.loop.check(options.method, start.t, t1)
+        problem.loop.check(options.method)
     events = (*events, *(() if problem.inputs.laws is None else problem.inputs.laws.switches()))
     check_run(problem.functions, events, t1 < start.t, problem.loop is not None and problem.loop.law is None)
     state, tolerance = start[:3], start.tolerance if d.constraints.levels else None

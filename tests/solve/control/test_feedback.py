@@ -244,8 +244,13 @@ def test_arrays_that_a_callable_keeps_or_changes_are_its_own() -> None:
     np.testing.assert_allclose([q[0] - 100.0 for q, _ in kept], at_samples, atol=1e-11)
 
 
+@cache
+def interpreted_cart() -> kg.Solver:
+    return kg.build(cart(), backend="interpreted")
+
+
 def test_the_interpreted_back_end_samples_too() -> None:
-    interpreted, compiled = kg.build(cart(), backend="interpreted"), solver_of("cart")
+    interpreted, compiled = interpreted_cart(), solver_of("cart")
     for options in ({}, {"sample_time": 0.1}, {"sample_time": 0.1, "delay": 0.15}):
         times = [0.0, 0.1, 0.25, 0.3, 0.5]
         a, b = (
@@ -519,8 +524,9 @@ def test_c_functions_with_another_signature_are_refused() -> None:
     ],
 )
 def test_samples_that_make_no_sense_are_refused(options: dict[str, Any], names: tuple[str, ...]) -> None:
-    with raises(kg.SolveError, *names):
-        solver_of("cart").integrate(**{"t_span": (0.0, 1.0), "r": law, **START, **options})
+    for solver in (solver_of("cart"), interpreted_cart()):
+        with raises(kg.SolveError, *names):
+            solver.integrate(**{"t_span": (0.0, 1.0), "r": law, **START, **options})
 
 
 def test_runs_backwards_have_continuous_feedback() -> None:
