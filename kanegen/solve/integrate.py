@@ -416,7 +416,7 @@ class Integrable(Evaluation):
             that is violated at the start, a guard that is zero everywhere). It names the contact or event; its
             ``solution`` holds the part that was integrated, with the status.
         IntegrationInterrupted
-            A `KeyboardInterrupt` with the same ``solution``.
+            A `KeyboardInterrupt` with the same ``solution``; a `KeyboardInterrupt` before the run has begun has none.
         """
         rtol, atol = self._tolerances(rtol, atol, control)
         stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
