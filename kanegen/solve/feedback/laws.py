@@ -30,6 +30,11 @@ class ActiveLaws:
     description: Description
     values: Values
 
+    @property
+    def held(self) -> tuple[int, ...]:
+        """Indices of the inputs whose laws are sampled."""
+        return tuple(k for k in self.slots if self.description.laws[k].sample_time is not None)
+
     def controls(self, module: Evaluator) -> tuple[Any, ...]:
         """The module's ``Control`` for each group of laws that are evaluated together: continuously, or at samples."""
         groups: dict[tuple[float | None, float], list[int]] = {}

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.values import key_name, unknown
@@ -178,18 +177,7 @@ class Curves:
         return Curve(name, t, states[:, self._variables.index(name)], name=name)
 
     def _of_input(self, name: str) -> Curve:
-        control, options = self.solution.control, self.run.options
-        sampled = control is None or name in control.names  # the sample time of r, or of a servo
-        held = sampled and options.get("sample_time") is not None
-        return Curve(name, self.solution.t, self.solution[name], held or name in self._sampled_laws, name)
-
-    @property
-    def _sampled_laws(self) -> tuple[str, ...]:
-        """Names of the inputs whose laws in the model are sampled."""
-        if self.solution.reference is None:
-            return ()
-        d: Description = self.solution.solver.description
-        return d.input_names(tuple(k for k, law in d.laws.items() if law.sample_time is not None))
+        return Curve(name, self.solution.t, self.solution[name], name in self.run.held, name)
 
     def _reaction(self, name: str) -> list[Curve]:
         wrench = self.solution.reactions[name]._asdict()
