@@ -159,6 +159,12 @@ _DEFAULT: Final = (
     ),
     FunctionSpec("laws", "inputs with a feedback law", feedback.laws, requires=feedback.no_laws, every_run=True),
     FunctionSpec("law_limits", "limits of the feedback laws", feedback.law_limits, requires=feedback.no_limits),
+    FunctionSpec(
+        "unlimited_laws",
+        "inputs with a feedback law, without dead bands and saturation",
+        feedback.unlimited_laws,
+        requires=feedback.no_limits,
+    ),
     _plant(controls.control_forces, "generalized forces of unit controls, a row for each"),
     _plant(controls.kinematics, "[C D c] of q' = C u + D and q'' = C u' + c"),
 )

@@ -15,6 +15,9 @@ from kanegen.codegen.description import Description
 LAWS = "laws"
 """The compiled function of all laws."""
 
+UNLIMITED_LAWS = "unlimited_laws"
+"""The same without dead bands and saturation, in models with such limits."""
+
 Values = Callable[..., Any]
 """The values of all laws at (t, q, u, r, s)."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from messages import raises
@@ -99,6 +101,6 @@ def test_modes_of_the_bicycle_over_the_speed() -> None:
         (lambda: grain_solver().equilibrium_curve("m", (0.5, 2.0), [0.1, 0.005]), ("grain", "m", "equilibria")),
     ],
 )
-def test_arguments_are_checked(call: object, names: tuple[str, ...]) -> None:
+def test_arguments_are_checked(call: Callable[[], object], names: tuple[str, ...]) -> None:
     with raises(kg.SolveError, *names):
-        call()  # type: ignore[operator]
+        call()
