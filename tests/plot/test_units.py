@@ -18,10 +18,10 @@ matplotlib.use("agg")
 UNITS = {"x": "mm", "theta": "deg", "omega": "deg/s", "m": "g"}
 
 
-def model(units: dict[str, str] | None) -> kg.Model:
+def model(units: dict[str, str] | None, mass: str = "m") -> kg.Model:
     """A particle on a line with a spring, and a pendulum."""
     x, theta, v, omega = me.dynamicsymbols("x theta v omega")
-    l, m, g, k = sm.symbols("l m g k")
+    l, m, g, k = sm.symbols(f"l {mass} g k")
     N = me.ReferenceFrame("N")
     B = N.orientnew("B", "Axis", (theta, N.z))
     O = me.Point("O")
@@ -57,6 +57,18 @@ def test_curves_are_converted_to_the_units_on_their_axes() -> None:
     assert axes[0].get_lines()[0].get_ydata()[0] == pytest.approx(np.degrees(0.5), rel=1e-14)
     assert axes[2].get_lines()[0].get_ydata()[0] == pytest.approx(100.0, rel=1e-14)
     assert solution.q[0].tolist() == [0.1, 0.5]
+
+
+def test_quantities_have_units_of_their_own() -> None:
+    """Those of energies; a parameter does not give its unit to a quantity of the same name."""
+    units = {"Q" if name == "m" else name: unit for name, unit in UNITS.items()}
+    named = model(units, mass="Q")
+    solution = kg.build(named).integrate((0.0, 0.1))
+    axes = solution.plot("energy", "Q", ["kinetic_energy", "x"])
+    assert [axis.get_ylabel() for axis in axes] == ["energy (J)", "Q", ""]
+    assert [line.get_label() for line in axes[2].get_lines()] == ["kinetic_energy (J)", "x (mm)"]
+    data = solution.to_xarray(["energy", "Q"])
+    assert (data["energy"].attrs, data["Q"].attrs, data["x"].attrs) == ({"units": "J"}, {}, {"units": "m"})
 
 
 def test_groups_are_divided_by_unit() -> None:
