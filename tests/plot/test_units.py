@@ -83,6 +83,15 @@ def test_a_phase_portrait_has_units() -> None:
     assert axis.get_lines()[0].get_xdata()[0] == pytest.approx(100.0, rel=1e-14)
 
 
+def test_steady_states_are_shown_in_their_units() -> None:
+    branch = motion().solver.equilibria("m", [0.1, 0.2], {"x": 0.0, "theta": 0.0})
+    assert "x = 0 mm, theta = 0 deg" in branch.states[0]._repr_html_()
+    assert "200 g" in branch._repr_html_()
+    axes = kg.plot.modes(branch)
+    assert axes[-1].get_xlabel() == "m (g)"
+    assert axes[-1].get_lines()[0].get_xdata().tolist() == [100.0, 200.0]
+
+
 def test_tables_show_units_and_data_sets_name_those_of_their_values() -> None:
     solution = motion()
     assert "m = 200 g" in solution.solver._repr_html_()
