@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import sympy
@@ -50,8 +50,8 @@ class Shape:
 
     @property
     def lengths(self) -> tuple[Any, ...]:
-        """The sizes of the shape, m: numbers or expressions."""
-        return ()
+        """The sizes of the shape, m, numbers or expressions: all fields that not every shape has."""
+        return tuple(getattr(self, field.name) for field in fields(self) if not field.kw_only)
 
     @property
     def points(self) -> tuple[Any, ...]:
@@ -92,10 +92,6 @@ class Sphere(Shape):
 
     radius: Any
 
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.radius,)
-
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid(Shape):
@@ -104,10 +100,6 @@ class Ellipsoid(Shape):
     x: Any
     y: Any
     z: Any
-
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.x, self.y, self.z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +110,6 @@ class Cuboid(Shape):
     y: Any
     z: Any
 
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.x, self.y, self.z)
-
 
 @dataclass(frozen=True, eq=False)
 class Cylinder(Shape):
@@ -129,10 +117,6 @@ class Cylinder(Shape):
 
     radius: Any
     length: Any
-
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.radius, self.length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +126,6 @@ class Cone(Shape):
     radius: Any
     length: Any
 
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.radius, self.length)
-
 
 @dataclass(frozen=True, eq=False)
 class Torus(Shape):
@@ -154,20 +134,12 @@ class Torus(Shape):
     radius: Any
     tube: Any
 
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.radius, self.tube)
-
 
 @dataclass(frozen=True, eq=False)
 class Plane(Shape):
     """A square with edges of length ``size`` normal to ``axis``."""
 
     size: Any
-
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.size,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +168,10 @@ class Mesh(Shape):
 
     vertices: Any
     faces: Any
+
+    @property
+    def lengths(self) -> tuple[Any, ...]:
+        return ()
 
     def _size_problems(self) -> Iterable[str]:
         if not _is_table(self.vertices, float):

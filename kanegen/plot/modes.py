@@ -14,6 +14,7 @@ from kanegen.solve.analysis.continuation import Branch
 from kanegen.solve.analysis.equilibrium import NEUTRAL, SLOWEST, Equilibrium
 from kanegen.solve.analysis.linearize import Linearization
 from kanegen.solve.values import real_array
+from kanegen.units import labeled
 
 KINDS: Final = ("parts", "plane")
 """Real and imaginary parts over the parameter, or eigenvalues in the complex plane."""
@@ -68,6 +69,9 @@ def modes(
         raise SolveError(f"kind is {brief(kind)}; expected {expected}")
     curves = connected([state.eigenvalues for state in listed])
     axes = make_axes(ax, 2 if chosen == "parts" else 1, "plot.modes", height=2.6 if chosen == "parts" else 4.2)
+    unit = states.unit if isinstance(states, Branch) else None
+    if unit is not None:
+        at, parameter = unit.display(at), labeled(parameter, unit.label)
     if chosen == "parts" and at is not None:
         _draw_parts(axes, curves, at, parameter)
     else:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError, brief
-from kanegen.plot.drift import labeled
+from kanegen.plot.drift import require_solution
 from kanegen.solve.values import real_array
 
 LIGHTEST = 0.2
@@ -48,7 +48,7 @@ def strobe(solution: Any, points: Callable[..., Any], *, times: Any = 12, traces
     """
     from kanegen.solve.solution.drawing import make_axes
 
-    labeled(solution)
+    require_solution(solution)
     instants = _instants(solution, times)
     axis = make_axes(ax, 1, "plot.strobe", height=4.0)[0]
     if traces:
@@ -77,8 +77,8 @@ def _positions(solution: Any, points: Callable[..., Any], times: Array) -> Array
     try:
         places = [[np.broadcast_to(real_array(part, "points"), times.shape) for part in pair] for pair in pairs]
         array = np.array(places)
+        if array.shape[1:] != (2, times.size):
+            raise ValueError(array.shape)
     except (TypeError, ValueError) as error:
         raise SolveError(f"points returned {brief(pairs)}; expected pairs (x, y) of numbers or arrays (n,)") from error
-    if array.ndim != 3 or array.shape[1] != 2:
-        raise SolveError(f"points returned {brief(pairs)}; expected pairs (x, y) of numbers or arrays (n,)")
     return array

@@ -15,7 +15,7 @@ from kanegen.codegen.sources import Sources
 from kanegen.codes import Status
 from kanegen.errors import SolveError, brief
 from kanegen.graph.ranks import independent_rows
-from kanegen.model import Baumgarte, Model, Projection
+from kanegen.model import Baumgarte, Projection
 from kanegen.model.description import SystemDescription
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
@@ -41,7 +41,6 @@ from kanegen.solve.values import (
     short,
     without_surplus,
 )
-from kanegen.units import Units
 
 Names = tuple[str, ...]
 
@@ -269,11 +268,6 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
     def operation_count(self) -> int:
         """Operations of one call of ``rhs``, with its linear solve; ``description.functions`` has the other counts."""
         return self.description.functions[self._rhs_name].operations
-
-    @property
-    def units(self) -> Units:
-        """The units of the model by names, for display; empty if it has none, or was not kept in a pickle."""
-        return self.model.all_units if isinstance(self.model, Model) else Units()
 
     def _repr_html_(self) -> str:
         """What a notebook shows: variables, parameters, and the compiled functions with their operation counts."""

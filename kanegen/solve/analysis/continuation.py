@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.arrays import Array
+from kanegen.display import Table, value_text
 from kanegen.errors import SolveError, brief
 from kanegen.solve.analysis.arclength import Family as EquationFamily
 from kanegen.solve.analysis.arclength import Point, curve
@@ -32,6 +33,7 @@ from kanegen.solve.values import (
     shown,
     unknown,
 )
+from kanegen.units import Unit
 
 _DEEPEST = 8
 """Most halvings of a step of natural continuation."""
@@ -109,6 +111,21 @@ class Branch:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit in which plots and tables show the parameter; None without units."""
+        return self.states[0].units.get(self.parameter) if self.states else None
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the parameter, the stability and the largest real part of the eigenvalues."""
+        rows = []
+        for k, (value, state) in enumerate(zip(self.values.tolist(), self.states, strict=True)):
+            growth = f"{state.eigenvalues[0].real:.6g}" if len(state.eigenvalues) else ""
+            shown_value = value_text(self.parameter, value, state.units)
+            rows.append((shown_value, state.stability, growth, "jump" if k in self.jumps else ""))
+        headings = (self.parameter, "stability", "largest real part (1/s)", "")
+        return Table.of(f"{len(self)} steady states", headings, rows, right=(headings[0], headings[2])).html()
 
     def __repr__(self) -> str:
         found = [f"{kind} {self.stability.count(kind)}" for kind in dict.fromkeys(self.stability)]

@@ -20,6 +20,9 @@ MODE_COLORS: Final[Mapping[str, str]] = {
 }
 """Colors of the intervals in which a contact acts, by its mode."""
 
+WIDTH, PANEL, BESIDES = 8.0, 1.9, 0.8
+"""Width of a figure, height of a panel, and height of what is above and below the panels, in inches."""
+
 MOST_LABELS: Final = 14
 """Entries of a legend."""
 
@@ -39,7 +42,7 @@ def plot(solution: Any, items: Sequence[Any], ax: Any, label: str) -> Any:
     return given_axes(ax, distinct)
 
 
-def make_axes(ax: Any, n: int, what: str, height: float = 1.9) -> list[Any]:
+def make_axes(ax: Any, n: int, what: str, height: float = PANEL) -> list[Any]:
     """``n`` axes: those given, an axis for all, or new ones with a common time in a figure.
 
     Raises `SolveError` if matplotlib is missing, for anything that is not axes or a figure, and for a wrong number.
@@ -50,7 +53,7 @@ def make_axes(ax: Any, n: int, what: str, height: float = 1.9) -> list[Any]:
     if ax is None:
         from matplotlib import pyplot
 
-        ax = pyplot.figure(figsize=(8.0, 0.8 + height * n), layout="constrained")
+        ax = pyplot.figure(figsize=(WIDTH, BESIDES + height * n), layout="constrained")
     if is_figure(ax):
         return list(ax.subplots(n, 1, sharex=True, squeeze=False)[:, 0])
     if isinstance(ax, Axes):
