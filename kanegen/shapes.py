@@ -28,7 +28,7 @@ from typing import Any, Final
 import sympy
 from sympy.physics.mechanics import Point
 
-from kanegen.errors import ModelError, brief
+from kanegen.errors import ModelError, brief, text_of
 
 AXES: Final = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
@@ -207,7 +207,12 @@ def _is_number(value: Any) -> bool:
 
 def _is_triple(value: Any) -> bool:
     is_sequence = isinstance(value, Sequence) or hasattr(value, "__array__") or isinstance(value, sympy.MatrixBase)
-    return is_sequence and not isinstance(value, str) and len(value) == 3 and all(_is_scalar(x) for x in value)
+    if isinstance(value, str) or not is_sequence:
+        return False
+    try:
+        return len(value) == 3 and all(_is_scalar(x) for x in value)
+    except TypeError:  # of arrays without dimensions
+        return False
 
 
 def normalized_shapes(value: Any, what: str, problems: list[str]) -> dict[Any, tuple[Shape, ...]]:
@@ -222,7 +227,17 @@ def normalized_shapes(value: Any, what: str, problems: list[str]) -> dict[Any, t
     shapes: dict[Any, tuple[Shape, ...]] = {}
     for key, given in value.items():
         items = () if given is None else tuple(given) if isinstance(given, list | tuple) else (given,)
-        wrong = [item for item in items if not isinstance(item, Shape) or type(item) is Shape]
-        problems += [f"{what}[{key}] contains {brief(item)}: expected a shape of kg.shapes" for item in wrong]
-        shapes[key] = tuple(item for item in items if item not in wrong)
+        shapes[key] = tuple(item for item in items if _is_shape(item))
+        where = entry(what, key)
+        wrong = (item for item in items if not _is_shape(item))
+        problems += [f"{where} contains {brief(item)}: expected a shape of kg.shapes" for item in wrong]
     return shapes
+
+
+def entry(what: str, key: Any) -> str:
+    """The place of the shapes of a body, frame or point in the messages."""
+    return f"{what}[{key!r}]" if isinstance(key, str) else f"{what}[{text_of(getattr(key, 'name', key))}]"
+
+
+def _is_shape(item: Any) -> bool:
+    return isinstance(item, Shape) and type(item) is not Shape

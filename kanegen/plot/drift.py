@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError, brief, text_of
 from kanegen.solve.solution import Solution
 
 
@@ -61,7 +61,7 @@ def drift(solutions: Any, *, ax: Any = None) -> Any:
 
 def by_label(solutions: Any) -> dict[str, Solution]:
     """Solutions by label. Raises `SolveError` for anything that is no solution or mapping of solutions."""
-    named = dict(solutions) if isinstance(solutions, Mapping) else {"": solutions}
+    named = {text_of(x): y for x, y in solutions.items()} if isinstance(solutions, Mapping) else {"": solutions}
     for label, solution in named.items():
         require_solution(
             solution, f"the solution of {label!r}" if label else "the solution", ", or a mapping from labels"

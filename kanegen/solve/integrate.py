@@ -44,7 +44,16 @@ from kanegen.solve.solution import (
     conflict_message,
     inputs_of_run,
 )
-from kanegen.solve.values import initial_time, integral_function, listed, number, positive, state_components, tolerances
+from kanegen.solve.values import (
+    flag,
+    initial_time,
+    integral_function,
+    listed,
+    number,
+    positive,
+    state_components,
+    tolerances,
+)
 
 
 class Options(NamedTuple):
@@ -86,8 +95,7 @@ class Options(NamedTuple):
         whole = isinstance(steps, (int, np.integer)) and not isinstance(steps, bool)
         if steps is not None and not (whole and 1 <= steps <= _MOST_STEPS):
             raise SolveError(f"max_steps is {brief(steps)}; expected an integer from 1 to 2**63 - 1, or None")
-        if not isinstance(self.dense_output, (bool, np.bool_)):
-            raise SolveError(f"dense_output is {brief(self.dense_output)}; expected True or False")
+        flag(self.dense_output, "dense_output")
         if not (isinstance(self.progress, (bool, np.bool_)) or callable(self.progress)):
             raise SolveError(f"progress is {brief(self.progress)}; expected True, False or a function of the time")
         _check_tolerance(self.rtol, "rtol", zero=False)

@@ -13,7 +13,7 @@ from kanegen.backends.protocol import Build
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.codes import Status
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError
 from kanegen.graph.ranks import independent_rows
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.description import SystemDescription
@@ -33,6 +33,7 @@ from kanegen.solve.values import (
     Variables,
     by_array,
     by_name,
+    flag,
     gain_values,
     initial_values,
     number,
@@ -156,9 +157,7 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
         Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
         """
         known = (*self.description.parameters, *self.description.spare_parameters)
-        if not isinstance(strict, bool):
-            raise SolveError(f"strict is {brief(strict)}; expected True or False")
-        if not strict:
+        if not flag(strict, "strict"):
             values, named = without_surplus(self.description, {} if values is None else values, named)
         given = by_name({} if values is None else values, known, "parameter")
         given.update(by_name(named, known, "parameter"))

@@ -207,9 +207,11 @@ class Continuable(Trimmable):
             If the first equilibrium is not found or not isolated, if a step fails, or if ``max_steps`` steps do not
             reach the limits (the curve can be closed).
         """
-        if len(limits) != 2:
-            raise SolveError(f"limits has {len(limits)} values; expected 2: the start and the other end")
-        first, end = (number(x, "a limit") for x in limits)
+        try:
+            first, end = limits
+        except (TypeError, ValueError) as error:
+            raise SolveError(f"limits is {brief(limits)}; expected two numbers: the start and the other end") from error
+        first, end = number(first, "limits[0]"), number(end, "limits[1]")
         if first == end:
             raise SolveError(f"limits are {first!r} and {end!r}; expected two different numbers")
         if type(max_steps) is not int or max_steps < 1:

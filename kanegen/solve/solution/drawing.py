@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from kanegen.codes import EventKind, Mode
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError, brief, text_of
 from kanegen.solve.solution.curves import Curves, Panel
 from kanegen.solve.solution.tables import require
 
@@ -32,7 +32,7 @@ def plot(solution: Any, items: Sequence[Any], ax: Any, label: str) -> Any:
     panels = Curves(solution).panels(items)
     axes = make_axes(ax, len(panels), "plot")
     for axis, panel in zip(axes, panels, strict=True):
-        _draw(axis, panel, label)
+        _draw(axis, panel, "" if label is None else text_of(label))
     distinct = list(dict.fromkeys(axes))
     for axis in distinct:
         mark_modes(axis, solution)
