@@ -210,7 +210,7 @@ class Continuable(Trimmable):
         try:
             first, end = limits
         except (TypeError, ValueError) as error:
-            raise SolveError(f"limits is {brief(limits)}; expected two numbers: the start and the other end") from error
+            raise SolveError(f"limits is {brief(limits)}; expected 2 numbers: the start and the other end") from error
         first, end = number(first, "limits[0]"), number(end, "limits[1]")
         if first == end:
             raise SolveError(f"limits are {first!r} and {end!r}; expected two different numbers")

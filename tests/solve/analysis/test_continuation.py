@@ -93,7 +93,7 @@ def test_modes_of_the_bicycle_over_the_speed() -> None:
         (lambda: truss_solver().equilibria("load", []), ("values",)),
         (lambda: truss_solver().equilibria("load", [0.0, np.nan], [0.5]), ("values", "nan")),
         (lambda: truss_solver().equilibrium_curve("y", (0.5, 0.2), [0.5]), ("'y'", "load", "k")),
-        (lambda: truss_solver().equilibrium_curve("load", (1.0,), [0.5]), ("limits", "1", "2")),
+        (lambda: truss_solver().equilibrium_curve("load", (1.0,), [0.5]), ("limits", "(1.0,)", "2")),
         (lambda: truss_solver().equilibrium_curve("load", (1.0, 1.0), [0.5]), ("limits", "1.0")),
         (lambda: truss_solver().equilibrium_curve("load", (0.0, 80.0), [0.5], step=0.0), ("step", "0.0")),
         (lambda: truss_solver().equilibrium_curve("load", (0.0, 80.0), [0.5], max_steps=0), ("max_steps", "0")),
