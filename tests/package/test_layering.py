@@ -36,6 +36,7 @@ ORDER = (
     "solve",
     "results",
     "pipeline",
+    "emission",
     "verification",
     "bench",
     "plot",
